@@ -1,0 +1,65 @@
+"""Builds the C core; everything else about the package is said in pyproject.toml."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sysconfig
+from pathlib import Path
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, SetupError
+
+NATIVE = Path("replaydbg") / "native"
+
+WARNINGS = [
+    "-Wall",
+    "-Wextra",
+    # Both come from CPython's own conventions: slots take arguments that they do not use and
+    # type objects name only the fields that they set.
+    "-Wno-unused-parameter",
+    "-Wno-missing-field-initializers",
+    # METH_FASTCALL functions are stored as PyCFunction; CPython casts them in the same way.
+    "-Wno-cast-function-type",
+]
+
+HOW_TO_INSTALL = (
+    "install them first (Debian and Ubuntu: apt install gcc libc6-dev python3-dev; "
+    "Fedora: dnf install gcc python3-devel; Arch: pacman -S gcc; Alpine: apk add gcc musl-dev python3-dev)"
+)
+
+
+class BuildCore(build_ext):
+    """Compiles the core, and says in one sentence what to install where that cannot work."""
+
+    def build_extensions(self) -> None:
+        """Look for the compiler and Python's headers before the first file, then build."""
+        command = getattr(self.compiler, "compiler_so", None) or shlex.split(sysconfig.get_config_var("CC") or "cc")
+        if shutil.which(command[0]) is None:
+            raise SetupError(f"replaydbg needs a C compiler ({command[0]!r} was not found): {HOW_TO_INSTALL}")
+        headers = Path(sysconfig.get_path("include")) / "Python.h"
+        if not headers.is_file():
+            raise SetupError(f"replaydbg needs a C compiler and Python's headers ({headers} is not there): {HOW_TO_INSTALL}")
+        try:
+            super().build_extensions()
+        except CompileError as error:
+            raise SetupError(
+                f"replaydbg's C core could not be compiled ({error}): "
+                f"the compiler's message is above; if it misses a header, {HOW_TO_INSTALL}"
+            ) from error
+
+
+setup(
+    ext_modules=[
+        Extension(
+            "replaydbg.native._core",
+            # Sorted, so that two builds of one tree link in the same order.
+            sources=[path.as_posix() for path in sorted(NATIVE.glob("*.c"))],
+            depends=[path.as_posix() for path in sorted(NATIVE.glob("*.h"))],
+            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
+            extra_link_args=["-ldl"],
+        )
+    ],
+    cmdclass={"build_ext": BuildCore},
+)
