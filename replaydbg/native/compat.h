@@ -1,0 +1,116 @@
+/* The differences between CPython 3.11, 3.12 and 3.13 that the core meets, each under one name. */
+#ifndef REPLAYDBG_COMPAT_H
+#define REPLAYDBG_COMPAT_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#define PY_SSIZE_T_CLEAN
+#ifndef Py_BUILD_CORE_MODULE
+#define Py_BUILD_CORE_MODULE 1
+#endif
+#include <Python.h>
+#include <internal/pycore_frame.h>
+#include <internal/pycore_interp.h>
+#include <internal/pycore_runtime.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stddef.h>
+#include <string.h>
+
+#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
+#error "replaydbg's native core supports CPython 3.11, 3.12 and 3.13"
+#endif
+#ifdef Py_GIL_DISABLED
+#error "replaydbg's native core does not support free-threaded builds"
+#endif
+
+#if PY_VERSION_HEX >= 0x030C0000
+#define CODE_EXTRA_INDEX PyUnstable_Eval_RequestCodeExtraIndex
+#define CODE_GET_EXTRA PyUnstable_Code_GetExtra
+#define CODE_SET_EXTRA PyUnstable_Code_SetExtra
+#else
+#define CODE_EXTRA_INDEX _PyEval_RequestCodeExtraIndex
+#define CODE_GET_EXTRA _PyCode_GetExtra
+#define CODE_SET_EXTRA _PyCode_SetExtra
+#endif
+
+/* The topmost frame of Python code, or NULL. Frames that have not begun, and the shims of the C stack, are not frames. */
+static inline _PyInterpreterFrame *
+compat_top_frame(PyThreadState *ts)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    _PyInterpreterFrame *frame = ts->current_frame;
+#else
+    _PyInterpreterFrame *frame = ts->cframe->current_frame;
+#endif
+    while (frame && _PyFrame_IsIncomplete(frame))
+        frame = frame->previous;
+    return frame;
+}
+
+static inline _PyInterpreterFrame *
+compat_previous_frame(_PyInterpreterFrame *frame)
+{
+    frame = frame->previous;
+    while (frame && _PyFrame_IsIncomplete(frame))
+        frame = frame->previous;
+    return frame;
+}
+
+/* Cuts the frames of our own start-up off the stack, so that the program's first frame is the bottom one. */
+static inline void
+compat_unlink_frames(PyThreadState *ts)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    ts->current_frame = NULL;
+#else
+    ts->cframe->current_frame = NULL;
+#endif
+}
+
+static inline PyCodeObject *
+compat_frame_code(_PyInterpreterFrame *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return (PyCodeObject *)frame->f_executable;
+#else
+    return frame->f_code;
+#endif
+}
+
+static inline const void *
+compat_frame_instr(_PyInterpreterFrame *frame)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return frame->instr_ptr;
+#else
+    return frame->prev_instr;
+#endif
+}
+
+/* Offset in bytes of the instruction that a frame executes, as f_lasti. */
+static inline int
+compat_frame_lasti(_PyInterpreterFrame *frame)
+{
+    PyCodeObject *code = compat_frame_code(frame);
+    return (int)((const char *)compat_frame_instr(frame) - (const char *)_PyCode_CODE(code));
+}
+
+static inline PyConfig *
+compat_config(PyThreadState *ts)
+{
+    return (PyConfig *)&ts->interp->config;
+}
+
+static inline void
+compat_recursion_credit(PyThreadState *ts, int levels)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    ts->py_recursion_remaining += levels;
+#else
+    ts->recursion_remaining += levels;
+#endif
+}
+
+#endif

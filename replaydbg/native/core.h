@@ -1,0 +1,233 @@
+/* What the parts of the native core share. One extension, one state, one program: the core is never unloaded.
+ *
+ *   module.c    the extension module: boot() and what the tests call
+ *   boot.c      from the bootstrap command to the program's own __main__, and to the end of the process
+ *   gate.c      gates: the table in C, trampolines, installing, the regular crossing
+ *   cross.c     a crossing: its begin and its end, recorded or replayed; divergence
+ *   site.c      where in the source a crossing happens
+ *   log.c       the memory-mapped log, written and read
+ *   value.c     values to bytes and back
+ *   world.c     the importer's private world
+ *   fileio.c    files and descriptors
+ *   process.c   directories, processes, and the end of a process
+ *   clock.c     datetime, entropy, profilers
+ *   signals.c   signal handlers, inside crossings and between them
+ *   sqlite.c    SQLite's virtual file system
+ *   guard.c     the two nets: audit hook and seccomp filter
+ */
+#ifndef REPLAYDBG_CORE_H
+#define REPLAYDBG_CORE_H
+#include "compat.h"
+
+#define FORMAT_NUMBER 1
+#define EXIT_DIVERGED 4
+
+typedef enum { OBSERVE, RECORD, REPLAY } Mode;
+
+typedef struct Gate Gate;
+typedef PyObject *(*Handler)(Gate *gate, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+
+/* What a row of the gate table says besides its name; the same bits as in replaydbg/gates/table.py. */
+enum {
+    GATE_ARGS = 1,        /* shape: arguments are logged and checked */
+    GATE_DIGEST = 2,      /* shape: a digest of the bytes that leave is logged and checked */
+    GATE_FILLS = 4,       /* shape: the call fills a buffer of the caller */
+    GATE_SHAPE = 7,
+    GATE_BOTH = 8,        /* also executed in replay: its effect is local to the process */
+    GATE_PATH = 16,       /* the first argument may be a path-like object: converted before the crossing */
+    GATE_OPENS = 32,      /* the result is a descriptor, or a tuple of them: replay puts placeholders there */
+    GATE_CLOSES = 64,     /* the first argument is a descriptor that is closed */
+    GATE_COPIES = 128,    /* with GATE_OPENS: the new descriptor is a copy of the first argument's */
+    GATE_WRITES_FD = 256, /* bytes go to the descriptor in the first argument: shown in replay if it is a standard stream */
+    GATE_SELF = 512,      /* of a method: self belongs to the arguments */
+    GATE_STOPS = 1024,    /* cannot be recorded yet: the recording says so, a replay stops there */
+};
+
+struct Gate {
+    PyMethodDef ml;     /* what the patched object points to instead of `original_def` */
+    int id;             /* from 1, as in the header of the recording; 0: not in the table */
+    unsigned flags;
+    int buffer;         /* GATE_DIGEST, GATE_FILLS: index of the argument that is the buffer (self not counted) */
+    Handler handler;
+    PyMethodDef *original_def;
+    PyObject *original; /* a genuine callable that does the real thing; of a method: takes self first */
+    PyObject *self;     /* of a function: its m_self */
+    bool is_method;
+    const char *module, *name; /* "posix", "stat"; "_io", "FileIO.write" */
+};
+
+/* ---- state ---- */
+typedef struct {
+    Mode mode;
+    int depth;                /* > 0: inside a crossing, nothing is a crossing */
+    PyThreadState *tstate;    /* of the main thread */
+    bool current_source;      /* replay: sites need not agree, the importer sees the real files */
+    uint64_t crossings;       /* events so far */
+    int out_fd[3];            /* replay: real standard streams, high numbers */
+    int report_fd;            /* replay: where a divergence is described */
+    int null_fd;              /* replay: what placeholders are copies of */
+    char *live_dir;           /* record: absolute path of the live directory */
+    Py_ssize_t code_extra;
+} Core;
+extern Core core;
+
+/* ---- gate.c ---- */
+Gate *gate_named(const char *module, const char *name);       /* NULL if the table has no such row */
+PyObject *gate_call_original(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+int gates_load(PyObject *rows);                               /* rows of the table, from the boot file */
+int gates_install_module(PyObject *module, const char *name); /* binds the rows of one module that is just loaded */
+PyObject *gate_regular(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+Handler handler_named(const char *name);
+/* An irregular handler is announced by each part in its own table, collected in gate.c. */
+typedef struct { const char *name; Handler handler; } HandlerEntry;
+extern const HandlerEntry fileio_handlers[], process_handlers[], clock_handlers[], signal_handlers[];
+static inline bool
+gate_passes(void)
+{
+    return core.mode == OBSERVE || core.depth > 0 || PyThreadState_Get() != core.tstate;
+}
+/* Things to do when a module has just been loaded that are no rows (slots of types, the VFS of SQLite). */
+void fileio_module_loaded(PyObject *module, const char *name);
+void clock_module_loaded(PyObject *module, const char *name);
+void sqlite_module_loaded(PyObject *module, const char *name);
+
+/* ---- cross.c: one crossing ----
+ * A gate describes the crossing, does the real thing if `perform` is true, and hands over what came of it; what happens then
+ * (logged, or taken from the log and checked) is the mode's matter:
+ *
+ *     Crossing c;
+ *     cross_begin(&c, gate, self, args, nargs, kwnames);
+ *     PyObject *result = c.perform ? gate_call_original(...) : NULL;
+ *     return cross_end(&c, result);
+ */
+typedef struct {
+    Gate *gate;
+    uint32_t site;        /* record: site id */
+    uint64_t site_hash;   /* replay: what the recorded site must hash to */
+    uint32_t args_id;     /* record */
+    uint64_t args_hash;   /* both */
+    PyObject *const *args;
+    Py_ssize_t nargs;
+    PyObject *self;
+    bool perform;
+    bool digested;
+    uint32_t digest;
+    const uint8_t *fill;  /* record: content that was filled in; replay: content to fill in */
+    size_t fill_length;
+} Crossing;
+void cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+/* Steals `result`; NULL with an exception set means that it raised. Returns a new reference, or NULL with an exception set. */
+PyObject *cross_end(Crossing *c, PyObject *result);
+void cross_digest(Crossing *c, const void *data, size_t n); /* between begin and end */
+
+/* A crossing made by C code where no Python callable is gated (SQLite's files): arguments are one text and two numbers, bytes may
+ * leave (`data`), the outcome is a number and bytes that arrive. The GIL must be held. Usage:
+ *
+ *     NativeCrossing c;
+ *     int64_t rc = 0;
+ *     if (native_begin(&c, gate, "main.db", offset, amount, NULL, 0)) { rc = real call filling out }
+ *     rc = native_end(&c, rc, out, nout);   // replay: returns the recorded number and fills `out` (exactly nout bytes)
+ */
+typedef struct { Crossing cross; } NativeCrossing;
+bool native_begin(NativeCrossing *c, Gate *g, const char *text, int64_t a, int64_t b, const void *data, size_t ndata);
+int64_t native_end(NativeCrossing *c, int64_t rc, void *out, size_t nout);
+
+/* Program code that runs inside a crossing (a handler, an opener): crossings count again between these two. */
+int upcall_enter(void);           /* returns the depth to give back */
+void upcall_leave(int depth);
+
+/* Ends a replay: writes the report that the launcher turns into the message, flushes nothing, exits with EXIT_DIVERGED. */
+_Noreturn void diverge(const char *kind, Gate *gate, uint64_t args_hash, const char *detail);
+/* Something met while recording that a replay cannot repeat; said once for each (kind, text). */
+void note(const char *kind, const char *text);
+
+/* ---- log.c ---- */
+typedef struct {
+    uint8_t *base;        /* start of the mapping */
+    uint8_t *wp, *limit;  /* record: where the next byte goes; end of what is allocated */
+    const uint8_t *rp, *rend; /* replay: next byte to read; end of the log */
+    char *path;
+    int fd;
+    uint64_t max_size;    /* bytes; 0: no limit */
+    bool failed;
+} Log;
+extern Log event_log, world_log;
+int log_create(Log *log, const char *path, uint64_t max_size);
+int log_open(Log *log, int fd);                  /* for replay; maps it, closes fd */
+uint8_t *log_room(Log *log, size_t n);           /* where n bytes may be written, or NULL: logging has ended (mode is OBSERVE now) */
+void log_commit(Log *log, uint8_t *end);         /* what lies before `end` is complete */
+void log_fail(int reason);                       /* logging ends, the program goes on */
+void log_stop_in_child(void);                    /* after fork: the child has no log */
+uint64_t monotonic_ns(void);
+
+/* A growing buffer of our own memory (never the program's allocator). */
+typedef struct { uint8_t *data; size_t used, size; } Buf;
+void buf_reserve(Buf *b, size_t n);
+void buf_byte(Buf *b, uint8_t byte);
+void buf_bytes(Buf *b, const void *data, size_t n);
+void buf_varint(Buf *b, uint64_t v);
+void buf_str(Buf *b, const char *s, size_t n);   /* str payload: length and bytes */
+uint64_t read_varint(const uint8_t **p, const uint8_t *end, bool *ok);
+uint64_t hash_bytes(const void *data, size_t n, uint64_t seed);
+
+/* ---- value.c ---- */
+typedef struct {                                 /* where type ids are defined: each log counts its own */
+    Log *log;
+    PyObject *types;                             /* list: id - 1 -> type object or None */
+    uint64_t *hashes; size_t count, size;
+} TypeTable;
+extern TypeTable event_types, world_types;
+/* Appends `value` to b. Arguments may hold anything (what is not data is named by its type); results must be data.
+   Returns 0, or -1 when a result is not data (b is left as it was; no exception set). `args` serves references to arguments. */
+enum { ENCODE_RESULT = 0, ENCODE_ARGUMENT = 1 };
+int value_encode(Buf *b, PyObject *value, int how, TypeTable *types, PyObject *const *args, Py_ssize_t nargs);
+int value_encode_exception(Buf *b, TypeTable *types, PyObject *const *args, Py_ssize_t nargs); /* takes the exception set */
+PyObject *value_decode(const uint8_t **p, const uint8_t *end, TypeTable *types, PyObject *const *args, Py_ssize_t nargs);
+bool value_skip(const uint8_t **p, const uint8_t *end);
+int types_define(TypeTable *types, const uint8_t **p, const uint8_t *end); /* reads one TYPE record */
+/* Set by process.c: makes the look-alike of a directory entry from name and path. */
+extern PyTypeObject *direntry_type;
+PyObject *direntry_make(PyObject *name, PyObject *path);
+PyObject *direntry_name(PyObject *entry);        /* borrowed */
+PyObject *direntry_path(PyObject *entry);        /* borrowed */
+int file_fd(PyObject *fileio);                   /* -2: not a FileIO; -1: closed */
+
+/* ---- site.c ---- */
+uint32_t site_here(Gate *g, uint64_t *hash);     /* record: id (defines it when new); replay: 0, with the hash */
+int site_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one SITE record */
+int code_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one CODE record */
+uint64_t site_recorded_hash(uint32_t id);
+int site_recorded_gate(uint32_t id);
+unsigned site_recorded_shape(uint32_t id);
+uint64_t stack_fingerprint(int *lasti);          /* frames and simple locals: where pure computation stands */
+
+/* ---- world.c ---- */
+int world_install(void);
+int world_load(void);                            /* replay: reads the world log */
+PyObject *world_fixed(const char *op, const char *key, PyObject *value); /* record: notes value; replay: gives the noted one */
+PyObject *world_content(const char *path);       /* new bytes object: content of a source file as the importer sees it */
+
+/* ---- fileio.c ---- */
+int fileio_prepare(PyObject *boot);
+void fd_place(int fd, PyObject *const *args, Py_ssize_t nargs);  /* replay: puts a placeholder at this number */
+void fd_opened(int fd, int copy_of);             /* bookkeeping: fd is new; copy_of >= 0: a copy of that one */
+void fd_closed(int fd);
+int fd_stream(int fd);                           /* 1 or 2 if fd is the program's original stdout or stderr, else 0 */
+void stream_show(int fd, const void *data, size_t n); /* replay: shows what was written to a standard stream */
+bool content_encode(Buf *b, int fd, const void *data, size_t n); /* record: bytes of a large file as a reference; false: inline */
+int content_open(int fd);                        /* replay */
+const uint8_t *content_at(uint64_t offset, uint64_t n); /* replay: NULL if out of range */
+
+/* ---- signals.c ---- */
+int signals_prepare(PyObject *boot);
+void signals_inside(int signum);                 /* replay: a recorded handler runs inside the crossing */
+void signals_expect(int signum, uint64_t fingerprint, int lasti); /* replay: a handler runs at that place */
+
+/* ---- process.c, boot.c, guard.c ---- */
+void process_module_loaded(PyObject *module, const char *name);
+int boot(const char *live_dir);                  /* never returns but with an exception set */
+void end_record(int exit_code);                  /* END record */
+int guard_record(void);                          /* audit hook that notes uncovered acts */
+int guard_replay(void);                          /* audit hook that refuses, and the seccomp filter */
+
+#endif
