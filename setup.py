@@ -25,7 +25,7 @@ WARNINGS = [
 ]
 
 HOW_TO_INSTALL = (
-    "install them first (Debian and Ubuntu: apt install gcc libc6-dev python3-dev; "
+    "install the compiler and the headers first (Debian and Ubuntu: apt install gcc libc6-dev python3-dev; "
     "Fedora: dnf install gcc python3-devel; Arch: pacman -S gcc; Alpine: apk add gcc musl-dev python3-dev)"
 )
 
@@ -37,16 +37,16 @@ class BuildCore(build_ext):
         """Look for the compiler and Python's headers before the first file, then build."""
         command = getattr(self.compiler, "compiler_so", None) or shlex.split(sysconfig.get_config_var("CC") or "cc")
         if shutil.which(command[0]) is None:
-            raise SetupError(f"replaydbg needs a C compiler ({command[0]!r} was not found): {HOW_TO_INSTALL}")
+            raise SetupError(f"replaydbg needs a C compiler and {command[0]!r} was not found: {HOW_TO_INSTALL}")
         headers = Path(sysconfig.get_path("include")) / "Python.h"
         if not headers.is_file():
-            raise SetupError(f"replaydbg needs a C compiler and Python's headers ({headers} is not there): {HOW_TO_INSTALL}")
+            raise SetupError(f"replaydbg needs Python's headers and {str(headers)!r} is not there: {HOW_TO_INSTALL}")
         try:
             super().build_extensions()
         except CompileError as error:
             raise SetupError(
                 f"replaydbg's C core could not be compiled ({error}): "
-                f"the compiler's message is above; if it misses a header, {HOW_TO_INSTALL}"
+                f"the compiler's message is above; if a header is missing there, {HOW_TO_INSTALL}"
             ) from error
 
 
