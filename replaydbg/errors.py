@@ -1,0 +1,187 @@
+"""The exceptions that replaydbg raises for its users to read; callers import them from here.
+
+ReplaydbgError
+|-- UsageError          the command line or a setting asks for something that makes no sense
+|-- NoSuchRecording     no recording has that name or path
+|-- NotARecording       the file is something else
+|-- NewerFormat         the recording was made by a newer replaydbg
+|-- Corrupt             the recording is damaged where it is needed
+|-- WrongPython         the recording needs another Python to be replayed
+|-- NotBuilt            the native core is missing
+`-- Divergence          a replay asked for something else than was recorded
+
+Each carries its evidence as fields and builds its own message, so that every front end shows the same facts.
+This module imports nothing: it is loaded by the recorder, whose start every recorded program pays.
+"""
+
+from __future__ import annotations
+
+
+class ReplaydbgError(Exception):
+    """Anything that replaydbg tells its user; the message is one whole text, cause first, then remedy."""
+
+    slug: str = "error"
+    """The anchor in docs/reference/messages.md that explains the message."""
+
+    exit_code: int = 1
+    """What a command that fails with it exits with."""
+
+    fields: tuple[str, ...] = ()
+    """The names of the attributes that hold the evidence."""
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the evidence with slug and message, ready for `--json`."""
+        facts: dict[str, object] = {"slug": self.slug, "message": str(self)}
+        facts.update((name, getattr(self, name)) for name in self.fields)
+        return facts
+
+
+class UsageError(ReplaydbgError):
+    """The command line or a setting asks for something that makes no sense."""
+
+    slug = "usage"
+    exit_code = 2
+    fields = ("problem",)
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(problem)
+
+
+class NoSuchRecording(ReplaydbgError):
+    """No recording has that name or path."""
+
+    slug = "no-such-recording"
+    exit_code = 2
+    fields = ("name", "store")
+
+    def __init__(self, name: str, store: str = "") -> None:
+        self.name = name
+        self.store = store
+        place = f" in {store}" if store else ""
+        super().__init__(f"There is no recording {name!r}{place}. `replaydbg ls` shows those that exist.")
+
+
+class NotARecording(ReplaydbgError):
+    """The file or directory is something else than a recording."""
+
+    slug = "not-a-recording"
+    fields = ("path", "reason")
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path!r} is not a recording: {reason}.")
+
+
+class NewerFormat(ReplaydbgError):
+    """The recording was made by a newer replaydbg, with a format that this one does not know."""
+
+    slug = "newer-format"
+    fields = ("path", "found", "known")
+
+    def __init__(self, path: str, found: int, known: int) -> None:
+        self.path = path
+        self.found = found
+        self.known = known
+        super().__init__(
+            f"{path!r} has format {found} and this replaydbg knows formats up to {known}: update replaydbg to open it."
+        )
+
+
+class Corrupt(ReplaydbgError):
+    """The recording is damaged in a part without which the question cannot be answered."""
+
+    slug = "corrupt"
+    fields = ("path", "reason")
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path!r} is damaged: {reason}.")
+
+
+class WrongPython(ReplaydbgError):
+    """The recording needs another Python to be replayed than the one at hand."""
+
+    slug = "wrong-python"
+    fields = ("path", "recorded", "found")
+
+    def __init__(self, path: str, recorded: str, found: str) -> None:
+        self.path = path
+        self.recorded = recorded
+        self.found = found
+        super().__init__(
+            f"{path!r} was recorded with Python {recorded} and cannot be replayed with {found}: "
+            f"run replaydbg under Python {recorded}. Reading it (info, events, verify) works with any Python."
+        )
+
+
+class NotBuilt(ReplaydbgError):
+    """The native core, which recording and replaying need, is missing or cannot be loaded."""
+
+    slug = "not-built"
+    fields = ("reason",)
+
+    def __init__(self, reason: str = "") -> None:
+        self.reason = reason
+        why = f" ({reason})" if reason else ""
+        super().__init__(
+            f"The native core of replaydbg is not built{why}: install a C compiler (gcc or clang) and the Python "
+            "headers (python3-dev or python3-devel), then install replaydbg again."
+        )
+
+
+class Divergence(ReplaydbgError):
+    """A replayed program asked for something else than it did when it was recorded; the replay has ended."""
+
+    slug = "divergence"
+    exit_code = 4
+    fields = ("recording", "lane", "event", "recorded", "observed", "where", "stack", "last_agreeing", "cause")
+
+    LIKELY_CAUSE = (
+        "The program asked for something else than it did when recorded. Often: an input that no gate covers."
+    )
+
+    def __init__(
+        self,
+        *,
+        recording: str,
+        event: int,
+        recorded: str,
+        observed: str,
+        lane: str = "main",
+        where: str = "",
+        stack: tuple[str, ...] = (),
+        last_agreeing: str = "",
+        cause: str = "",
+    ) -> None:
+        self.recording = recording
+        self.lane = lane
+        self.event = event
+        self.recorded = recorded
+        self.observed = observed
+        self.where = where
+        self.stack = stack
+        self.last_agreeing = last_agreeing
+        self.cause = cause or self.LIKELY_CAUSE
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        lines = [
+            f"Replay diverged at lane {self.lane}, event {self.event}.",
+            f"  recorded: {self.recorded}",
+            f"  observed: {self.observed}",
+        ]
+        if self.where:
+            lines.append(f"  at: {self.where}")
+        if self.last_agreeing:
+            lines.append(f"  last agreeing: {self.last_agreeing}")
+        if self.stack:
+            lines.append("  stack, innermost last:")
+            lines.extend(f"    {line}" for line in self.stack)
+        lines.append(self.cause)
+        lines.append(
+            f"See messages#{self.slug}. Replay to this point: replaydbg replay {self.recording} --to {self.event}"
+        )
+        return "\n".join(lines)
