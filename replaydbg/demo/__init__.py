@@ -1,0 +1,1 @@
+"""The program that `replaydbg demo` records; it is copied out of here and imports nothing of ours."""
