@@ -1,0 +1,137 @@
+"""The entries of an event log as frozen values: crossings, which are numbered, and what stands between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from replaydbg.events.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place in the program from which a gate was crossed."""
+
+    gate: str
+    """The gate's name, such as `time.time`."""
+    file: str | None
+    """The source file as the code object names it; None if no Python frame stood above the crossing."""
+    function: str | None
+    """The qualified name of the function; None without a Python frame."""
+    line: int | None
+    """The line of the call; None without a Python frame, or if the code has no line there."""
+    instruction: int
+    """Offset of the calling instruction in its code object, in bytes."""
+
+    def __str__(self) -> str:
+        return "(no Python frame)" if self.file is None else f"{self.file}:{self.line} in {self.function}"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One crossing of a gate, as recorded."""
+
+    number: int
+    """From 1, in the order in which crossings ended."""
+    lane: int
+    """The lane that crossed; 0 is the main lane."""
+    site: Site
+    """Which gate, and from where."""
+    arguments: tuple[Value, ...] | None
+    """The arguments that a replay checks (keyword arguments as a dict at the end); None where none are."""
+    raised: bool
+    """Whether the outcome was raised."""
+    outcome: Value
+    """What was returned, or raised (an ExceptionValue)."""
+    filled: Value
+    """What was written into the caller's buffer; None where there is none."""
+    digest: bytes | None
+    """4 bytes that identify what left the program here; None where nothing does."""
+    time_ns: int
+    """Nanoseconds from the start to the last clock mark before this event."""
+
+    @property
+    def gate(self) -> str:
+        """The gate's name."""
+        return self.site.gate
+
+
+class ControlKind(Enum):
+    """What a control record says."""
+
+    SIGNAL_INSIDE = "a signal handler runs inside the next crossing"
+    SIGNAL_BETWEEN = "a signal handler runs between two crossings"
+    TIME = "so much time has passed"
+    END = "the program ended"
+    NOTE = "something was met that cannot be recorded"
+    LANE = "another lane goes on"
+    CHILD = "a child process was started"
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """An entry of the log that is no crossing and has no number of its own."""
+
+    kind: ControlKind
+    """What it says."""
+    after: int
+    """The number of the event before it; 0 before the first."""
+    lane: int
+    """The lane it belongs to."""
+    time_ns: int
+    """Nanoseconds from the start to the last clock mark, its own included."""
+    number: int | None = None
+    """Signal number, nanoseconds, exit code, lane or process id, as the kind has it."""
+    note: tuple[str, str] | None = None
+    """For NOTE: its kind and its text."""
+    fingerprint: bytes | None = None
+    """For SIGNAL_BETWEEN: 8 bytes that identify the place."""
+    instruction: int | None = None
+    """For SIGNAL_BETWEEN: the instruction after which the handler ran."""
+
+
+Entry: TypeAlias = Event | Control
+"""Anything that stands in an event log, definitions aside."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldAnswer:
+    """What the import system saw of the file system."""
+
+    operation: str
+    """`stat`, `listdir`, `open_code`, `getcwd` ..."""
+    path: str
+    """The path asked about."""
+    since: int
+    """The number of crossings after which this answer began to hold."""
+    raised: bool
+    """Whether the outcome was raised."""
+    outcome: Value
+    """The answer, or the exception (an ExceptionValue)."""
+
+
+class StopReason(Enum):
+    """Why logging stopped before the program ended; the values are those of the format."""
+
+    NOT_STOPPED = 0
+    DISK_FULL = 1
+    SIZE_LIMIT = 2
+    IO_ERROR = 3
+    UNSUPPORTED = 4
+    IMAGE_REPLACED = 5
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words."""
+        return _REASONS[self]
+
+
+_REASONS = {
+    StopReason.NOT_STOPPED: "Logging went on to the end.",
+    StopReason.DISK_FULL: "Logging stopped early: the disk was full.",
+    StopReason.SIZE_LIMIT: "Logging stopped early: the recording reached its size limit.",
+    StopReason.IO_ERROR: "Logging stopped early: the recording could not be written.",
+    StopReason.UNSUPPORTED: "Logging stopped early: the program did something that cannot be recorded.",
+    StopReason.IMAGE_REPLACED: "Logging stopped early: the program replaced its process image (exec).",
+}
