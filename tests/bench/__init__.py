@@ -1,0 +1,1 @@
+"""What recording and replaying cost, measured beside the plain run."""

@@ -1,0 +1,111 @@
+"""Runs a workload plain, recorded and replayed in turn, and keeps every figure."""
+
+import sys
+import tempfile
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from tests.bench.workloads import Workload, environment
+from tests.harness import tool
+from tests.harness.figures import Figures, read_figures
+from tests.harness.process import Finished, run
+
+
+class Modes(Enum):
+    """What is run in each round."""
+
+    ALL = "plain, recorded and replayed in turn"
+    PLAIN = "plain alone, to check the workloads"
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One turn: plain, recorded, replayed, directly after each other. Seconds; None where it was not run."""
+
+    plain_wall: float
+    # Of the command and its children.
+    plain_cpu: float
+    # The whole command: launcher, program and sealing.
+    recorded_wall: float | None = None
+    recorded_cpu: float | None = None
+    # The recorded program's own process and its children, without launcher and sealing.
+    program_cpu: float | None = None
+    replayed_wall: float | None = None
+    replayed_cpu: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A workload, its rounds, and the recording of the last one."""
+
+    workload: Workload
+    rounds: tuple[Round, ...]
+    figures: Figures | None
+    # Why it could not be measured; the rounds up to there are kept.
+    failure: str | None
+
+
+class _Failed(Exception):
+    """A command did not do what it must for its time to mean anything."""
+
+
+def measure(workload: Workload, *, runs: int, modes: Modes, timeout: float) -> Measurement:
+    """Measures `workload` in `runs` rounds; `timeout` is in seconds for each command."""
+    if not workload.is_possible:
+        return Measurement(workload, (), None, f"{workload.needs} is not installed")
+    rounds: list[Round] = []
+    figures: Figures | None = None
+    with tempfile.TemporaryDirectory(prefix="replaydbg-bench-") as name:
+        directory = Path(name)
+        inputs = directory / "inputs"
+        inputs.mkdir()
+        workload.prepare(inputs)
+        try:
+            # Once unmeasured: byte code and the page cache are the same for all rounds.
+            _run_well([sys.executable, *workload.argv], workload, inputs, timeout)
+            for _ in range(runs):
+                turn, figures = _round(workload, directory, modes, timeout)
+                rounds.append(turn)
+        except _Failed as failure:
+            return Measurement(workload, tuple(rounds), figures, str(failure))
+    return Measurement(workload, tuple(rounds), figures, None)
+
+
+def _round(workload: Workload, directory: Path, modes: Modes, timeout: float) -> tuple[Round, Figures | None]:
+    inputs = directory / "inputs"
+    plain = _run_well([sys.executable, *workload.argv], workload, inputs, timeout)
+    if modes is Modes.PLAIN:
+        return Round(plain.wall, plain.cpu), None
+    recording = directory / "run.rdbg"
+    recorded = _run_well(tool.record(sys.executable, recording, workload.argv), workload, inputs, timeout)
+    figures = read_figures(recording)
+    if figures.reason is not None:
+        raise _Failed(f"the recording ends early: {figures.reason}")
+    replayed = _run_well(tool.replay(sys.executable, recording), workload, inputs, timeout)
+    if (replayed.stdout, replayed.stderr) != (recorded.stdout, recorded.stderr):
+        raise _Failed("the replay's output is not that of the recording")
+    recording.unlink()
+    turn = Round(
+        plain_wall=plain.wall,
+        plain_cpu=plain.cpu,
+        recorded_wall=recorded.wall,
+        recorded_cpu=recorded.cpu,
+        program_cpu=figures.cpu_seconds,
+        replayed_wall=replayed.wall,
+        replayed_cpu=replayed.cpu,
+    )
+    return turn, figures
+
+
+def _run_well(argv: list[str], workload: Workload, inputs: Path, timeout: float) -> Finished:
+    workload.clean(inputs)
+    finished = run(argv, cwd=inputs, env=environment(), timeout=timeout)
+    if finished.status != 0:
+        last = finished.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise _Failed(f"{_which(argv)}: {finished.ending}: {' '.join(last)}")
+    return finished
+
+
+def _which(argv: list[str]) -> str:
+    return argv[3] if argv[1:3] == ["-m", "replaydbg"] else "plain"

@@ -1,0 +1,1 @@
+"""Does nothing: what is left is the start-up."""

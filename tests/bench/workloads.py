@@ -1,0 +1,122 @@
+"""The table of what is measured, with the targets."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+_PROGRAMS = Path(__file__).parent / "programs"
+_TEXT_SIZE = 200_000_000
+_CITIES = ("Aachen", "Bergen", "Cork", "Dresden", "Evora", "Florence", "Ghent", "Hull")
+
+
+def _nothing(_directory: Path) -> None:
+    """For programs that need no preparation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A program that is run plain, recorded and replayed."""
+
+    name: str
+    # One line for people.
+    does: str
+    # What follows the interpreter on the command line, in the directory that was prepared.
+    argv: tuple[str, ...]
+    # The greatest ratio of CPU time, recorded to plain, that the project wants; None: it has set none.
+    target: float | None
+    # Makes the inputs, once for all rounds.
+    prepare: Callable[[Path], None] = _nothing
+    # Removes what a run leaves behind, before each run.
+    clean: Callable[[Path], None] = _nothing
+    # A module that must be installed.
+    needs: str | None = None
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether this environment has what the workload needs."""
+        return self.needs is None or find_spec(self.needs) is not None
+
+
+def _make_text(directory: Path) -> None:
+    # One block of lines is written again and again: making 200 MB of different lines takes longer than measuring.
+    block = "".join(
+        f"{number:08d},{_CITIES[number % 8]},{number * 7919 % 100_000 / 100:.2f},{'lorem ipsum ' * (number % 5)}\n"
+        for number in range(20_000)
+    ).encode()
+    with (directory / "amounts.csv").open("wb") as file:
+        written = 0
+        while written < _TEXT_SIZE:
+            written += file.write(block)
+
+
+def _remove_database(directory: Path) -> None:
+    for name in ("accounts.db", "accounts.db-journal"):
+        (directory / name).unlink(missing_ok=True)
+
+
+def _make_suite(directory: Path) -> None:
+    shutil.copy(_PROGRAMS / "suite.py.in", directory / "test_ledger.py")
+    # An ini file of its own, or pytest takes the next one above the temporary directory.
+    (directory / "pytest.ini").write_text("[pytest]\n")
+
+
+def _remove_suite_leavings(directory: Path) -> None:
+    shutil.rmtree(directory / "tmp", ignore_errors=True)
+
+
+def _program(name: str) -> str:
+    return str(_PROGRAMS / name)
+
+
+# Measured in every run: its start-up is what is taken off the others.
+EMPTY = Workload("empty", "an empty program: start-up", (_program("empty.py"),), None)
+
+WORKLOADS = (
+    EMPTY,
+    Workload("compute", "pure computation, no crossing", (_program("compute.py"),), 1.02),
+    Workload("clock", "one million time.time()", (_program("clock.py"),), 1.5),
+    Workload(
+        "entropy",
+        "300,000 rounds of random(), getrandbits, choice, uuid4, urandom(16)",
+        (_program("entropy.py"),),
+        1.3,
+    ),
+    Workload(
+        "text",
+        "a text file of 200 MB read and parsed line by line",
+        (_program("text.py"), "amounts.csv"),
+        1.10,
+        prepare=_make_text,
+    ),
+    Workload("children", "100 subprocesses (a shell that computes), output captured", (_program("children.py"),), 1.3),
+    Workload(
+        "database",
+        "100,000 sqlite3 statements on a file, 100 transactions of 1,000 (600 inserts, 200 updates, 200 selects)",
+        (_program("database.py"), "accounts.db"),
+        1.5,
+        clean=_remove_database,
+    ),
+    Workload(
+        "pytest",
+        "a suite of 300 tests under pytest",
+        ("-m", "pytest", "-q", "-p", "no:cacheprovider", "--basetemp=tmp"),
+        None,
+        prepare=_make_suite,
+        clean=_remove_suite_leavings,
+        needs="pytest",
+    ),
+)
+
+# Milliseconds that the start-up of an empty program may take more than plain.
+STARTUP_TARGET_MS = 80.0
+# Bytes of a clock event in the log before compression.
+CLOCK_BYTES_TARGET = 12.0
+
+
+def environment() -> dict[str, str]:
+    """What the programs get: ours, without what would make them or the tool behave in another way."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("REPLAYDBG_", "PYTEST_", "COV_"))}
+    return kept | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

@@ -1,0 +1,78 @@
+"""Runs one command to its end and says what it printed, how it ended and what it cost, children included."""
+
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A command that has ended, by itself or at its time limit."""
+
+    argv: tuple[str, ...]
+    # Exit code, or minus the number of the signal that ended it.
+    status: int
+    stdout: bytes
+    stderr: bytes
+    # Seconds.
+    wall: float
+    # Seconds of user and system time of the process and of every child that was waited for.
+    cpu: float
+    # It was killed because its time was over.
+    is_timed_out: bool
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words."""
+        if self.is_timed_out:
+            return f"killed after {self.wall:.0f} s"
+        if self.status < 0:
+            return f"ended by {signal.Signals(-self.status).name}"
+        return f"exit code {self.status}"
+
+
+def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float) -> Finished:
+    """Runs `argv` with nothing on stdin; after `timeout` seconds its whole process group is killed.
+
+    The output goes through files: a pipe would have to be emptied by threads of ours while `wait4` is awaited.
+    """
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        started = time.monotonic()
+        process = subprocess.Popen(
+            argv, cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
+        is_timed_out = not _is_ended_within(process.pid, timeout)
+        if is_timed_out:
+            os.killpg(process.pid, signal.SIGKILL)
+        _, wait_status, usage = os.wait4(process.pid, 0)
+        wall = time.monotonic() - started
+        # Popen must not wait for a process that is gone.
+        process.returncode = os.waitstatus_to_exitcode(wait_status)
+        return Finished(
+            argv=tuple(argv),
+            status=process.returncode,
+            stdout=_content(out.fileno()),
+            stderr=_content(err.fileno()),
+            wall=wall,
+            cpu=usage.ru_utime + usage.ru_stime,
+            is_timed_out=is_timed_out,
+        )
+
+
+def _is_ended_within(pid: int, timeout: float) -> bool:
+    descriptor = os.pidfd_open(pid)
+    try:
+        ready, _, _ = select.select([descriptor], [], [], timeout)
+    finally:
+        os.close(descriptor)
+    return bool(ready)
+
+
+def _content(descriptor: int) -> bytes:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
