@@ -1,0 +1,131 @@
+"""The blocks of a sealed recording (format.md, section 6): packing and unpacking one."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+from replaydbg.log.files import PIECE, DataFile
+
+MAGIC = b"RDBGREC\n"
+BLOCK_MAGIC = b"BLK1"
+FILE_HEADER = 32
+"""Size of what stands before the first block."""
+FLAG_OK = 1
+RAW, ZSTD = 0, 1
+
+_HEAD = struct.Struct("<8sIIQ")
+_CRC = struct.Struct("<Q")
+_BLOCK = struct.Struct("<BBHQQQI")
+_BLOCK_CRC = struct.Struct("<I")
+BLOCK_HEADER = len(BLOCK_MAGIC) + _BLOCK.size + _BLOCK_CRC.size
+MAX_NAME = 256
+"""The longest section name; longer ones are damage."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileHead:
+    """The first 32 bytes of a sealed recording."""
+
+    format: int
+    """The format number."""
+    ok: bool
+    """Whether the file was written to its end."""
+    index_offset: int
+    """Where the index begins; 0 if it was not written."""
+    is_sound: bool
+    """Whether the checksum holds. If not, the other fields mean nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Where one block stands and what it holds."""
+
+    section: str
+    """The section's name."""
+    offset: int
+    """Where the block begins in the file."""
+    codec: int
+    """RAW or ZSTD."""
+    raw_offset: int
+    """Where its bytes belong in the section."""
+    raw_length: int
+    """How many bytes it stands for."""
+    stored_offset: int
+    """Where the stored bytes begin in the file."""
+    stored_length: int
+    """How many bytes are stored."""
+    crc: int
+    """Checksum of the stored bytes."""
+
+    @property
+    def end(self) -> int:
+        """Where the next block begins."""
+        return self.stored_offset + self.stored_length
+
+
+def pack_head(*, format: int, ok: bool, index_offset: int) -> bytes:
+    """Return the first 32 bytes of a sealed recording."""
+    head = _HEAD.pack(MAGIC, format, FLAG_OK if ok else 0, index_offset)
+    return head + _CRC.pack(zlib.crc32(head))
+
+
+def unpack_head(data: bytes) -> FileHead:
+    """Take apart the first 32 bytes, whose magic the caller has checked."""
+    if len(data) < FILE_HEADER:
+        return FileHead(0, False, 0, False)
+    _, number, flags, index_offset = _HEAD.unpack_from(data)
+    (crc,) = _CRC.unpack_from(data, _HEAD.size)
+    return FileHead(number, bool(flags & FLAG_OK), index_offset, crc == zlib.crc32(data[: _HEAD.size]))
+
+
+def pack_block(section: str, raw_offset: int, raw: bytes, stored: bytes, codec: int) -> bytes:
+    """Return everything of a block but its stored bytes, which follow."""
+    name = section.encode()
+    header = BLOCK_MAGIC + _BLOCK.pack(codec, 0, len(name), raw_offset, len(raw), len(stored), zlib.crc32(stored))
+    # The checksum covers the name too: a damaged one would turn one section into another.
+    return header + _BLOCK_CRC.pack(zlib.crc32(header + name)) + name
+
+
+def read_block(file: DataFile, offset: int) -> Block | None:
+    """Return the block that begins at `offset`; None if there is no whole and sound one."""
+    data = file.read(offset, BLOCK_HEADER + MAX_NAME)
+    if len(data) < BLOCK_HEADER or not data.startswith(BLOCK_MAGIC):
+        return None
+    codec, zero, name_length, raw_offset, raw_length, stored_length, crc = _BLOCK.unpack_from(data, len(BLOCK_MAGIC))
+    name = data[BLOCK_HEADER : BLOCK_HEADER + name_length]
+    (header_crc,) = _BLOCK_CRC.unpack_from(data, BLOCK_HEADER - _BLOCK_CRC.size)
+    if name_length > MAX_NAME or header_crc != zlib.crc32(data[: BLOCK_HEADER - _BLOCK_CRC.size] + name):
+        return None
+    block = Block(
+        section=name.decode("ascii", "replace"),
+        offset=offset,
+        codec=codec,
+        raw_offset=raw_offset,
+        raw_length=raw_length,
+        stored_offset=offset + BLOCK_HEADER + name_length,
+        stored_length=stored_length,
+        crc=crc,
+    )
+    is_sane = codec in (RAW, ZSTD) and zero == 0 and 0 < raw_length <= PIECE and 0 < stored_length <= 2 * PIECE
+    return block if is_sane and block.end <= file.size else None
+
+
+def load_block(file: DataFile, block: Block) -> bytes | None:
+    """Return the bytes that `block` stands for; None if they are damaged. Never makes more than 1 MiB of them."""
+    stored = file.read(block.stored_offset, block.stored_length)
+    if len(stored) != block.stored_length or zlib.crc32(stored) != block.crc:
+        return None
+    if block.codec == RAW:
+        return stored if len(stored) == block.raw_length else None
+    # Imported here: listing recordings reads none of their blocks, and this costs 5 ms.
+    import zstandard
+
+    reader = zstandard.ZstdDecompressor(max_window_size=2 * PIECE).stream_reader(stored)
+    try:
+        # A stream, because decompress() believes the size that the data claims. One byte more than due shows a lie.
+        raw = reader.read(block.raw_length + 1)
+    except zstandard.ZstdError:
+        return None
+    return raw if len(raw) == block.raw_length else None

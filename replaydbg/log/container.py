@@ -1,0 +1,137 @@
+"""Seals a live directory into one recording file, so that at every moment one of the two is whole."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from replaydbg.errors import Corrupt
+from replaydbg.log.blocks import RAW, ZSTD, pack_block, pack_head
+from replaydbg.log.codec import FORMAT
+from replaydbg.log.files import PIECE, DataFile
+from replaydbg.log.logfile import LOG_HEADER, read_log_header
+
+COMPRESS_CONTENT_UP_TO = 32 << 20
+"""Content beyond this is stored as it is: compressing it would hold up the end of the program by a second and more."""
+
+
+class Writer:
+    """Writes the blocks of a sealed recording to a file that is open for writing, from its beginning."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        # Imported here: opening a recording, which shares this package, must not need it before a block is read.
+        import zstandard
+
+        self._file = file
+        self._compress = zstandard.ZstdCompressor(level=1).compress
+        self._index: list[dict[str, object]] = []
+        file.write(pack_head(format=FORMAT, ok=False, index_offset=0))
+
+    def section(self, name: str, pieces: Iterable[bytes], *, is_compressed: bool = True) -> None:
+        """Add a section; each piece, of at most 1 MiB, becomes a block."""
+        raw_offset = 0
+        for raw in pieces:
+            offset = self._file.tell()
+            packed = self._compress(raw) if is_compressed else raw
+            codec = ZSTD if len(packed) < len(raw) else RAW
+            stored = packed if codec == ZSTD else raw
+            self._file.write(pack_block(name, raw_offset, raw, stored, codec))
+            self._file.write(stored)
+            entry = {"section": name, "raw_offset": raw_offset, "raw_length": len(raw), "offset": offset}
+            self._index.append(entry)
+            raw_offset += len(raw)
+
+    def finish(self) -> None:
+        """Write the index, flush everything to the disk, and only then say that the file is whole."""
+        index_offset = self._file.tell()
+        self.section("index", split(json.dumps(self._index).encode()))
+        self._sync()
+        self._file.seek(0)
+        self._file.write(pack_head(format=FORMAT, ok=True, index_offset=index_offset))
+        self._sync()
+
+    def _sync(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+
+def split(data: bytes) -> Iterable[bytes]:
+    """Yield `data` in pieces that a block can hold."""
+    return (data[start : start + PIECE] for start in range(0, len(data), PIECE))
+
+
+def seal(live: Path, target: Path, end: dict[str, Any]) -> None:
+    """Turn the live directory `live` into the sealed recording `target`, then remove it.
+
+    `end` is what becomes `end.json`. If anything fails the directory stays as it is, and still opens.
+    Raises Corrupt if the directory has no header, OSError if the target cannot be written.
+    """
+    header = live / "header.json"
+    if not header.is_file():
+        raise Corrupt(str(live), "it has no header")
+    # Beside the target, because a rename is atomic only within a file system.
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("xb") as file:
+            _write(Writer(file), live, end)
+        partial.replace(target)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+    _sync_directory(target.parent)
+    remove_live(live)
+
+
+def _write(writer: Writer, live: Path, end: dict[str, Any]) -> None:
+    _copy(writer, live, "header", "header.json")
+    _copy(writer, live, "world", "world", is_log=True)
+    _copy(writer, live, "log", "log", is_log=True)
+    _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO)
+    for source in sorted((live / "source").glob("*")):
+        _copy(writer, live, f"source/{source.name}", f"source/{source.name}")
+    writer.section("end", split(json.dumps(end).encode()))
+    writer.finish()
+
+
+def _copy(
+    writer: Writer, live: Path, section: str, name: str, *, is_log: bool = False, compress_up_to: int | None = None
+) -> None:
+    path = live / name
+    if not path.is_file():
+        return
+    with DataFile(path, follow=False) as data:
+        end = data.size
+        if is_log:
+            header = read_log_header(data.read(0, LOG_HEADER))
+            # A log without a sound header is of a program that was killed in its first instructions.
+            end = min(header.committed, data.size) if header is not None else 0
+        is_compressed = compress_up_to is None or end <= compress_up_to
+        writer.section(section, data.pieces(end), is_compressed=is_compressed)
+
+
+def remove_live(live: Path) -> None:
+    """Remove a live directory and what a recorder puts there; anything else in it stays, and so does it."""
+    for name in ("boot", "world", "content", "end.json", "log", "header.json"):
+        (live / name).unlink(missing_ok=True)
+    source = live / "source"
+    if source.is_dir() and not source.is_symlink():
+        for path in source.iterdir():
+            path.unlink()
+        source.rmdir()
+    try:
+        live.rmdir()
+    except OSError as error:
+        # Not empty: somebody keeps something of their own there.
+        if not any(live.iterdir()):
+            raise error
+
+
+def _sync_directory(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,259 @@
+"""Decodes the primitives and values of the recording format, distrusting every byte.
+
+Nothing here believes a length before the bytes are there, recurses without limit, or calls what a value names.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+
+from replaydbg.events import values
+from replaydbg.events.values import TypeName, Value
+from replaydbg.log import codec
+
+_FLOAT = struct.Struct("<d")
+_COMPLEX = struct.Struct("<dd")
+
+
+class Short(Exception):
+    """The bytes at hand end too early; `needed` is how many there must be from their beginning at least."""
+
+    def __init__(self, needed: int) -> None:
+        self.needed = needed
+        super().__init__(needed)
+
+
+class Malformed(Exception):
+    """The bytes are not what the format allows; the message says what was found."""
+
+
+class Cursor:
+    """Reads primitives and values from `data`, from `pos` on; `types` are the defined types, number 1 first.
+
+    Every method moves `pos` past what it read, and raises Short or Malformed. `budget` is how many elements the
+    containers may have that are read from now on, and it is the caller's to renew: a few compressed bytes can
+    stand for a million elements.
+    """
+
+    __slots__ = ("budget", "content_end", "data", "pos", "types")
+
+    def __init__(self, data: bytes, types: Sequence[TypeName] = (), *, pos: int = 0, budget: int = 1 << 22) -> None:
+        self.data = data
+        self.pos = pos
+        self.types = types
+        self.budget = budget
+        self.content_end = 0
+        """Where the last content ends that a value referred to."""
+
+    def byte(self) -> int:
+        """Read one byte."""
+        pos = self.pos
+        if pos >= len(self.data):
+            raise Short(pos + 1)
+        self.pos = pos + 1
+        return self.data[pos]
+
+    def raw(self, size: int) -> bytes:
+        """Read `size` bytes."""
+        end = self.pos + size
+        if end > len(self.data):
+            raise Short(end)
+        piece = self.data[self.pos : end]
+        self.pos = end
+        return piece
+
+    def varint(self) -> int:
+        """Read an unsigned number of at most 64 bits."""
+        data = self.data
+        pos = self.pos
+        limit = len(data)
+        number = shift = 0
+        while True:
+            if pos >= limit:
+                raise Short(pos + 1)
+            byte = data[pos]
+            pos += 1
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                break
+            shift += 7
+            if shift > 63:
+                raise Malformed("a number is longer than 64 bits")
+        if number >> 64:
+            raise Malformed("a number is longer than 64 bits")
+        self.pos = pos
+        return number
+
+    def zigzag(self) -> int:
+        """Read a signed number of at most 64 bits."""
+        number = self.varint()
+        return number >> 1 ^ -(number & 1)
+
+    def text(self) -> str:
+        """Read a `str payload`."""
+        data = self.raw(self.varint())
+        try:
+            return data.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise Malformed("a text is not UTF-8") from error
+
+    def count(self, *, each: int = 1) -> int:
+        """Read how many elements follow, each of which takes `each` bytes at least."""
+        count = self.varint()
+        self.budget -= count * each
+        if self.budget < 0:
+            raise Malformed(f"a container claims {count} elements, more than a recording of this size can hold")
+        if self.pos + count * each > len(self.data):
+            raise Short(self.pos + count * each)
+        return count
+
+    def type_name(self) -> TypeName:
+        """Read the number of a type."""
+        number = self.varint()
+        if not 1 <= number <= len(self.types):
+            raise Malformed(f"type {number} is not defined")
+        return self.types[number - 1]
+
+    def value(self, depth: int = 0) -> Value:
+        """Read a value; it stands `depth` containers deep."""
+        tag = self.byte()
+        if tag >= codec.SMALL_INT:
+            if tag >= codec.SMALL_INT_END:
+                raise Malformed(f"tag {tag:#04x} is not known")
+            return tag - codec.SMALL_INT
+        if depth > codec.MAX_DEPTH:
+            raise Malformed(f"values are nested deeper than {codec.MAX_DEPTH}")
+        reader = _READERS.get(tag)
+        if reader is None:
+            raise Malformed(f"tag {tag:#04x} is not known")
+        return reader(self, depth + 1)
+
+
+def _big_int(cursor: Cursor, depth: int) -> int:
+    return int.from_bytes(cursor.raw(cursor.varint()), "little", signed=True)
+
+
+def _float(cursor: Cursor, depth: int) -> float:
+    number: float = _FLOAT.unpack(cursor.raw(8))[0]
+    return number
+
+
+def _complex(cursor: Cursor, depth: int) -> complex:
+    return complex(*_COMPLEX.unpack(cursor.raw(16)))
+
+
+def _bytes(cursor: Cursor, depth: int) -> bytes:
+    return cursor.raw(cursor.varint())
+
+
+def _items(cursor: Cursor, depth: int) -> list[Value]:
+    return [cursor.value(depth) for _ in range(cursor.count())]
+
+
+def _hashed(make: Callable[[list[Value]], Value]) -> Callable[[Cursor, int], Value]:
+    def read(cursor: Cursor, depth: int) -> Value:
+        items = _items(cursor, depth)
+        try:
+            return make(items)
+        except TypeError as error:
+            raise Malformed("a set has an element that cannot be in a set") from error
+
+    return read
+
+
+def _dict(cursor: Cursor, depth: int) -> dict[Value, Value]:
+    found: dict[Value, Value] = {}
+    for _ in range(cursor.count(each=2)):
+        key = cursor.value(depth)
+        try:
+            found[key] = cursor.value(depth)
+        except TypeError as error:
+            raise Malformed("a dict has a key that cannot be a key") from error
+    return found
+
+
+def _struct(cursor: Cursor, depth: int) -> values.StructSequence:
+    return values.StructSequence(cursor.type_name(), tuple(_items(cursor, depth)))
+
+
+def _stat(cursor: Cursor, depth: int) -> values.StatResult:
+    return values.StatResult(*[cursor.zigzag() for _ in values.STAT_FIELDS])
+
+
+def _exception(cursor: Cursor, depth: int) -> values.ExceptionValue:
+    kind = cursor.type_name()
+    args = cursor.value(depth)
+    os_error = cursor.value(depth)
+    if type(args) is not tuple or not (os_error is None or type(os_error) is tuple):
+        raise Malformed("an exception's arguments are not a tuple")
+    return values.ExceptionValue(kind, args, os_error)
+
+
+def _content(cursor: Cursor, depth: int) -> values.ContentRef:
+    ref = values.ContentRef(cursor.varint(), cursor.varint())
+    cursor.content_end = max(cursor.content_end, ref.offset + ref.length)
+    return ref
+
+
+def _cut(cursor: Cursor, depth: int) -> values.Cut:
+    kind = cursor.byte()
+    if kind not in (codec.STR, codec.BYTES):
+        raise Malformed(f"a cut value has tag {kind:#04x}")
+    length = cursor.varint()
+    digest = cursor.raw(8)
+    start = cursor.raw(cursor.varint())
+    # A str may have been cut inside a character; its beginning is for reading only.
+    return values.Cut(length, digest, start if kind == codec.BYTES else start.decode("utf-8", "replace"))
+
+
+def _directory_entry(cursor: Cursor, depth: int) -> values.DirectoryEntry:
+    name, path = cursor.value(depth), cursor.value(depth)
+    if not isinstance(name, (str, bytes)) or not isinstance(path, (str, bytes)):
+        raise Malformed("a directory entry has a name that is no text")
+    return values.DirectoryEntry(name, path)
+
+
+def _open_file(cursor: Cursor, depth: int) -> values.OpenFile:
+    number = cursor.varint()
+    return values.OpenFile(number - 1 if number else None)
+
+
+_READERS: dict[int, Callable[[Cursor, int], Value]] = {
+    codec.NONE: lambda cursor, depth: None,
+    codec.FALSE: lambda cursor, depth: False,
+    codec.TRUE: lambda cursor, depth: True,
+    codec.INT: lambda cursor, depth: cursor.zigzag(),
+    codec.BIG_INT: _big_int,
+    codec.FLOAT: _float,
+    codec.STR: lambda cursor, depth: cursor.text(),
+    codec.BYTES: _bytes,
+    codec.TUPLE: lambda cursor, depth: tuple(_items(cursor, depth)),
+    codec.LIST: _items,
+    codec.DICT: _dict,
+    codec.STRUCT: _struct,
+    codec.STAT: _stat,
+    codec.ARGUMENT: lambda cursor, depth: values.Argument(cursor.varint()),
+    codec.BYTEARRAY: lambda cursor, depth: bytearray(_bytes(cursor, depth)),
+    codec.COMPLEX: _complex,
+    codec.SET: _hashed(set),
+    codec.FROZENSET: _hashed(frozenset),
+    codec.EXCEPTION: _exception,
+    codec.CONTENT: _content,
+    codec.OPAQUE: lambda cursor, depth: values.Opaque(cursor.text()),
+    codec.CUT: _cut,
+    codec.DIR_ENTRY: _directory_entry,
+    codec.FILE: _open_file,
+}
+
+
+def decode_value(data: bytes, types: Sequence[TypeName] = ()) -> Value:
+    """Return the one value that `data` holds; raises Malformed if it is none, or more."""
+    cursor = Cursor(data, types, budget=max(1 << 12, len(data)))
+    try:
+        value = cursor.value()
+    except Short as short:
+        raise Malformed(f"a value runs past the end ({short.needed} bytes needed, {len(data)} there)") from short
+    if cursor.pos != len(data):
+        raise Malformed(f"{len(data) - cursor.pos} bytes follow the value")
+    return value

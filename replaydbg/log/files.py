@@ -1,0 +1,75 @@
+"""Opens the files of a recording as files, whatever somebody put in their place."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from replaydbg.errors import NoSuchRecording, NotARecording
+
+PIECE = 1 << 20
+"""How many bytes are read at once, and the most that a block of a sealed recording holds."""
+
+
+class DataFile:
+    """A regular file open for reading at any offset. Close it, or use it as a context manager."""
+
+    __slots__ = ("_fd", "path", "size")
+
+    def __init__(self, path: Path, *, follow: bool = True) -> None:
+        """Open `path`; a symbolic link is refused unless `follow`, and a device or pipe always."""
+        self.path = path
+        # O_NONBLOCK: a named pipe in the place of a file must not make the reader wait for a writer.
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+        try:
+            self._fd = os.open(path, flags)
+        except FileNotFoundError as error:
+            raise NoSuchRecording(str(path)) from error
+        except (OSError, ValueError) as error:
+            raise NotARecording(str(path), f"it cannot be read ({_reason(error)})") from error
+        found = os.fstat(self._fd)
+        self.size = found.st_size
+        if not stat.S_ISREG(found.st_mode):
+            self.close()
+            raise NotARecording(str(path), "it is not a regular file")
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return the bytes at `offset`, fewer than `size` only at the end of the file. Raises NotARecording."""
+        pieces = []
+        if offset >= self.size:
+            return b""
+        size = min(size, self.size - offset)
+        while size > 0:
+            try:
+                piece = os.pread(self._fd, min(size, PIECE), offset)
+            except OSError as error:
+                raise NotARecording(str(self.path), f"it cannot be read ({_reason(error)})") from error
+            if not piece:
+                break
+            pieces.append(piece)
+            offset += len(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+    def pieces(self, end: int, start: int = 0) -> Iterator[bytes]:
+        """Yield the bytes from `start` up to `end`, a piece at a time."""
+        for offset in range(start, min(end, self.size), PIECE):
+            yield self.read(offset, min(PIECE, end - offset))
+
+    def close(self) -> None:
+        """Close the file; again is harmless."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> DataFile:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,49 @@
+"""The header of a log file (`log`, `world`), section 2 of format.md."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from replaydbg.events.records import StopReason
+
+LOG_MAGIC = b"RDBGLOG\0"
+LOG_HEADER = 64
+"""Size of the header; the first record follows."""
+
+_HEADER = struct.Struct("<8sIIQQQ24s")
+
+
+@dataclass(frozen=True, slots=True)
+class LogHeader:
+    """What a log file says about itself."""
+
+    format: int
+    """The format number."""
+    stopped: StopReason
+    """Why logging stopped before the program's end."""
+    committed: int
+    """Where the last complete record ends, in bytes from the beginning of the file."""
+    crossings: int
+    """How many events it holds."""
+    start_ns: int
+    """When the program started: nanoseconds since the epoch."""
+
+
+def read_log_header(data: bytes) -> LogHeader | None:
+    """Take apart the first 64 bytes of a log file; None if they are no such header."""
+    if len(data) < LOG_HEADER or not data.startswith(LOG_MAGIC):
+        return None
+    _, number, stopped, committed, crossings, start_ns, _ = _HEADER.unpack_from(data)
+    try:
+        reason = StopReason(stopped)
+    except ValueError:
+        return None
+    return LogHeader(number, reason, committed, crossings, start_ns) if committed >= LOG_HEADER else None
+
+
+def pack_log_header(header: LogHeader) -> bytes:
+    """Return the 64 bytes that begin a log file."""
+    return _HEADER.pack(
+        LOG_MAGIC, header.format, header.stopped.value, header.committed, header.crossings, header.start_ns, bytes(24)
+    )

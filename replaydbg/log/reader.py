@@ -1,0 +1,203 @@
+"""Opens recordings: sealed or live, whole, cut or damaged. Reading one executes nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import BinaryIO
+
+from replaydbg.errors import Corrupt, NewerFormat
+from replaydbg.events.environment import End, Header
+from replaydbg.events.records import Entry, Event, WorldAnswer
+from replaydbg.events.values import ContentRef
+from replaydbg.log.codec import FORMAT
+from replaydbg.log.environment import JSON_LIMIT, parse_end, parse_header
+from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
+from replaydbg.log.sections import LiveDirectory, SealedFile
+from replaydbg.log.stream import LogStream
+from replaydbg.log.unpack import Unpacked, records, unpack
+
+MEMORY_LIMIT = 1 << 30
+"""The longest section or content that is given as one bytes object."""
+
+
+class Recording:
+    """An open recording. Close it, or use it as a context manager.
+
+    What is damaged or missing does not raise: reading ends there, and `problems` says so.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the recording at `path`; see `open_recording`."""
+        self.path = path
+        """The sealed file or live directory."""
+        self.is_live = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where it may not look
+        """Whether it is a live directory."""
+        self._sections = LiveDirectory(path) if self.is_live else SealedFile(path)
+        try:
+            self.header: Header = self._read_header()
+            self.end: End | None = self._read_end()
+            """How the program ended; None if that was never written, or is lost."""
+            self.log_header: LogHeader | None = self._read_log_header("log")
+            """What the event log says about itself; None if there is no event log."""
+            self._world_header = self._read_log_header("world")
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """The name without its ending, such as `run-12`."""
+        return self.path.name.removesuffix(".rdbg").removesuffix(".rdbg-live")
+
+    @property
+    def ok(self) -> bool:
+        """Whether the recording was sealed after its program had ended."""
+        return self._sections.ok and self.end is not None and self.end.ok
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is damaged or missing, as far as it was met: each a sentence. Reading more can add to it."""
+        return tuple(self._sections.problems)
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The names of the sections that are there."""
+        return self._sections.names()
+
+    def size(self, name: str) -> int:
+        """Return how many bytes a section has (uncompressed); 0 if it is not there."""
+        return self._sections.size(name)
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """Yield a section's bytes a piece at a time, as far as they are sound; the rest is a problem."""
+        return self._sections.pieces(name)
+
+    def section(self, name: str, *, limit: int = MEMORY_LIMIT) -> bytes:
+        """Return a section as a whole. Raises Corrupt if it is missing, damaged or longer than `limit`."""
+        size = self._sections.size(name)
+        if not size:
+            raise Corrupt(str(self.path), f"it has no section {name!r}")
+        return self._read(name, 0, size, limit)
+
+    def content(self, ref: ContentRef) -> bytes:
+        """Return the bytes that `ref` stands for. Raises Corrupt if they are missing."""
+        return self._read("content", ref.offset, ref.length, MEMORY_LIMIT)
+
+    def events(
+        self, *, gate: str | None = None, first: int = 1, last: int | None = None, controls: bool = True
+    ) -> Iterator[Entry]:
+        """Yield the entries of the event log in order.
+
+        With `gate` (a shell pattern such as `time.*`) only the events of those gates; `first` and `last` are the
+        numbers of the first and the last event; `controls` says whether control records come too.
+        """
+        stream = self._stream("log", self.log_header)
+        for entry in stream.entries():
+            number = entry.number if isinstance(entry, Event) else entry.after
+            if last is not None and number > last:
+                return
+            if isinstance(entry, Event):
+                if entry.number >= first and (gate is None or fnmatchcase(entry.gate, gate)):
+                    yield entry
+            elif controls and gate is None and entry.after >= first - 1:
+                yield entry
+        self._finish("event log", stream, f"{stream.crossings} events before that could be read")
+
+    def world(self) -> Iterator[WorldAnswer]:
+        """Yield what the import system saw of the file system."""
+        stream = self._stream("world", self._world_header)
+        yield from stream.answers()
+        self._finish("import world", stream, "what stands before that could be read")
+
+    def unpack(self, target: Path | Mapping[str, BinaryIO]) -> Unpacked:
+        """Write `log`, `world` and `content` as a replay needs them.
+
+        `target` is an existing directory, where none of the three may exist, or three files open for reading and
+        writing by these names. A log that is damaged is written up to its last sound record.
+        Raises Corrupt if there is no event log at all.
+        """
+        if self.log_header is None:
+            raise Corrupt(str(self.path), "it has no event log")
+        headers = {"log": self.log_header, "world": self._world_header}
+        return unpack(self._sections, headers, self.header.gates, target)
+
+    def close(self) -> None:
+        """Close the files; again is harmless."""
+        self._sections.close()
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    def _problem(self, sentence: str) -> None:
+        self._sections.problems[sentence] = None
+
+    def _read(self, name: str, start: int, length: int, limit: int) -> bytes:
+        if length > limit:
+            raise Corrupt(str(self.path), f"{length} bytes of its section {name!r} are more than can be given at once")
+        if start + length > self._sections.size(name):
+            raise Corrupt(str(self.path), f"bytes {start} to {start + length} of its section {name!r} are missing")
+        pieces = []
+        missing = length
+        for piece in self._sections.pieces(name, start):
+            pieces.append(piece[:missing])
+            missing -= len(pieces[-1])
+            if not missing:
+                break
+        if missing or (start == 0 and length == self.size(name) and not self._sections.is_whole(name)):
+            raise Corrupt(str(self.path), f"a part of its section {name!r} is missing")
+        return b"".join(pieces)
+
+    def _read_header(self) -> Header:
+        if not self._sections.size("header"):
+            raise Corrupt(str(self.path), "its header is missing, and without it nothing can be read")
+        return parse_header(str(self.path), self.section("header", limit=JSON_LIMIT))
+
+    def _read_end(self) -> End | None:
+        if not self._sections.size("end"):
+            self._problem("How the program ended is not recorded.")
+            return None
+        try:
+            return parse_end(str(self.path), self.section("end", limit=JSON_LIMIT))
+        except Corrupt as error:
+            self._problem(f"How the program ended cannot be read: {error.reason}.")
+            return None
+
+    def _read_log_header(self, name: str) -> LogHeader | None:
+        data = next(self._sections.pieces(name), b"")[:LOG_HEADER]
+        header = read_log_header(data)
+        if header is None:
+            self._problem(f"Its section {name!r} is missing." if not data else f"Its section {name!r} has no header.")
+        elif header.format > FORMAT:
+            raise NewerFormat(str(self.path), header.format, FORMAT)
+        elif header.committed > self._sections.size(name):
+            self._problem(
+                f"Its section {name!r} is cut off: {self._sections.size(name)} of {header.committed} bytes are there."
+            )
+        return header
+
+    def _stream(self, name: str, header: LogHeader | None) -> LogStream:
+        end = min(header.committed, self._sections.size(name)) if header is not None else 0
+        return LogStream(
+            records(self._sections.pieces(name), end),
+            total=max(0, end - LOG_HEADER),
+            stored=self._sections.stored(name),
+            gates=self.header.gates,
+        )
+
+    def _finish(self, what: str, stream: LogStream, rest: str) -> None:
+        if stream.problem is not None:
+            self._problem(f"Its {what} {stream.problem}; {rest}.")
+
+
+def open_recording(path: Path | str) -> Recording:
+    """Open a recording: a sealed file, or a live directory.
+
+    Raises NoSuchRecording, NotARecording, NewerFormat, or Corrupt where not even the header is left.
+    """
+    return Recording(Path(path))

@@ -1,0 +1,265 @@
+"""Where the sections of a recording are read from: a sealed file, or the live directory of one that was not sealed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from replaydbg.errors import Corrupt, NewerFormat, NotARecording, ReplaydbgError
+from replaydbg.log.blocks import FILE_HEADER, MAGIC, Block, load_block, read_block, unpack_head
+from replaydbg.log.codec import FORMAT
+from replaydbg.log.environment import JSON_LIMIT
+from replaydbg.log.files import PIECE, DataFile
+
+
+class Sections(Protocol):
+    """The named byte strings of a recording, each from its beginning as far as it could be found."""
+
+    problems: dict[str, None]
+    """Sentences about what is damaged or missing, in the order met; a dict, so that each stands there once."""
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the sections that have bytes."""
+        ...
+
+    def size(self, name: str) -> int:
+        """Return how many bytes of a section are there; 0 if it is not there."""
+        ...
+
+    def stored(self, name: str) -> int:
+        """Return how many bytes of the file a section takes."""
+        ...
+
+    def is_whole(self, name: str) -> bool:
+        """Whether nothing is known to be missing at the section's end."""
+        ...
+
+    def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
+        """Yield a section's bytes from `start`; where they are damaged, adds a problem and ends."""
+        ...
+
+    def close(self) -> None:
+        """Close the files."""
+        ...
+
+
+class SealedFile:
+    """The sections of a sealed recording, or of what is left of one."""
+
+    def __init__(self, path: Path) -> None:
+        self.problems: dict[str, None] = {}
+        self.ok = False
+        """Whether the file says that it was written to its end."""
+        self._file = DataFile(path)
+        self._blocks: dict[str, list[Block]] = {}
+        self._gaps: set[str] = set()
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self) -> None:
+        path = str(self._file.path)
+        data = self._file.read(0, FILE_HEADER)
+        if not data.startswith(MAGIC):
+            raise NotARecording(path, "it does not begin like one" if data else "it is empty")
+        head = unpack_head(data)
+        if not head.is_sound:
+            self.problems["Its first 32 bytes are damaged."] = None
+            return self._walk()
+        if head.format > FORMAT:
+            raise NewerFormat(path, head.format, FORMAT)
+        if head.format < 1:
+            raise Corrupt(path, "it has format 0, which never was")
+        self.ok = head.ok
+        if head.index_offset == 0:
+            self.problems["It was not written to its end: it has no index."] = None
+            return self._walk()
+        offsets = self._index(head.index_offset)
+        if offsets is None:
+            self.problems["Its index is missing or damaged."] = None
+            return self._walk()
+        for name, raw_offset, offset in offsets:
+            block = read_block(self._file, offset)
+            if block is None or block.section != name or block.raw_offset != raw_offset:
+                self._lost(name, offset)
+            else:
+                self._add(block)
+        return None
+
+    def _index(self, offset: int) -> list[tuple[str, int, int]] | None:
+        """Return section, offset in it and offset in the file of each block; None if the index is of no use."""
+        data = b""
+        while (block := read_block(self._file, offset)) is not None and block.section == "index":
+            piece = load_block(self._file, block)
+            if piece is None or block.raw_offset != len(data) or len(data) > JSON_LIMIT:
+                return None
+            data += piece
+            offset = block.end
+        found = []
+        last = 0
+        try:
+            for entry in json.loads(data):
+                name, raw_offset, place = entry["section"], entry["raw_offset"], entry["offset"]
+                # Rising offsets: no block is used twice, however short the file that would stand for much.
+                if type(name) is not str or type(raw_offset) is not int or type(place) is not int or place <= last:
+                    return None
+                found.append((name, raw_offset, place))
+                last = place
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None
+        return found
+
+    def _walk(self) -> None:
+        """Find the blocks without an index.
+
+        It never looks for a block's magic further on: recorded content can hold another recording, whose blocks
+        must not be taken for ours.
+        """
+        offset = FILE_HEADER
+        last = ""
+        while (block := read_block(self._file, offset)) is not None:
+            if block.section != "index":
+                self._add(block)
+            last = block.section
+            offset = block.end
+        if offset == self._file.size and last == "index":
+            return
+        self.problems[f"Nothing can be read from byte {offset} of the file on."] = None
+        # Only the last block of a section is shorter than it may be. After a full one there may have been more.
+        blocks = self._blocks.get(last)
+        if not blocks or blocks[-1].raw_length == PIECE:
+            self._gaps.add(last)
+        if last in ("", "header", "world", "log"):
+            self._gaps.add("content")
+
+    def _add(self, block: Block) -> None:
+        blocks = self._blocks.setdefault(block.section, [])
+        expected = blocks[-1].raw_offset + blocks[-1].raw_length if blocks else 0
+        if block.raw_offset == expected and block.section not in self._gaps:
+            blocks.append(block)
+        else:
+            self._lost(block.section, block.offset)
+
+    def _lost(self, section: str, offset: int) -> None:
+        if section not in self._gaps:
+            self.problems[f"A block of section {section!r} is missing or damaged, at byte {offset} of the file."] = None
+        self._gaps.add(section)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the sections that have bytes."""
+        return tuple(name for name, blocks in self._blocks.items() if blocks)
+
+    def size(self, name: str) -> int:
+        """Return how many bytes of a section are there; 0 if it is not there."""
+        blocks = self._blocks.get(name)
+        return blocks[-1].raw_offset + blocks[-1].raw_length if blocks else 0
+
+    def stored(self, name: str) -> int:
+        """Return how many bytes of the file a section takes."""
+        return sum(block.stored_length for block in self._blocks.get(name, ()))
+
+    def is_whole(self, name: str) -> bool:
+        """Whether nothing is known to be missing at the section's end."""
+        return name not in self._gaps
+
+    def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
+        """Yield a section's bytes from `start`; where they are damaged, adds a problem and ends."""
+        for block in self._blocks.get(name, ()):
+            if block.raw_offset + block.raw_length <= start:
+                continue
+            piece = load_block(self._file, block)
+            if piece is None:
+                self._lost(name, block.offset)
+                return
+            yield piece[max(0, start - block.raw_offset) :]
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+_LIVE_FILES = {"header": "header.json", "world": "world", "log": "log", "content": "content", "end": "end.json"}
+
+
+class LiveDirectory:
+    """The sections of a recording that is still being written, or whose recorder was killed."""
+
+    ok = False
+
+    def __init__(self, path: Path) -> None:
+        self.problems: dict[str, None] = {}
+        self._files: dict[str, DataFile] = {}
+        self._source_directory = path / "source"
+        if not os.path.lexists(path / "header.json"):
+            raise NotARecording(str(path), "it is a directory without header.json")
+        try:
+            for section, name in _LIVE_FILES.items():
+                self._open(section, path / name)
+        except BaseException:
+            self.close()
+            raise
+        self.problems["It was not sealed: its recorder was killed, or is still at work."] = None
+
+    def _open(self, section: str, path: Path) -> None:
+        if not os.path.lexists(path):
+            return
+        try:
+            self._files[section] = DataFile(path, follow=False)
+        except ReplaydbgError:
+            if section == "header":
+                raise
+            self.problems[f"Its file {path.name!r} is not a file that can be read."] = None
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the sections that have bytes."""
+        found = [name for name, file in self._files.items() if file.size]
+        try:
+            found += sorted(f"source/{path.name}" for path in self._source_directory.iterdir())
+        except OSError:
+            # Most live directories have none.
+            return tuple(found)
+        return tuple(found)
+
+    @contextmanager
+    def _file(self, name: str) -> Iterator[DataFile | None]:
+        """Give a section's file. Sources are opened when asked for: there can be more than descriptors."""
+        if name in self._files or "/" not in name:
+            yield self._files.get(name)
+            return
+        try:
+            file = DataFile(self._source_directory / name.rpartition("/")[2], follow=False)
+        except ReplaydbgError:
+            yield None
+            return
+        with file:
+            yield file
+
+    def size(self, name: str) -> int:
+        """Return how many bytes of a section are there; 0 if it is not there."""
+        with self._file(name) as file:
+            return 0 if file is None else file.size
+
+    def stored(self, name: str) -> int:
+        """Return how many bytes of the disk a section takes."""
+        return self.size(name)
+
+    def is_whole(self, name: str) -> bool:
+        """Whether nothing is known to be missing at the section's end: here nothing tells."""
+        return True
+
+    def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
+        """Yield a section's bytes from `start`."""
+        with self._file(name) as file:
+            if file is not None:
+                yield from file.pieces(file.size, start)
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in self._files.values():
+            file.close()

@@ -1,0 +1,215 @@
+"""Decodes the records of a log from pieces of bytes, so that a log of any size takes little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from replaydbg.events.environment import GateRow
+from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, WorldAnswer
+from replaydbg.events.values import ExceptionValue, TypeName, Value
+from replaydbg.log.decode import Cursor, Malformed, Short
+
+SHAPE_ARGUMENTS, SHAPE_DIGEST, SHAPE_FILLED = 1, 2, 4
+
+RECORD_LIMIT = 256 << 20
+"""The largest record that is believed, in bytes. Longer contents are kept apart from the log."""
+
+MINIMUM_BUDGET = 1 << 22
+"""How many definitions, or elements in one record, any log may have; a longer one may have one for each stored byte."""
+
+_T = TypeVar("_T")
+_Code = tuple[str, str, int]
+
+
+class LogStream:
+    """The entries of one log, decoded from `pieces`, which begin after the log's header.
+
+    Iterating `entries` or `answers` ends at the first record that is not whole; then `problem` says whether that
+    is damage (None if everything was decoded), and `position` and `crossings` tell how far it came.
+    """
+
+    def __init__(self, pieces: Iterator[bytes], *, total: int, stored: int, gates: Sequence[GateRow] = ()) -> None:
+        """`total` is how many bytes the pieces have at most; `stored` how many the file spends on them."""
+        self.problem: str | None = None
+        """What ended the decoding early, in words that follow "the log"."""
+        self.position = 0
+        """Where the last whole record ends, in bytes after the log's header."""
+        self.crossings = 0
+        """How many events were decoded."""
+        self._pieces = pieces
+        self._total = total
+        self._budget = max(MINIMUM_BUDGET, stored)
+        self._definitions = 0
+        self._gates = gates
+        self._codes: list[_Code] = []
+        self._sites: list[tuple[Site, int]] = []
+        self._arguments: list[tuple[Value, ...]] = []
+        self._types: list[TypeName] = []
+        self._cursor = Cursor(b"", self._types)
+        self._lane = 0
+        self._time_ns = 0
+
+    @property
+    def content_end(self) -> int:
+        """Where the last content ends that the records so far refer to."""
+        return self._cursor.content_end
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the entries of an event log."""
+        for entry in self._decode(self._entry):
+            if isinstance(entry, (Event, Control)):
+                yield entry
+
+    def answers(self) -> Iterator[WorldAnswer]:
+        """Yield the answers of a world log."""
+        for answer in self._decode(self._answer):
+            if isinstance(answer, WorldAnswer):
+                yield answer
+
+    def _decode(self, read: Callable[[Cursor], Value]) -> Iterator[Value]:
+        """Yield what `read` makes of each record; definitions come as None."""
+        cursor = self._cursor
+        while True:
+            start = cursor.pos
+            cursor.budget = self._budget
+            if start == len(cursor.data) and not self._fill(start, start + 1):
+                return
+            start = cursor.pos
+            try:
+                record = read(cursor)
+            except Short as short:
+                if not self._fill(start, short.needed):
+                    self.problem = f"breaks off inside a record, {self.position} bytes in"
+                    return
+                continue
+            except Malformed as error:
+                self.problem = f"cannot be read {self.position} bytes in: {error}"
+                return
+            self.position += cursor.pos - start
+            yield record
+
+    def _fill(self, start: int, needed: int) -> bool:
+        """Drop what lies before `start` and fetch until `needed` bytes are there; False if there are not so many."""
+        cursor = self._cursor
+        needed -= start
+        if needed > min(self._total - self.position, RECORD_LIMIT):
+            return False
+        kept = [cursor.data[start:]]
+        have = len(kept[0])
+        # Twice what there is, or a long record would be begun again for each piece of it.
+        wanted = max(needed, 2 * have)
+        while have < wanted:
+            piece = next(self._pieces, b"")
+            if not piece:
+                break
+            kept.append(piece)
+            have += len(piece)
+        cursor.data = b"".join(kept)
+        cursor.pos = 0
+        return have >= needed
+
+    def _entry(self, cursor: Cursor) -> Entry | None:
+        head = cursor.varint()
+        rest = head >> 2
+        if head & 3 < 2:
+            return self._crossing(cursor, rest, raised=bool(head & 3))
+        if head & 3 == 2:
+            return self._control(cursor, rest)
+        self._define(cursor, rest)
+        return None
+
+    def _crossing(self, cursor: Cursor, site_id: int, *, raised: bool) -> Event:
+        site, shape = _defined(self._sites, site_id, "site")
+        arguments = None
+        if shape & SHAPE_ARGUMENTS:
+            arguments = _defined(self._arguments, cursor.varint(), "arguments")
+        digest = cursor.raw(4) if shape & SHAPE_DIGEST else None
+        outcome = cursor.value()
+        if raised and not isinstance(outcome, ExceptionValue):
+            raise Malformed("something was raised that is no exception")
+        filled = cursor.value() if shape & SHAPE_FILLED else None
+        self.crossings += 1
+        return Event(self.crossings, self._lane, site, arguments, raised, outcome, filled, digest, self._time_ns)
+
+    def _control(self, cursor: Cursor, rest: int) -> Control:
+        if rest >= len(_CONTROLS):
+            raise Malformed(f"control record {rest} is not known")
+        kind = _CONTROLS[rest]
+        if kind is ControlKind.NOTE:
+            note = cursor.value()
+            if type(note) is not tuple or len(note) != 2 or not all(type(part) is str for part in note):
+                raise Malformed("a note is not made of two texts")
+            return Control(kind, self.crossings, self._lane, self._time_ns, note=note)
+        number = cursor.varint()
+        if kind is ControlKind.SIGNAL_BETWEEN:
+            fingerprint, instruction = cursor.raw(8), cursor.varint()
+            return Control(
+                kind,
+                self.crossings,
+                self._lane,
+                self._time_ns,
+                number,
+                fingerprint=fingerprint,
+                instruction=instruction,
+            )
+        if kind is ControlKind.TIME:
+            self._time_ns = number
+        elif kind is ControlKind.LANE:
+            self._lane = number
+        return Control(kind, self.crossings, self._lane, self._time_ns, number)
+
+    def _define(self, cursor: Cursor, rest: int) -> None:
+        if self._definitions >= self._budget:
+            raise Malformed("it defines more than a recording of this size can use")
+        if rest == 0:
+            self._codes.append((cursor.text(), cursor.text(), cursor.varint()))
+        elif rest == 1:
+            self._sites.append(self._site(cursor))
+        elif rest == 2:
+            arguments = cursor.value()
+            if type(arguments) is not tuple:
+                raise Malformed("arguments are not a tuple")
+            self._arguments.append(arguments)
+        elif rest == 3:
+            self._types.append(TypeName(cursor.text(), cursor.text()))
+        else:
+            raise Malformed(f"definition {rest} is not known")
+        # Counted last: one that breaks off at the end of a piece is read again.
+        self._definitions += 1
+
+    def _site(self, cursor: Cursor) -> tuple[Site, int]:
+        gate_id, code_id, instruction, line, shape = (cursor.varint() for _ in range(5))
+        gate = _defined(self._gates, gate_id, "gate").name
+        if code_id == 0:
+            return Site(gate, None, None, None, instruction), shape
+        file, function, _ = _defined(self._codes, code_id, "code")
+        return Site(gate, file, function, line or None, instruction), shape
+
+    def _answer(self, cursor: Cursor) -> WorldAnswer | None:
+        head = cursor.varint()
+        if head & 3 == 3 and head >> 2 == 3:
+            self._define(cursor, 3)
+            return None
+        if head & 3 != 2 or head >> 2 != 16:
+            raise Malformed(f"record {head} has no place in a world log")
+        operation, path, since, outcome = cursor.text(), cursor.text(), cursor.varint(), cursor.value()
+        return WorldAnswer(operation, path, since, isinstance(outcome, ExceptionValue), outcome)
+
+
+_CONTROLS = (
+    ControlKind.SIGNAL_INSIDE,
+    ControlKind.SIGNAL_BETWEEN,
+    ControlKind.TIME,
+    ControlKind.END,
+    ControlKind.NOTE,
+    ControlKind.LANE,
+    ControlKind.CHILD,
+)
+"""In the order of their numbers in the format."""
+
+
+def _defined(table: Sequence[_T], number: int, what: str) -> _T:
+    if not 1 <= number <= len(table):
+        raise Malformed(f"{what} {number} is not defined")
+    return table[number - 1]

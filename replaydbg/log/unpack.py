@@ -1,0 +1,113 @@
+"""Writes the raw files that a replay maps into memory, cut where a damaged recording stops being sound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO
+
+from replaydbg.events.environment import GateRow
+from replaydbg.events.records import StopReason
+from replaydbg.log.codec import FORMAT
+from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
+from replaydbg.log.sections import Sections
+from replaydbg.log.stream import LogStream
+
+_EMPTY = LogHeader(FORMAT, StopReason.NOT_STOPPED, LOG_HEADER, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """What was written for a replay."""
+
+    log: LogHeader
+    """The header of the event log as written."""
+    is_cut: bool
+    """Whether a part of the event log or of the content was lost, so that the replay ends earlier."""
+
+
+def records(pieces: Iterator[bytes], end: int) -> Iterator[bytes]:
+    """Yield what of `pieces` lies after the log's header and before `end`."""
+    offset = 0
+    for piece in pieces:
+        part = piece[max(0, LOG_HEADER - offset) : max(0, end - offset)]
+        if part:
+            yield part
+        offset += len(piece)
+        if offset >= end:
+            return
+
+
+def unpack(
+    sections: Sections,
+    headers: Mapping[str, LogHeader | None],
+    gates: Sequence[GateRow],
+    target: Path | Mapping[str, BinaryIO],
+) -> Unpacked:
+    """Write `log`, `world` and `content`; see `Recording.unpack`."""
+    with ExitStack() as stack:
+        files: Mapping[str, BinaryIO]
+        if isinstance(target, Path):
+            # "x": a file that exists, or a symbolic link, is not written through.
+            files = {name: stack.enter_context((target / name).open("x+b")) for name in ("log", "world", "content")}
+        else:
+            files = target
+        size = _copy(sections.pieces("content"), files["content"])
+        content = None if size == sections.size("content") and sections.is_whole("content") else size
+        world, _ = _write_log(sections, "world", headers["world"] or _EMPTY, (), files["world"], content)
+        assert world.committed >= LOG_HEADER, world
+        log, is_cut = _write_log(sections, "log", headers["log"] or _EMPTY, gates, files["log"], content)
+        for file in files.values():
+            file.flush()
+        return Unpacked(log, is_cut)
+
+
+def _copy(pieces: Iterator[bytes], out: BinaryIO, limit: int | None = None) -> int:
+    size = 0
+    for piece in pieces:
+        part = piece if limit is None else piece[: limit - size]
+        out.write(part)
+        size += len(part)
+        if limit is not None and size >= limit:
+            break
+    return size
+
+
+def _write_log(
+    sections: Sections,
+    name: str,
+    header: LogHeader,
+    gates: Sequence[GateRow],
+    out: BinaryIO,
+    content: int | None,
+) -> tuple[LogHeader, bool]:
+    """Write one log; `content` is how much of the content there is, None for all. Tell whether it was cut."""
+    size = _copy(sections.pieces(name), out, header.committed)
+    if size == header.committed and content is None:
+        return header, False
+    end, crossings = _sound_end(sections, name, size, gates, content)
+    cut = replace(header, committed=LOG_HEADER + end, crossings=crossings if name == "log" else header.crossings)
+    out.seek(0)
+    out.write(pack_log_header(cut))
+    out.truncate(cut.committed)
+    return cut, cut.committed != header.committed
+
+
+def _sound_end(
+    sections: Sections, name: str, size: int, gates: Sequence[GateRow], content: int | None
+) -> tuple[int, int]:
+    """Return where the last record ends that is whole and whose content is there, and the events up to it."""
+    stream = LogStream(
+        records(sections.pieces(name), size),
+        total=max(0, size - LOG_HEADER),
+        stored=sections.stored(name),
+        gates=gates,
+    )
+    end = crossings = 0
+    for _ in stream.entries() if name == "log" else stream.answers():
+        if content is not None and stream.content_end > content:
+            break
+        end, crossings = stream.position, stream.crossings
+    return end, crossings
