@@ -1,0 +1,260 @@
+"""`replaydbg demo`: records a bundled flaky program until it fails, replays the failure, and explains each step."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import BinaryIO
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from replaydbg.errors import Divergence
+from replaydbg.events.records import Event
+from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, Value
+from replaydbg.log.reader import open_recording
+from replaydbg.record import record
+from replaydbg.replay import replay
+
+ATTEMPTS = 100
+"""How often the program is run at most. It fails one time in five: all of these pass once in five thousand million."""
+
+EVENTS_SHOWN = 8
+SOURCES_SHOWN = 6
+TEXT_WIDTH = 44
+FOUND, INCONCLUSIVE, DIVERGED = 0, 3, 4
+
+PROGRAM = "checkout.py"
+ORDERS = "orders.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the program, recorded or replayed, as seen from outside."""
+
+    status: int
+    """The exit code."""
+    output: bytes
+    """What it wrote to stdout."""
+    errors: bytes
+    """What it wrote to stderr."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The recorded run that failed."""
+
+    path: Path
+    """The recording."""
+    run: Run
+    """What the run did."""
+    events: int
+    """How many crossings the recording holds."""
+    size: int
+    """Its size in bytes."""
+
+
+def demo(*, console: Console | None = None, attempts: int = ATTEMPTS) -> int:
+    """Run the demonstration and return the exit code: 0, 3 if the program never failed, 4 if the replay diverged."""
+    console = console or Console(highlight=False)
+    with _workplace() as place:
+        _introduce(console, place)
+        failure = _record_until_failure(console, place, attempts)
+        if failure is None:
+            console.print(f"It passed {attempts} times in a row. That can happen; run `replaydbg demo` again.")
+            return INCONCLUSIVE
+        _show_recording(console, failure)
+        _delete_inputs(console, place)
+        if not _replay_failure(console, failure):
+            return DIVERGED
+    _show_events(console, failure.path)
+    _show_next(console, failure.path)
+    return FOUND
+
+
+@contextmanager
+def _workplace() -> Iterator[Path]:
+    """A directory with the program and its input, which is gone afterwards."""
+    place = Path(tempfile.mkdtemp(prefix="replaydbg-demo-"))
+    try:
+        bundled = files("replaydbg.demo")
+        for name in (PROGRAM, ORDERS):
+            (place / name).write_bytes((bundled / name).read_bytes())
+        yield place
+    finally:
+        # It is gone already if the demonstration came as far as step 4.
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def _introduce(console: Console, place: Path) -> None:
+    _step(console, 1, "A program that fails about one time in five")
+    _say(
+        console,
+        f"{place / PROGRAM} settles an order: it reads {ORDERS}, looks at the clock, draws random numbers and keeps "
+        "its books in a SQLite database. Run it again after a failure, and most likely it works.",
+    )
+
+
+def _record_until_failure(console: Console, place: Path, attempts: int) -> Failure | None:
+    _step(console, 2, "Record it until it fails")
+    _command(console, f"replaydbg record {PROGRAM} {ORDERS} books.db")
+    argv = [str(place / name) for name in (PROGRAM, ORDERS, "books.db")]
+    for attempt in range(1, attempts + 1):
+        with _captured() as capture:
+            result = record(argv, quiet=True, stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno())
+            run = capture.run(result.status)
+        if result.status != 0:
+            console.print(f"  run {attempt}: [bold red]failed[/], exit code {result.status}")
+            _quote(console, run)
+            return Failure(result.path, run, result.events, result.size)
+        console.print(f"  run {attempt}: passed")
+        result.path.unlink()
+    return None
+
+
+def _show_recording(console: Console, failure: Failure) -> None:
+    _step(console, 3, "What the recording holds")
+    with open_recording(failure.path) as recording:
+        gates = Counter(event.gate for event in recording.events(controls=False) if isinstance(event, Event))
+    common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(SOURCES_SHOWN))
+    _say(
+        console,
+        f"{failure.path} has {failure.size / 1024:,.0f} KiB: {failure.events:,} events, each a thing that the program "
+        f"asked the outside world and what came of it (most often: {common}), and the sources that it ran.",
+    )
+
+
+def _delete_inputs(console: Console, place: Path) -> None:
+    _step(console, 4, "Take everything away that the run depended on")
+    shutil.rmtree(place)
+    _say(console, f"{place} is deleted: the order, the database and the program itself.")
+
+
+def _replay_failure(console: Console, failure: Failure) -> bool:
+    """Replay and compare; say how it went."""
+    _step(console, 5, "Replay the failure")
+    _command(console, f"replaydbg replay {failure.path.stem}")
+    with _captured() as capture:
+        result = replay(failure.path, stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno())
+        run = capture.run(result.status)
+    _quote(console, run)
+    if result.divergence is not None:
+        _fail(console, result.divergence)
+        return False
+    if run != failure.run:
+        console.print("[bold red]The replay did not do the same as the recorded run.[/]", soft_wrap=True)
+        console.print(f"recorded: {failure.run}\nreplayed: {run}", markup=False, soft_wrap=True)
+        return False
+    _say(
+        console,
+        f"The same {len(run.output) + len(run.errors)} bytes of output and the same exit code: the same receipt number "
+        "at the same second, the same random numbers, the same failure. It will be the same tomorrow.",
+    )
+    return True
+
+
+def _show_events(console: Console, path: Path) -> None:
+    _step(console, 6, "What the program asked for")
+    _command(console, f"replaydbg events {path.stem}")
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("event", "gate", "outcome", "where"):
+        table.add_column(title, justify="right" if title == "event" else "left", no_wrap=title != "outcome")
+    with open_recording(path) as recording:
+        for event in _own_events(recording.events(controls=False)):
+            where = f"{PROGRAM}:{event.site.line}"
+            table.add_row(str(event.number), escape(event.gate), escape(_text(event.outcome)), where)
+    console.print(table)
+    _say(
+        console,
+        "These are the first that the program's own lines made; the other events come from the modules that it uses.",
+    )
+
+
+def _show_next(console: Console, path: Path) -> None:
+    _step(console, 7, "Go on from here")
+    name = path.stem
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    for command, meaning in (
+        (f"replaydbg replay {name}", "the failure again, as often as you like"),
+        (f"replaydbg info {name}", "when, where and with which Python it was recorded"),
+        (f"replaydbg events {name}", "all that it asked for, in order"),
+        ("replaydbg record yours.py", "a program of your own; -m and -c work as in python"),
+    ):
+        table.add_row(f"[bold]{escape(command)}[/]", meaning)
+    console.print(table)
+
+
+def _own_events(entries: Iterator[object]) -> Iterator[Event]:
+    """The first events whose site is in the program itself."""
+    shown = 0
+    for entry in entries:
+        if isinstance(entry, Event) and Path(entry.site.file or "").name == PROGRAM:
+            yield entry
+            shown += 1
+            if shown == EVENTS_SHOWN:
+                return
+
+
+def _text(outcome: Value) -> str:
+    """An outcome in one short line."""
+    match outcome:
+        case ExceptionValue():
+            text = f"raised {outcome.type}"
+        case ContentRef():
+            text = f"{outcome.length} bytes"
+        case StatResult():
+            text = f"a stat of {outcome.size} bytes"
+        case _:
+            text = repr(outcome)
+    return text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 3] + "..."
+
+
+class _Capture:
+    """Two files that a program writes its output to."""
+
+    def __init__(self, stdout: BinaryIO, stderr: BinaryIO) -> None:
+        self.stdout = stdout
+        self.stderr = stderr
+
+    def run(self, status: int) -> Run:
+        """What was written, with the exit code."""
+        # The program wrote through descriptors of its own; these objects have buffered nothing.
+        self.stdout.seek(0)
+        self.stderr.seek(0)
+        return Run(status, self.stdout.read(), self.stderr.read())
+
+
+@contextmanager
+def _captured() -> Iterator[_Capture]:
+    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
+        yield _Capture(stdout, stderr)
+
+
+def _step(console: Console, number: int, title: str) -> None:
+    console.print(f"\n[bold cyan]{number}. {escape(title)}[/]")
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False)
+
+
+def _command(console: Console, text: str) -> None:
+    console.print(f"  $ {escape(text)}", style="bold")
+
+
+def _quote(console: Console, run: Run) -> None:
+    """Show what the program wrote, indented; never wrapped, so that it can be compared by eye."""
+    for line in (run.output + run.errors).decode(errors="replace").splitlines():
+        console.print(f"  | {line}", markup=False, style="dim", soft_wrap=True)
+
+
+def _fail(console: Console, divergence: Divergence) -> None:
+    console.print("[bold red]The replay stopped:[/]")
+    console.print(str(divergence), markup=False, soft_wrap=True)
