@@ -63,6 +63,11 @@ class Recording:
         return tuple(self._sections.problems)
 
     @property
+    def damage(self) -> tuple[str, ...]:
+        """Those of the problems that a killed recorder does not explain."""
+        return tuple(sentence for sentence, is_damage in self._sections.problems.items() if is_damage)
+
+    @property
     def sections(self) -> tuple[str, ...]:
         """The names of the sections that are there."""
         return self._sections.names()
@@ -134,8 +139,8 @@ class Recording:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def _problem(self, sentence: str) -> None:
-        self._sections.problems[sentence] = None
+    def _problem(self, sentence: str, *, is_damage: bool = True) -> None:
+        self._sections.problems[sentence] = is_damage
 
     def _read(self, name: str, start: int, length: int, limit: int) -> bytes:
         if length > limit:
@@ -160,7 +165,7 @@ class Recording:
 
     def _read_end(self) -> End | None:
         if not self._sections.size("end"):
-            self._problem("How the program ended is not recorded.")
+            self._problem("How the program ended is not recorded.", is_damage=not self.is_live)
             return None
         try:
             return parse_end(str(self.path), self.section("end", limit=JSON_LIMIT))

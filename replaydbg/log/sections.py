@@ -19,8 +19,8 @@ from replaydbg.log.files import PIECE, DataFile
 class Sections(Protocol):
     """The named byte strings of a recording, each from its beginning as far as it could be found."""
 
-    problems: dict[str, None]
-    """Sentences about what is damaged or missing, in the order met; a dict, so that each stands there once."""
+    problems: dict[str, bool]
+    """Sentences about what is damaged or missing, in the order met, each with whether it is damage."""
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the sections that have bytes."""
@@ -51,7 +51,7 @@ class SealedFile:
     """The sections of a sealed recording, or of what is left of one."""
 
     def __init__(self, path: Path) -> None:
-        self.problems: dict[str, None] = {}
+        self.problems: dict[str, bool] = {}
         self.ok = False
         """Whether the file says that it was written to its end."""
         self._file = DataFile(path)
@@ -70,7 +70,7 @@ class SealedFile:
             raise NotARecording(path, "it does not begin like one" if data else "it is empty")
         head = unpack_head(data)
         if not head.is_sound:
-            self.problems["Its first 32 bytes are damaged."] = None
+            self.problems["Its first 32 bytes are damaged."] = True
             return self._walk()
         if head.format > FORMAT:
             raise NewerFormat(path, head.format, FORMAT)
@@ -78,11 +78,11 @@ class SealedFile:
             raise Corrupt(path, "it has format 0, which never was")
         self.ok = head.ok
         if head.index_offset == 0:
-            self.problems["It was not written to its end: it has no index."] = None
+            self.problems["It was not written to its end: it has no index."] = True
             return self._walk()
         offsets = self._index(head.index_offset)
         if offsets is None:
-            self.problems["Its index is missing or damaged."] = None
+            self.problems["Its index is missing or damaged."] = True
             return self._walk()
         for name, raw_offset, offset in offsets:
             block = read_block(self._file, offset)
@@ -130,7 +130,7 @@ class SealedFile:
             offset = block.end
         if offset == self._file.size and last == "index":
             return
-        self.problems[f"Nothing can be read from byte {offset} of the file on."] = None
+        self.problems[f"Nothing can be read from byte {offset} of the file on."] = True
         # Only the last block of a section is shorter than it may be. After a full one there may have been more.
         blocks = self._blocks.get(last)
         if not blocks or blocks[-1].raw_length == PIECE:
@@ -148,7 +148,7 @@ class SealedFile:
 
     def _lost(self, section: str, offset: int) -> None:
         if section not in self._gaps:
-            self.problems[f"A block of section {section!r} is missing or damaged, at byte {offset} of the file."] = None
+            self.problems[f"A block of section {section!r} is missing or damaged, at byte {offset} of the file."] = True
         self._gaps.add(section)
 
     def names(self) -> tuple[str, ...]:
@@ -193,7 +193,7 @@ class LiveDirectory:
     ok = False
 
     def __init__(self, path: Path) -> None:
-        self.problems: dict[str, None] = {}
+        self.problems: dict[str, bool] = {}
         self._files: dict[str, DataFile] = {}
         self._source_directory = path / "source"
         if not os.path.lexists(path / "header.json"):
@@ -204,7 +204,7 @@ class LiveDirectory:
         except BaseException:
             self.close()
             raise
-        self.problems["It was not sealed: its recorder was killed, or is still at work."] = None
+        self.problems["It was not sealed: its recorder was killed, or is still at work."] = False
 
     def _open(self, section: str, path: Path) -> None:
         if not os.path.lexists(path):
@@ -214,7 +214,7 @@ class LiveDirectory:
         except ReplaydbgError:
             if section == "header":
                 raise
-            self.problems[f"Its file {path.name!r} is not a file that can be read."] = None
+            self.problems[f"Its file {path.name!r} is not a file that can be read."] = True
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the sections that have bytes."""

@@ -1,0 +1,176 @@
+"""Builds the settings, and is the only reader of the environment.
+
+Order: flags, then REPLAYDBG_* variables, then [tool.replaydbg] in the nearest pyproject.toml, then the user's
+config.toml, then defaults. Recording loads this too, so TOML and platformdirs are imported only when there is a
+file to parse or a directory to find, and the classes are named tuples: dataclasses would add 4 ms to each start.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from replaydbg.errors import UsageError
+
+APP = "replaydbg"
+
+
+class Settings(NamedTuple):
+    """The settings of one command."""
+
+    store: Path
+    """The directory in which recordings are kept."""
+    max_size: int
+    """How large a recording may become before logging stops, in bytes; 0 for no limit."""
+    quiet: bool
+    """Whether to leave out what is said on stderr when all went well."""
+
+
+class Found(NamedTuple):
+    """One setting with where it is from."""
+
+    name: str
+    """Its name in a file; the variable is REPLAYDBG_ and the name in capitals."""
+    value: Path | int | bool
+    """Its value."""
+    source: str
+    """Where it is from, in words."""
+
+
+def load_settings(flags: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings; `flags` are those given on the command line, None values as if not given.
+
+    Raises UsageError for a value that makes no sense, with where it is from.
+    """
+    return Settings(**{found.name: found.value for found in find_settings(flags)})  # type: ignore[arg-type]
+
+
+def find_settings(flags: Mapping[str, Any] | None = None) -> tuple[Found, ...]:
+    """Return every setting with its value and its source; see `load_settings`."""
+    layers: list[tuple[str, Mapping[str, Any]]] = [
+        ("the command line", {name: value for name, value in (flags or {}).items() if value is not None}),
+        ("", _environment()),
+        *_files(),
+    ]
+    return tuple(_find(name, layers) for name in Settings._fields)
+
+
+def _find(name: str, layers: list[tuple[str, Mapping[str, Any]]]) -> Found:
+    for source, values in layers:
+        if name in values:
+            source = source or f"the variable {_variable(name)}"
+            try:
+                return Found(name, _READ[name](values[name]), source)
+            except (TypeError, ValueError) as error:
+                raise UsageError(f"{name} cannot be {values[name]!r} (from {source}): {error}.") from error
+    return Found(name, _default(name), "the default")
+
+
+def _variable(name: str) -> str:
+    return f"REPLAYDBG_{name.upper()}"
+
+
+def _environment() -> dict[str, str]:
+    """Return the settings that the environment has; an empty variable counts as not set."""
+    return {name: os.environ[_variable(name)] for name in Settings._fields if os.environ.get(_variable(name))}
+
+
+def _files() -> list[tuple[str, Mapping[str, Any]]]:
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    directory = Path.cwd()
+    for path in (parent / "pyproject.toml" for parent in (directory, *directory.parents)):
+        data = _read(path)
+        if data is not None:
+            # The nearest file ends the search. Parsing is left out where it would find nothing.
+            if b"replaydbg" in data:
+                table = _parse(path, data).get("tool", {})
+                found.append((str(path), _known(path, table.get(APP, {}) if isinstance(table, dict) else {})))
+            break
+    path = user_config_file()
+    data = _read(path)
+    if data is not None:
+        found.append((str(path), _known(path, _parse(path, data))))
+    return found
+
+
+def user_config_file() -> Path:
+    """Return where the user's own settings are, whether or not the file exists."""
+    # Imported here: a variable or a default can make it unnecessary, and it costs 2 ms.
+    import platformdirs
+
+    return platformdirs.user_config_path(APP) / "config.toml"
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        # Missing, or not ours to read: then it has no settings for us.
+        return None
+
+
+def _parse(path: Path, data: bytes) -> dict[str, Any]:
+    # Imported here: 3 ms that only those pay who have settings in a file.
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is not TOML: {error}.") from error
+
+
+def _known(path: Path, table: object) -> Mapping[str, Any]:
+    if not isinstance(table, dict):
+        raise UsageError(f"The settings of replaydbg in {path} are not a table.")
+    values = {name.replace("-", "_"): value for name, value in table.items()}
+    for name in values:
+        if name not in Settings._fields:
+            raise UsageError(f"{path} has a setting {name!r}, which replaydbg does not know.")
+    if isinstance(values.get("store"), str):
+        # Relative to the file that says it, wherever the command is given.
+        values["store"] = str(path.parent / Path(values["store"]).expanduser())
+    return values
+
+
+def _default(name: str) -> Path | int | bool:
+    if name == "store":
+        # Imported here for the same reason as above.
+        import platformdirs
+
+        return platformdirs.user_data_path(APP) / "recordings"
+    return {"max_size": 0, "quiet": False}[name]
+
+
+def _path(value: Any) -> Path:
+    if not isinstance(value, (str, Path)) or "\0" in str(value):
+        raise TypeError("a path is needed")
+    return Path.cwd() / Path(value).expanduser()
+
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def parse_size(value: Any) -> int:
+    """Return a size in bytes of a number or a text such as `2G` or `500M`. Raises ValueError or TypeError."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise TypeError("a size is needed, such as 2G")
+    text = str(value).strip().lower().removesuffix("b").removesuffix("i")
+    unit = text[-1:] if text[-1:] in _UNITS else ""
+    digits = text.removesuffix(unit)
+    if not digits.isdecimal() or len(digits) > 18:
+        raise ValueError("a size is needed, such as 2G")
+    return int(digits) * _UNITS[unit]
+
+
+def _truth(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+    if not isinstance(value, str) or value.lower() not in words:
+        raise ValueError("yes or no is needed")
+    return words[value.lower()]
+
+
+_READ: dict[str, Callable[[Any], Path | int | bool]] = {"store": _path, "max_size": parse_size, "quiet": _truth}
