@@ -1,0 +1,69 @@
+"""The documentation tells the truth: links lead somewhere, the README keeps its shape, examples run."""
+
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "tests" / "README.md"])
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a text's headings, as Markdown renderers make them."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(FENCE, "", text), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in LINK.findall(re.sub(FENCE, "", path.read_text(encoding="utf-8"))):
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        name, _, anchor = target.partition("#")
+        linked = (path.parent / name).resolve() if name else path
+        assert linked.exists(), f"{path}: {target}"
+        if anchor:
+            assert anchor in anchors(linked.read_text(encoding="utf-8")), f"{path}: {target}"
+
+
+def test_readme_opens_with_one_sentence_and_two_commands() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    title, sentence, *_ = text.split("\n\n")
+    commands = [body for language, body in FENCE.findall(text) if language == "sh"]
+
+    assert title == "# replaydbg"
+    assert sentence.count(".") == 1
+    assert [command.count("\n") for command in commands] == [1, 1]
+    assert all(text.index(command) < text.index("\n## ") for command in commands)
+
+
+def tutorial_program() -> dict[str, Any]:
+    """The names that the tutorial's program defines, when it is imported and not run."""
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    source = next(body for language, body in FENCE.findall(text) if language == "python")
+    names: dict[str, Any] = {"__name__": "lottery"}
+    exec(compile(source, "lottery.py", "exec"), names)
+    return names
+
+
+def test_tutorial_program_fails_about_as_often_as_it_says() -> None:
+    program = tutorial_program()
+    random.seed(1)
+
+    drawn = [program["winners"](["ann", "bob", "cem", "dee", "eve"]) for _ in range(1000)]
+    failed = sum(program["share"](100, lucky) * len(lucky) != 100 for lucky in drawn)
+
+    assert 200 < failed < 300
+
+
+def test_tutorial_repair_repairs_it() -> None:
+    program = tutorial_program()
+
+    for number in (1, 2, 3, 4):
+        lucky = ["ann"] * number
+        assert program["share"](100, lucky) * len(lucky) + 100 % len(lucky) == 100
