@@ -1,0 +1,1 @@
+"""CPython's own tests, plain and recorded: recording must not change a single result."""
