@@ -1,0 +1,107 @@
+"""Finds the fixtures, and reads from each how it is to be started.
+
+A fixture is a program in `fixtures/<area>/`: a file, or a package directory with a `__main__.py`. Its lines `# run: {...}`
+hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given) of
+`assert_replays`, and the fields of `How`.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.replays import Form, How, assert_replays
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+_RUN = re.compile(r"^# run: (\{.*\})$", re.MULTILINE)
+_HOW_KEYS = {
+    "stdin_is": "stdin_is",
+    "steady": "is_steady",
+    "big": "has_big_file",
+    "mask": "mask",
+    "ignore": "ignored_signals",
+    "child_lines": "child_lines",
+    "replay_within": "replay_within",
+    "replay_prefix": "is_cut_short",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One way in which one fixture is started."""
+
+    # A file, or the directory of a package.
+    program: Path
+    args: tuple[str, ...] = ()
+    stdin: str | None = None
+    flags: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    status: int = 0
+    how: How = field(default_factory=How)
+
+    def check(self) -> None:
+        """Records and replays it."""
+        assert_replays(
+            self.program,
+            args=self.args,
+            stdin=self.stdin,
+            flags=self.flags,
+            env=self.env,
+            status=self.status,
+            how=self.how,
+        )
+
+
+def cases(area: str, *names: str) -> list[Any]:
+    """The parameters for a test over the fixtures of `area`: all, or those named."""
+    programs = [path for path in sorted((FIXTURES / area).iterdir()) if not path.name.startswith(("_", "."))]
+    if names:
+        programs = [path for path in programs if path.stem in names]
+        assert {path.stem for path in programs} == set(names), f"no such fixtures in {area}: {names}"
+    return [parameter for program in programs for parameter in _parameters(program)]
+
+
+def cases_of(program: Path) -> Iterator[Case]:
+    """The cases that the lines of `program` name; one plain case if they name none."""
+    source = program / "__main__.py" if program.is_dir() else program
+    runs = [json.loads(text) for text in _RUN.findall(source.read_text())]
+    for run in runs or [{}]:
+        yield _case(program, run)
+
+
+def _case(program: Path, run: dict[str, Any]) -> Case:
+    unknown = run.keys() - {"as", "args", "stdin", "flags", "env", "status", *_HOW_KEYS}
+    assert not unknown, f"{program} says {unknown} in a run line"
+    how = {name: tuple(run[key]) if key == "ignore" else run[key] for key, name in _HOW_KEYS.items() if key in run}
+    return Case(
+        program,
+        args=tuple(run.get("args", ())),
+        stdin=run.get("stdin"),
+        flags=tuple(run.get("flags", ())),
+        env=run.get("env", {}),
+        status=run.get("status", 0),
+        how=How(form=Form(run.get("as", "script")), **how),
+    )
+
+
+def _parameters(program: Path) -> Iterator[Any]:
+    seen: dict[str, int] = {}
+    for case in cases_of(program):
+        name = _name(case)
+        seen[name] = seen.get(name, 0) + 1
+        yield pytest.param(case, id=name if seen[name] == 1 else f"{name}-{seen[name]}")
+
+
+def _name(case: Case) -> str:
+    """A readable identifier: what differs from the plainest start."""
+    parts = [case.program.stem]
+    if case.how.form is not Form.SCRIPT:
+        parts.append(case.how.form.value)
+    parts += [*case.flags, *(f"{name}={value}" for name, value in case.env.items()), *case.args]
+    if case.how.stdin_is is not None:
+        parts.append(case.how.stdin_is)
+    return re.sub(r"[^\w.=-]+", "_", "-".join(parts), flags=re.ASCII)[:80]
