@@ -103,6 +103,11 @@ def user_config_file() -> Path:
     return platformdirs.user_config_path(APP) / "config.toml"
 
 
+def is_colour_forced() -> bool:
+    """Whether output shall look as on a terminal wherever it goes (FORCE_COLOR)."""
+    return bool(os.environ.get("FORCE_COLOR"))
+
+
 def _read(path: Path) -> bytes | None:
     try:
         return path.read_bytes()

@@ -75,7 +75,7 @@ def seal(live: Path, target: Path, end: dict[str, Any]) -> None:
     # Beside the target, because a rename is atomic only within a file system.
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
-        with partial.open("xb") as file:
+        with open(partial, "xb", opener=_private) as file:  # noqa: PTH123 - Path.open takes no opener
             _write(Writer(file), live, end)
         partial.replace(target)
     except BaseException:
@@ -83,6 +83,11 @@ def seal(live: Path, target: Path, end: dict[str, Any]) -> None:
         raise
     _sync_directory(target.parent)
     remove_live(live)
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that its owner alone can read: a recording holds the environment, passwords and all."""
+    return os.open(path, flags, 0o600)
 
 
 def _write(writer: Writer, live: Path, end: dict[str, Any]) -> None:

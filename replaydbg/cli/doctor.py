@@ -1,0 +1,137 @@
+"""`replaydbg doctor`: whether this machine can record and replay, and what is not covered anywhere."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import platform
+import shutil
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from replaydbg import __version__
+from replaydbg.cli.output import add_json, print_json, print_table, the_store
+from replaydbg.errors import NotBuilt
+from replaydbg.events.show import printable
+
+TESTED = ((3, 11), (3, 12), (3, 13))
+"""The versions of Python with which the suite runs."""
+
+NOT_COVERED = (
+    "threads: a recording ends where the program starts a second one",
+    "child processes run unrecorded; what the program reads from them is recorded",
+    "C code that reads the clock or the network behind Python's back (uvloop, gRPC, database drivers without gates)",
+    "operating system threads, started by C code, that call into Python",
+    "memory that other processes write (shared memory, shared mappings of files)",
+    "free-threaded builds of Python, and interpreters other than CPython",
+)
+"""What no recording has, whatever the machine."""
+
+
+class Check(NamedTuple):
+    """One thing that was looked at."""
+
+    name: str
+    """What."""
+    is_fine: bool
+    """Whether it is as it should be."""
+    is_needed: bool
+    """Whether recording or replaying is impossible without it."""
+    detail: str
+    """What was found."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look at everything; 1 if this machine cannot record and replay."""
+    checks = [_python(), _core(), _compiler(), _packages(), _seccomp(), _store(), _strace()]
+    can_work = all(check.is_fine for check in checks if check.is_needed)
+    if args.json:
+        facts = [check._asdict() for check in checks]
+        print_json({"version": __version__, "ok": can_work, "checks": facts, "not_covered": list(NOT_COVERED)})
+        return 0 if can_work else 1
+    rows = [(_mark(check), check.name, printable(check.detail)) for check in checks]
+    print_table(("", "what", "found"), rows)
+    print("\nNot covered, and named in a recording where it is met:")
+    for text in NOT_COVERED:
+        print(f"  - {text}")
+    print(f"\nThis machine can{'' if can_work else 'not'} record and replay.")
+    return 0 if can_work else 1
+
+
+def _mark(check: Check) -> str:
+    return "ok" if check.is_fine else "MISSING" if check.is_needed else "without"
+
+
+def _python() -> Check:
+    name = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()}"
+    is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    problems = [
+        text
+        for text, is_bad in (
+            ("only CPython is supported", platform.python_implementation() != "CPython"),
+            ("free-threaded builds are not supported", is_free_threaded),
+            ("recording needs Linux", sys.platform != "linux"),
+            ("not a tested version; 3.11 to 3.13 are", sys.version_info[:2] not in TESTED),
+        )
+        if is_bad
+    ]
+    return Check("python", not problems, True, "; ".join([name, *problems]))
+
+
+def _core() -> Check:
+    try:
+        module = importlib.import_module("replaydbg.native._core")
+    except ImportError as error:
+        # A missing module says nothing that the sentence does not say; one that cannot be loaded says why.
+        missing = importlib.util.find_spec("replaydbg.native") is None or "No module named" in str(error)
+        return Check("native core", False, True, str(NotBuilt("" if missing else str(error))))
+    return Check("native core", True, True, str(module.__file__))
+
+
+def _compiler() -> Check:
+    compiler = next((path for name in ("cc", "gcc", "clang") if (path := shutil.which(name))), None)
+    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    found = [compiler or "no C compiler", str(header) if header.exists() else f"no {header}"]
+    return Check("compiler", compiler is not None and header.exists(), False, ", ".join(found))
+
+
+def _packages() -> Check:
+    missing = [name for name in ("zstandard", "platformdirs", "rich") if importlib.util.find_spec(name) is None]
+    return Check("packages", not missing, True, f"missing: {', '.join(missing)}" if missing else "all there")
+
+
+def _seccomp() -> Check:
+    try:
+        status = Path("/proc/self/status").read_text()
+        actions = Path("/proc/sys/kernel/seccomp/actions_avail").read_text().split()
+    except OSError as error:
+        return Check("seccomp", False, False, f"unknown ({error.strerror}); the audit hook guards replays instead")
+    is_there = "\nSeccomp:" in status and "errno" in actions
+    detail = "the kernel refuses what a replay must not do"
+    return Check("seccomp", is_there, False, detail if is_there else "none; the audit hook guards replays instead")
+
+
+def _store() -> Check:
+    directory = the_store().directory
+    # The store itself is made by the first recording: doctor leaves nothing behind.
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            free = shutil.disk_usage(existing).free
+    except OSError as error:
+        return Check("store", False, True, f"{directory} cannot be written ({error.strerror})")
+    return Check("store", True, True, f"{directory}, {free / (1 << 30):.1f} GiB free")
+
+
+def _strace() -> Check:
+    path = shutil.which("strace")
+    return Check("strace", path is not None, False, path or "not needed; a test uses it")

@@ -1,0 +1,86 @@
+"""`replaydbg info`: what a recording is of, and how it ended."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import asdict
+from typing import Any
+
+from replaydbg.cli.output import (
+    add_json,
+    add_recording,
+    open_named,
+    print_json,
+    print_problems,
+    show_seconds,
+    show_size,
+    show_status,
+)
+from replaydbg.events.records import StopReason
+from replaydbg.events.show import printable
+from replaydbg.log.reader import Recording
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_recording(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the recording's header and end; 1 if the recording is damaged."""
+    with open_named(args.recording) as recording:
+        if args.json:
+            print_json(_facts(recording))
+        else:
+            for label, text in _lines(recording):
+                print(f"{label + ':':<11} {printable(text)}")
+        print_problems(recording)
+        return 1 if recording.damage else 0
+
+
+def _facts(recording: Recording) -> dict[str, Any]:
+    log = recording.log_header
+    return {
+        "name": recording.name,
+        "path": str(recording.path),
+        "sealed": not recording.is_live,
+        "ok": recording.ok,
+        "problems": list(recording.problems),
+        "header": dict(recording.header.raw),
+        "end": None if recording.end is None else dict(recording.end.raw),
+        "log": None if log is None else asdict(log) | {"stopped": log.stopped.name.lower()},
+        "sections": {name: recording.size(name) for name in recording.sections},
+    }
+
+
+def _lines(recording: Recording) -> list[tuple[str, str]]:
+    header, end, log = recording.header, recording.end, recording.log_header
+    lines = [
+        ("recording", f"{recording.name} ({recording.path})"),
+        ("command", shlex.join(header.argv)),
+        ("directory", header.cwd),
+        ("created", f"{header.created}, by replaydbg {header.tool}, format {header.format}"),
+        ("python", f"{header.python.version} ({header.python.executable}) {shlex.join(header.python.flags)}".rstrip()),
+        ("platform", header.platform),
+        ("streams", ", ".join(header.stdio)),
+    ]
+    if end is not None:
+        times = f"{show_seconds(end.seconds)}, {show_seconds(end.cpu_seconds)} of processor time"
+        lines.append(("ended", f"{show_status(end.status)}, after {times}"))
+    if log is not None:
+        lines.append(("events", f"{end.events if end is not None else log.crossings:,}"))
+        if log.stopped is not StopReason.NOT_STOPPED:
+            lines.append(("stopped", log.stopped.sentence))
+    sizes = (f"{name} {show_size(recording.size(name))}" for name in recording.sections if "/" not in name)
+    lines.append(("sections", ", ".join(sizes)))
+    if end is not None:
+        if end.reason:
+            lines.append(("reason", end.reason))
+        lines.append(("sources", f"{len(end.sources):,} files; {len(end.packages):,} packages were installed"))
+        lines.extend(
+            ("note", f"{note.text} ({note.kind}{f', {note.count:,} times' if note.count > 1 else ''})")
+            for note in end.notes
+        )
+    return lines

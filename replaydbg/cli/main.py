@@ -1,0 +1,155 @@
+"""The `replaydbg` command: finds the command that is meant and imports that one only.
+
+Every recorded program pays for what this module imports, so it imports next to nothing: `record` is on its way
+to the program within a millisecond.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from replaydbg.errors import Divergence, ReplaydbgError, UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    class Command(Protocol):
+        """What a command's module has."""
+
+        def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+            """Declare the command's options."""
+
+        def run(self, args: argparse.Namespace) -> int:
+            """Do it and return the exit code."""
+
+
+SCHEMA_VERSION = 1
+"""The `schema_version` of every `--json`; it grows when a field changes its meaning or goes."""
+
+COMMANDS = {
+    "record": "run a program and record it",
+    "replay": "run a recording again, verified",
+    "demo": "record a flaky program until it fails, and replay the failure",
+    "ls": "list the recordings in the store",
+    "info": "show what a recording is of, and how it ended",
+    "events": "show the events of a recording",
+    "verify": "check every checksum and decode everything",
+    "rm": "remove recordings from the store",
+    "doctor": "check whether this machine can record and replay",
+    "config": "show each setting and where it is from",
+}
+"""The commands, each a module of this package with `add_arguments(parser)` and `run(args)`, and one line of help."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line `argv` (without the program's name) and return the exit code. Never raises our errors."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    # What was recorded can hold any character, and a terminal may know few.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        if not words or words[0] in ("-h", "--help", "help"):
+            print(_overview())
+            return 0 if words else 2
+        if words[0] in ("-V", "--version", "version"):
+            # Imported here: nothing else needs it.
+            from replaydbg import __version__
+
+            print(f"replaydbg {__version__}")
+            return 0
+        name, rest = _command(words)
+    except ReplaydbgError as error:
+        return _complain(error)
+    return _run(name, rest)
+
+
+def _run(name: str, words: list[str]) -> int:
+    # Imported here: 5 ms that asking for the version need not take.
+    import argparse
+    import importlib
+
+    command: Command = importlib.import_module(f"replaydbg.cli.{name}")
+    parser = argparse.ArgumentParser(prog=f"replaydbg {name}", description=f"replaydbg {name}: {COMMANDS[name]}.")
+    command.add_arguments(parser)
+    args = parser.parse_args(words)
+    try:
+        code = command.run(args)
+        sys.stdout.flush()
+        return code
+    except ReplaydbgError as error:
+        if getattr(args, "json", False):
+            # Imported here: only data goes out as JSON.
+            import json
+
+            print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error.as_dict()}))
+        return _complain(error)
+    except BrokenPipeError:
+        return _reader_gone()
+    except OSError as error:
+        return _complain(ReplaydbgError(_sentence(error)))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _command(words: list[str]) -> tuple[str, list[str]]:
+    """Return the command meant and its words: a bare recording is opened, a bare program is recorded."""
+    first = words[0]
+    if first in COMMANDS:
+        return first, words[1:]
+    if first in ("-m", "-c", "--"):
+        return "record", words
+    if first.startswith("-"):
+        raise UsageError(f"replaydbg has no option {first!r}. `replaydbg --help` lists the commands.")
+    if first == "latest" or first.endswith((".rdbg", ".rdbg-live", ".rdbg-live/")) or _is_run(first):
+        return "info", words
+    # Imported here: only a bare word needs to be looked for.
+    import os
+
+    if os.path.exists(first):  # noqa: PTH110 - pathlib costs 4 ms on the way to every recorded program
+        return "record", words
+    raise UsageError(
+        f"{first!r} is no command, no recording and no program here. `replaydbg --help` lists the commands."
+    )
+
+
+def _is_run(word: str) -> bool:
+    return word.startswith("run-") and word[4:].isdecimal()
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    commands = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    return (
+        "usage: replaydbg COMMAND ...\n"
+        "       replaydbg prog.py ...    the same as: replaydbg record prog.py ...\n"
+        "       replaydbg RECORDING      the same as: replaydbg info RECORDING\n\n"
+        "Record a run of a Python program once, then replay it exactly, as often as you like.\n\n"
+        f"commands:\n{commands}\n\n"
+        "A RECORDING is a path, a name such as run-12, or latest. `replaydbg COMMAND --help` says more."
+    )
+
+
+def _complain(error: ReplaydbgError) -> int:
+    text = str(error) if isinstance(error, Divergence) else f"replaydbg: {error}"
+    print(text, file=sys.stderr)
+    return error.exit_code
+
+
+def _sentence(error: OSError) -> str:
+    place = f" {error.filename!r}" if error.filename is not None else ""
+    return f"The system refused{place}: {error.strerror or error}."
+
+
+def _reader_gone() -> int:
+    """Whoever read our output has seen enough; that is no failure, and the flush at exit must not make it one."""
+    # Imported here: it happens seldom.
+    import os
+
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
+    return 0
