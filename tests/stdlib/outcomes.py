@@ -45,7 +45,7 @@ def read_outcomes(junit: Path, output: str) -> dict[str, Outcome]:
         for case in ElementTree.parse(junit).iter("testcase"):
             name = case.get("name")
             if name is not None:
-                outcomes[_without_addresses(name)] = _outcome(case)
+                outcomes[_unused_name(_without_addresses(name), outcomes)] = _outcome(case)
     for match in _HEADER.finditer(output):
         outcomes[_test_id(match["title"])] = Outcome(
             match["outcome"].replace("UNEXPECTED SUCCESS", "unexpected success")
@@ -74,6 +74,15 @@ def _test_id(title: str) -> str:
     test = match["test"]
     # setUpClass and setUpModule stand before a class or a module; a test's id ends with its method.
     return test if test.endswith("." + match["method"]) else f"{test}.{match['method']}"
+
+
+def _unused_name(name: str, outcomes: Mapping[str, Outcome]) -> str:
+    """Some modules run the same test id several times, such as test_datetime for its C and Python halves."""
+    number, unused = 1, name
+    while unused in outcomes:
+        number += 1
+        unused = f"{name} #{number}"
+    return unused
 
 
 def _without_addresses(name: str) -> str:

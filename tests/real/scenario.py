@@ -1,0 +1,77 @@
+"""What a scenario is: a real program, its inputs, and what a run of it must show."""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+_SOURCES = (Path(__file__).parent / "programs", Path(__file__).parent / "inputs")
+
+
+def _nothing(_directory: Path) -> None:
+    """For scenarios whose files are all checked in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A real program in a small situation."""
+
+    name: str
+    # The distribution whose version is shown; None: a part of the standard library.
+    distribution: str | None
+    # One line for the table: what it does and what it takes from outside.
+    does: str
+    # What follows the interpreter on the command line.
+    argv: tuple[str, ...]
+    # What stdout or stderr of every run contains: a scenario that fails early would replay equal too.
+    expect: str
+    # Checked-in file by its place in the working directory.
+    files: Mapping[str, str] = field(default_factory=dict)
+    exit_code: int = 0
+    env: Mapping[str, str] = field(default_factory=dict)
+    # Makes inputs that are not checked in.
+    prepare: Callable[[Path], None] = _nothing
+
+    @property
+    def version(self) -> str | None:
+        """The version installed here; None if it is not."""
+        if self.distribution is None:
+            return "stdlib"
+        try:
+            return version(self.distribution)
+        except PackageNotFoundError:
+            return None
+
+    def lay_out(self, directory: Path) -> None:
+        """Puts every input into the empty `directory`."""
+        for place, source in self.files.items():
+            target = directory / place
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(next(base / source for base in _SOURCES if (base / source).exists()), target)
+        self.prepare(directory)
+
+
+def script(
+    name: str,
+    distribution: str | None,
+    does: str,
+    expect: str,
+    *inputs: str,
+    exit_code: int = 0,
+    arguments: tuple[str, ...] = (),
+    env: Mapping[str, str] | None = None,
+    prepare: Callable[[Path], None] = _nothing,
+) -> Scenario:
+    """A scenario whose program is one of ours; `name` is its file without `.py`, `inputs` keep their names."""
+    return Scenario(
+        name=name,
+        distribution=distribution,
+        does=does,
+        argv=(f"{name}.py", *arguments),
+        expect=expect,
+        files={f"{name}.py": f"{name}.py"} | {file: file for file in inputs},
+        exit_code=exit_code,
+        env=env or {},
+        prepare=prepare,
+    )
