@@ -1,7 +1,7 @@
 """Finds the fixtures, and reads from each how it is to be started.
 
-A fixture is a program in `fixtures/<area>/`: a file, or a package directory with a `__main__.py`. Its lines `# run: {...}`
-hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given) of
+A fixture is a program in `fixtures/<area>/`: a file, or a package directory with a `__main__.py`. Its lines
+`# run: {...}` hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given) of
 `assert_replays`, and the fields of `How`.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.replays import Form, How, assert_replays
+from tests.replay_places import Form
+from tests.replays import How, assert_replays
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 _RUN = re.compile(r"^# run: (\{.*\})$", re.MULTILINE)
@@ -76,7 +77,8 @@ def cases_of(program: Path) -> Iterator[Case]:
 def _case(program: Path, run: dict[str, Any]) -> Case:
     unknown = run.keys() - {"as", "args", "stdin", "flags", "env", "status", *_HOW_KEYS}
     assert not unknown, f"{program} says {unknown} in a run line"
-    how = {name: tuple(run[key]) if key == "ignore" else run[key] for key, name in _HOW_KEYS.items() if key in run}
+    how: dict[str, Any] = {name: run[key] for key, name in _HOW_KEYS.items() if key in run}
+    how["ignored_signals"] = tuple(run.get("ignore", ()))
     return Case(
         program,
         args=tuple(run.get("args", ())),

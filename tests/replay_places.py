@@ -1,4 +1,4 @@
-"""Lays out the working directory in which a fixture is recorded: the program, instrumented, and the files that it may read."""
+"""Lays out the directory in which a fixture is recorded: the program, instrumented, and the files that it may read."""
 
 import ast
 import functools
@@ -12,15 +12,12 @@ from pathlib import Path
 
 _BIG_LINES = 60_000
 
-# Prints the plain data among the final globals of `__main__` on descriptor 2 at exit. One expression, so that it leaves no
-# name behind and moves no line; the handler is registered first and so runs last. Long values become a checksum.
-_DIGEST = """; (lambda space, plain: __import__("atexit").register(lambda: (lambda text: __import__("posix").write(2, (\
-"globals: %s\\n" % (text if len(text) < 3000 else "%s... crc %d" % (text[:1000], __import__("binascii").crc32(\
-text.encode("utf-8", "surrogatepass"))))).encode("utf-8", "surrogatepass")))(ascii({name: value for name, value in \
-space.items() if not name.startswith("_") and plain(plain, value)}))))(globals(), lambda plain, value: type(value) in \
-(bool, int, float, complex, str, bytes, bytearray, type(None)) or (type(value) in (list, tuple) and all(plain(plain, item) \
-for item in value)) or (type(value) is dict and all(plain(plain, key) and plain(plain, item) for key, item in value.items())))
-"""
+# Prints the plain data among the final globals of `__main__` on descriptor 2 at exit. One expression on one line, so that
+# it leaves no name behind and moves no line; the handler is registered first and so runs last. A long text is cut, with
+# a checksum of all of it.
+_DIGEST = "; " + " ".join(
+    ["(lambda", "space,", "plain:", '__import__("atexit").register(lambda:', "(lambda", "text:", '__import__("posix").write(2,', '("globals:', '%s\\n"', "%", "(text", "if", "len(text)", "<", "3000", "else", '"%s...', "crc", '%d"', "%", "(text[:1000],", '__import__("binascii").crc32(text.encode())))).encode()))(ascii({name:', "value", "for", "name,", "value", "in", "space.items()", "if", "not", 'name.startswith("_")', "and", "plain(plain,", "value)}))))(globals(),", "lambda", "plain,", "value:", "type(value)", "in", "(bool,", "int,", "float,", "complex,", "str,", "bytes,", "bytearray,", "type(None))", "or", "(type(value)", "in", "(list,", "tuple)", "and", "all(plain(plain,", "item)", "for", "item", "in", "value))", "or", "(type(value)", "is", "dict", "and", "all(plain(plain,", "key)", "and", "plain(plain,", "item)", "for", "key,", "item", "in", "value.items())))"]
+)
 
 
 class Form(Enum):
@@ -40,7 +37,7 @@ def with_digest(source: str) -> str:
     assert isinstance(docstring, ast.Expr) and docstring.end_lineno is not None
     lines = source.split("\n")
     assert docstring.end_col_offset == len(lines[docstring.end_lineno - 1].encode()), "something follows the docstring"
-    lines[docstring.end_lineno - 1] += _DIGEST.rstrip("\n")
+    lines[docstring.end_lineno - 1] += _DIGEST
     return "\n".join(lines)
 
 

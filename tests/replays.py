@@ -1,7 +1,8 @@
-"""The verb that carries the suite: `assert_replays(program)` records a program, changes the world, replays, and compares.
+"""The verb that carries the suite: `assert_replays(program)` records, changes the world, replays, and compares.
 
-What the program took from outside is changed or deleted between the two: its working directory with its input files and its
-sources, the temporary directory, the environment, the time zone, the working directory of the process, its standard input.
+What the program took from outside is changed or deleted between the two: its working directory with its input files
+and its sources, the temporary directory, the environment, the time zone, the process's working directory, its standard
+input.
 Compared are stdout, stderr, the exit code or signal, and the plain data among the program's final globals, which the
 copied program prints at its exit without knowing it (`tests.replay_places`).
 """
@@ -35,7 +36,8 @@ class How:
     """The rarer circumstances of a run."""
 
     form: Form = Form.SCRIPT
-    # "pipe", "file", "closed", "open pipe" (nobody writes, nobody closes); None: a pipe if there is text, else /dev/null.
+    # "pipe", "file", "closed", "open pipe" (nobody writes, nobody closes).
+    # None: a pipe if there is text, else /dev/null.
     stdin_is: str | None = None
     # Nothing that it prints depends on the outside: recorded, it must print what it prints unrecorded.
     is_steady: bool = False
@@ -82,8 +84,8 @@ def assert_replays(
 ) -> None:
     """Records `program`, replays it in a changed world, and asserts that both ended equal.
 
-    `status` is the exit code that the recorded run must have (minus the number of a signal); None: any. The recording is
-    kept if an assertion fails, and the failure names the command that replays it.
+    `status` is the exit code that the recorded run must have (minus the number of a signal); None: any. The recording
+    is kept if an assertion fails, and the failure names the command that replays it.
     """
     scene = Scene.make(program, args=args, stdin=stdin, flags=flags, env=env or {}, how=how or How())
     scene.check(status)

@@ -1,0 +1,128 @@
+"""Signals are handled in a replay where they were: inside crossings, between them, in pure computation.
+
+The first test takes the fixtures, which send the signals to themselves or let children send them; the others press
+Ctrl-C.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness import tool
+from tests.replay_cases import Case, cases
+from tests.replays import TIMEOUT, Outcome, passed_on, run
+
+pytestmark = pytest.mark.slow
+
+_READY = b"ready\n"
+_SLEEPS = """import time
+print("ready", flush=True)
+try:
+    time.sleep(50)
+finally:
+    print("finally", flush=True)
+"""
+_CATCHES = """import sys, time
+caught = 0
+print("ready", flush=True)
+try:
+    sys.stdin.readline()
+except KeyboardInterrupt:
+    caught = time.time()
+print("caught at", caught, flush=True)
+sys.exit(3)
+"""
+_COMPUTES = """print("ready", flush=True)
+rounds = 0
+try:
+    while True:
+        rounds += 1
+except KeyboardInterrupt:
+    print("interrupted after", rounds)
+"""
+_ENDS_BY_HANDLER = """import signal, sys, time
+def handler(number, frame):
+    print("asked to end", number, time.time(), flush=True)
+    sys.exit(9)
+signal.signal(signal.SIGTERM, handler)
+print("ready", flush=True)
+while True:
+    time.sleep(50)
+"""
+
+
+@pytest.mark.parametrize("case", cases("signals"))
+def test_signal_replays(case: Case) -> None:
+    case.check()
+
+
+@pytest.mark.parametrize(
+    ("source", "status"),
+    [(_SLEEPS, 130), (_CATCHES, 3), (_COMPUTES, 0)],
+    ids=["inside_sleep", "caught_inside_readline", "while_computing"],
+)
+def test_ctrl_c_at_the_terminal_replays(source: str, status: int, tmp_path: Path) -> None:
+    """The terminal sends SIGINT to the launcher too, which must outlive the program and seal the recording."""
+    recording = tmp_path / "r.rdbg"
+
+    recorded = _record_and_signal(source, recording, signal.SIGINT)
+    replayed = _replay(recording)
+
+    assert recorded.status == status
+    assert recording.is_file()
+    assert recorded.stdout == replayed.stdout
+    assert recorded.stderr == replayed.stderr
+    assert recorded.status == replayed.status
+
+
+def test_termination_of_the_whole_group_is_handled_by_the_program(tmp_path: Path) -> None:
+    """A supervisor ends a process group by SIGTERM: the program's handler runs, and the recording opens."""
+    recording = tmp_path / "r.rdbg"
+
+    recorded = _record_and_signal(_ENDS_BY_HANDLER, recording, signal.SIGTERM)
+    replayed = _replay(recording)
+
+    assert "asked to end 15" in recorded.stdout
+    assert recorded.stdout == replayed.stdout
+    assert (recorded.status, replayed.status) == (9, 9)
+
+
+def _record_and_signal(source: str, recording: Path, number: int) -> Outcome:
+    """Records `source`, and sends the signal to the launcher's whole group when the program is ready."""
+    program = recording.with_name("program.py")
+    program.write_text(source)
+    command = tool.record(sys.executable, recording, [str(program)])
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=_env(),
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        if first == _READY:
+            os.killpg(process.pid, number)
+        out, err = process.communicate(timeout=TIMEOUT)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    status = process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return Outcome((first + out).decode(), err.decode(), status, 0.0)
+
+
+def _replay(recording: Path) -> Outcome:
+    for path in recording.parent.glob("*.py"):
+        path.unlink()
+    return run(tool.replay(sys.executable, recording), cwd=recording.parent, env=_env())
+
+
+def _env() -> dict[str, str]:
+    return {**passed_on(), "PATH": os.environ.get("PATH", os.defpath)}
