@@ -1,8 +1,8 @@
 """Finds the fixtures, and reads from each how it is to be started.
 
 A fixture is a program in `fixtures/<area>/`: a file, or a package directory with a `__main__.py`. Its lines
-`# run: {...}` hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given) of
-`assert_replays`, and the fields of `How`.
+`# run: {...}` hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given)
+of `assert_replays`, and the fields of `How`.
 """
 
 import json

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 import shutil
 import sqlite3
 import sys
@@ -12,11 +13,21 @@ from pathlib import Path
 
 _BIG_LINES = 60_000
 
-# Prints the plain data among the final globals of `__main__` on descriptor 2 at exit. One expression on one line, so that
-# it leaves no name behind and moves no line; the handler is registered first and so runs last. A long text is cut, with
-# a checksum of all of it.
-_DIGEST = "; " + " ".join(
-    ["(lambda", "space,", "plain:", '__import__("atexit").register(lambda:', "(lambda", "text:", '__import__("posix").write(2,', '("globals:', '%s\\n"', "%", "(text", "if", "len(text)", "<", "3000", "else", '"%s...', "crc", '%d"', "%", "(text[:1000],", '__import__("binascii").crc32(text.encode())))).encode()))(ascii({name:', "value", "for", "name,", "value", "in", "space.items()", "if", "not", 'name.startswith("_")', "and", "plain(plain,", "value)}))))(globals(),", "lambda", "plain,", "value:", "type(value)", "in", "(bool,", "int,", "float,", "complex,", "str,", "bytes,", "bytearray,", "type(None))", "or", "(type(value)", "in", "(list,", "tuple)", "and", "all(plain(plain,", "item)", "for", "item", "in", "value))", "or", "(type(value)", "is", "dict", "and", "all(plain(plain,", "key)", "and", "plain(plain,", "item)", "for", "key,", "item", "in", "value.items())))"]
+# Prints the plain data among the final globals of `__main__` on descriptor 2 at exit. One expression on one line, so
+# that it leaves no name behind and moves no line; the handler is registered first and so runs last. A long text is cut,
+# with a checksum of all of it.
+_DIGEST = "; " + re.sub(
+    r"\s+",
+    " ",
+    """
+    (lambda space, plain: __import__("atexit").register(lambda: (lambda text: __import__("posix").write(2,
+    ("globals: %s\\n" % (text if len(text) < 3000 else "%s... crc %d" % (text[:1000],
+    __import__("binascii").crc32(text.encode())))).encode()))(ascii({name: value for name, value in space.items()
+    if not name.startswith("_") and plain(plain, value)}))))(globals(), lambda plain, value:
+    type(value) in (bool, int, float, complex, str, bytes, bytearray, type(None))
+    or (type(value) in (list, tuple) and all(plain(plain, item) for item in value))
+    or (type(value) is dict and all(plain(plain, key) and plain(plain, item) for key, item in value.items())))
+    """.strip(),
 )
 
 
