@@ -1,0 +1,177 @@
+/* The net inside the interpreter: a hook for CPython's audit events, in both modes; and in replay the kernel's net too (filter.c).
+ *
+ * Gates stand around the C functions that raise audit events. In a replay a gated function does not run and raises none; while
+ * recording it runs inside its crossing. So an event that arrives outside every crossing, and is not the importer's, comes from code
+ * that no gate covers. Recording notes it, once for each kind; a replay ends there if it changes something outside.
+ *
+ * The table names events of C functions alone. Those that Python modules raise (tempfile.*, shutil.*, subprocess.Popen, pdb.Pdb ...)
+ * come before a crossing, or mean nothing.
+ *
+ * The hook sees every id() and every sys._getframe(), so it looks at two characters before it does anything else, and makes no object.
+ */
+#include "guard.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#if PY_VERSION_HEX >= 0x030D0000
+#define THREAD_STATE_OR_NULL PyThreadState_GetUnchecked
+#else
+#define THREAD_STATE_OR_NULL _PyThreadState_UncheckedGet
+#endif
+
+typedef enum {
+    ONLY_NOTED,    /* something comes in, or stays in the process */
+    REFUSED,       /* changes something outside */
+    IF_IT_WRITES,  /* as its arguments say */
+} Severity;
+
+typedef struct {
+    const char *event;
+    Severity severity;
+    bool noted;
+} Row;
+
+static Row table[] = {
+    {"open", IF_IT_WRITES},
+    {"os.chflags", REFUSED}, {"os.chmod", REFUSED}, {"os.chown", REFUSED}, {"os.exec", REFUSED}, {"os.fork", REFUSED},
+    {"os.forkpty", REFUSED}, {"os.getxattr", ONLY_NOTED}, {"os.kill", REFUSED}, {"os.killpg", REFUSED}, {"os.link", REFUSED},
+    {"os.listdir", ONLY_NOTED}, {"os.listxattr", ONLY_NOTED}, {"os.lockf", REFUSED}, {"os.mkdir", REFUSED},
+    {"os.posix_spawn", REFUSED}, {"os.remove", REFUSED}, {"os.removexattr", REFUSED}, {"os.rename", REFUSED}, {"os.rmdir", REFUSED},
+    {"os.scandir", ONLY_NOTED}, {"os.setns", REFUSED}, {"os.setxattr", REFUSED}, {"os.symlink", REFUSED}, {"os.system", REFUSED},
+    {"os.truncate", REFUSED}, {"os.unshare", REFUSED}, {"os.utime", REFUSED},
+    {"socket.__new__", REFUSED}, {"socket.bind", REFUSED}, {"socket.connect", REFUSED}, {"socket.getaddrinfo", REFUSED},
+    {"socket.gethostbyaddr", REFUSED}, {"socket.gethostbyname", REFUSED}, {"socket.gethostname", ONLY_NOTED},
+    {"socket.getnameinfo", REFUSED}, {"socket.getservbyname", ONLY_NOTED}, {"socket.getservbyport", ONLY_NOTED},
+    {"socket.sendmsg", REFUSED}, {"socket.sendto", REFUSED}, {"socket.sethostname", REFUSED},
+    {"syslog.openlog", REFUSED}, {"syslog.syslog", REFUSED},
+    {"fcntl.flock", REFUSED}, {"fcntl.ioctl", ONLY_NOTED}, {"fcntl.lockf", REFUSED},
+    {"ctypes.call_function", ONLY_NOTED}, {"ctypes.dlopen", ONLY_NOTED}, {"mmap.__new__", ONLY_NOTED},
+    {"signal.pthread_kill", ONLY_NOTED}, {"sqlite3.load_extension", ONLY_NOTED},
+};
+enum { ROWS = sizeof table / sizeof *table };
+
+static inline bool
+may_be_ours(const char *event)
+{
+    switch (event[0]) {
+    case 'o':
+        return event[1] == 's' || event[1] == 'p';
+    case 's':
+        return event[1] == 'o' || event[1] == 'i' || event[1] == 'q' || (event[1] == 'y' && event[2] == 's' && event[3] == 'l');
+    case 'f':
+    case 'm':
+        return event[1] == 'c' || event[1] == 'm';
+    case 'c':
+        return event[1] == 't';
+    default:
+        return false;
+    }
+}
+
+static Row *
+find_row(const char *event)
+{
+    for (int i = 0; i < ROWS; i++)
+        if (strcmp(table[i].event, event) == 0)
+            return &table[i];
+    return NULL;
+}
+
+/* ---- arguments, read without making anything ---- */
+static PyObject *
+argument(PyObject *args, Py_ssize_t i)
+{
+    return args && PyTuple_CheckExact(args) && i < PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, i) : NULL;
+}
+
+static const char *
+text_of(PyObject *value)
+{
+    if (value && PyUnicode_CheckExact(value) && PyUnicode_IS_COMPACT_ASCII(value))
+        return PyUnicode_DATA(value);
+    return value && PyBytes_CheckExact(value) ? PyBytes_AS_STRING(value) : NULL;
+}
+
+static long
+number_of(PyObject *value, long otherwise)
+{
+    int overflow;
+    long number = value && PyLong_CheckExact(value) ? PyLong_AsLongAndOverflow(value, &overflow) : otherwise;
+    return number;
+}
+
+/* open(path, mode, flags): the mode is None where os.open raises it, the flags are 0 where C's fopen does. */
+static bool
+opens_to_write(PyObject *args)
+{
+    const char *mode = text_of(argument(args, 1));
+    long flags = number_of(argument(args, 2), 0);
+    return (mode && strpbrk(mode, "wax+")) || (flags & (O_ACCMODE | O_CREAT | O_TRUNC));
+}
+
+/* Of some events most occurrences touch nothing: memory without a file, the process's own symbols. */
+static bool
+is_harmless(const char *event, PyObject *args)
+{
+    if (event[0] == 'm')
+        return number_of(argument(args, 0), -1) == -1;
+    return strcmp(event, "ctypes.dlopen") == 0 && argument(args, 0) == Py_None;
+}
+
+static void
+describe(char *text, size_t size, const char *event, PyObject *args)
+{
+    const char *first = text_of(argument(args, 0));
+    if (first)
+        snprintf(text, size, "%s(\"%.180s\")", event, first);
+    else
+        snprintf(text, size, "%s(...)", event);
+}
+
+/* ---- the hook ---- */
+static bool
+in_importer(PyThreadState *ts)
+{
+    _PyInterpreterFrame *frame = compat_top_frame(ts);
+    const char *file = frame ? text_of(compat_frame_code(frame)->co_filename) : NULL;
+    return file && (strncmp(file, "<frozen importlib", 17) == 0 || strncmp(file, "<frozen zipimport", 17) == 0);
+}
+
+static int
+hook(const char *event, PyObject *args, void *data)
+{
+    char text[256];
+    if (!may_be_ours(event) || core.mode == OBSERVE)
+        return 0;
+    PyThreadState *ts = THREAD_STATE_OR_NULL();
+    if (ts == NULL || (ts == core.tstate && core.depth > 0))
+        return 0;
+    Row *row = find_row(event);
+    if (row == NULL || (core.mode == RECORD && row->noted) || is_harmless(event, args) || in_importer(ts))
+        return 0;
+    describe(text, sizeof text, event, args);
+    if (core.mode == RECORD) {
+        row->noted = true;
+        note("uncovered", text);
+    }
+    else if (row->severity == REFUSED || (row->severity == IF_IT_WRITES && opens_to_write(args)))
+        diverge("refused", NULL, NULL, text);
+    return 0;
+}
+
+bool guard_filtered;
+
+int
+guard_record(void)
+{
+    return PySys_AddAuditHook(hook, NULL);
+}
+
+int
+guard_replay(void)
+{
+    guard_filtered = filter_install();
+    return PySys_AddAuditHook(hook, NULL);
+}
