@@ -108,20 +108,20 @@ def _show_recorded(value: Value, limit: int, level: int) -> str:
 
 
 def to_json(value: Value) -> Any:
-    """Return `value` as data for `json.dumps`; what JSON lacks becomes an object with a `type`."""
+    """Return `value` as data for `json.dumps`; what JSON lacks becomes an object with a `kind`."""
     kind = type(value)
     if value is None or kind in (bool, str):
         return value
     if kind is int:
-        return value if value.bit_length() <= _EXACT_BITS else {"type": "int", "hex": hex(value)}
+        return value if value.bit_length() <= _EXACT_BITS else {"kind": "int", "hex": hex(value)}
     if kind is float:
-        return value if math.isfinite(value) else {"type": "float", "repr": repr(value)}
+        return value if math.isfinite(value) else {"kind": "float", "repr": repr(value)}
     convert = _CONVERT.get(kind)
     if convert is not None:
-        return {"type": kind.__name__, **convert(value)}
+        return {"kind": kind.__name__, **convert(value)}
     if isinstance(value, TypeName):
         return str(value)
-    return {"type": kind.__name__, **{field.name: to_json(getattr(value, field.name)) for field in fields(value)}}
+    return {"kind": kind.__name__, **{field.name: to_json(getattr(value, field.name)) for field in fields(value)}}
 
 
 def _items(value: Iterable[Value]) -> dict[str, Any]:

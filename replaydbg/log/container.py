@@ -75,7 +75,7 @@ def seal(live: Path, target: Path, end: dict[str, Any]) -> None:
     # Beside the target, because a rename is atomic only within a file system.
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
-        with open(partial, "xb", opener=_private) as file:  # noqa: PTH123 - Path.open takes no opener
+        with open(partial, "xb", opener=_private) as file:
             _write(Writer(file), live, end)
         partial.replace(target)
     except BaseException:
