@@ -142,13 +142,6 @@ def test_other_output_is_no_success(stage: Stage) -> None:
     assert "did not do the same" in screen
 
 
-@pytest.mark.parametrize(
-    ("outcome", "expected"), [(None, "None"), ("x" * 100, "'" + "x" * 40 + "..."), (b"\0", r"b'\x00'")]
-)
-def test_outcomes_fit_into_a_line(outcome: object, expected: str) -> None:
-    assert demonstration._text(outcome) == expected
-
-
 @pytest.mark.slow
 def test_the_whole_demonstration(tmp_path: Path) -> None:
     environment = os.environ | {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "COLUMNS": "200"}

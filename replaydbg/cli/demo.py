@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import tempfile
 from collections import Counter
@@ -18,7 +19,7 @@ from rich.table import Table
 
 from replaydbg.errors import Divergence
 from replaydbg.events.records import Event
-from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, Value
+from replaydbg.events.show import show_call, show_outcome
 from replaydbg.log.reader import open_recording
 from replaydbg.record import record
 from replaydbg.replay import replay
@@ -28,7 +29,7 @@ ATTEMPTS = 100
 
 EVENTS_SHOWN = 8
 SOURCES_SHOWN = 6
-TEXT_WIDTH = 44
+CALL_WIDTH, OUTCOME_WIDTH = 40, 40
 FOUND, INCONCLUSIVE, DIVERGED = 0, 3, 4
 
 PROGRAM = "checkout.py"
@@ -59,6 +60,16 @@ class Failure:
     """How many crossings the recording holds."""
     size: int
     """Its size in bytes."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options: it has none."""
+    parser.epilog = "The recording of the failure stays in the store; the program and its input are deleted."
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the demonstration and return the exit code."""
+    return demo()
 
 
 def demo(*, console: Console | None = None, attempts: int = ATTEMPTS) -> int:
@@ -164,12 +175,13 @@ def _show_events(console: Console, path: Path) -> None:
     _step(console, 6, "What the program asked for")
     _command(console, f"replaydbg events {path.stem}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("event", "gate", "outcome", "where"):
-        table.add_column(title, justify="right" if title == "event" else "left", no_wrap=title != "outcome")
+    for title in ("event", "where", "asked for", "outcome"):
+        table.add_column(title, justify="right" if title == "event" else "left", no_wrap=True)
     with open_recording(path) as recording:
         for event in _own_events(recording.events(controls=False)):
             where = f"{PROGRAM}:{event.site.line}"
-            table.add_row(str(event.number), escape(event.gate), escape(_text(event.outcome)), where)
+            call, outcome = show_call(event, CALL_WIDTH), show_outcome(event, OUTCOME_WIDTH)
+            table.add_row(str(event.number), where, escape(call), escape(outcome))
     console.print(table)
     _say(
         console,
@@ -200,20 +212,6 @@ def _own_events(entries: Iterator[object]) -> Iterator[Event]:
             shown += 1
             if shown == EVENTS_SHOWN:
                 return
-
-
-def _text(outcome: Value) -> str:
-    """An outcome in one short line."""
-    match outcome:
-        case ExceptionValue():
-            text = f"raised {outcome.type}"
-        case ContentRef():
-            text = f"{outcome.length} bytes"
-        case StatResult():
-            text = f"a stat of {outcome.size} bytes"
-        case _:
-            text = repr(outcome)
-    return text if len(text) <= TEXT_WIDTH else text[: TEXT_WIDTH - 3] + "..."
 
 
 class _Capture:
