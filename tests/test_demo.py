@@ -46,7 +46,6 @@ class FakeRecording:
     status: int
     events: int = 18
     size: int = 4096
-    notes: tuple[str, ...] = ()
 
 
 @dataclass
@@ -66,7 +65,7 @@ class FakeModes:
         self.recorded: list[Path] = []
         self.inputs: list[Path] = []
 
-    def record(self, argv: list[str], *, quiet: bool, stdout: int, stderr: int) -> FakeRecording:
+    def record(self, argv: list[str], *, stdout: int, stderr: int) -> FakeRecording:
         self.inputs = [Path(argument) for argument in argv[:2]]
         assert all(path.is_file() for path in self.inputs)
         number = len(self.recorded) + 1

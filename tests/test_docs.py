@@ -1,11 +1,17 @@
 """The documentation tells the truth: links lead somewhere, the README keeps its shape, examples run."""
 
+import argparse
+import importlib
 import random
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from replaydbg.cli.main import COMMANDS
+from replaydbg.config import Settings
 
 ROOT = Path(__file__).parent.parent
 TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "tests" / "README.md"])
@@ -67,3 +73,55 @@ def test_tutorial_repair_repairs_it() -> None:
     for number in (1, 2, 3, 4):
         lucky = ["ann"] * number
         assert program["share"](100, lucky) * len(lucky) + 100 % len(lucky) == 100
+
+
+def parser_of(command: str) -> argparse.ArgumentParser:
+    """The parser of one command of replaydbg."""
+    parser = argparse.ArgumentParser(prog=f"replaydbg {command}", exit_on_error=False)
+    importlib.import_module(f"replaydbg.cli.{command}").add_arguments(parser)
+    return parser
+
+
+def cli_sections() -> dict[str, str]:
+    """The sections of the command line's reference by their titles."""
+    text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    return {part.partition("\n")[0]: part for part in text.split("\n## ")}
+
+
+def test_reference_has_a_section_for_every_command() -> None:
+    assert set(COMMANDS) <= set(cli_sections())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_reference_names_every_option_and_no_other(command: str) -> None:
+    options = {option for action in parser_of(command)._actions for option in action.option_strings}
+
+    named = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", cli_sections()[command])) - {"-m", "-c"}
+
+    assert {option for option in options if option.startswith("--")} - {"--help"} <= named
+    assert named <= options
+
+
+def test_reference_names_every_setting() -> None:
+    named = set(re.findall(r"REPLAYDBG_(\w+)", cli_sections()["config"]))
+
+    assert {name.upper() for name in Settings._fields} == named
+
+
+def examples() -> list[str]:
+    """The command lines of ours that the texts show after a prompt."""
+    return sorted(
+        {
+            line.partition("  #")[0].strip()
+            for path in TEXTS
+            for _, body in FENCE.findall(path.read_text(encoding="utf-8"))
+            for line in re.findall(r"^\$ (replaydbg .*)$", body, re.M)
+        }
+    )
+
+
+@pytest.mark.parametrize("line", examples())
+def test_examples_are_command_lines_that_exist(line: str) -> None:
+    command, *arguments = shlex.split(line)[1:]
+
+    parser_of(command).parse_args(arguments)

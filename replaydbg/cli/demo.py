@@ -119,7 +119,7 @@ def _record_until_failure(console: Console, place: Path, attempts: int) -> Failu
     argv = [str(place / name) for name in (PROGRAM, ORDERS, "books.db")]
     for attempt in range(1, attempts + 1):
         with _captured() as capture:
-            result = record(argv, quiet=True, stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno())
+            result = record(argv, stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno())
             run = capture.run(result.status)
         if result.status != 0:
             console.print(f"  run {attempt}: [bold red]failed[/], exit code {result.status}")
