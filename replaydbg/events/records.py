@@ -103,8 +103,8 @@ class WorldAnswer:
     """`stat`, `listdir`, `open_code`, `getcwd` ..."""
     path: str
     """The path asked about."""
-    since: int
-    """The number of crossings after which this answer began to hold."""
+    asked: int
+    """This is the answer from the given time on, counted from 1 for each operation and path."""
     raised: bool
     """Whether the outcome was raised."""
     outcome: Value

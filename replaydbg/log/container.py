@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from replaydbg.errors import Corrupt
 from replaydbg.log.blocks import RAW, ZSTD, pack_block, pack_head
-from replaydbg.log.codec import FORMAT
+from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from replaydbg.events import values
 from replaydbg.events.values import TypeName, Value
-from replaydbg.log import codec
+from replaydbg.log import encode
 
 _FLOAT = struct.Struct("<d")
 _COMPLEX = struct.Struct("<dd")
@@ -118,12 +118,12 @@ class Cursor:
     def value(self, depth: int = 0) -> Value:
         """Read a value; it stands `depth` containers deep."""
         tag = self.byte()
-        if tag >= codec.SMALL_INT:
-            if tag >= codec.SMALL_INT_END:
+        if tag >= encode.SMALL_INT:
+            if tag >= encode.SMALL_INT_END:
                 raise Malformed(f"tag {tag:#04x} is not known")
-            return tag - codec.SMALL_INT
-        if depth > codec.MAX_DEPTH:
-            raise Malformed(f"values are nested deeper than {codec.MAX_DEPTH}")
+            return tag - encode.SMALL_INT
+        if depth > encode.MAX_DEPTH:
+            raise Malformed(f"values are nested deeper than {encode.MAX_DEPTH}")
         reader = _READERS.get(tag)
         if reader is None:
             raise Malformed(f"tag {tag:#04x} is not known")
@@ -198,13 +198,13 @@ def _content(cursor: Cursor, depth: int) -> values.ContentRef:
 
 def _cut(cursor: Cursor, depth: int) -> values.Cut:
     kind = cursor.byte()
-    if kind not in (codec.STR, codec.BYTES):
+    if kind not in (encode.STR, encode.BYTES):
         raise Malformed(f"a cut value has tag {kind:#04x}")
     length = cursor.varint()
     digest = cursor.raw(8)
     start = cursor.raw(cursor.varint())
     # A str may have been cut inside a character; its beginning is for reading only.
-    return values.Cut(length, digest, start if kind == codec.BYTES else start.decode("utf-8", "replace"))
+    return values.Cut(length, digest, start if kind == encode.BYTES else start.decode("utf-8", "replace"))
 
 
 def _directory_entry(cursor: Cursor, depth: int) -> values.DirectoryEntry:
@@ -220,30 +220,30 @@ def _open_file(cursor: Cursor, depth: int) -> values.OpenFile:
 
 
 _READERS: dict[int, Callable[[Cursor, int], Value]] = {
-    codec.NONE: lambda cursor, depth: None,
-    codec.FALSE: lambda cursor, depth: False,
-    codec.TRUE: lambda cursor, depth: True,
-    codec.INT: lambda cursor, depth: cursor.zigzag(),
-    codec.BIG_INT: _big_int,
-    codec.FLOAT: _float,
-    codec.STR: lambda cursor, depth: cursor.text(),
-    codec.BYTES: _bytes,
-    codec.TUPLE: lambda cursor, depth: tuple(_items(cursor, depth)),
-    codec.LIST: _items,
-    codec.DICT: _dict,
-    codec.STRUCT: _struct,
-    codec.STAT: _stat,
-    codec.ARGUMENT: lambda cursor, depth: values.Argument(cursor.varint()),
-    codec.BYTEARRAY: lambda cursor, depth: bytearray(_bytes(cursor, depth)),
-    codec.COMPLEX: _complex,
-    codec.SET: _hashed(set),
-    codec.FROZENSET: _hashed(frozenset),
-    codec.EXCEPTION: _exception,
-    codec.CONTENT: _content,
-    codec.OPAQUE: lambda cursor, depth: values.Opaque(cursor.text()),
-    codec.CUT: _cut,
-    codec.DIR_ENTRY: _directory_entry,
-    codec.FILE: _open_file,
+    encode.NONE: lambda cursor, depth: None,
+    encode.FALSE: lambda cursor, depth: False,
+    encode.TRUE: lambda cursor, depth: True,
+    encode.INT: lambda cursor, depth: cursor.zigzag(),
+    encode.BIG_INT: _big_int,
+    encode.FLOAT: _float,
+    encode.STR: lambda cursor, depth: cursor.text(),
+    encode.BYTES: _bytes,
+    encode.TUPLE: lambda cursor, depth: tuple(_items(cursor, depth)),
+    encode.LIST: _items,
+    encode.DICT: _dict,
+    encode.STRUCT: _struct,
+    encode.STAT: _stat,
+    encode.ARGUMENT: lambda cursor, depth: values.Argument(cursor.varint()),
+    encode.BYTEARRAY: lambda cursor, depth: bytearray(_bytes(cursor, depth)),
+    encode.COMPLEX: _complex,
+    encode.SET: _hashed(set),
+    encode.FROZENSET: _hashed(frozenset),
+    encode.EXCEPTION: _exception,
+    encode.CONTENT: _content,
+    encode.OPAQUE: lambda cursor, depth: values.Opaque(cursor.text()),
+    encode.CUT: _cut,
+    encode.DIR_ENTRY: _directory_entry,
+    encode.FILE: _open_file,
 }
 
 

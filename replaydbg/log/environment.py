@@ -8,7 +8,7 @@ from typing import Any
 
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.environment import End, GateRow, Header, Note, PythonBuild
-from replaydbg.log.codec import FORMAT
+from replaydbg.log.encode import FORMAT
 
 JSON_LIMIT = 32 << 20
 """The longest header or end that is read. Real ones have some ten kilobytes; only `sources` grows with the program."""

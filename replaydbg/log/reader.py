@@ -12,7 +12,7 @@ from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.environment import End, Header
 from replaydbg.events.records import Entry, Event, WorldAnswer
 from replaydbg.events.values import ContentRef
-from replaydbg.log.codec import FORMAT
+from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.sections import LiveDirectory, SealedFile

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from replaydbg.errors import Corrupt, NewerFormat, NotARecording, ReplaydbgError
 from replaydbg.log.blocks import FILE_HEADER, MAGIC, Block, load_block, read_block, unpack_head
-from replaydbg.log.codec import FORMAT
+from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT
 from replaydbg.log.files import PIECE, DataFile
 

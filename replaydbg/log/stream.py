@@ -193,8 +193,8 @@ class LogStream:
             return None
         if head & 3 != 2 or head >> 2 != 16:
             raise Malformed(f"record {head} has no place in a world log")
-        operation, path, since, outcome = cursor.text(), cursor.text(), cursor.varint(), cursor.value()
-        return WorldAnswer(operation, path, since, isinstance(outcome, ExceptionValue), outcome)
+        operation, path, asked, outcome = cursor.text(), cursor.text(), cursor.varint(), cursor.value()
+        return WorldAnswer(operation, path, asked, isinstance(outcome, ExceptionValue), outcome)
 
 
 _CONTROLS = (

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from replaydbg.events.environment import GateRow
 from replaydbg.events.records import StopReason
-from replaydbg.log.codec import FORMAT
+from replaydbg.log.encode import FORMAT
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.sections import Sections
 from replaydbg.log.stream import LogStream

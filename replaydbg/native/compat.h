@@ -13,6 +13,9 @@
 #include <internal/pycore_frame.h>
 #include <internal/pycore_interp.h>
 #include <internal/pycore_runtime.h>
+#if PY_VERSION_HEX >= 0x030D0000
+#include <internal/pycore_setobject.h>
+#endif
 #include <stdbool.h>
 #include <stdint.h>
 #include <stddef.h>

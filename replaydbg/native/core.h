@@ -12,6 +12,7 @@
  *   process.c   directories, processes, and the end of a process
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
+ *   network.c   sockets
  *   sqlite.c    SQLite's virtual file system
  *   guard.c     the two nets: audit hook and seccomp filter
  */
@@ -20,6 +21,7 @@
 #include "compat.h"
 
 #define FORMAT_NUMBER 1
+enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_WORLD = 16 };
 #define EXIT_DIVERGED 4
 
 typedef enum { OBSERVE, RECORD, REPLAY } Mode;
@@ -40,7 +42,8 @@ enum {
     GATE_COPIES = 128,    /* with GATE_OPENS: the new descriptor is a copy of the first argument's */
     GATE_WRITES_FD = 256, /* bytes go to the descriptor in the first argument: shown in replay if it is a standard stream */
     GATE_SELF = 512,      /* of a method: self belongs to the arguments */
-    GATE_STOPS = 1024,    /* cannot be recorded yet: the recording says so, a replay stops there */
+    GATE_READS = 2048,    /* bytes come from the current position of a file (self, or the first argument) */
+    GATE_FILLS_ALL = 1024, /* with GATE_FILLS: all of the buffer is filled, whatever number is returned */
 };
 
 struct Gate {
@@ -61,8 +64,12 @@ typedef struct {
     Mode mode;
     int depth;                /* > 0: inside a crossing, nothing is a crossing */
     PyThreadState *tstate;    /* of the main thread */
+    bool interrupted;         /* KeyboardInterrupt ended the program */
+    bool terminal_input;      /* stdin and stdout were terminals at start */
     bool current_source;      /* replay: sites need not agree, the importer sees the real files */
     uint64_t crossings;       /* events so far */
+    uint64_t stop_at;         /* replay: stand still before this event; 0: run to the end */
+    uint64_t end_reason;      /* replay: why the recording stopped early, from the log's header */
     int out_fd[3];            /* replay: real standard streams, high numbers */
     int report_fd;            /* replay: where a divergence is described */
     int null_fd;              /* replay: what placeholders are copies of */
@@ -80,7 +87,7 @@ PyObject *gate_regular(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_
 Handler handler_named(const char *name);
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
-extern const HandlerEntry fileio_handlers[], process_handlers[], clock_handlers[], signal_handlers[];
+extern const HandlerEntry fileio_handlers[], process_handlers[], clock_handlers[], signal_handlers[], network_handlers[];
 static inline bool
 gate_passes(void)
 {
@@ -118,7 +125,11 @@ typedef struct {
 void cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 /* Steals `result`; NULL with an exception set means that it raised. Returns a new reference, or NULL with an exception set. */
 PyObject *cross_end(Crossing *c, PyObject *result);
-void cross_digest(Crossing *c, const void *data, size_t n); /* between begin and end */
+void cross_digest(Crossing *c, const void *data, size_t n); /* between begin and end; may be called for each piece */
+void cross_ended(int exit_code);                            /* record: the END record */
+bool cross_at_end(void);                                    /* replay: nothing is left in the log */
+void cross_expect_exit(void);                               /* replay: the process ends; so must the log */
+void cross_control(unsigned rest, const uint64_t *numbers, int n); /* record: a control record of numbers */
 
 /* A crossing made by C code where no Python callable is gated (SQLite's files): arguments are one text and two numbers, bytes may
  * leave (`data`), the outcome is a number and bytes that arrive. The GIL must be held. Usage:
@@ -137,7 +148,7 @@ int upcall_enter(void);           /* returns the depth to give back */
 void upcall_leave(int depth);
 
 /* Ends a replay: writes the report that the launcher turns into the message, flushes nothing, exits with EXIT_DIVERGED. */
-_Noreturn void diverge(const char *kind, Gate *gate, uint64_t args_hash, const char *detail);
+_Noreturn void diverge(const char *kind, Gate *gate, Crossing *c, const char *detail);
 /* Something met while recording that a replay cannot repeat; said once for each (kind, text). */
 void note(const char *kind, const char *text);
 
@@ -170,6 +181,10 @@ void buf_str(Buf *b, const char *s, size_t n);   /* str payload: length and byte
 uint64_t read_varint(const uint8_t **p, const uint8_t *end, bool *ok);
 uint64_t hash_bytes(const void *data, size_t n, uint64_t seed);
 
+/* Hashes to ids (0: not there yet; the caller stores one). */
+typedef struct { uint64_t *keys; uint32_t *ids; size_t used, size; } IdMap;
+uint32_t *idmap_slot(IdMap *map, uint64_t key);
+
 /* ---- value.c ---- */
 typedef struct {                                 /* where type ids are defined: each log counts its own */
     Log *log;
@@ -199,6 +214,7 @@ int code_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one CO
 uint64_t site_recorded_hash(uint32_t id);
 int site_recorded_gate(uint32_t id);
 unsigned site_recorded_shape(uint32_t id);
+void site_forget_code(void *extra);                /* the free function of core.code_extra */
 uint64_t stack_fingerprint(int *lasti);          /* frames and simple locals: where pure computation stands */
 
 /* ---- world.c ---- */
@@ -208,8 +224,9 @@ PyObject *world_fixed(const char *op, const char *key, PyObject *value); /* reco
 PyObject *world_content(const char *path);       /* new bytes object: content of a source file as the importer sees it */
 
 /* ---- fileio.c ---- */
-int fileio_prepare(PyObject *boot);
-void fd_place(int fd, PyObject *const *args, Py_ssize_t nargs);  /* replay: puts a placeholder at this number */
+void fd_place(int fd, int copy_of);              /* replay: puts a placeholder at this number */
+bool fd_is_ours(int fd);
+int fd_keep(int fd);                             /* moves a descriptor of ours to a high number, remembers it */
 void fd_opened(int fd, int copy_of);             /* bookkeeping: fd is new; copy_of >= 0: a copy of that one */
 void fd_closed(int fd);
 int fd_stream(int fd);                           /* 1 or 2 if fd is the program's original stdout or stderr, else 0 */
@@ -219,14 +236,15 @@ int content_open(int fd);                        /* replay */
 const uint8_t *content_at(uint64_t offset, uint64_t n); /* replay: NULL if out of range */
 
 /* ---- signals.c ---- */
-int signals_prepare(PyObject *boot);
+void signal_delivered(void);                      /* cross.c: the expected handler has run */
+int signals_prepare(void);
 void signals_inside(int signum);                 /* replay: a recorded handler runs inside the crossing */
 void signals_expect(int signum, uint64_t fingerprint, int lasti); /* replay: a handler runs at that place */
 
 /* ---- process.c, boot.c, guard.c ---- */
 void process_module_loaded(PyObject *module, const char *name);
-int boot(const char *live_dir);                  /* never returns but with an exception set */
-void end_record(int exit_code);                  /* END record */
+int boot(const char *boot_file);                 /* never returns but with an exception set */
+void network_module_loaded(PyObject *module, const char *name);
 int guard_record(void);                          /* audit hook that notes uncovered acts */
 int guard_replay(void);                          /* audit hook that refuses, and the seccomp filter */
 

@@ -35,18 +35,33 @@ load(const volatile uint8_t *p)
     return __atomic_load_n((const volatile uint32_t *)p, __ATOMIC_RELAXED);
 }
 
+/* The first word at or after `i` at which both differ, or `end`. A whole block at a time: a transaction changes a few words of 32 KiB,
+ * and comparing word by word made small transactions five times as slow. */
+static size_t
+next_difference(const uint8_t *one, const uint8_t *other, size_t i, size_t end)
+{
+    enum { BLOCK = 512 };
+    while (i < end) {
+        size_t n = end - i < BLOCK ? end - i : BLOCK;
+        if (memcmp(one + i, other + i, n) == 0) {
+            i += n;
+            continue;
+        }
+        for (; n > 0; i += 4, n -= 4)
+            if (memcmp(one + i, other + i, 4) != 0)
+                return i;
+    }
+    return end;
+}
+
 static void
 push_span(WalRegion *r, size_t start, size_t end)
 {
-    if (memcmp(r->seen + start, r->base + start, end - start) == 0)
-        return;
-    for (size_t i = start; i < end; i += 4) {
+    for (size_t i = start; (i = next_difference(r->seen, r->base, i, end)) < end; i += 4) {
         uint32_t word;
         memcpy(&word, r->seen + i, 4);
-        if (memcmp(&word, r->base + i, 4) == 0)
-            continue;
-        __atomic_store_n((volatile uint32_t *)(r->real + i), word, __ATOMIC_RELAXED);
         memcpy(r->base + i, &word, 4);
+        __atomic_store_n((volatile uint32_t *)(r->real + i), word, __ATOMIC_RELAXED);
     }
 }
 
@@ -65,25 +80,19 @@ static bool
 pull_span(WalIndex *w, int number, size_t start, size_t end, Buf *arrived)
 {
     WalRegion *r = &w->regions[number];
-    if (memcmp((const void *)(r->real + start), r->base + start, end - start) == 0)
-        return false;
-    size_t run = end; /* where a run of changed words began */
-    for (size_t i = start; i < end; i += 4) {
+    size_t run = start, stop = start; /* changed words that follow each other */
+    for (size_t i = start; (i = next_difference((const uint8_t *)r->real, r->base, i, end)) < end; i += 4) {
         uint32_t word = load(r->real + i);
-        bool changed = memcmp(&word, r->base + i, 4) != 0;
-        if (changed) {
-            memcpy(r->base + i, &word, 4);
-            memcpy(r->seen + i, &word, 4);
-        }
-        if (changed && run == end)
+        memcpy(r->base + i, &word, 4);
+        memcpy(r->seen + i, &word, 4);
+        if (i != stop) {
+            append_run(arrived, number, r, run, stop);
             run = i;
-        else if (!changed && run != end) {
-            append_run(arrived, number, r, run, i);
-            run = end;
         }
+        stop = i + 4;
     }
-    append_run(arrived, number, r, run, end);
-    return true;
+    append_run(arrived, number, r, run, stop);
+    return stop > start;
 }
 
 static void

@@ -1,0 +1,67 @@
+"""`replaydbg replay`: runs a recording again, verified; prints what the program printed and ends as it ended."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from replaydbg.cli.main import SCHEMA_VERSION
+from replaydbg.cli.output import print_json
+from replaydbg.cli.record import end_like
+from replaydbg.config import load_settings
+from replaydbg.errors import UsageError
+from replaydbg.replay import ReplayResult, replay
+from replaydbg.store.directory import Store
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("recording", help="latest, a name in the store, or a file")
+    parser.add_argument("--to", metavar="EVENT", help="stop before this event and show where the program stands")
+    parser.add_argument("--current-source", action="store_true", help="run today's source files, not the recorded ones")
+    parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say nothing but a divergence")
+    parser.add_argument(
+        "--json", action="store_true", help="print the outcome as JSON on stdout; what the program prints goes to stderr"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replay; returns the recorded exit code, or 4 at a divergence."""
+    settings = load_settings({"quiet": args.quiet})
+    path = Store(settings.store).resolve(args.recording)
+    stop_at = _event(args.to)
+    result = replay(path, current_source=args.current_source, stop_at=stop_at, stdout=2 if args.json else None)
+    if args.json:
+        print_json(_as_json(result))
+        return 4 if result.divergence is not None else result.status if result.status >= 0 else 128 - result.status
+    if result.divergence is not None:
+        raise result.divergence
+    if stop_at and result.stack:
+        print(f"replaydbg: before event {result.events + 1}", file=sys.stderr)
+        for line in result.stack:
+            print(f"  {line}", file=sys.stderr)
+        return 0
+    if result.ended_early and not settings.quiet:
+        print(
+            f"replaydbg: the recording ends here, after event {result.events}: {result.ended_early}.", file=sys.stderr
+        )
+    return end_like(result.status)
+
+
+def _event(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not text.isdigit() or int(text) < 1:
+        raise UsageError(f"--to cannot be {text!r}: give the number of an event.")
+    return int(text)
+
+
+def _as_json(result: ReplayResult) -> dict[str, object]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "status": result.status,
+        "events": result.events,
+        "ended_early": result.ended_early,
+        "divergence": result.divergence.as_dict() if result.divergence is not None else None,
+        "stack": list(result.stack),
+    }

@@ -1,0 +1,61 @@
+"""Rows that other packages bring: the entry point group `replaydbg.gates`.
+
+Each entry point names a list of rows, or a function without arguments that returns one:
+
+    [project.entry-points."replaydbg.gates"]
+    mylib = "mylib.replay:ROWS"
+
+where `ROWS = rows("mylib._native", "read_sensor measure")` with `rows` of `replaydbg.gates.row`. A row may use the handlers
+`regular`, `stops` and `noted`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from replaydbg.errors import UsageError
+from replaydbg.gates.row import NOTED, REGULAR, STOPS, Row
+
+_GROUP = "[replaydbg.gates]"
+
+
+def plugin_rows(search_path: list[str]) -> list[Row]:
+    """Return the rows that installed packages bring; raises UsageError for one that is not a row.
+
+    importlib.metadata would cost 30 ms at every start: the few `entry_points.txt` that name our group are found by
+    reading them.
+    """
+    found: list[Row] = []
+    for module, attribute in _entry_points(search_path):
+        value = getattr(__import__(module, fromlist=[attribute]), attribute)
+        for row in value() if callable(value) else value:
+            if not isinstance(row, Row) or row.handler not in (REGULAR, STOPS, NOTED):
+                raise UsageError(f"The gate row {row!r} of {module}:{attribute} is not one that can be used.")
+            found.append(row)
+    return found
+
+
+def _entry_points(search_path: list[str]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for directory in search_path:
+        try:
+            names = sorted(os.listdir(directory or "."))  # noqa: PTH208 - pathlib is not loaded at this point
+        except OSError:
+            continue  # sys.path names what need not exist
+        for name in names:
+            if name.endswith((".dist-info", ".egg-info")):
+                found.extend(_read(f"{directory}/{name}/entry_points.txt"))
+    return found
+
+
+def _read(path: str) -> list[tuple[str, str]]:
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - as above
+            text = file.read()
+    except (OSError, UnicodeDecodeError):
+        return []
+    if _GROUP not in text:
+        return []
+    section = text.split(_GROUP, 1)[1].split("\n[", 1)[0]
+    points = [line.split("=", 1)[1].strip().partition(":") for line in section.splitlines() if "=" in line]
+    return [(module, attribute) for module, _, attribute in points]

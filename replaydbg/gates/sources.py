@@ -1,0 +1,73 @@
+"""Rows for clocks, entropy, databases and the network."""
+
+from __future__ import annotations
+
+from replaydbg.gates.row import ARGS, BOTH, CLOSES, COPIES, DIGEST, FILLS, NOTED, OPENS, SELF, Row, rows
+
+CLOCKS: list[Row] = [
+    *rows(
+        "time",
+        """
+        time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns thread_time
+        thread_time_ns
+        """,
+        0,
+    ),
+    *rows(
+        "time",
+        """
+        clock_gettime clock_gettime_ns clock_getres clock_settime clock_settime_ns sleep localtime gmtime ctime asctime
+        strftime mktime
+        """,
+    ),
+    *rows("time", "tzset", BOTH),
+    *rows("time", "pthread_getcpuclockid", ARGS, "takes_ident"),
+    *rows("_datetime", "datetime.now", 0, "dt_now"),
+    *rows("_datetime", "datetime.utcnow", 0, "dt_utcnow"),
+]
+
+ENTROPY: list[Row] = [
+    *rows("_random", "Random.seed", 0, "random_seed"),
+    *rows("_uuid", "generate_time_safe", 0),
+    *rows("_ssl", "RAND_bytes RAND_pseudo_bytes RAND_status"),
+]
+
+_VFS = "vfs.open vfs.delete vfs.access vfs.fullpath vfs.randomness vfs.sleep vfs.time vfs.lasterror"
+_FILE = """
+    file.close file.read file.truncate file.sync file.size file.lock file.unlock file.reserved file.control file.sector
+    file.device file.shm_map file.shm_lock file.shm_unmap
+"""
+DATABASES: list[Row] = [
+    *rows("_sqlite3", _VFS + _FILE, ARGS | FILLS, "native"),
+    *rows("_sqlite3", "file.write", ARGS | FILLS | DIGEST, "native"),
+]
+"""SQLite is recorded at its virtual file system: the library itself runs in replay too."""
+
+NETWORK: list[Row] = [
+    *rows(
+        "_socket",
+        """
+        gethostname sethostname gethostbyname gethostbyname_ex gethostbyaddr getaddrinfo getnameinfo getservbyname
+        getservbyport getprotobyname if_nameindex if_nametoindex if_indextoname
+        """,
+    ),
+    *rows("_socket", "dup", ARGS | OPENS | COPIES),
+    *rows("_socket", "close", ARGS | CLOSES | BOTH, "os_close"),
+    *rows("_socket", "socket.__init__", ARGS, "slot"),
+    *rows("_socket", "socketpair", ARGS, "socket_pair"),
+    *rows("_socket", "socket.close", ARGS | SELF | BOTH),
+    *rows(
+        "_socket",
+        """
+        socket.bind socket.listen socket.connect socket.connect_ex socket.getsockname socket.getpeername
+        socket.setsockopt socket.shutdown socket.recv socket.recvfrom socket.recvmsg
+        """,
+        ARGS | SELF,
+    ),
+    *rows("_socket", "socket.getsockopt", ARGS | SELF),
+    *rows("_socket", "socket._accept", ARGS | SELF | OPENS, "socket_accept"),
+    *rows("_socket", "socket.recv_into socket.recvfrom_into", ARGS | SELF | FILLS, buffer=0),
+    *rows("_socket", "socket.send socket.sendall socket.sendto", ARGS | SELF | DIGEST, buffer=0),
+    *rows("_ssl", "_SSLContext._wrap_socket", 0, NOTED),
+]
+"""Single-lane sockets; the network with everything that waits comes with lanes."""

@@ -1,0 +1,125 @@
+"""Rows for the operating system: files, directories, descriptors, processes, users, signals, terminals."""
+
+from __future__ import annotations
+
+from replaydbg.gates.row import (
+    ARGS,
+    BOTH,
+    CLOSES,
+    COPIES,
+    DIGEST,
+    FILLS,
+    FILLS_ALL,
+    NOTED,
+    OPENS,
+    PATH,
+    READS,
+    SELF,
+    STOPS,
+    WRITES_FD,
+    Row,
+    rows,
+)
+
+PATHS = ARGS | PATH
+
+POSIX: list[Row] = [
+    *rows(
+        "posix",
+        """
+        access chdir chmod chown chroot confstr copy_file_range ctermid fchdir fchmod fchown fdatasync forkpty fpathconf
+        fstat fstatvfs fsync ftruncate get_blocking get_inheritable get_terminal_size getgrouplist getpgid getpriority
+        getsid getxattr initgroups isatty kill killpg lchown link listdir listxattr lockf login_tty lseek lstat mkdir
+        mkfifo mknod nice pathconf posix_fadvise posix_fallocate posix_spawn posix_spawnp readlink remove removexattr
+        rename replace rmdir sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getparam
+        sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setparam sched_setscheduler sendfile
+        set_blocking set_inheritable setegid seteuid setgid setgroups setns setpgid setpriority setregid setresgid
+        setresuid setreuid setuid setxattr splice stat statvfs symlink sysconf system tcgetpgrp tcsetpgrp truncate
+        ttyname umask unlink unshare utime wait3 wait4 waitid waitpid getrandom urandom eventfd_read eventfd_write
+        device_encoding timerfd_settime timerfd_settime_ns timerfd_gettime timerfd_gettime_ns grantpt unlockpt ptsname
+        """,
+        PATHS,
+    ),
+    *rows(
+        "posix",
+        """
+        cpu_count getcwd getcwdb getegid geteuid getgid getgroups getloadavg getlogin getpgrp getpid getppid getresgid
+        getresuid getuid sched_yield setpgrp setsid sync times uname wait
+        """,
+        0,
+    ),
+    *rows("posix", "open", PATHS | OPENS),
+    *rows("posix", "pipe pipe2 openpty memfd_create eventfd pidfd_open timerfd_create posix_openpt", ARGS | OPENS),
+    *rows("posix", "dup dup2", ARGS | OPENS | COPIES),
+    *rows("posix", "close", ARGS | CLOSES | BOTH, "os_close"),
+    *rows("posix", "closerange", ARGS, "os_closerange"),
+    *rows("posix", "read", ARGS | READS),
+    *rows("posix", "pread"),
+    *rows("posix", "write", ARGS | DIGEST | WRITES_FD, buffer=1),
+    *rows("posix", "pwrite", ARGS | DIGEST, buffer=1),
+    *rows("posix", "readv preadv", ARGS | FILLS, "os_readv", 1),
+    *rows("posix", "writev pwritev", ARGS | DIGEST, "os_writev", 1),
+    *rows("posix", "scandir", ARGS, "os_scandir"),
+    *rows("posix", "ScandirIterator.__next__", 0, "slot"),
+    *rows("posix", "DirEntry.is_dir DirEntry.is_file DirEntry.is_symlink DirEntry.is_junction", ARGS | SELF),
+    *rows("posix", "DirEntry.stat DirEntry.inode", ARGS | SELF),
+    *rows("posix", "fork", 0, "os_fork"),
+    *rows("posix", "_exit", ARGS, "os_exit"),
+    *rows("posix", "abort", 0, "os_abort"),
+    *rows("posix", "execv execve", PATHS, "os_exec"),
+]
+"""Not here, because they compute: `fspath`, `strerror`, `major`, `W*`, `_path_*`, `putenv`, `register_at_fork`."""
+
+FILES: list[Row] = [
+    *rows("_io", "FileIO.__init__", ARGS, "slot"),
+    *rows("_io", "FileIO.read FileIO.readall", ARGS | SELF | READS),
+    *rows("_io", "FileIO.readinto", ARGS | SELF | FILLS | READS, buffer=0),
+    *rows("_io", "FileIO.write", ARGS | SELF | DIGEST, "file_write", 0),
+    *rows("_io", "FileIO.seek FileIO.tell FileIO.truncate FileIO.seekable FileIO.isatty", ARGS | SELF),
+    *rows("_io", "FileIO.close", ARGS | SELF | BOTH, "file_close"),
+    *rows("_io", "FileIO.fileno", ARGS | SELF | FILLS, "file_fileno"),
+    *rows("builtins", "input", ARGS, "builtin_input"),
+    *rows("mmap", "mmap.__new__", ARGS | FILLS, "slot"),
+    *rows("fcntl", "flock lockf"),
+    *rows("fcntl", "fcntl", ARGS, "fcntl_fcntl"),
+    *rows("fcntl", "ioctl", ARGS | FILLS | FILLS_ALL, buffer=2),
+    *rows("termios", "tcgetattr tcsetattr tcsendbreak tcdrain tcflush tcflow tcgetwinsize tcsetwinsize"),
+    *rows("select", "select", ARGS, "select_select"),
+    *rows("select", "poll().poll"),
+    *rows("select", "epoll.__new__", 0, "slot"),
+    *rows("select", "epoll.register epoll.modify epoll.unregister epoll.poll epoll.fileno"),
+    *rows("select", "epoll.close", ARGS | BOTH),
+]
+
+PROCESSES: list[Row] = [
+    *rows("_posixsubprocess", "fork_exec"),
+    *rows("_signal", "signal", ARGS, "signal_signal"),
+    *rows("_signal", "getsignal", 0, "signal_getsignal"),
+    *rows(
+        "_signal",
+        """
+        alarm getitimer setitimer pause pidfd_send_signal pthread_sigmask raise_signal set_wakeup_fd siginterrupt
+        sigpending sigtimedwait sigwait sigwaitinfo
+        """,
+    ),
+    *rows("_signal", "pthread_kill", ARGS, "takes_ident"),
+    *rows("_thread", "get_ident _get_main_thread_ident", 0, "thread_ident"),
+    *rows("_thread", "get_native_id", 0),
+    *rows("_thread", "interrupt_main"),
+    *rows("_thread", "start_new_thread start_new start_joinable_thread", ARGS, STOPS),
+    *rows("resource", "getrusage getrlimit setrlimit prlimit getpagesize"),
+    *rows("pwd", "getpwuid getpwnam getpwall"),
+    *rows("grp", "getgrgid getgrnam getgrall"),
+    *rows("spwd", "getspnam getspall"),
+    *rows("_locale", "setlocale", ARGS | BOTH),
+    *rows("_locale", "localeconv nl_langinfo getencoding"),
+    *rows("syslog", "syslog openlog closelog setlogmask"),
+    *rows("sys", "getallocatedblocks", 0),
+    *rows("gc", "get_count get_stats", 0),
+    *rows("gc", "collect", ARGS | BOTH),
+    *rows("_ctypes", "dlopen", 0, NOTED),
+    *rows("_dbm", "open", 0, STOPS),
+    *rows("_gdbm", "open", 0, STOPS),
+    *rows("_curses", "initscr", 0, STOPS),
+    *rows("_tkinter", "create", 0, STOPS),
+]

@@ -1,0 +1,23 @@
+"""The whole gate table: ours, and what third parties add through the entry point group `replaydbg.gates`."""
+
+from __future__ import annotations
+
+import hashlib
+
+from replaydbg.gates.plugins import plugin_rows
+from replaydbg.gates.row import Row
+from replaydbg.gates.sources import CLOCKS, DATABASES, ENTROPY, NETWORK
+from replaydbg.gates.system import FILES, POSIX, PROCESSES
+
+OWN: list[Row] = [*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK]
+"""Our own rows. Their order is part of each recording's header, not of the format."""
+
+
+def gate_table(search_path: list[str]) -> list[Row]:
+    """Return all rows: ours, then those of packages installed on `search_path` (see `plugin_rows`)."""
+    return [*OWN, *plugin_rows(search_path)]
+
+
+def table_digest(table: list[Row]) -> str:
+    """Return 16 hexadecimal digits that change when any row does."""
+    return hashlib.blake2b(repr([tuple(row) for row in table]).encode(), digest_size=8).hexdigest()

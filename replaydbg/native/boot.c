@@ -1,0 +1,429 @@
+/* From the bootstrap command to the program's own `__main__`, and to the end of the process. The interpreter was started with -S:
+ * gates go in while little more than the interpreter's own modules is loaded, and `site` with its .pth files is imported
+ * inside the gated world, as part of the run. */
+#include "core.h"
+#include <fcntl.h>
+#include <marshal.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FLAG_NO_SITE = 6, FLAG_IGNORE_ENVIRONMENT = 7, FLAG_HASH_RANDOMIZATION = 11, FLAG_ISOLATED = 12 }; /* places in sys.flags */
+
+/* ---- the boot file ---- */
+
+static PyObject *
+read_boot(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (f == NULL)
+        return PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
+    Buf b = {0};
+    uint8_t piece[4096];
+    size_t n;
+    while ((n = fread(piece, 1, sizeof piece, f)) > 0)
+        buf_bytes(&b, piece, n);
+    fclose(f);
+    const uint8_t *p = b.data;
+    TypeTable none = {0};
+    PyObject *boot = value_decode(&p, b.data + b.used, &none, NULL, 0);
+    free(b.data);
+    if (boot == NULL || !PyDict_CheckExact(boot)) {
+        PyErr_SetString(PyExc_RuntimeError, "replaydbg: the boot file cannot be read");
+        return NULL;
+    }
+    return boot;
+}
+
+static PyObject *
+item(PyObject *boot, const char *key)
+{
+    PyObject *v = PyDict_GetItemString(boot, key);
+    return v ? v : Py_None;
+}
+
+static const char *
+text(PyObject *boot, const char *key)
+{
+    PyObject *v = item(boot, key);
+    return PyUnicode_Check(v) ? PyUnicode_AsUTF8(v) : "";
+}
+
+static int
+number(PyObject *boot, const char *key, int otherwise)
+{
+    PyObject *v = item(boot, key);
+    return PyLong_Check(v) ? (int)PyLong_AsLong(v) : otherwise;
+}
+
+/* ---- logs ---- */
+
+static int
+open_for_record(PyObject *boot)
+{
+    char path[4200];
+    const char *dir = text(boot, "live_dir");
+    PyObject *most = item(boot, "max_size");
+    core.live_dir = strdup(dir);
+    snprintf(path, sizeof path, "%s/log", dir);
+    if (log_create(&event_log, path, PyLong_Check(most) ? PyLong_AsUnsignedLongLong(most) : 0) < 0)
+        return -1;
+    snprintf(path, sizeof path, "%s/world", dir);
+    return log_create(&world_log, path, 0);
+}
+
+static int
+open_for_replay(PyObject *boot)
+{
+    core.report_fd = fd_keep(number(boot, "report_fd", -1));
+    core.out_fd[1] = fd_keep(number(boot, "out_fd", -1));
+    core.out_fd[2] = fd_keep(number(boot, "err_fd", -1));
+    core.null_fd = fd_keep(open("/dev/null", O_RDWR | O_CLOEXEC));
+    core.current_source = item(boot, "current_source") == Py_True;
+    core.stop_at = (uint64_t)number(boot, "stop_at", 0);
+    if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 || log_open(&world_log, number(boot, "world_fd", -1)) < 0 ||
+        content_open(number(boot, "content_fd", -1)) < 0) {
+        PyErr_SetString(PyExc_RuntimeError, "replaydbg: the recording's log cannot be mapped");
+        return -1;
+    }
+    PyObject *fds = item(boot, "fds"); /* descriptors that the program inherited */
+    for (Py_ssize_t i = 0; PyList_CheckExact(fds) && i < PyList_GET_SIZE(fds); i++)
+        fd_place((int)PyLong_AsLong(PyList_GET_ITEM(fds, i)), -1);
+    return world_load();
+}
+
+/* ---- the interpreter as the program would have found it ---- */
+
+static void
+set_flag(int place, long value)
+{
+    PyObject *flags = PySys_GetObject("flags");
+    PyObject *v = PyLong_FromLong(value);
+    if (flags && v) {
+        PyObject *old = PyStructSequence_GET_ITEM(flags, place);
+        PyStructSequence_SET_ITEM(flags, place, v);
+        Py_XDECREF(old);
+    }
+}
+
+/* The environment was changed for the bootstrap (the hash seed, variables that -E would ignore); that is undone here. What the
+ * interpreter itself changes at its start (a coerced locale) stays. changes: list of (name, value or None). */
+static int
+restore_environment(PyObject *changes)
+{
+    PyObject *posix = PyImport_ImportModule("posix");
+    PyObject *environ = posix ? PyDict_GetItemString(PyModule_GetDict(posix), "environ") : NULL;
+    Py_XDECREF(posix);
+    if (environ == NULL || !PyList_CheckExact(changes))
+        return -1;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(changes); i++) {
+        PyObject *pair = PyList_GET_ITEM(changes, i), *key = PyTuple_GET_ITEM(pair, 0), *value = PyTuple_GET_ITEM(pair, 1);
+        if (value != Py_None) {
+            setenv(PyBytes_AS_STRING(key), PyBytes_AS_STRING(value), 1);
+            if (PyDict_SetItem(environ, key, value) < 0)
+                return -1;
+            continue;
+        }
+        unsetenv(PyBytes_AS_STRING(key));
+        if (PyDict_Contains(environ, key) == 1 && PyDict_DelItem(environ, key) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int
+set_wide_list(PyWideStringList *list, PyObject *items)
+{
+    PyWideStringList fresh = {0};
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items); i++) {
+        wchar_t *w = PyUnicode_AsWideCharString(PyList_GET_ITEM(items, i), NULL);
+        if (w == NULL || PyStatus_Exception(PyWideStringList_Append(&fresh, w)))
+            return -1;
+        PyMem_Free(w);
+    }
+    *list = fresh; /* the old one is not freed: a few bytes, once */
+    return 0;
+}
+
+static wchar_t *
+wide(PyObject *v)
+{
+    wchar_t *w = PyUnicode_Check(v) ? PyUnicode_AsWideCharString(v, NULL) : NULL;
+    wchar_t *copy = w ? PyMem_RawMalloc((wcslen(w) + 1) * sizeof(wchar_t)) : NULL;
+    if (copy)
+        wcscpy(copy, w);
+    PyMem_Free(w);
+    return copy;
+}
+
+/* What the interpreter found on disk when it started: in replay, what it found then. */
+static int
+fix_paths(void)
+{
+    static const char *const names[] = {"path", "executable", "prefix", "exec_prefix", "base_prefix", "base_exec_prefix", "_base_executable"};
+    PyObject *path = PySys_GetObject("path"), *cache = PySys_GetObject("path_importer_cache");
+    PyObject *first = path && PyList_GET_SIZE(path) > 0 ? PyList_GET_ITEM(path, 0) : NULL;
+    if (first && PyUnicode_GET_LENGTH(first) == 0 && PyList_SetSlice(path, 0, 1, NULL) < 0) /* put there for -c */
+        return -1;
+    if (cache)
+        PyDict_Clear(cache);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        PyObject *value = PySys_GetObject(names[i]);
+        PyObject *fixed = value ? world_fixed("sys", names[i], value) : NULL;
+        if (value && (fixed == NULL || PySys_SetObject(names[i], fixed) < 0))
+            return -1;
+        Py_XDECREF(fixed);
+    }
+    static const char *const zone[] = {"tzname", "timezone", "altzone", "daylight"};
+    PyObject *time = PyImport_ImportModule("time");
+    for (int i = 0; time && i < 4; i++) {
+        PyObject *value = PyObject_GetAttrString(time, zone[i]);
+        PyObject *fixed = value ? world_fixed("time", zone[i], value) : NULL;
+        if (fixed == NULL || PyObject_SetAttrString(time, zone[i], fixed) < 0)
+            return -1;
+        Py_DECREF(fixed);
+        Py_DECREF(value);
+    }
+    Py_XDECREF(time);
+    return 0;
+}
+
+static int
+dress_interpreter(PyObject *boot)
+{
+    PyConfig *config = compat_config(core.tstate);
+    PyObject *argv = item(boot, "argv"), *orig_argv = item(boot, "orig_argv");
+    if (restore_environment(item(boot, "env_changes")) < 0 || set_wide_list(&config->argv, argv) < 0 ||
+        set_wide_list(&config->orig_argv, orig_argv) < 0)
+        return -1;
+    if (PySys_SetObject("argv", argv) < 0 || PySys_SetObject("orig_argv", orig_argv) < 0)
+        return -1;
+    if (item(boot, "site") == Py_True) {
+        set_flag(FLAG_NO_SITE, 0);
+        config->site_import = 1;
+    }
+    if (item(boot, "isolated") == Py_True) {
+        set_flag(FLAG_ISOLATED, 1);
+        config->isolated = 1;
+    }
+    if (item(boot, "ignore_environment") == Py_True) {
+        set_flag(FLAG_IGNORE_ENVIRONMENT, 1);
+        config->use_environment = 0;
+    }
+    PyMem_RawFree(config->run_command);
+    config->run_command = NULL;
+    PyObject *modules = PyImport_GetModuleDict(); /* 3.13 loads it for the bootstrap command */
+    if (PyDict_GetItemString(modules, "linecache"))
+        PyDict_DelItemString(modules, "linecache");
+    return fix_paths();
+}
+
+/* Leaves in `__main__` only what the interpreter puts there. */
+static int
+clean_main(void)
+{
+    static const char *const keep[] = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__"};
+    PyObject *dict = PyModule_GetDict(PyImport_AddModule("__main__"));
+    PyObject *names = PyDict_Keys(dict);
+    for (Py_ssize_t i = 0; names && i < PyList_GET_SIZE(names); i++) {
+        PyObject *name = PyList_GET_ITEM(names, i);
+        bool kept = false;
+        for (size_t k = 0; k < sizeof keep / sizeof *keep; k++)
+            kept |= PyUnicode_CompareWithASCIIString(name, keep[k]) == 0;
+        if (!kept && PyDict_DelItem(dict, name) < 0)
+            return -1;
+    }
+    Py_XDECREF(names);
+    return 0;
+}
+
+static int
+install_all(void)
+{
+    PyObject *modules = PyImport_GetModuleDict(), *name, *module;
+    PyObject *items = PyDict_Items(modules);
+    for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items); i++) {
+        name = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 0);
+        module = PyTuple_GET_ITEM(PyList_GET_ITEM(items, i), 1);
+        if (PyModule_Check(module) && PyUnicode_Check(name) && gates_install_module(module, PyUnicode_AsUTF8(name)) < 0)
+            return -1;
+    }
+    Py_XDECREF(items);
+    return world_install();
+}
+
+/* ---- the program ---- */
+
+static void
+flush_streams(void)
+{
+    static const char *const names[] = {"stderr", "stdout"};
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    for (int i = 0; i < 2; i++) {
+        PyObject *stream = PySys_GetObject(names[i]);
+        PyObject *done = stream ? PyObject_CallMethod(stream, "flush", NULL) : NULL;
+        Py_XDECREF(done);
+        PyErr_Clear();
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
+static PyObject *
+compile_script(const char *filename, PyObject *content)
+{
+    size_t n = strlen(filename);
+    if (n > 4 && strcmp(filename + n - 4, ".pyc") == 0 && PyBytes_GET_SIZE(content) > 16)
+        return PyMarshal_ReadObjectFromString(PyBytes_AS_STRING(content) + 16, PyBytes_GET_SIZE(content) - 16);
+    if (memchr(PyBytes_AS_STRING(content), 0, (size_t)PyBytes_GET_SIZE(content))) {
+        PyErr_SetString(PyExc_SyntaxError, "source code cannot contain null bytes");
+        return NULL;
+    }
+    PyCompilerFlags flags = _PyCompilerFlags_INIT;
+    return Py_CompileStringExFlags(PyBytes_AS_STRING(content), filename, Py_file_input, &flags, -1);
+}
+
+static int
+set_main_loader(PyObject *dict, const char *filename)
+{
+    PyObject *external = PyImport_ImportModule("_frozen_importlib_external");
+    size_t n = strlen(filename);
+    bool compiled = n > 4 && strcmp(filename + n - 4, ".pyc") == 0;
+    PyObject *type = external ? PyObject_GetAttrString(external, compiled ? "SourcelessFileLoader" : "SourceFileLoader") : NULL;
+    PyObject *loader = type ? PyObject_CallFunction(type, "ss", "__main__", filename) : NULL;
+    int rc = loader ? PyDict_SetItemString(dict, "__loader__", loader) : -1;
+    Py_XDECREF(loader);
+    Py_XDECREF(type);
+    Py_XDECREF(external);
+    return rc;
+}
+
+/* What PyRun_SimpleFile does, with the content from the import world: returns 0, or -1 after the error was printed. */
+static int
+run_script(const char *filename)
+{
+    PyObject *main = Py_NewRef(PyImport_AddModule("__main__")), *dict = PyModule_GetDict(main);
+    PyObject *name = PyUnicode_DecodeFSDefault(filename);
+    PySys_Audit("cpython.run_file", "O", name);
+    PyObject *content = world_content(filename);
+    int rc = -1;
+    if (content && PyDict_SetItemString(dict, "__file__", name) == 0 && PyDict_SetItemString(dict, "__cached__", Py_None) == 0 &&
+        set_main_loader(dict, filename) == 0) {
+        PyObject *code = compile_script(filename, content);
+        Py_CLEAR(content);
+        PyObject *result = code ? PyEval_EvalCode(code, dict, dict) : NULL;
+        Py_XDECREF(code);
+        if (result == NULL && PyErr_Occurred() == PyExc_KeyboardInterrupt)
+            core.interrupted = true;
+        flush_streams();
+        rc = result ? 0 : -1;
+        Py_XDECREF(result);
+    }
+    Py_XDECREF(content);
+    Py_XDECREF(name);
+    if (rc < 0) {
+        Py_DECREF(main); /* as the interpreter does: the error may end the process right here */
+        main = NULL;
+        PyErr_Print();
+    }
+    else if (PyDict_DelItemString(dict, "__file__") < 0 || PyDict_DelItemString(dict, "__cached__") < 0)
+        PyErr_Clear();
+    Py_XDECREF(main);
+    return rc;
+}
+
+static void
+on_process_exit(int status, void *unused)
+{
+    core.tstate = NULL;
+    if (core.mode == RECORD)
+        cross_ended(status);
+    else if (core.mode == REPLAY)
+        cross_expect_exit();
+}
+
+_Noreturn static void
+end_by_interrupt(void)
+{
+    on_process_exit(128 + SIGINT, NULL);
+    core.mode = OBSERVE;
+    signal(SIGINT, SIG_DFL);
+    kill(getpid(), SIGINT);
+    exit(128 + SIGINT);
+}
+
+_Noreturn static void
+run_program(PyObject *boot)
+{
+    PyConfig *config = compat_config(core.tstate);
+    PyObject *path0 = item(boot, "path0"), *target = item(boot, "target");
+    const char *kind = text(boot, "kind");
+    int safe = config->safe_path, code = 0;
+    bool script = strcmp(kind, "script") == 0;
+    char *filename = script ? strdup(PyBytes_AS_STRING(target)) : NULL;
+    if (PyUnicode_Check(path0) && PyList_Insert(PySys_GetObject("path"), 0, path0) < 0)
+        PyErr_Clear();
+    config->safe_path = 1; /* sys.path[0] is set: it is as recorded */
+    if (strcmp(kind, "module") == 0)
+        config->run_module = wide(target);
+    else if (strcmp(kind, "command") == 0)
+        config->run_command = wide(target);
+    else if (!script) {
+        config->run_filename = wide(target);
+        config->safe_path = safe;
+    }
+    Py_CLEAR(boot);
+    on_exit(on_process_exit, NULL);
+    if (script) {
+        code = run_script(filename) < 0;
+        if (Py_FinalizeEx() < 0)
+            code = 120;
+        if (core.interrupted)
+            end_by_interrupt();
+    }
+    else
+        code = Py_RunMain();
+    exit(code);
+}
+
+int
+boot(const char *boot_file)
+{
+    core.tstate = PyThreadState_Get();
+    core.code_extra = CODE_EXTRA_INDEX(site_forget_code);
+    PyObject *boot = read_boot(boot_file);
+    if (boot == NULL)
+        return -1;
+    bool recording = strcmp(text(boot, "mode"), "record") == 0;
+    core.terminal_input = item(boot, "terminal_input") == Py_True;
+    core.depth = 1; /* nothing is a crossing until the program begins */
+    if (recording && open_for_record(boot) < 0) {
+        PyErr_SetFromErrnoWithFilename(PyExc_OSError, text(boot, "live_dir"));
+        return -1;
+    }
+    core.mode = recording ? RECORD : REPLAY;
+    if (gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
+        dress_interpreter(boot) < 0 || signals_prepare() < 0 || clean_main() < 0)
+        return -1;
+    pthread_atfork(NULL, NULL, log_stop_in_child);
+    if (!recording) { /* C code that prints by itself reaches the real streams */
+        dup2(core.out_fd[1], 1);
+        dup2(core.out_fd[2], 2);
+    }
+    if ((recording ? guard_record() : guard_replay()) < 0)
+        return -1;
+    bool site = item(boot, "site") == Py_True;
+    compat_unlink_frames(core.tstate);
+    compat_recursion_credit(core.tstate, PY_VERSION_HEX >= 0x030C0000 ? 1 : 2);
+    PyGC_Collect();
+    core.depth = 0;
+    if (site) {
+        PyObject *module = PyImport_ImportModule("site");
+        if (module == NULL)
+            PyErr_Print();
+        Py_XDECREF(module);
+    }
+    run_program(boot);
+}

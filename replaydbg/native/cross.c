@@ -1,0 +1,729 @@
+/* One crossing: recorded as an event, or answered by the next event after it has been checked against what the program asks. */
+#include "core.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+Core core = {.mode = OBSERVE, .report_fd = -1, .null_fd = -1};
+
+static Buf args_buf, out_buf;
+static IdMap args_ids;
+static uint32_t args_defined;
+static uint64_t *recorded_args;
+static size_t recorded_args_size;
+static PyObject *upcall_error; /* compared by address only: the exception that a handler raised inside a crossing */
+static bool armed;             /* replay: a handler between crossings is due before the next one */
+static int exit_code_seen = -1;
+static PyObject *raised_type, *raised_value, *raised_traceback; /* replay: what a handler inside the crossing raised */
+
+/* ---- arguments ---- */
+
+static void
+encode_arguments(Crossing *c, PyObject *kwnames)
+{
+    Buf *b = &args_buf;
+    bool with_self = c->gate->flags & GATE_SELF;
+    Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    b->used = 0;
+    buf_byte(b, 0x08);
+    buf_varint(b, (uint64_t)(c->nargs + with_self + (nkw > 0)));
+    if (with_self)
+        value_encode(b, c->self, ENCODE_ARGUMENT, &event_types, NULL, 0);
+    for (Py_ssize_t i = 0; i < c->nargs; i++) {
+        if ((c->gate->flags & (GATE_DIGEST | GATE_FILLS)) && i == c->gate->buffer)
+            buf_byte(b, 0x00); /* the buffer itself is no argument: its bytes are digested or filled in */
+        else if (value_encode(b, c->args[i], ENCODE_ARGUMENT, &event_types, NULL, 0) < 0)
+            buf_byte(b, 0x00);
+    }
+    if (nkw) {
+        buf_byte(b, 0x0A);
+        buf_varint(b, (uint64_t)nkw);
+        for (Py_ssize_t i = 0; i < nkw; i++) {
+            value_encode(b, PyTuple_GET_ITEM(kwnames, i), ENCODE_ARGUMENT, &event_types, NULL, 0);
+            if (value_encode(b, c->args[c->nargs + i], ENCODE_ARGUMENT, &event_types, NULL, 0) < 0)
+                buf_byte(b, 0x00);
+        }
+    }
+}
+
+static void
+intern_arguments(Crossing *c)
+{
+    c->args_hash = hash_bytes(args_buf.data, args_buf.used, 0);
+    if (core.mode != RECORD)
+        return;
+    uint32_t *slot = idmap_slot(&args_ids, c->args_hash);
+    if (!*slot) {
+        *slot = ++args_defined;
+        uint8_t *p = log_room(&event_log, args_buf.used + 1);
+        if (p) {
+            *p = 2u << 2 | 3u;
+            memcpy(p + 1, args_buf.data, args_buf.used);
+            log_commit(&event_log, p + 1 + args_buf.used);
+        }
+    }
+    c->args_id = *slot;
+}
+
+/* On 3.11 a collection starts inside an allocation: it must not run finalizers of the program inside a crossing. On 3.12 and
+ * later collections wait for the evaluation loop by themselves. */
+static inline int
+collector_pause(void)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    int enabled = core.tstate->interp->gc.enabled;
+    core.tstate->interp->gc.enabled = 0;
+    return enabled;
+#else
+    return 0;
+#endif
+}
+
+static inline void
+collector_resume(int enabled)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    core.tstate->interp->gc.enabled = enabled;
+#else
+    (void)enabled;
+#endif
+}
+static int collector_enabled; /* as it was before the outermost crossing */
+
+static void
+enter(void)
+{
+    if (core.depth++ == 0)
+        collector_enabled = collector_pause();
+}
+
+static void
+leave(void)
+{
+    if (--core.depth == 0)
+        collector_resume(collector_enabled);
+}
+
+int
+upcall_enter(void)
+{
+    int depth = core.depth;
+    if (depth > 0)
+        collector_resume(collector_enabled);
+    core.depth = 0;
+    return depth;
+}
+
+void
+upcall_leave(int depth)
+{
+    upcall_error = NULL;
+    if (PyErr_Occurred()) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_NormalizeException(&type, &value, &traceback);
+        upcall_error = value;
+        PyErr_Restore(type, value, traceback);
+    }
+    core.depth = depth;
+    if (depth > 0)
+        collector_enabled = collector_pause();
+}
+
+/* ---- the two ends, mode by mode ---- */
+
+static inline uint8_t *
+put_varint(uint8_t *p, uint64_t v)
+{
+    while (v >= 0x80) {
+        *p++ = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    *p++ = (uint8_t)v;
+    return p;
+}
+
+static uint8_t *
+put_head(Crossing *c, uint8_t *p, bool raised)
+{
+    p = put_varint(p, (uint64_t)c->site << 2 | raised);
+    if (c->gate->flags & GATE_ARGS)
+        p = put_varint(p, c->args_id);
+    if (c->gate->flags & GATE_DIGEST) {
+        memcpy(p, &c->digest, 4);
+        p += 4;
+    }
+    return p;
+}
+
+static void
+record_time(void)
+{
+    static uint64_t start;
+    uint64_t now = monotonic_ns();
+    if (start == 0)
+        start = now;
+    uint64_t since = now - start;
+    cross_control(CONTROL_TIME, &since, 1);
+}
+
+static void
+record_commit(uint8_t *end)
+{
+    core.crossings++;
+    log_commit(&event_log, end);
+    if ((core.crossings & 255) == 1)
+        record_time();
+}
+
+/* The descriptor that a crossing has read from at its current position, or -1. */
+static int
+source_fd(Crossing *c)
+{
+    if (!(c->gate->flags & GATE_READS))
+        return -1;
+    if (c->gate->is_method)
+        return file_fd(c->self);
+    long fd = c->nargs > 0 && PyLong_Check(c->args[0]) ? PyLong_AsLong(c->args[0]) : -1;
+    return fd < 0 || fd > 65535 ? -1 : (int)fd;
+}
+
+static void
+record_value(Crossing *c, PyObject *result)
+{
+    Buf *b = &out_buf;
+    b->used = 0;
+    if (result == NULL) {
+        PyObject *error = PyErr_Occurred(); /* its type: the value is compared below */
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        bool of_upcall = upcall_error && value == upcall_error;
+        PyErr_Restore(type, value, traceback);
+        (void)error;
+        if (of_upcall)
+            buf_byte(b, 0x00); /* replay raises what its own handler raised */
+        else if (value_encode_exception(b, &event_types, c->args, c->nargs) < 0) {
+            buf_byte(b, 0x14);
+            buf_str(b, "exception", 9);
+        }
+    }
+    else if (PyBytes_CheckExact(result) && content_encode(b, source_fd(c), PyBytes_AS_STRING(result), (size_t)PyBytes_GET_SIZE(result))) {
+        /* a piece of a large file: a reference has been written */
+    }
+    else if (value_encode(b, result, ENCODE_RESULT, &event_types, c->args, c->nargs) < 0) {
+        const char *name = Py_TYPE(result)->tp_name;
+        note("unrecordable", name);
+        b->used = 0;
+        buf_byte(b, 0x14);
+        buf_str(b, name, strlen(name));
+    }
+    if (c->gate->flags & GATE_FILLS) {
+        if (result == NULL || !content_encode(b, source_fd(c), c->fill, c->fill_length)) {
+            buf_byte(b, 0x07);
+            buf_str(b, (const char *)c->fill, result ? c->fill_length : 0);
+        }
+    }
+}
+
+static void
+record_end(Crossing *c, PyObject *result)
+{
+    uint8_t *p;
+    if (result && !(c->gate->flags & GATE_FILLS)) { /* the commonest outcomes go straight into the log */
+        if (PyFloat_CheckExact(result)) {
+            if ((p = log_room(&event_log, 40))) {
+                p = put_head(c, p, false);
+                double d = PyFloat_AS_DOUBLE(result);
+                *p++ = 0x05;
+                memcpy(p, &d, 8);
+                record_commit(p + 8);
+            }
+            return;
+        }
+        if (result == Py_None || PyBool_Check(result)) {
+            if ((p = log_room(&event_log, 40))) {
+                p = put_head(c, p, false);
+                *p++ = result == Py_None ? 0x00 : result == Py_True ? 0x02 : 0x01;
+                record_commit(p);
+            }
+            return;
+        }
+    }
+    record_value(c, result);
+    if ((p = log_room(&event_log, out_buf.used + 40))) {
+        p = put_head(c, p, result == NULL);
+        memcpy(p, out_buf.data, out_buf.used);
+        record_commit(p + out_buf.used);
+    }
+}
+
+void
+cross_control(unsigned rest, const uint64_t *numbers, int n)
+{
+    uint8_t *p = log_room(&event_log, 64);
+    if (p == NULL)
+        return;
+    p = put_varint(p, rest << 2 | 2u);
+    for (int i = 0; i < n; i++)
+        if (rest == CONTROL_SIGNAL_BETWEEN && i == 1) {
+            memcpy(p, &numbers[i], 8);
+            p += 8;
+        }
+        else
+            p = put_varint(p, numbers[i]);
+    log_commit(&event_log, p);
+}
+
+void
+cross_ended(int exit_code)
+{
+    uint64_t n = (uint64_t)(exit_code & 0xFF);
+    if (core.mode == RECORD)
+        cross_control(CONTROL_END, &n, 1);
+}
+
+/* Notes also go to a small file: the launcher shows them without reading the whole log. */
+static void
+note_in_file(const char *kind, const char *text)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/notes", core.live_dir);
+    int saved = errno, fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        dprintf(fd, "%s\t%s\n", kind, text);
+        close(fd);
+    }
+    errno = saved;
+}
+
+void
+note(const char *kind, const char *text)
+{
+    static IdMap said;
+    uint64_t key = hash_bytes(text, strlen(text), hash_bytes(kind, strlen(kind), 1));
+    uint32_t *slot = idmap_slot(&said, key);
+    if (*slot || core.mode != RECORD)
+        return;
+    *slot = 1;
+    Buf b = {0};
+    buf_varint(&b, CONTROL_NOTE << 2 | 2u);
+    buf_byte(&b, 0x08);
+    buf_byte(&b, 2);
+    buf_byte(&b, 0x06);
+    buf_str(&b, kind, strlen(kind));
+    buf_byte(&b, 0x06);
+    buf_str(&b, text, strlen(text));
+    uint8_t *p = log_room(&event_log, b.used);
+    if (p) {
+        memcpy(p, b.data, b.used);
+        log_commit(&event_log, p + b.used);
+    }
+    free(b.data);
+    note_in_file(kind, text);
+}
+
+/* ---- reading the next event ---- */
+
+static void
+read_args(void)
+{
+    const uint8_t *start = event_log.rp;
+    if (!value_skip(&event_log.rp, event_log.rend))
+        diverge("corrupt", NULL, NULL, "arguments cannot be read");
+    if (args_defined + 1 >= recorded_args_size) {
+        recorded_args_size = recorded_args_size ? recorded_args_size * 2 : 1024;
+        recorded_args = realloc(recorded_args, recorded_args_size * sizeof *recorded_args);
+    }
+    recorded_args[++args_defined] = hash_bytes(start, (size_t)(event_log.rp - start), 0);
+}
+
+static void
+read_definition(uint64_t rest)
+{
+    const uint8_t **p = &event_log.rp, *end = event_log.rend;
+    int rc = -1;
+    if (rest == 0)
+        rc = code_define(p, end);
+    else if (rest == 1)
+        rc = site_define(p, end);
+    else if (rest == 3)
+        rc = types_define(&event_types, p, end);
+    else if (rest == 2) {
+        read_args();
+        rc = 0;
+    }
+    if (rc < 0)
+        diverge("corrupt", NULL, NULL, "a definition cannot be read");
+}
+
+static uint64_t
+read_number(void)
+{
+    bool ok = true;
+    uint64_t v = read_varint(&event_log.rp, event_log.rend, &ok);
+    if (!ok)
+        diverge("corrupt", NULL, NULL, "a number cannot be read");
+    return v;
+}
+
+/* Reads the control record whose head has just been read. */
+static void
+read_control(uint64_t rest)
+{
+    switch (rest) {
+    case CONTROL_SIGNAL_INSIDE:
+        signals_inside((int)read_number());
+        if (PyErr_Occurred()) { /* kept apart while more records are read */
+            Py_CLEAR(raised_type);
+            Py_CLEAR(raised_value);
+            Py_CLEAR(raised_traceback);
+            PyErr_Fetch(&raised_type, &raised_value, &raised_traceback);
+        }
+        break;
+    case CONTROL_SIGNAL_BETWEEN: {
+        int signum = (int)read_number();
+        uint64_t fingerprint;
+        if (event_log.rend - event_log.rp < 8)
+            diverge("corrupt", NULL, NULL, "a signal cannot be read");
+        memcpy(&fingerprint, event_log.rp, 8);
+        event_log.rp += 8;
+        armed = true;
+        signals_expect(signum, fingerprint, (int)read_number());
+        break;
+    }
+    case CONTROL_END:
+        exit_code_seen = (int)read_number();
+        break;
+    case CONTROL_NOTE:
+        if (!value_skip(&event_log.rp, event_log.rend))
+            diverge("corrupt", NULL, NULL, "a note cannot be read");
+        break;
+    case CONTROL_TIME:
+    case CONTROL_LANE:
+    case CONTROL_CHILD:
+        read_number();
+        break;
+    default:
+        diverge("corrupt", NULL, NULL, "an unknown record");
+    }
+}
+
+/* After a crossing: what the log says must happen before the next one is read now. Handlers inside the next crossing wait for it. */
+static void
+read_ahead(void)
+{
+    while (event_log.rp < event_log.rend) {
+        uint8_t head = *event_log.rp;
+        if ((head & 0x83) != 2 || head >> 2 == CONTROL_SIGNAL_INSIDE || armed)
+            return;
+        event_log.rp++;
+        read_control(head >> 2);
+    }
+}
+
+void
+signal_delivered(void)
+{
+    armed = false;
+    read_ahead();
+}
+
+bool
+cross_at_end(void)
+{
+    return event_log.rp >= event_log.rend;
+}
+
+/* The program ends: a replay that has not used up the log has gone another way. Definitions and notes may be left over. */
+void
+cross_expect_exit(void)
+{
+    while (event_log.rp < event_log.rend) {
+        uint64_t head = read_number();
+        if ((head & 3) == 3)
+            read_definition(head >> 2);
+        else if ((head & 3) == 2 && head >> 2 != CONTROL_SIGNAL_INSIDE && head >> 2 != CONTROL_SIGNAL_BETWEEN)
+            read_control(head >> 2);
+        else
+            diverge("early", NULL, NULL, "the program ended earlier than when it was recorded");
+    }
+}
+
+static uint64_t
+read_head(Crossing *c)
+{
+    if (core.stop_at && core.crossings + 1 >= core.stop_at)
+        diverge("stop", c->gate, c, "");
+    for (;;) {
+        if (event_log.rp >= event_log.rend)
+            diverge("end", c->gate, c, exit_code_seen >= 0 ? "after the recorded end of the program" : "");
+        uint64_t head = read_number();
+        if ((head & 3) == 3)
+            read_definition(head >> 2);
+        else if ((head & 3) == 2)
+            read_control(head >> 2);
+        else
+            return head;
+    }
+}
+
+static void
+check_event(Crossing *c, uint64_t head)
+{
+    uint32_t site = (uint32_t)(head >> 2);
+    if (site_recorded_gate(site) != c->gate->id)
+        diverge("gate", c->gate, c, "");
+    if (!core.current_source && site_recorded_hash(site) != c->site_hash)
+        diverge("site", c->gate, c, "");
+    unsigned shape = site_recorded_shape(site);
+    if (shape & GATE_ARGS) {
+        uint64_t id = read_number();
+        if (id == 0 || id > args_defined || recorded_args[id] != c->args_hash)
+            diverge("arguments", c->gate, c, "");
+    }
+    if (shape & GATE_DIGEST) {
+        uint32_t digest;
+        if (event_log.rend - event_log.rp < 4)
+            diverge("corrupt", c->gate, c, "a digest cannot be read");
+        memcpy(&digest, event_log.rp, 4);
+        event_log.rp += 4;
+        if (digest != c->digest)
+            diverge("bytes", c->gate, c, "");
+    }
+}
+
+static void
+read_fill(Crossing *c)
+{
+    if (event_log.rp < event_log.rend && *event_log.rp == 0x13) {
+        event_log.rp++;
+        uint64_t offset = read_number(), n = read_number();
+        c->fill = content_at(offset, n);
+        c->fill_length = n;
+        if (c->fill == NULL)
+            diverge("content", c->gate, c, "the content of a file that was read is missing from the recording");
+        return;
+    }
+    event_log.rp++;
+    uint64_t n = read_number();
+    if (n > (uint64_t)(event_log.rend - event_log.rp))
+        diverge("corrupt", c->gate, c, "bytes cannot be read");
+    c->fill = event_log.rp;
+    c->fill_length = n;
+    event_log.rp += n;
+}
+
+static PyObject *
+replay_end(Crossing *c)
+{
+    if (armed)
+        diverge("signal", c->gate, c, "the place where a signal handler ran was not met again");
+    upcall_error = NULL;
+    uint64_t head = read_head(c); /* may run handlers, and one of them may have raised */
+    PyObject *type = raised_type, *value = raised_value, *traceback = raised_traceback;
+    raised_type = raised_value = raised_traceback = NULL;
+    check_event(c, head);
+    PyObject *result = NULL;
+    if ((head & 3) == 1 && event_log.rp < event_log.rend && *event_log.rp == 0x00 && type) {
+        event_log.rp++;
+        PyErr_Restore(type, value, traceback);
+    }
+    else {
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        result = value_decode(&event_log.rp, event_log.rend, &event_types, c->args, c->nargs);
+        if (result == NULL && !PyErr_Occurred())
+            diverge("unrecordable", c->gate, c, "the outcome could not be recorded");
+    }
+    if (site_recorded_shape((uint32_t)(head >> 2)) & GATE_FILLS)
+        read_fill(c);
+    core.crossings++;
+    read_ahead();
+    return result;
+}
+
+/* ---- the crossing ---- */
+
+void
+cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    c->gate = g;
+    c->self = self;
+    c->args = args;
+    c->nargs = nargs;
+    c->digested = false;
+    c->digest = 0;
+    c->fill = NULL;
+    c->fill_length = 0;
+    c->args_id = 0;
+    c->args_hash = 0;
+    c->site = site_here(g, &c->site_hash);
+    if (g->flags & GATE_ARGS) {
+        encode_arguments(c, kwnames);
+        intern_arguments(c);
+    }
+    c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
+    enter();
+}
+
+void
+cross_digest(Crossing *c, const void *data, size_t n)
+{
+    uint64_t h = hash_bytes(data, n, c->digested ? c->digest : 0);
+    c->digest = (uint32_t)(h ^ h >> 32);
+    c->digested = true;
+}
+
+PyObject *
+cross_end(Crossing *c, PyObject *result)
+{
+    if (core.mode == REPLAY) {
+        Py_XDECREF(result);
+        PyErr_Clear();
+        result = replay_end(c);
+    }
+    else if (core.mode == RECORD)
+        record_end(c, result);
+    leave();
+    return result;
+}
+
+bool
+native_begin(NativeCrossing *n, Gate *g, const char *text, int64_t a, int64_t b, const void *data, size_t ndata)
+{
+    Crossing *c = &n->cross;
+    memset(c, 0, sizeof *c);
+    c->gate = g;
+    c->site = site_here(g, &c->site_hash);
+    if (g->flags & GATE_ARGS) {
+        Buf *buf = &args_buf;
+        buf->used = 0;
+        buf_byte(buf, 0x08);
+        buf_varint(buf, 3);
+        buf_byte(buf, 0x06);
+        buf_str(buf, text, strlen(text));
+        for (int i = 0; i < 2; i++) {
+            int64_t v = i ? b : a;
+            buf_byte(buf, 0x03);
+            buf_varint(buf, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
+        }
+        intern_arguments(c);
+    }
+    if (g->flags & GATE_DIGEST)
+        cross_digest(c, data, ndata);
+    c->perform = core.mode != REPLAY;
+    enter();
+    return c->perform;
+}
+
+static void
+native_diverge_unless_enough(Crossing *c, size_t nout)
+{
+    if (c->fill_length != nout)
+        diverge("arguments", c->gate, c, "another amount of bytes is asked for");
+}
+
+int64_t
+native_end(NativeCrossing *n, int64_t rc, void *out, size_t nout)
+{
+    Crossing *c = &n->cross;
+    if (core.mode == REPLAY) {
+        PyObject *result = replay_end(c);
+        rc = result && PyLong_Check(result) ? PyLong_AsLongLong(result) : -1;
+        Py_XDECREF(result);
+        if (c->gate->flags & GATE_FILLS) {
+            native_diverge_unless_enough(c, nout);
+            memcpy(out, c->fill, nout);
+        }
+    }
+    else if (core.mode == RECORD) {
+        PyObject *result = PyLong_FromLongLong(rc);
+        c->fill = out;
+        c->fill_length = nout;
+        record_end(c, result);
+        Py_XDECREF(result);
+    }
+    leave();
+    return rc;
+}
+
+/* ---- divergence ---- */
+
+static void
+put_text(Buf *b, const char *key, const char *text, size_t n)
+{
+    buf_byte(b, 0x06);
+    buf_str(b, key, strlen(key));
+    buf_byte(b, 0x06);
+    buf_str(b, text, n);
+}
+
+/* Only ASCII names are read without allocating; a replay may end in a signal handler. */
+static void
+put_name(Buf *b, PyObject *text)
+{
+    buf_byte(b, 0x06);
+    if (text && PyUnicode_CheckExact(text) && PyUnicode_IS_COMPACT_ASCII(text))
+        buf_str(b, PyUnicode_DATA(text), (size_t)PyUnicode_GET_LENGTH(text));
+    else
+        buf_str(b, "?", 1);
+}
+
+static void
+put_stack(Buf *b)
+{
+    uint64_t n = 0;
+    _PyInterpreterFrame *top = core.tstate ? compat_top_frame(core.tstate) : NULL, *frame;
+    for (frame = top; frame && n < 60; frame = compat_previous_frame(frame))
+        n++;
+    buf_byte(b, 0x06);
+    buf_str(b, "stack", 5);
+    buf_byte(b, 0x09);
+    buf_varint(b, n);
+    for (frame = top; frame && n > 0; frame = compat_previous_frame(frame), n--) {
+        PyCodeObject *code = compat_frame_code(frame);
+        int line = PyCode_Addr2Line(code, compat_frame_lasti(frame));
+        buf_byte(b, 0x08);
+        buf_varint(b, 3);
+        put_name(b, code->co_filename);
+        buf_byte(b, 0x03);
+        buf_varint(b, (uint64_t)(line > 0 ? line : 0) << 1);
+        put_name(b, code->co_qualname);
+    }
+}
+
+_Noreturn void
+diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
+{
+    Buf b = {0};
+    bool with_args = c && gate && (gate->flags & GATE_ARGS);
+    buf_byte(&b, 0x0A);
+    buf_varint(&b, (uint64_t)(5 + with_args));
+    put_text(&b, "kind", kind, strlen(kind));
+    put_text(&b, "detail", detail, strlen(detail));
+    char name[160];
+    int n = gate ? snprintf(name, sizeof name, "%s.%s", gate->module, gate->name) : 0;
+    put_text(&b, "gate", name, n > 0 ? (size_t)n : 0);
+    buf_byte(&b, 0x06);
+    buf_str(&b, "event", 5);
+    buf_byte(&b, 0x03);
+    buf_varint(&b, (core.crossings + 1) << 1);
+    put_stack(&b);
+    if (with_args) { /* handlers inside the crossing may have used the buffer since: then the digest differs and it is left out */
+        buf_byte(&b, 0x06);
+        buf_str(&b, "arguments", 9);
+        if (hash_bytes(args_buf.data, args_buf.used, 0) == c->args_hash)
+            buf_bytes(&b, args_buf.data, args_buf.used);
+        else
+            buf_byte(&b, 0x00);
+    }
+    for (size_t done = 0; core.report_fd >= 0 && done < b.used;) {
+        ssize_t k = write(core.report_fd, b.data + done, b.used - done);
+        if (k <= 0)
+            break;
+        done += (size_t)k;
+    }
+    _exit(EXIT_DIVERGED);
+}

@@ -1,0 +1,709 @@
+/* Files and descriptors. The methods of `FileIO` are gated where they are, so that every stream that exists or will exist goes
+ * through them with its type, repr, buffering and encoding unchanged. In replay a descriptor is a placeholder: a real one, at the
+ * recorded number, that leads nowhere, or to a memory file when C code is going to read it behind our back. */
+#include "core.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MFD_CLOEXEC
+#define MFD_CLOEXEC 1u
+#endif
+
+/* ---- descriptors ---- */
+
+#define MOST_TRACKED 4096 /* higher descriptors are never standard streams in practice, and are not large files to us */
+typedef enum { SIZE_UNKNOWN, SIZE_SMALL, SIZE_LARGE } SizeClass;
+static struct {
+    uint8_t stream;  /* 1 or 2: what is written here appears on the program's original stdout or stderr */
+    uint8_t size;    /* SizeClass, learnt at the first read */
+    uint8_t escaped; /* its content was handed to C code */
+    int file;        /* index into files */
+} tracked[MOST_TRACKED] = {[1] = {.stream = 1}, [2] = {.stream = 2}};
+
+static int ours[16], ours_count;
+
+bool
+fd_is_ours(int fd)
+{
+    for (int i = 0; i < ours_count; i++)
+        if (ours[i] == fd)
+            return true;
+    return (event_log.fd >= 0 && fd == event_log.fd) || (world_log.fd >= 0 && fd == world_log.fd);
+}
+
+int
+fd_keep(int fd)
+{
+    struct rlimit limit;
+    int base = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 128 && limit.rlim_cur < 1u << 20
+                   ? (int)limit.rlim_cur - 64 : 900;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, base);
+    if (high < 0)
+        return fd;
+    close(fd);
+    if (ours_count < 16)
+        ours[ours_count++] = high;
+    return high;
+}
+
+int
+fd_stream(int fd)
+{
+    return fd >= 0 && fd < MOST_TRACKED ? tracked[fd].stream : 0;
+}
+
+void
+fd_opened(int fd, int copy_of)
+{
+    if (fd < 0 || fd >= MOST_TRACKED)
+        return;
+    int stream = fd_stream(copy_of);
+    memset(&tracked[fd], 0, sizeof tracked[fd]);
+    tracked[fd].stream = (uint8_t)stream;
+}
+
+void
+fd_closed(int fd)
+{
+    if (fd >= 0 && fd < MOST_TRACKED)
+        memset(&tracked[fd], 0, sizeof tracked[fd]);
+}
+
+void
+fd_place(int fd, int copy_of)
+{
+    int stream = fd_stream(copy_of);
+    int source = stream ? core.out_fd[stream] : core.null_fd;
+    if (fd_is_ours(fd))
+        diverge("descriptors", NULL, NULL, "the program uses a descriptor number that the replay needs for itself");
+    if (fd != source)
+        dup3(source, fd, O_CLOEXEC);
+}
+
+void
+stream_show(int stream, const void *data, size_t n)
+{
+    const char *p = data;
+    while (n > 0) {
+        ssize_t k = write(core.out_fd[stream], p, n);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k <= 0)
+            return; /* whoever reads our output is gone: the replay goes on, it is verified all the same */
+        p += k;
+        n -= (size_t)k;
+    }
+}
+
+/* ---- large files: copied once by the kernel, then referred to ---- */
+
+#define LARGE (1u << 20)
+#define PIECE (1u << 20)
+
+typedef struct {
+    dev_t dev;
+    ino_t ino;
+    size_t pieces;
+    uint64_t *at; /* offset in `content` of each piece, plus 1; 0: not copied */
+} File;
+static File *files;
+static int file_count;
+static int content_fd = -1;
+static uint64_t content_size;
+static const uint8_t *content_map; /* replay: all of it; record: the piece last compared */
+static uint64_t content_mapped_at, content_length;
+
+static int
+file_index(int fd, const struct stat *st)
+{
+    for (int i = 0; i < file_count; i++)
+        if (files[i].dev == st->st_dev && files[i].ino == st->st_ino)
+            return i;
+    File *more = realloc(files, (size_t)(file_count + 1) * sizeof *files);
+    if (more == NULL)
+        return -1;
+    files = more;
+    files[file_count] = (File){.dev = st->st_dev, .ino = st->st_ino};
+    return file_count++;
+}
+
+static bool
+is_large(int fd)
+{
+    struct stat st;
+    if (tracked[fd].size == SIZE_UNKNOWN) {
+        tracked[fd].size = SIZE_SMALL;
+        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= LARGE && (tracked[fd].file = file_index(fd, &st)) >= 0)
+            tracked[fd].size = SIZE_LARGE;
+    }
+    return tracked[fd].size == SIZE_LARGE;
+}
+
+static bool
+open_content(void)
+{
+    if (content_fd >= 0)
+        return true;
+    char path[4200];
+    snprintf(path, sizeof path, "%s/content", core.live_dir);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    content_fd = fd_keep(fd);
+    return true;
+}
+
+/* Copies one piece of a file into `content`; what is missing at the end of the file stays zero. */
+static bool
+copy_piece(int fd, File *file, size_t piece)
+{
+    if (piece >= file->pieces) {
+        size_t pieces = piece + 64;
+        uint64_t *at = realloc(file->at, pieces * sizeof *at);
+        if (at == NULL)
+            return false;
+        memset(at + file->pieces, 0, (pieces - file->pieces) * sizeof *at);
+        file->at = at;
+        file->pieces = pieces;
+    }
+    if (event_log.max_size && content_size + PIECE > event_log.max_size) {
+        log_fail(2);
+        return false;
+    }
+    if (ftruncate(content_fd, (off_t)(content_size + PIECE)) < 0)
+        return false;
+    off_t from = (off_t)piece * PIECE, to = (off_t)content_size;
+    for (size_t left = PIECE; left > 0;) {
+        ssize_t n = copy_file_range(fd, &from, content_fd, &to, left, 0);
+        if (n < 0)
+            return false; /* the bytes go inline instead */
+        if (n == 0)
+            break;
+        left -= (size_t)n;
+    }
+    file->at[piece] = content_size + 1;
+    content_size += PIECE;
+    return true;
+}
+
+static const uint8_t *
+map_piece(uint64_t at)
+{
+    if (content_map && content_mapped_at == at)
+        return content_map;
+    if (content_map)
+        munmap((void *)content_map, PIECE);
+    void *p = mmap(NULL, PIECE, PROT_READ, MAP_SHARED, content_fd, (off_t)at);
+    content_map = p == MAP_FAILED ? NULL : p;
+    content_mapped_at = at;
+    return content_map;
+}
+
+static bool
+refer(Buf *b, int fd, const void *data, size_t n)
+{
+    off_t end = lseek(fd, 0, SEEK_CUR);
+    if (end < (off_t)n || !open_content())
+        return false;
+    uint64_t begin = (uint64_t)end - n;
+    File *file = &files[tracked[fd].file];
+    size_t piece = begin / PIECE;
+    uint64_t within = begin % PIECE;
+    if (within + n > PIECE)
+        return false;
+    if ((piece >= file->pieces || !file->at[piece]) && !copy_piece(fd, file, piece))
+        return false;
+    uint64_t at = file->at[piece] - 1;
+    const uint8_t *copy = map_piece(at);
+    if (copy == NULL || memcmp(copy + within, data, n) != 0) {
+        file->at[piece] = 0; /* the file has changed since it was copied */
+        return false;
+    }
+    buf_byte(b, 0x13);
+    buf_varint(b, at + within);
+    buf_varint(b, n);
+    return true;
+}
+
+bool
+content_encode(Buf *b, int fd, const void *data, size_t n)
+{
+    if (fd < 0 || fd >= MOST_TRACKED || n < 1024 || n > PIECE || !is_large(fd))
+        return false;
+    int saved = errno;
+    bool done = refer(b, fd, data, n);
+    errno = saved;
+    return done;
+}
+
+int
+content_open(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) == 0 && st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED)
+            return -1;
+        content_map = p;
+        content_length = (uint64_t)st.st_size;
+    }
+    close(fd);
+    return 0;
+}
+
+const uint8_t *
+content_at(uint64_t offset, uint64_t n)
+{
+    return offset <= content_length && n <= content_length - offset ? content_map + offset : NULL;
+}
+
+/* ---- FileIO ---- */
+
+static PyTypeObject *fileio_type;
+static initproc original_init;
+static Gate *init_gate;
+
+int
+file_fd(PyObject *o)
+{
+    if (fileio_type == NULL || !PyObject_TypeCheck(o, fileio_type))
+        return -2;
+    int fd; /* the first field of the object on every version */
+    memcpy(&fd, (char *)o + sizeof(PyObject), sizeof fd);
+    return fd;
+}
+
+static PyObject *
+give_self(PyObject *self, PyObject *args)
+{
+    return Py_NewRef(self);
+}
+
+/* Calls the program's opener from inside the crossing: an upcall. */
+static PyObject *
+call_opener(PyObject *opener, PyObject *args)
+{
+    int depth = upcall_enter();
+    PyObject *fd = PyObject_CallObject(opener, args);
+    upcall_leave(depth);
+    return fd;
+}
+
+static PyMethodDef give_self_def = {"opener", give_self, METH_VARARGS, NULL};
+static PyMethodDef call_opener_def = {"opener", call_opener, METH_VARARGS, NULL};
+
+typedef struct {
+    PyObject *file, *mode, *closefd, *opener;
+} Opening;
+
+static int
+init_really(PyObject *self, Opening *o, PyObject *opener)
+{
+    PyObject *args = PyTuple_Pack(4, o->file, o->mode, o->closefd, opener);
+    if (args == NULL)
+        return -1;
+    int rc = original_init(self, args, NULL);
+    Py_DECREF(args);
+    return rc;
+}
+
+static PyObject *
+init_outcome(PyObject *self, int rc)
+{
+    if (rc < 0)
+        return NULL;
+    PyObject *size = PyObject_GetAttrString(self, "_blksize");
+    return size ? Py_BuildValue("(iN)", file_fd(self), size) : NULL;
+}
+
+static int
+init_with_opener(Crossing *c, PyObject *self, Opening *o)
+{
+    PyObject *opener = PyCFunction_NewEx(&call_opener_def, o->opener, NULL);
+    int rc = opener ? init_really(self, o, opener) : -1;
+    Py_XDECREF(opener);
+    PyObject *result = cross_end(c, init_outcome(self, rc));
+    Py_XDECREF(result);
+    return result ? 0 : -1;
+}
+
+/* Replay: a genuine FileIO on a placeholder, with the block size that the real file had. */
+static int
+init_on_placeholder(PyObject *self, Opening *o, PyObject *outcome)
+{
+    int fd, rc;
+    unsigned size;
+    if (!PyArg_ParseTuple(outcome, "iI", &fd, &size))
+        return -1;
+    core.depth++;
+    if (PyLong_Check(o->file))
+        rc = init_really(self, o, Py_None);
+    else {
+        fd_place(fd, -1);
+        PyObject *number = PyLong_FromLong(fd);
+        PyObject *opener = PyCFunction_NewEx(&give_self_def, number, NULL);
+        rc = opener ? init_really(self, o, opener) : -1;
+        Py_XDECREF(opener);
+        Py_XDECREF(number);
+    }
+    PyObject *block = PyLong_FromUnsignedLong(size);
+    if (rc == 0)
+        rc = PyObject_SetAttrString(self, "_blksize", block);
+    Py_XDECREF(block);
+    core.depth--;
+    return rc;
+}
+
+static int
+init_crossing(PyObject *self, Opening *o)
+{
+    Crossing c;
+    PyObject *args[] = {o->file, o->mode};
+    cross_begin(&c, init_gate, self, args, 2, NULL);
+    if (o->opener != Py_None)
+        return init_with_opener(&c, self, o);
+    PyObject *result = cross_end(&c, c.perform ? init_outcome(self, init_really(self, o, Py_None)) : NULL);
+    int rc = result ? 0 : -1;
+    if (result && !c.perform)
+        rc = init_on_placeholder(self, o, result);
+    Py_XDECREF(result);
+    if (rc == 0 && !PyLong_Check(o->file))
+        fd_opened(file_fd(self), -1);
+    return rc;
+}
+
+static int
+fileio_init(PyObject *self, PyObject *args, PyObject *kwds)
+{
+    static char *names[] = {"file", "mode", "closefd", "opener", NULL};
+    if (gate_passes())
+        return original_init(self, args, kwds);
+    Opening o = {NULL, NULL, Py_True, Py_None};
+    if (!PyArg_ParseTupleAndKeywords(args, kwds, "O|OOO", names, &o.file, &o.mode, &o.closefd, &o.opener)) {
+        PyErr_Clear();
+        return original_init(self, args, kwds); /* it says what is wrong with the arguments */
+    }
+    PyObject *mode = o.mode ? Py_NewRef(o.mode) : PyUnicode_FromString("r");
+    PyObject *path = PyLong_Check(o.file) ? Py_NewRef(o.file) : PyOS_FSPath(o.file);
+    int rc;
+    if (path == NULL || mode == NULL || !PyUnicode_Check(mode)) {
+        PyErr_Clear();
+        rc = original_init(self, args, kwds);
+    }
+    else {
+        o.file = path;
+        o.mode = mode;
+        rc = init_crossing(self, &o);
+    }
+    Py_XDECREF(path);
+    Py_XDECREF(mode);
+    return rc;
+}
+
+static PyObject *
+file_write(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    Py_buffer view = {0};
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    bool have = nargs > 0 && PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) == 0;
+    PyErr_Clear();
+    if (have)
+        cross_digest(&c, view.buf, (size_t)view.len);
+    PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
+    int stream = core.mode == REPLAY && result && have ? fd_stream(file_fd(self)) : 0;
+    if (stream && PyLong_Check(result))
+        stream_show(stream, view.buf, (size_t)PyLong_AsSsize_t(result));
+    if (have)
+        PyBuffer_Release(&view);
+    return result;
+}
+
+static PyObject *
+file_close(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    int fd = file_fd(self);
+    PyObject *closefd = PyObject_GetAttrString(self, "closefd");
+    PyObject *result = gate_regular(g, self, args, nargs, kwnames);
+    if (closefd == Py_True)
+        fd_closed(fd);
+    Py_XDECREF(closefd);
+    return result;
+}
+
+/* ---- fileno(): an escape ---- */
+
+#define LARGEST_ESCAPE (16u << 20)
+
+/* Callers in the standard library that use the number for gated calls only. */
+static bool
+caller_is_known(void)
+{
+    static const char *const known[] = {"/subprocess.py", "/shutil.py", "/selectors.py", "/tempfile.py", "/socket.py", "/tarfile.py",
+                                        "/zipfile.py", "/mailbox.py", "/getpass.py", "/_pyrepl/", "/multiprocessing/", NULL};
+    _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
+    if (frame == NULL)
+        return true;
+    const char *name = PyUnicode_AsUTF8(compat_frame_code(frame)->co_filename);
+    if (name == NULL) {
+        PyErr_Clear();
+        return false;
+    }
+    for (const char *const *k = known; *k; k++)
+        if (strstr(name, *k))
+            return true;
+    return false;
+}
+
+/* What C code will find behind the descriptor: 8 bytes position, then the content. */
+static uint8_t *
+capture(int fd, size_t *n)
+{
+    struct stat st;
+    if (fd < 3 || fd >= MOST_TRACKED || tracked[fd].escaped || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 ||
+        st.st_size > LARGEST_ESCAPE || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY || caller_is_known())
+        return NULL;
+    uint8_t *data = malloc((size_t)st.st_size + 8);
+    off_t position = lseek(fd, 0, SEEK_CUR);
+    if (data == NULL || position < 0) {
+        free(data);
+        return NULL;
+    }
+    memcpy(data, &position, 8);
+    ssize_t k = pread(fd, data + 8, (size_t)st.st_size, 0);
+    *n = (size_t)(k < 0 ? 0 : k) + 8;
+    tracked[fd].escaped = true;
+    return data;
+}
+
+/* Replay: puts a memory file with the captured content at the recorded number. */
+static void
+place_content(int fd, const uint8_t *data, size_t n)
+{
+    off_t position;
+    memcpy(&position, data, 8);
+    int memory = memfd_create("content", MFD_CLOEXEC);
+    if (memory < 0 || fd_is_ours(fd))
+        return;
+    for (size_t done = 8; done < n;) {
+        ssize_t k = write(memory, data + done, n - done);
+        if (k <= 0)
+            break;
+        done += (size_t)k;
+    }
+    lseek(memory, position, SEEK_SET);
+    dup3(memory, fd, O_CLOEXEC);
+    close(memory);
+}
+
+static PyObject *
+file_fileno(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    uint8_t *content = NULL;
+    size_t n = 0;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *result = NULL;
+    if (c.perform) {
+        result = gate_call_original(g, self, args, nargs, kwnames);
+        content = result ? capture(file_fd(self), &n) : NULL;
+        c.fill = content;
+        c.fill_length = n;
+    }
+    bool replayed = !c.perform;
+    result = cross_end(&c, result);
+    if (replayed && result && c.fill_length >= 8)
+        place_content(file_fd(self), c.fill, c.fill_length);
+    free(content);
+    return result;
+}
+
+/* ---- os functions that need more than a row ---- */
+
+static PyObject *
+os_close(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    long fd = nargs == 1 && PyLong_Check(args[0]) ? PyLong_AsLong(args[0]) : -1;
+    PyErr_Clear();
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *result = NULL;
+    if (fd >= 0 && fd_is_ours((int)fd)) {
+        errno = EBADF; /* to the program our descriptors do not exist */
+        result = PyErr_SetFromErrno(PyExc_OSError);
+    }
+    else if (c.perform)
+        result = gate_call_original(g, self, args, nargs, kwnames);
+    result = cross_end(&c, result);
+    if (result)
+        fd_closed((int)fd);
+    return result;
+}
+
+static int
+compare_ints(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+static void
+close_all_but_ours(int low, int high)
+{
+    int keep[19], n = 0;
+    for (int i = 0; i < ours_count; i++)
+        keep[n++] = ours[i];
+    if (event_log.fd >= 0)
+        keep[n++] = event_log.fd;
+    if (world_log.fd >= 0)
+        keep[n++] = world_log.fd;
+    qsort(keep, (size_t)n, sizeof *keep, compare_ints);
+    for (int i = 0; i <= n; i++) {
+        int stop = i < n && keep[i] < high ? keep[i] : high;
+        if (low < stop)
+            close_range((unsigned)low, (unsigned)stop - 1, 0);
+        if (i < n && keep[i] >= low)
+            low = keep[i] + 1;
+    }
+}
+
+static PyObject *
+os_closerange(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    if (nargs != 2 || kwnames || !PyLong_Check(args[0]) || !PyLong_Check(args[1]))
+        return gate_call_original(g, self, args, nargs, kwnames);
+    long low = PyLong_AsLong(args[0]), high = PyLong_AsLong(args[1]);
+    PyErr_Clear();
+    low = low < 0 ? 0 : low;
+    high = high > INT32_MAX ? INT32_MAX : high;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    close_all_but_ours((int)low, (int)high);
+    for (long fd = low; fd < high && fd < MOST_TRACKED; fd++)
+        fd_closed((int)fd);
+    return cross_end(&c, Py_NewRef(Py_None));
+}
+
+#define MOST_BUFFERS 64
+
+/* readv, preadv: what arrives fills the buffers one after the other. */
+static PyObject *
+os_readv(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Py_buffer views[MOST_BUFFERS];
+    PyObject *list = nargs > 1 ? PySequence_Fast(args[1], "buffers") : NULL;
+    Py_ssize_t n = list ? PySequence_Fast_GET_SIZE(list) : 0, have = 0;
+    size_t total = 0;
+    PyErr_Clear();
+    for (; have < n && have < MOST_BUFFERS; have++) {
+        if (PyObject_GetBuffer(PySequence_Fast_GET_ITEM(list, have), &views[have], PyBUF_WRITABLE) < 0)
+            break;
+        total += (size_t)views[have].len;
+    }
+    PyErr_Clear();
+    Crossing c;
+    uint8_t *joined = malloc(total + 1);
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *result = c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL;
+    if (c.perform && result && joined) {
+        size_t got = (size_t)PyLong_AsSsize_t(result), done = 0;
+        for (Py_ssize_t i = 0; i < have; done += (size_t)views[i++].len)
+            memcpy(joined + done, views[i].buf, (size_t)views[i].len);
+        c.fill = joined;
+        c.fill_length = got < total ? got : total;
+    }
+    bool replayed = !c.perform;
+    result = cross_end(&c, result);
+    if (replayed && result) {
+        size_t left = c.fill_length, done = 0;
+        for (Py_ssize_t i = 0; i < have && left > 0; i++) {
+            size_t part = left < (size_t)views[i].len ? left : (size_t)views[i].len;
+            memcpy(views[i].buf, c.fill + done, part);
+            done += part;
+            left -= part;
+        }
+    }
+    while (have > 0)
+        PyBuffer_Release(&views[--have]);
+    free(joined);
+    Py_XDECREF(list);
+    return result;
+}
+
+/* writev, pwritev: the digest covers all buffers. */
+static PyObject *
+os_writev(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    PyObject *list = nargs > 1 ? PySequence_Fast(args[1], "buffers") : NULL;
+    PyErr_Clear();
+    long fd = nargs > 0 && PyLong_Check(args[0]) ? PyLong_AsLong(args[0]) : -1;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    for (Py_ssize_t i = 0; list && i < PySequence_Fast_GET_SIZE(list); i++) {
+        Py_buffer view;
+        if (PyObject_GetBuffer(PySequence_Fast_GET_ITEM(list, i), &view, PyBUF_SIMPLE) < 0) {
+            PyErr_Clear();
+            continue;
+        }
+        cross_digest(&c, view.buf, (size_t)view.len);
+        PyBuffer_Release(&view);
+    }
+    PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
+    size_t left = result && PyLong_Check(result) ? (size_t)PyLong_AsSsize_t(result) : 0;
+    int stream = core.mode == REPLAY ? fd_stream((int)fd) : 0;
+    for (Py_ssize_t i = 0; stream && left > 0 && list && i < PySequence_Fast_GET_SIZE(list); i++) {
+        Py_buffer view;
+        if (PyObject_GetBuffer(PySequence_Fast_GET_ITEM(list, i), &view, PyBUF_SIMPLE) < 0)
+            break;
+        size_t part = left < (size_t)view.len ? left : (size_t)view.len;
+        stream_show(stream, view.buf, part);
+        left -= part;
+        PyBuffer_Release(&view);
+    }
+    PyErr_Clear();
+    Py_XDECREF(list);
+    return result;
+}
+
+/* Only two of its commands make a descriptor. */
+static PyObject *
+fcntl_fcntl(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *result = gate_regular(g, self, args, nargs, kwnames);
+    long command = result && nargs > 1 && PyLong_Check(args[1]) ? PyLong_AsLong(args[1]) : -1;
+    if ((command != F_DUPFD && command != F_DUPFD_CLOEXEC) || !PyLong_Check(result))
+        return result;
+    int from = PyLong_Check(args[0]) ? (int)PyLong_AsLong(args[0]) : -1, fd = (int)PyLong_AsLong(result);
+    if (core.mode == REPLAY)
+        fd_place(fd, from);
+    fd_opened(fd, from);
+    return result;
+}
+
+const HandlerEntry fileio_handlers[] = {
+    {"fcntl_fcntl", fcntl_fcntl},
+    {"file_write", file_write}, {"file_close", file_close}, {"file_fileno", file_fileno}, {"os_close", os_close},
+    {"os_closerange", os_closerange}, {"os_readv", os_readv}, {"os_writev", os_writev},
+    {"slot", gate_regular}, /* a slot of a type: patched when its module is loaded */
+    {NULL, NULL}};
+
+void
+fileio_module_loaded(PyObject *module, const char *name)
+{
+    if (strcmp(name, "_io") != 0 || fileio_type)
+        return;
+    init_gate = gate_named("_io", "FileIO.__init__");
+    PyObject *type = PyDict_GetItemString(PyModule_GetDict(module), "FileIO");
+    if (init_gate == NULL || type == NULL)
+        return;
+    fileio_type = (PyTypeObject *)type;
+    original_init = fileio_type->tp_init;
+    fileio_type->tp_init = fileio_init;
+    PyObject *wrapper = PyDict_GetItemString(fileio_type->tp_dict, "__init__");
+    if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
+        ((PyWrapperDescrObject *)wrapper)->d_wrapped = (void *)fileio_init;
+}

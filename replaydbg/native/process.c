@@ -1,0 +1,462 @@
+/* Directories, memory maps and selection; processes, and the end of a process. */
+#include "core.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <structmember.h>
+#include <unistd.h>
+
+/* ---- directory entries ---- */
+
+PyTypeObject *direntry_type;
+static Py_ssize_t name_offset, path_offset;
+
+static Py_ssize_t
+member_offset(PyTypeObject *type, const char *name)
+{
+    PyObject *descr = PyDict_GetItemString(type->tp_dict, name);
+    return descr && Py_IS_TYPE(descr, &PyMemberDescr_Type) ? ((PyMemberDescrObject *)descr)->d_member->offset : 0;
+}
+
+static PyObject **
+slot_at(PyObject *o, Py_ssize_t offset)
+{
+    return (PyObject **)((char *)o + offset);
+}
+
+/* A genuine entry whose other fields stay empty: its methods are gated, so nothing ever reads them. */
+PyObject *
+direntry_make(PyObject *name, PyObject *path)
+{
+    PyObject *entry = direntry_type ? direntry_type->tp_alloc(direntry_type, 0) : NULL;
+    if (entry) {
+        *slot_at(entry, name_offset) = Py_NewRef(name);
+        *slot_at(entry, path_offset) = Py_NewRef(path);
+    }
+    return entry;
+}
+
+PyObject *
+direntry_name(PyObject *entry)
+{
+    return *slot_at(entry, name_offset);
+}
+
+PyObject *
+direntry_path(PyObject *entry)
+{
+    return *slot_at(entry, path_offset);
+}
+
+/* ---- scandir ---- */
+
+static iternextfunc original_next;
+static Gate *next_gate;
+
+/* In replay the iterator is a real one over the root directory; what it yields comes from the log. */
+static PyObject *
+os_scandir(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    PyObject *path = nargs == 1 && !kwnames && !PyLong_Check(args[0]) && args[0] != Py_None ? PyOS_FSPath(args[0]) : NULL;
+    PyErr_Clear();
+    PyObject *converted[] = {path};
+    if (path)
+        args = converted;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *iterator = c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL;
+    bool replayed = !c.perform;
+    PyObject *result = cross_end(&c, iterator ? Py_NewRef(Py_None) : NULL);
+    if (replayed && result) {
+        PyObject *root = PyUnicode_FromString("/");
+        core.depth++;
+        iterator = gate_call_original(g, self, &root, 1, NULL);
+        core.depth--;
+        Py_DECREF(root);
+    }
+    Py_XDECREF(result);
+    Py_XDECREF(path);
+    return iterator;
+}
+
+static PyObject *
+scandir_next(PyObject *self)
+{
+    if (gate_passes())
+        return original_next(self);
+    Crossing c;
+    cross_begin(&c, next_gate, self, NULL, 0, NULL);
+    bool replayed = !c.perform;
+    PyObject *entry = c.perform ? original_next(self) : NULL;
+    if (c.perform && entry == NULL && !PyErr_Occurred())
+        entry = Py_NewRef(Py_None); /* exhausted */
+    entry = cross_end(&c, entry);
+    if (entry != Py_None)
+        return entry;
+    Py_DECREF(entry);
+    if (replayed) {
+        PyObject *closed = PyObject_CallMethod(self, "close", NULL);
+        Py_XDECREF(closed);
+    }
+    return NULL;
+}
+
+static void
+patch_wrapper(PyTypeObject *type, const char *name, void *function)
+{
+    PyObject *wrapper = PyDict_GetItemString(type->tp_dict, name);
+    if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
+        ((PyWrapperDescrObject *)wrapper)->d_wrapped = function;
+}
+
+static void
+install_scandir(PyObject *posix)
+{
+    PyObject *type = PyDict_GetItemString(PyModule_GetDict(posix), "DirEntry");
+    next_gate = gate_named("posix", "ScandirIterator.__next__");
+    if (type == NULL || next_gate == NULL)
+        return;
+    core.depth++;
+    PyObject *iterator = PyObject_CallMethod(posix, "scandir", "s", "/");
+    core.depth--;
+    if (iterator == NULL) {
+        PyErr_Clear();
+        return;
+    }
+    direntry_type = (PyTypeObject *)type;
+    name_offset = member_offset(direntry_type, "name");
+    path_offset = member_offset(direntry_type, "path");
+    PyTypeObject *iterator_type = Py_TYPE(iterator);
+    original_next = iterator_type->tp_iternext;
+    iterator_type->tp_iternext = scandir_next;
+    patch_wrapper(iterator_type, "__next__", (void *)scandir_next);
+    PyObject *closed = PyObject_CallMethod(iterator, "close", NULL);
+    Py_XDECREF(closed);
+    Py_DECREF(iterator);
+}
+
+/* ---- memory maps ---- */
+
+static newfunc original_mmap;
+static Gate *mmap_gate;
+#define LARGEST_MAP (256u << 20)
+
+/* A memory file with the recorded content where the program's map begins. */
+static int
+memory_file(const uint8_t *data, size_t n, long long offset)
+{
+    int fd = memfd_create("map", 0);
+    if (fd < 0 || ftruncate(fd, (off_t)(offset + (long long)n)) < 0)
+        return -1;
+    for (size_t done = 0; done < n;) {
+        ssize_t k = pwrite(fd, data + done, n - done, (off_t)(offset + (long long)done));
+        if (k <= 0)
+            break;
+        done += (size_t)k;
+    }
+    return fd;
+}
+
+static PyObject *
+mmap_on_memory(PyTypeObject *type, PyObject *args, PyObject *kwds, Crossing *c)
+{
+    PyObject *offset = kwds ? PyDict_GetItemString(kwds, "offset") : NULL;
+    if (offset == NULL && PyTuple_GET_SIZE(args) > 5)
+        offset = PyTuple_GET_ITEM(args, 5);
+    long long begin = offset ? PyLong_AsLongLong(offset) : 0;
+    int fd = memory_file(c->fill, c->fill_length, begin < 0 ? 0 : begin);
+    PyObject *changed = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
+    PyObject *first = Py_BuildValue("(i)", fd);
+    PyObject *all = changed && first ? PySequence_Concat(first, changed) : NULL;
+    core.depth++;
+    PyObject *map = all ? original_mmap(type, all, kwds) : NULL;
+    core.depth--;
+    Py_XDECREF(all);
+    Py_XDECREF(first);
+    Py_XDECREF(changed);
+    if (fd >= 0)
+        close(fd);
+    return map;
+}
+
+static PyObject *
+mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
+{
+    long fd = PyTuple_GET_SIZE(args) > 0 && PyLong_Check(PyTuple_GET_ITEM(args, 0)) ? PyLong_AsLong(PyTuple_GET_ITEM(args, 0)) : -1;
+    if (gate_passes() || fd < 0)
+        return original_mmap(type, args, kwds);
+    Crossing c;
+    Py_buffer view = {0};
+    cross_begin(&c, mmap_gate, NULL, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL);
+    PyObject *map = NULL, *outcome = NULL;
+    if (c.perform) {
+        map = original_mmap(type, args, kwds);
+        if (map && PyObject_GetBuffer(map, &view, PyBUF_SIMPLE) == 0) {
+            c.fill = view.buf;
+            c.fill_length = (size_t)view.len;
+            outcome = PyLong_FromSsize_t(view.len);
+            if (view.len > LARGEST_MAP)
+                note("large", "a memory map of more than 256 MiB");
+        }
+        else if (map) {
+            PyErr_Clear();
+            outcome = PyLong_FromLong(-1);
+        }
+    }
+    bool replayed = !c.perform;
+    outcome = cross_end(&c, outcome);
+    if (view.obj)
+        PyBuffer_Release(&view);
+    if (replayed && outcome)
+        map = mmap_on_memory(type, args, kwds, &c);
+    Py_XDECREF(outcome);
+    return map;
+}
+
+/* ---- select ---- */
+
+/* Which of the objects given are ready is logged as their places in the lists given. */
+static PyObject *
+ready_places(PyObject *given, PyObject *ready)
+{
+    PyObject *items = PySequence_Fast(given, "select");
+    PyObject *places = items ? PyList_New(0) : NULL;
+    Py_ssize_t from = 0;
+    for (Py_ssize_t i = 0; places && i < PyList_GET_SIZE(ready); i++) {
+        while (from < PySequence_Fast_GET_SIZE(items) && PySequence_Fast_GET_ITEM(items, from) != PyList_GET_ITEM(ready, i))
+            from++;
+        PyObject *place = PyLong_FromSsize_t(from++);
+        PyList_Append(places, place);
+        Py_XDECREF(place);
+    }
+    Py_XDECREF(items);
+    return places;
+}
+
+static PyObject *
+ready_objects(PyObject *given, PyObject *places)
+{
+    PyObject *items = PySequence_Fast(given, "select");
+    PyObject *ready = items ? PyList_New(0) : NULL;
+    for (Py_ssize_t i = 0; ready && i < PyList_GET_SIZE(places); i++) {
+        Py_ssize_t place = PyLong_AsSsize_t(PyList_GET_ITEM(places, i));
+        if (place >= 0 && place < PySequence_Fast_GET_SIZE(items))
+            PyList_Append(ready, PySequence_Fast_GET_ITEM(items, place));
+    }
+    Py_XDECREF(items);
+    return ready;
+}
+
+static PyObject *
+convert_ready(PyObject *const *args, PyObject *lists, PyObject *(*convert)(PyObject *, PyObject *))
+{
+    PyObject *out = lists ? PyTuple_New(3) : NULL;
+    for (Py_ssize_t i = 0; out && i < 3; i++) {
+        PyObject *part = convert(args[i], PyTuple_GET_ITEM(lists, i));
+        if (part == NULL)
+            Py_CLEAR(out);
+        else
+            PyTuple_SET_ITEM(out, i, part);
+    }
+    return out;
+}
+
+static PyObject *
+select_select(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    if (nargs < 3)
+        return gate_call_original(g, self, args, nargs, kwnames);
+    Crossing c;
+    PyObject *copy[8] = {NULL}; /* iterators would be used up by the first look */
+    for (int i = 0; i < 3; i++)
+        copy[i] = PySequence_Fast(args[i], "arguments 1-3 must be sequences");
+    if (nargs > 3)
+        copy[3] = Py_NewRef(args[3]);
+    PyObject *result = NULL;
+    if (copy[0] && copy[1] && copy[2]) {
+        cross_begin(&c, g, self, copy, nargs > 4 ? 4 : nargs, kwnames);
+        PyObject *lists = c.perform ? gate_call_original(g, self, copy, nargs, kwnames) : NULL;
+        PyObject *places = cross_end(&c, convert_ready(copy, lists, ready_places));
+        result = places ? convert_ready(copy, places, ready_objects) : NULL;
+        Py_XDECREF(places);
+        Py_XDECREF(lists);
+    }
+    for (int i = 0; i < 4; i++)
+        Py_XDECREF(copy[i]);
+    return result;
+}
+
+static newfunc original_epoll;
+static Gate *epoll_gate;
+
+static PyObject *
+epoll_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
+{
+    if (gate_passes())
+        return original_epoll(type, args, kwds);
+    Crossing c;
+    int fd = -1;
+    cross_begin(&c, epoll_gate, NULL, NULL, 0, NULL);
+    bool replayed = !c.perform;
+    PyObject *epoll = original_epoll(type, args, kwds); /* harmless: in replay too the object is real */
+    int *field = epoll ? (int *)((char *)epoll + sizeof(PyObject)) : NULL;
+    PyObject *outcome = cross_end(&c, epoll ? PyLong_FromLong(*field) : NULL);
+    if (outcome && replayed && epoll && (fd = (int)PyLong_AsLong(outcome)) != *field) {
+        dup3(*field, fd, O_CLOEXEC);
+        close(*field);
+        *field = fd;
+    }
+    if (outcome == NULL)
+        Py_CLEAR(epoll);
+    Py_XDECREF(outcome);
+    return epoll;
+}
+
+/* ---- processes ---- */
+
+/* The program's own at-fork functions are program code: they run before and after the crossing. */
+static PyObject *
+os_fork(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    PyOS_BeforeFork();
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    pid_t pid = -1;
+    if (c.perform) {
+        pid = fork();
+        if (pid == 0) {
+            core.depth = 0;
+            PyOS_AfterFork_Child();
+            return PyLong_FromLong(0);
+        }
+    }
+    PyObject *result = cross_end(&c, !c.perform ? NULL : pid < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(pid));
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyOS_AfterFork_Parent();
+    PyErr_Restore(type, value, traceback);
+    if (core.mode == RECORD && pid > 0) {
+        uint64_t number = (uint64_t)pid;
+        cross_control(CONTROL_CHILD, &number, 1);
+    }
+    return result;
+}
+
+static PyObject *
+os_exit(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    long status = nargs > 0 && PyLong_Check(args[0]) ? PyLong_AsLong(args[0]) : -1;
+    if (status == -1 && (PyErr_Occurred() || nargs == 0 || kwnames)) {
+        PyErr_Clear();
+        if (nargs == 0 || !PyLong_Check(args[0]))
+            return gate_call_original(g, self, args, nargs, kwnames);
+    }
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *none = cross_end(&c, Py_NewRef(Py_None));
+    Py_XDECREF(none);
+    cross_ended((int)status);
+    if (core.mode == REPLAY)
+        cross_expect_exit();
+    _exit((int)status);
+}
+
+static PyObject *
+os_abort(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *none = cross_end(&c, Py_NewRef(Py_None));
+    Py_XDECREF(none);
+    return gate_call_original(g, self, args, nargs, kwnames);
+}
+
+/* If it succeeds nothing of this program is left: the recording ends before it. */
+static PyObject *
+os_exec(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    if (core.mode == RECORD)
+        note("exec", "the program replaced itself by another one; what that did is not recorded");
+    return cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
+}
+
+/* input(): with a terminal on both sides the interpreter reads the line in C, else it calls the streams' own methods. */
+static PyObject *
+builtin_input(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *in = PySys_GetObject("stdin"), *out = PySys_GetObject("stdout");
+    bool terminal = core.terminal_input && in && out && in == PySys_GetObject("__stdin__") && out == PySys_GetObject("__stdout__");
+    if (!terminal)
+        return gate_call_original(g, self, args, nargs, kwnames);
+    PyObject *flushed = PyObject_CallMethod(out, "flush", NULL);
+    Py_XDECREF(flushed);
+    PyErr_Clear();
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    bool replayed = !c.perform;
+    PyObject *line = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
+    if (replayed) {
+        PyObject *prompt = nargs > 0 ? PyObject_Str(args[0]) : NULL;
+        const char *text = prompt ? PyUnicode_AsUTF8(prompt) : NULL;
+        if (text)
+            stream_show(1, text, strlen(text));
+        const char *typed = line && PyUnicode_Check(line) ? PyUnicode_AsUTF8(line) : "";
+        if (typed)
+            stream_show(1, typed, strlen(typed));
+        stream_show(1, "\n", 1);
+        Py_XDECREF(prompt);
+    }
+    return line;
+}
+
+/* The thread's ident is computed, never an event: importlib reads it thousands of times. One lane, one number. */
+#define MAIN_IDENT 0x100000000000ul
+static PyObject *
+thread_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return PyLong_FromUnsignedLong(MAIN_IDENT);
+}
+
+/* Where the program hands an ident back to C, the real one takes its place. */
+static PyObject *
+takes_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *copy[4];
+    if (nargs == 0 || nargs > 4 || !PyLong_Check(args[0]) || PyLong_AsUnsignedLongMask(args[0]) != MAIN_IDENT)
+        return gate_regular(g, self, args, nargs, kwnames);
+    memcpy(copy, args, (size_t)nargs * sizeof *copy);
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    copy[0] = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
+    PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, copy, nargs, kwnames) : NULL);
+    Py_DECREF(copy[0]);
+    return result;
+}
+
+const HandlerEntry process_handlers[] = {
+    {"os_scandir", os_scandir}, {"os_fork", os_fork}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
+    {"select_select", select_select}, {"builtin_input", builtin_input}, {"thread_ident", thread_ident},
+    {"takes_ident", takes_ident}, {NULL, NULL}};
+
+void
+process_module_loaded(PyObject *module, const char *name)
+{
+    PyObject *dict = PyModule_GetDict(module), *type;
+    if (strcmp(name, "posix") == 0 && direntry_type == NULL)
+        install_scandir(module);
+    else if (strcmp(name, "mmap") == 0 && original_mmap == NULL && (type = PyDict_GetItemString(dict, "mmap"))) {
+        if ((mmap_gate = gate_named("mmap", "mmap.__new__"))) {
+            original_mmap = ((PyTypeObject *)type)->tp_new;
+            ((PyTypeObject *)type)->tp_new = mmap_new;
+        }
+    }
+    else if (strcmp(name, "select") == 0 && original_epoll == NULL && (type = PyDict_GetItemString(dict, "epoll"))) {
+        if ((epoll_gate = gate_named("select", "epoll.__new__"))) {
+            original_epoll = ((PyTypeObject *)type)->tp_new;
+            ((PyTypeObject *)type)->tp_new = epoll_new;
+        }
+    }
+}

@@ -1,0 +1,304 @@
+/* Where in the source a crossing happens: code object and instruction, interned. A site is found in a direct-mapped cache by the
+ * address of the instruction; when a code object dies the cache is emptied, so that a new one at the same address is not
+ * taken for it. No reference to the program's code is held. */
+#include "core.h"
+#include <stdlib.h>
+
+#define CACHE_SIZE 8192 /* a power of two; programs have 20 to 700 sites (measured on a dozen real ones) */
+
+typedef struct {
+    const void *instr;
+    uint32_t gate, site;
+    uint64_t hash;
+} CacheEntry;
+static CacheEntry cache[CACHE_SIZE];
+
+typedef struct { /* what hangs on a code object, freed with it */
+    uint64_t hash;
+    uint32_t id;
+} CodeNote;
+
+static IdMap site_ids, code_ids;
+static uint32_t sites_defined, codes_defined;
+
+/* ---- code objects ---- */
+
+void
+site_forget_code(void *extra)
+{
+    free(extra);
+    memset(cache, 0, sizeof cache);
+}
+
+static uint64_t
+hash_text(PyObject *text, uint64_t seed)
+{
+    Py_ssize_t n;
+    if (text && PyUnicode_CheckExact(text)) {
+        const char *s = PyUnicode_AsUTF8AndSize(text, &n);
+        if (s)
+            return hash_bytes(s, (size_t)n, seed);
+        PyErr_Clear();
+        return hash_bytes(PyUnicode_DATA(text), (size_t)PyUnicode_GET_LENGTH(text) * PyUnicode_KIND(text), seed);
+    }
+    return seed;
+}
+
+static void
+put_text(Buf *b, PyObject *text)
+{
+    PyObject *bytes = text ? PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass") : NULL;
+    if (bytes)
+        buf_str(b, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
+    else {
+        PyErr_Clear();
+        buf_str(b, "?", 1);
+    }
+    Py_XDECREF(bytes);
+}
+
+static void
+emit(Buf *b)
+{
+    uint8_t *p = log_room(&event_log, b->used);
+    if (p) {
+        memcpy(p, b->data, b->used);
+        log_commit(&event_log, p + b->used);
+    }
+    b->used = 0;
+}
+
+static CodeNote *
+code_note(PyCodeObject *code)
+{
+    CodeNote *note = NULL;
+    CODE_GET_EXTRA((PyObject *)code, core.code_extra, (void **)&note);
+    if (note)
+        return note;
+    note = calloc(1, sizeof *note);
+    if (note == NULL)
+        Py_FatalError("replaydbg: out of memory for sites");
+    note->hash = hash_text(code->co_filename, hash_text(code->co_qualname, (uint64_t)code->co_firstlineno));
+    if (CODE_SET_EXTRA((PyObject *)code, core.code_extra, note) < 0)
+        PyErr_Clear();
+    return note;
+}
+
+static uint32_t
+code_id(PyCodeObject *code, CodeNote *note)
+{
+    if (note->id)
+        return note->id;
+    uint32_t *slot = idmap_slot(&code_ids, note->hash);
+    if (!*slot) {
+        static Buf b;
+        *slot = ++codes_defined;
+        buf_varint(&b, 0u << 2 | 3u);
+        put_text(&b, code->co_filename);
+        put_text(&b, code->co_qualname);
+        buf_varint(&b, (uint64_t)code->co_firstlineno);
+        emit(&b);
+    }
+    return note->id = *slot;
+}
+
+/* ---- sites ---- */
+
+static uint64_t
+site_hash(Gate *g, uint64_t code_hash, int lasti)
+{
+    uint64_t key[3] = {(uint64_t)g->id, code_hash, (uint64_t)lasti};
+    return hash_bytes(key, sizeof key, 0);
+}
+
+static uint32_t
+site_id(Gate *g, PyCodeObject *code, CodeNote *note, int lasti, uint64_t hash)
+{
+    uint32_t *slot = idmap_slot(&site_ids, hash);
+    if (!*slot) {
+        static Buf b;
+        uint32_t code_number = code ? code_id(code, note) : 0;
+        *slot = ++sites_defined;
+        buf_varint(&b, 1u << 2 | 3u);
+        buf_varint(&b, (uint64_t)g->id);
+        buf_varint(&b, code_number);
+        buf_varint(&b, (uint64_t)lasti);
+        buf_varint(&b, code ? (uint64_t)PyCode_Addr2Line(code, lasti) : 0);
+        buf_varint(&b, g->flags & GATE_SHAPE);
+        emit(&b);
+    }
+    return *slot;
+}
+
+static uint32_t
+site_slow(Gate *g, _PyInterpreterFrame *frame, CacheEntry *entry, uint64_t *hash)
+{
+    PyCodeObject *code = frame ? compat_frame_code(frame) : NULL;
+    CodeNote *note = code ? code_note(code) : NULL;
+    int lasti = code ? compat_frame_lasti(frame) : 0;
+    uint64_t h = site_hash(g, note ? note->hash : 0, lasti);
+    entry->site = core.mode == RECORD ? site_id(g, code, note, lasti, h) : 0;
+    entry->instr = code ? compat_frame_instr(frame) : NULL;
+    entry->gate = (uint32_t)g->id;
+    entry->hash = h;
+    *hash = h;
+    return entry->site;
+}
+
+uint32_t
+site_here(Gate *g, uint64_t *hash)
+{
+    _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
+    const void *instr = frame ? compat_frame_instr(frame) : NULL;
+    CacheEntry *entry = &cache[(((uintptr_t)instr >> 1) + (uintptr_t)g->id * 2039u) & (CACHE_SIZE - 1)];
+    if (instr && entry->instr == instr && entry->gate == (uint32_t)g->id) {
+        *hash = entry->hash;
+        return entry->site;
+    }
+    return site_slow(g, frame, entry, hash);
+}
+
+/* ---- what the log defines, in replay ---- */
+typedef struct {
+    uint64_t hash;
+    uint32_t gate, shape;
+} RecordedSite;
+static RecordedSite *recorded;
+static size_t recorded_size;
+static uint64_t *recorded_codes;
+static size_t recorded_codes_size;
+
+static bool
+read_text_hash(const uint8_t **p, const uint8_t *end, uint64_t seed, uint64_t *hash)
+{
+    bool ok = true;
+    uint64_t n = read_varint(p, end, &ok);
+    if (!ok || n > (uint64_t)(end - *p))
+        return false;
+    *hash = hash_bytes(*p, n, seed);
+    *p += n;
+    return true;
+}
+
+int
+code_define(const uint8_t **p, const uint8_t *end)
+{
+    bool ok = true;
+    uint64_t n, hash;
+    n = read_varint(p, end, &ok);
+    const uint8_t *file = *p;
+    if (!ok || n > (uint64_t)(end - *p))
+        return -1;
+    *p += n;
+    const uint8_t *name = *p;
+    if (!read_text_hash(p, end, 0, &hash))
+        return -1;
+    uint64_t line = read_varint(p, end, &ok);
+    const uint8_t *q = name;
+    if (!ok || !read_text_hash(&q, end, line, &hash))
+        return -1;
+    if (codes_defined + 1 >= recorded_codes_size) {
+        recorded_codes_size = recorded_codes_size ? recorded_codes_size * 2 : 256;
+        recorded_codes = realloc(recorded_codes, recorded_codes_size * sizeof *recorded_codes);
+    }
+    recorded_codes[++codes_defined] = hash_bytes(file, n, hash);
+    return 0;
+}
+
+int
+site_define(const uint8_t **p, const uint8_t *end)
+{
+    bool ok = true;
+    uint64_t gate = read_varint(p, end, &ok), code = read_varint(p, end, &ok), lasti = read_varint(p, end, &ok);
+    read_varint(p, end, &ok);
+    uint64_t shape = read_varint(p, end, &ok);
+    if (!ok || code > codes_defined)
+        return -1;
+    if (sites_defined + 1 >= recorded_size) {
+        recorded_size = recorded_size ? recorded_size * 2 : 256;
+        recorded = realloc(recorded, recorded_size * sizeof *recorded);
+    }
+    uint64_t key[3] = {gate, code ? recorded_codes[code] : 0, lasti};
+    recorded[++sites_defined] = (RecordedSite){hash_bytes(key, sizeof key, 0), (uint32_t)gate, (uint32_t)shape};
+    return 0;
+}
+
+uint64_t
+site_recorded_hash(uint32_t id)
+{
+    return id && id <= sites_defined ? recorded[id].hash : 0;
+}
+
+int
+site_recorded_gate(uint32_t id)
+{
+    return id && id <= sites_defined ? (int)recorded[id].gate : 0;
+}
+
+unsigned
+site_recorded_shape(uint32_t id)
+{
+    return id && id <= sites_defined ? recorded[id].shape : 0;
+}
+
+/* ---- a place in pure computation ---- */
+
+static uint64_t
+hash_simple(PyObject *v, uint64_t seed, int depth)
+{
+    if (v == NULL)
+        return hash_bytes("", 0, seed);
+    if (PyLong_CheckExact(v) || PyBool_Check(v)) {
+        int overflow;
+        int64_t n = PyLong_AsLongLongAndOverflow(v, &overflow);
+        if (overflow)
+            n = (int64_t)_PyLong_NumBits(v);
+        return hash_bytes(&n, 8, seed);
+    }
+    if (PyFloat_CheckExact(v)) {
+        double d = PyFloat_AS_DOUBLE(v);
+        return hash_bytes(&d, 8, seed);
+    }
+    if (PyUnicode_CheckExact(v))
+        return hash_bytes(PyUnicode_DATA(v), (size_t)PyUnicode_GET_LENGTH(v) * PyUnicode_KIND(v), seed);
+    if (PyBytes_CheckExact(v))
+        return hash_bytes(PyBytes_AS_STRING(v), (size_t)PyBytes_GET_SIZE(v), seed);
+    Py_ssize_t n = PyList_CheckExact(v) || PyTuple_CheckExact(v) || PyByteArray_CheckExact(v) ? Py_SIZE(v) : -1;
+    if (PyDict_CheckExact(v))
+        n = PyDict_GET_SIZE(v);
+    seed = hash_bytes(Py_TYPE(v)->tp_name, strlen(Py_TYPE(v)->tp_name), seed);
+    seed = hash_bytes(&n, sizeof n, seed);
+    if (depth > 0 && (PyTuple_CheckExact(v) || PyList_CheckExact(v)))
+        for (Py_ssize_t i = 0; i < Py_SIZE(v) && i < 8; i++)
+            seed = hash_simple(PySequence_Fast_GET_ITEM(v, i), seed, depth - 1);
+    return seed;
+}
+
+static uint64_t
+hash_frame(_PyInterpreterFrame *frame, uint64_t seed)
+{
+    PyCodeObject *code = compat_frame_code(frame);
+    seed = hash_text(code->co_filename, hash_text(code->co_qualname, seed));
+    int place[2] = {code->co_firstlineno, compat_frame_lasti(frame)};
+    seed = hash_bytes(place, sizeof place, seed);
+    for (int i = 0; i < code->co_nlocalsplus; i++)
+        seed = hash_simple(frame->localsplus[i], seed, 1);
+    if (!(code->co_flags & CO_OPTIMIZED) && frame->f_locals && PyDict_CheckExact(frame->f_locals)) {
+        Py_ssize_t pos = 0;
+        PyObject *key, *value;
+        while (PyDict_Next(frame->f_locals, &pos, &key, &value))
+            seed = hash_simple(value, hash_simple(key, seed, 0), 1);
+    }
+    return seed;
+}
+
+uint64_t
+stack_fingerprint(int *lasti)
+{
+    uint64_t h = 0;
+    _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
+    *lasti = frame ? compat_frame_lasti(frame) : 0;
+    for (; frame; frame = compat_previous_frame(frame))
+        h = hash_frame(frame, h);
+    return h;
+}

@@ -1,0 +1,125 @@
+"""What is found out when a recorded program has ended: notes, packages, and the sources that it imported."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.record.process import Ended
+
+REASONS = {
+    1: "the disk was full",
+    2: "the size limit was reached",
+    3: "the log could not be written",
+    4: "the program did something that cannot be recorded yet",
+    5: "the program replaced itself by another one",
+}
+_SOURCE_LIMIT = 8 << 20
+"""Larger files are not source code."""
+
+
+def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
+    """Return the content of `end.json`, and store the imported sources in `source/` of the live directory."""
+    header = _log_header(live / "log")
+    notes = _notes(live / "notes")
+    (live / "notes").unlink(missing_ok=True)
+    return {
+        "status": ended.status,
+        "seconds": round(seconds, 6),
+        "cpu_seconds": round(ended.cpu_seconds, 6),
+        "reason": REASONS.get(header[1]),
+        "events": header[0],
+        "notes": notes,
+        "packages": _packages(),
+        "sources": _archive_sources(live),
+        "ok": True,
+    }
+
+
+def _log_header(path: Path) -> tuple[int, int]:
+    """Return the number of crossings and the reason of an early stop; zeros if the program never got to its log."""
+    try:
+        with path.open("rb") as file:
+            header = read_log_header(file.read(LOG_HEADER))
+    except OSError:
+        return (0, 0)
+    return (header.crossings, header.stopped.value) if header else (0, 0)
+
+
+def _notes(path: Path) -> list[dict[str, Any]]:
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []  # nothing was met
+    pairs = [line.partition("\t") for line in lines]
+    return [{"kind": kind, "text": text, "count": 1} for kind, _, text in pairs]
+
+
+def _packages() -> dict[str, str]:
+    """Return installed distributions by the names of their metadata directories (importlib.metadata costs 30 ms)."""
+    found: dict[str, str] = {}
+    for directory in sys.path:
+        try:
+            names = [path.name for path in Path(directory).iterdir()] if directory else []
+        except OSError:
+            continue  # sys.path names what need not exist
+        for name in names:
+            if name.endswith(".dist-info"):
+                package, _, version = name.removesuffix(".dist-info").rpartition("-")
+                found.setdefault(package, version)
+    return dict(sorted(found.items()))
+
+
+def _archive_sources(live: Path) -> dict[str, str]:
+    """Copy the sources that the importer looked at and that are still as it saw them; the standard library stays out."""
+    standard = str(Path(sys.base_prefix) / "lib")
+    stored: dict[str, str] = {}
+    for path in _imported(live):
+        if path.startswith(standard) and "site-packages" not in path:
+            continue
+        source = Path(path)
+        try:
+            if not source.is_file() or source.stat().st_size > _SOURCE_LIMIT:
+                continue
+            content = source.read_bytes()
+        except OSError:
+            continue  # gone since; what ran is in the import world all the same
+        name = hashlib.blake2b(content, digest_size=16).hexdigest()
+        directory = live / "source"
+        directory.mkdir(exist_ok=True)
+        (directory / name).write_bytes(content)
+        stored[path] = name
+    return stored
+
+
+def _imported(live: Path) -> list[str]:
+    """Return the Python files named in the world log; they are found by their spelling, without decoding it."""
+    try:
+        data = (live / "world").read_bytes()
+    except OSError:
+        return []
+    header = read_log_header(data[:LOG_HEADER])
+    data = data[: header.committed] if header else b""
+    found: dict[str, None] = {}
+    for operation in (b"\x04stat", b"\x04read"):
+        start = data.find(operation)
+        while start >= 0:
+            path = _text_at(data, start + len(operation))
+            if path.endswith(".py"):
+                found[path] = None
+            start = data.find(operation, start + 1)
+    return list(found)
+
+
+def _text_at(data: bytes, at: int) -> str:
+    """Return the text with its length in front that begins at `at`; paths of 16 KiB and more do not exist."""
+    if at + 2 > len(data):
+        return ""
+    size, at = (data[at], at + 1) if data[at] < 0x80 else (data[at] & 0x7F | data[at + 1] << 7, at + 2)
+    try:
+        return data[at : at + size].decode("utf-8")
+    except UnicodeDecodeError:
+        return ""  # bytes inside some content that look like an operation

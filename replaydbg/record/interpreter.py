@@ -1,0 +1,161 @@
+"""How the program's interpreter is started: its options, its environment, and what it inherits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import sys
+from collections.abc import Mapping
+from typing import NamedTuple
+
+BOOTSTRAP = (
+    "import _imp;from _frozen_importlib import ModuleSpec as S;"
+    "_imp.create_dynamic(S('replaydbg.native._core',None,origin={core!r})).boot({boot!r})"
+)
+"""The command that loads the core without entering it into `sys.modules`; it never returns."""
+
+_WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+
+
+class Options(NamedTuple):
+    """The interpreter's options, split into what is passed on and what the core does in their place."""
+
+    passed: list[str]
+    """Options for the bootstrap interpreter."""
+    given: list[str]
+    """Options as they were given: the recording's `sys.orig_argv`."""
+    site: bool
+    """Whether `site` is imported (no -S)."""
+    isolated: bool
+    """Whether -I was given."""
+    ignore_environment: bool
+    """Whether -E or -I was given."""
+
+
+def leading_options(words: list[str]) -> tuple[list[str], list[str]]:
+    """Split a command line of the interpreter (without its name): its own options, and from the script or -m or -c on."""
+    index = 0
+    while index < len(words):
+        word = words[index]
+        if not word.startswith("-") or word in ("-m", "-c", "-", "--"):
+            break
+        if not word.startswith("--") and word[1] not in "WX" and word[-1] in "mc":
+            return [*words[:index], word[:-1]], ["-" + word[-1], *words[index + 1 :]]
+        index += 2 if word in _WITH_VALUE else 1
+    return words[:index], words[index:]
+
+
+def split_options(given: list[str]) -> Options:
+    """Return what to pass on: -S always; -E and -I are emulated, since they would ignore the hash seed too."""
+    passed: list[str] = []
+    site, isolated, ignore = True, False, False
+    skip = False
+    for position, word in enumerate(given):
+        if skip or word.startswith("--") or word[:2] in ("-W", "-X"):
+            passed.append(word)
+            skip = not skip and word in _WITH_VALUE and position + 1 < len(given)
+            continue
+        letters = word[1:]
+        site = site and "S" not in letters
+        isolated = isolated or "I" in letters
+        ignore = ignore or "E" in letters or "I" in letters
+        kept = "".join(letter for letter in letters if letter not in "SEI")
+        if kept:
+            passed.append("-" + kept)
+    if isolated:
+        passed += ["-s", "-P"]
+    return Options(["-S", *passed], given, site, isolated, ignore)
+
+
+def choose_hash_seed(environment: dict[str, str], options: Options) -> int:
+    """Return the seed of string hashes: the one that the environment fixes, or a fresh random one (never 0)."""
+    fixed = environment.get("PYTHONHASHSEED", "")
+    if fixed.isdigit() and not options.ignore_environment:
+        return int(fixed)
+    return int.from_bytes(os.urandom(4), "little") % 4294967294 + 1
+
+
+def start_environment(environment: dict[str, str], options: Options, seed: int) -> dict[str, str]:
+    """Return the environment for the bootstrap interpreter; the core puts the program's own back."""
+    env = dict(environment)
+    if options.ignore_environment:
+        env = {name: value for name, value in env.items() if not name.startswith("PYTHON")}
+    env["PYTHONHASHSEED"] = str(seed)
+    return env
+
+
+def environment_changes(environment: Mapping[str, str], start: Mapping[str, str]) -> list[tuple[bytes, bytes | None]]:
+    """Return what turns the environment `start` back into `environment`: names and values, None to remove."""
+    names = [name for name in (*environment, *start) if environment.get(name) != start.get(name)]
+    values = [(name, environment.get(name)) for name in dict.fromkeys(names)]
+    return [(os.fsencode(name), None if value is None else os.fsencode(value)) for name, value in values]
+
+
+def own_environment() -> dict[str, str]:
+    """Return our environment without the LC_CTYPE that Python adds to it by itself in the C locale."""
+    environment = dict(os.environ)
+    if environment.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8"):
+        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
+            if not any(entry.startswith(b"LC_CTYPE=") for entry in file.read().split(b"\0")):
+                del environment["LC_CTYPE"]
+    return environment
+
+
+def command_line(executable: str, options: Options, core: str, boot: str) -> list[str]:
+    """Return the argument list that starts the interpreter with the core in it."""
+    return [executable, *options.passed, "-c", BOOTSTRAP.format(core=core, boot=boot)]
+
+
+def stream_kind(fd: int) -> str:
+    """Return what a standard stream is: `tty`, `pipe`, `file`, `null`, `socket` or `closed`."""
+    try:
+        mode = os.fstat(fd).st_mode
+    except OSError:
+        return "closed"
+    if os.isatty(fd):
+        return "tty"
+    if stat.S_ISFIFO(mode):
+        return "pipe"
+    if stat.S_ISREG(mode):
+        return "file"
+    return "socket" if stat.S_ISSOCK(mode) else "null"
+
+
+def inherited_fds() -> list[int]:
+    """Return the open descriptors above 2 that a started program inherits."""
+    found: list[int] = []
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        fd = int(name)
+        try:
+            if fd > 2 and os.get_inheritable(fd):
+                found.append(fd)
+        except OSError:
+            continue  # the descriptor of the listing itself
+    return sorted(found)
+
+
+def ignored_signals() -> dict[str, str]:
+    """Return the signals that were ignored when this process started; Python itself ignores the first two."""
+    own = (signal.SIGPIPE, signal.SIGXFSZ)
+    numbers = [number for number in signal.valid_signals() if number not in own]
+    return {str(int(number)): "ignored" for number in numbers if signal.getsignal(number) is signal.SIG_IGN}
+
+
+def this_python() -> dict[str, object]:
+    """Return the description of this interpreter for a recording's header."""
+    return {
+        "version": sys.version.split()[0],
+        "hexversion": sys.hexversion,
+        "executable": sys.executable,
+        "prefix": sys.prefix,
+        "cache_tag": sys.implementation.cache_tag,
+        "soabi": soabi(),
+    }
+
+
+def soabi() -> str:
+    """Return this interpreter's SOABI, such as `cpython-311-x86_64-linux-gnu` (sysconfig would cost 6 ms)."""
+    import _imp  # a module of the interpreter itself, here for this one question
+
+    return _imp.extension_suffixes()[0].removeprefix(".").removesuffix(".so")

@@ -1,0 +1,105 @@
+"""What a command line asks to record: a script, a module, a command, a directory or archive, or a console script."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import NamedTuple
+
+from replaydbg.errors import UsageError
+
+SCRIPT, MODULE, COMMAND, DIRECTORY = "script", "module", "command", "directory"
+_PYTHON = ("python", "pypy")
+
+
+class Target(NamedTuple):
+    """A program as the interpreter will be told to run it."""
+
+    kind: str
+    """`script`, `module`, `command` or `directory` (a zip archive too)."""
+    what: str
+    """The file's absolute path, the module's name, or the code."""
+    argv: list[str]
+    """What `sys.argv` is at the start."""
+    options: list[str]
+    """The interpreter's command line after its own options: what ends `sys.orig_argv`."""
+    path0: str | None
+    """What the interpreter puts first into `sys.path`; None where it finds that out by itself."""
+
+
+def find_target(argv: list[str]) -> Target:
+    """Return the program that `argv` names (`prog.py a`, `-m module a`, `-c code a`, `dir a`, `console-script a`).
+
+    Raises UsageError for one that is not there or cannot be recorded.
+    """
+    if not argv:
+        raise UsageError("Nothing to record: name a script, -m module, -c code, or a console script.")
+    first = argv[0]
+    if first in ("-m", "-c"):
+        if len(argv) < 2:
+            raise UsageError(f"The option {first} needs something to run behind it.")
+        cwd = "" if first == "-c" else _cwd()
+        kind = MODULE if first == "-m" else COMMAND
+        # -m finds the file by itself; until then argv[0] is "-m", as in a plain interpreter.
+        return Target(kind, argv[1], [first, *argv[2:]], argv, cwd)
+    if first.startswith("-"):
+        raise UsageError(f"{first!r} is not something to record: name a script, -m module, -c code, or a console script.")
+    return _file_target(argv)
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()  # noqa: PTH109 - pathlib is not loaded when a recording starts
+    except OSError:
+        return ""
+
+
+def _file_target(argv: list[str]) -> Target:
+    first, *rest = argv
+    if not os.path.exists(first):  # noqa: PTH110
+        found = None if os.sep in first else shutil.which(first)
+        if found is None:
+            raise UsageError(f"There is no file and no command {first!r} to record.")
+        _check_console_script(found)
+        first = found
+    path = os.path.abspath(first)  # noqa: PTH100
+    if os.path.isdir(path) or _is_archive(path):  # noqa: PTH112
+        return Target(DIRECTORY, path, [first, *rest], [first, *rest], None)
+    return Target(SCRIPT, path, [first, *rest], [first, *rest], os.path.dirname(os.path.realpath(path)))  # noqa: PTH120
+
+
+def _is_archive(path: str) -> bool:
+    with open(path, "rb") as file:  # noqa: PTH123
+        if file.read(2) == b"#!":
+            file.readline()
+        else:
+            file.seek(0)
+        return file.read(4) == b"PK\x03\x04"
+
+
+def _check_console_script(path: str) -> None:
+    """Refuse a command that is no Python script, or one of another Python."""
+    with open(path, "rb") as file:  # noqa: PTH123
+        line = file.readline(1024)
+        second = file.readline(1024)
+    if not line.startswith(b"#!"):
+        raise UsageError(f"{path!r} is not a Python script: only Python programs can be recorded.")
+    words = (line[2:].decode("utf-8", "surrogateescape").strip() or "?").split()
+    if words[0].endswith("/sh") and b"exec" in second:
+        words = second.decode("utf-8", "surrogateescape").replace("'''exec'", "").split()[:1]
+    interpreter = words[-1] if words[0].endswith("/env") else words[0]
+    if not any(name in os.path.basename(interpreter) for name in _PYTHON):  # noqa: PTH119
+        raise UsageError(f"{path!r} is not a Python script (it is run by {interpreter!r}).")
+    resolved = shutil.which(interpreter) or interpreter
+    if not _is_this_python(resolved):
+        raise UsageError(
+            f"{path!r} belongs to another Python ({resolved}): install replaydbg there, and run it from there."
+        )
+
+
+def _is_this_python(interpreter: str) -> bool:
+    """Whether it is the same binary in the same environment: two environments may link to one binary."""
+    here, there = (os.path.dirname(os.path.abspath(path)) for path in (sys.executable, interpreter))  # noqa: PTH100,PTH120
+    same_file = os.path.realpath(sys.executable) == os.path.realpath(interpreter)
+    return same_file and os.path.realpath(here) == os.path.realpath(there)

@@ -1,0 +1,179 @@
+"""Replays a recording: starts the recorded interpreter with the log instead of the outside, and reads how it ended."""
+
+from __future__ import annotations
+
+import os
+import pty
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from replaydbg.errors import Divergence, WrongPython
+from replaydbg.events.environment import Header
+from replaydbg.gates.row import Row
+from replaydbg.gates.table import gate_table
+from replaydbg.log.codec import encode_value
+from replaydbg.log.reader import Recording, open_recording
+from replaydbg.native import core_file
+from replaydbg.record import interpreter
+from replaydbg.record.launcher import boot_values
+from replaydbg.record.process import run_process
+from replaydbg.replay.report import Stop, read_report
+
+HIGH = 200
+"""Our descriptors in the program's process start above the numbers that it will use; the core moves them higher still."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """What came of a replay."""
+
+    status: int
+    """The program's exit code, or minus the number of the signal that ended it when it was recorded."""
+    divergence: Divergence | None
+    """Where the program went another way than when it was recorded; None if nowhere."""
+    events: int
+    """How many events were replayed (0 where the program ended by itself: then all)."""
+    ended_early: str
+    """Why the recording ends before the program did (a kill, a full disk); empty if it does not."""
+    stack: tuple[str, ...] = ()
+    """Where the program stood when it was stopped with `stop_at`, innermost last."""
+
+
+def replay(
+    path: Path,
+    *,
+    current_source: bool = False,
+    stop_at: int = 0,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> ReplayResult:
+    """Run the recording at `path` again, verified, touching nothing outside.
+
+    `current_source` runs today's source files instead of the recorded ones; `stop_at` ends the replay before that
+    event; `stdout` and `stderr` are descriptors for what the program prints, None for our own. Raises the errors of
+    `open_recording`, WrongPython if the recorded Python is not here, NotBuilt without the core for it.
+    """
+    with open_recording(path) as recording, ExitStack() as stack:
+        header = recording.header
+        executable = _find_python(recording)
+        core = core_file(header.python.soabi)
+        table = _recorded_table(header)
+        files = {name: stack.enter_context(_memory_file(name)) for name in ("log", "world", "content")}
+        unpacked = recording.unpack(files)
+        report = stack.enter_context(_memory_file("report"))
+        boot_file = stack.enter_context(_memory_file("boot"))
+        fds = {f"{name}_fd": _high(stack, file.fileno()) for name, file in files.items()}
+        fds["report_fd"] = _high(stack, report.fileno())
+        fds["out_fd"] = _high(stack, 1 if stdout is None else stdout)
+        fds["err_fd"] = _high(stack, 2 if stderr is None else stderr)
+        options = interpreter.split_options(list(header.python.flags))
+        env = interpreter.start_environment(dict(header.env), options, header.hash_seed)
+        boot = boot_values(header.raw, table, env) | fds
+        boot |= {"mode": "replay", "current_source": current_source, "stop_at": stop_at, "fds": list(header.fds)}
+        boot_file.write(encode_value(boot))
+        boot_file.flush()
+        streams = [_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)]
+        name = f"/proc/self/fd/{_high(stack, boot_file.fileno())}"
+        command = interpreter.command_line(executable, options, core, name)
+        ignored = [int(number) for number, state in header.signals.items() if state == "ignored"]
+        ended = run_process(command, env, fds=streams, ignored=ignored)
+        report.seek(0)
+        stop = read_report(report.read(), recording)
+        return _result(recording, ended.status, stop, unpacked.is_cut)
+
+
+def _result(recording: Recording, status: int, stop: Stop | None, is_cut: bool) -> ReplayResult:
+    recorded = recording.end.status if recording.end is not None else None
+    if stop is not None and stop.kind == "stop":
+        return ReplayResult(0, None, stop.event - 1, "", stop.stack)
+    if stop is not None and stop.is_end_of_log:
+        why = _why_it_ends(recording, is_cut)
+        return ReplayResult(recorded if recorded is not None else 3, None, stop.event - 1, why)
+    if stop is not None:
+        return ReplayResult(4, stop.divergence(recording), stop.event - 1, "")
+    if recorded is not None and status != recorded and not is_cut:
+        divergence = Divergence(
+            recording=recording.name,
+            event=recording.end.events if recording.end else 0,
+            recorded=f"the program ended with status {recorded}",
+            observed=f"it ended with status {status}",
+            cause="The program ended otherwise than when it was recorded, without asking for anything else.",
+        )
+        return ReplayResult(4, divergence, 0, "")
+    return ReplayResult(status, None, recording.end.events if recording.end else 0, "")
+
+
+def _why_it_ends(recording: Recording, is_cut: bool) -> str:
+    if is_cut:
+        return "a part of it is damaged or missing"
+    end = recording.end
+    if end is None:
+        return "the program and its recorder were killed"
+    if end.reason:
+        return end.reason
+    return f"signal {-end.status} ended the program" if end.status < 0 else "the program ended there without saying so"
+
+
+def _find_python(recording: Recording) -> str:
+    """Return the interpreter to run: the recorded one, or this one if it is the same build."""
+    python = recording.header.python
+    if python.hexversion == sys.hexversion and python.soabi == interpreter.soabi():
+        same_place = python.executable == sys.executable or not Path(python.executable).exists()
+        return sys.executable if same_place else python.executable
+    if Path(python.executable).exists():
+        question = "import sys;print(sys.hexversion)"
+        answer = subprocess.run([python.executable, "-S", "-c", question], capture_output=True, text=True, check=False)
+        if answer.stdout.strip() == str(python.hexversion):
+            return python.executable
+    raise WrongPython(recording.name, python.version, sys.version.split()[0])
+
+
+def _recorded_table(header: Header) -> list[Row]:
+    """Return the rows of this tool under the ids that the recording has; a row that it has and we lack stays unbound."""
+    own = {row.full_name: row for row in gate_table(sys.path)}
+    table: list[Row] = []
+    for gate in header.gates:
+        row = own.get(gate.name)
+        table.append(row if row is not None else Row("-", gate.name, "regular", 0))
+    return table
+
+
+def _memory_file(name: str) -> BinaryIO:
+    return os.fdopen(os.memfd_create(f"replaydbg-{name}"), "w+b")
+
+
+def _high(stack: ExitStack, fd: int) -> int:
+    """Return an inheritable copy of `fd` with a high number."""
+    import fcntl  # here for one call; nothing else of the launcher needs it
+
+    copy = fcntl.fcntl(fd, fcntl.F_DUPFD, HIGH)
+    stack.callback(os.close, copy)
+    return copy
+
+
+def _stand_in(stack: ExitStack, kind: str, fd: int) -> int:
+    """Return a descriptor of the kind that the program's standard stream `fd` was; -1 for closed.
+
+    The interpreter chooses buffering by what it finds at its start. Nothing is read from these or written to them.
+    """
+    if kind == "closed":
+        return -1
+    if kind == "tty":
+        keep, use = pty.openpty()
+    elif kind == "pipe":
+        reader, writer = os.pipe()
+        use, keep = (reader, writer) if fd == 0 else (writer, reader)
+    elif kind == "socket":
+        ends = socket.socketpair()
+        keep, use = (end.detach() for end in ends)
+    else:
+        keep = os.open(os.devnull, os.O_RDWR)
+        use = os.memfd_create("replaydbg-stream") if kind == "file" else os.dup(keep)
+    stack.callback(os.close, keep)
+    stack.callback(os.close, use)
+    return use

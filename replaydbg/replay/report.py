@@ -1,0 +1,116 @@
+"""What the core says when it ends a replay: read, compared with the recording, and put into words."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from replaydbg.errors import Divergence, ReplaydbgError
+from replaydbg.events.records import Event
+from replaydbg.events.show import show_call
+from replaydbg.log.codec import decode_value
+from replaydbg.log.reader import Recording
+
+CAUSES = {
+    "gate": "The program asked for something else than it did when recorded. Often: an input that no gate covers.",
+    "site": "The program asked for the same from another place: the code that runs is not the code that was recorded.",
+    "arguments": "The program asked with other arguments. Often: an input that no gate covers (an address, an order).",
+    "bytes": "The program wrote other bytes than when it was recorded. Often: an address in a text, or an input that no "
+    "gate covers.",
+    "early": "The program ended before it had done all that it did when recorded.",
+    "end": "The program went on after the place where it ended when it was recorded.",
+    "signal": "A signal handler ran at a place of pure computation that was not met again.",
+    "unrecordable": "The outcome of this call is not data, and could not be recorded.",
+    "unsupported": "The program did something that cannot be recorded yet.",
+    "refused": "Code that no gate covers tried to reach the outside; a replay never does.",
+    "content": "The content of a file that the program read is missing from the recording.",
+    "corrupt": "The recording is damaged here.",
+    "descriptors": "The program uses the number of a descriptor that the replay needs for itself.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where and why the core ended a replay."""
+
+    kind: str
+    """One of CAUSES, or `stop` where it was told to."""
+    detail: str
+    """More about it; may be empty."""
+    gate: str
+    """What the program asked for; empty if nothing."""
+    event: int
+    """The number of the event that it asked for."""
+    arguments: Any
+    """The arguments that it asked with, or None."""
+    stack: tuple[str, ...]
+    """The program's frames, innermost last."""
+
+    @property
+    def is_end_of_log(self) -> bool:
+        """Whether the recording simply has no more (the program was killed), which is no divergence."""
+        return self.kind == "end" and not self.detail
+
+    def divergence(self, recording: Recording) -> Divergence:
+        """Return the error that says all this beside what was recorded."""
+        before, recorded = _around(recording, self.event)
+        observed = f"{self.gate}{_show(self.arguments)}" if self.gate else (self.detail or "the end of the program")
+        if self.kind == "bytes":
+            observed += " with other bytes"
+        if self.kind == "refused":
+            observed = self.detail
+        return Divergence(
+            recording=recording.name,
+            lane="main" if recorded is None or recorded.lane == 0 else str(recorded.lane),
+            event=self.event,
+            recorded=_call(recorded) if recorded is not None else "the end of the recording",
+            observed=observed,
+            where=self.stack[-1] if self.stack else "",
+            stack=self.stack,
+            last_agreeing=f"event {before.number}: {_call(before)}" if before is not None else "",
+            cause=CAUSES.get(self.kind, self.detail),
+        )
+
+
+def read_report(data: bytes, recording: Recording) -> Stop | None:
+    """Return what the core reported, or None if it reported nothing: the program came to its end."""
+    if not data:
+        return None
+    report = decode_value(data)
+    assert isinstance(report, dict), report
+    frames = [f'File "{file}", line {line}, in {function}' for file, line, function in report["stack"]]
+    return Stop(
+        kind=report["kind"],
+        detail=report["detail"],
+        gate=report["gate"],
+        event=report["event"],
+        arguments=report.get("arguments"),
+        stack=tuple(reversed(frames)),
+    )
+
+
+def _around(recording: Recording, number: int) -> tuple[Event | None, Event | None]:
+    """Return the events before and at `number` (None where there are none)."""
+    last: deque[Event] = deque(maxlen=1)
+    try:
+        for event in recording.events():
+            if not isinstance(event, Event):
+                continue
+            if event.number >= number:
+                return (last[0] if last else None, event)
+            last.append(event)
+    except ReplaydbgError:
+        # The recording is damaged further on; what was read until then is shown.
+        return (last[0] if last else None, None)
+    return (last[0] if last else None, None)
+
+
+def _call(event: Event) -> str:
+    return show_call(event)
+
+
+def _show(arguments: Any) -> str:
+    if not isinstance(arguments, tuple):
+        return "()"
+    return f"({', '.join(repr(argument) for argument in arguments)})"
