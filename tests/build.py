@@ -13,7 +13,7 @@ from typing import Any
 
 from replaydbg.events.records import StopReason
 from replaydbg.events.values import ExceptionValue, TypeName, Value
-from replaydbg.log import codec
+from replaydbg.log import encode as codec
 from replaydbg.log.container import seal
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
 
@@ -116,10 +116,10 @@ class LogBuilder:
         """Add a control record."""
         self.records.append(codec.varint(rest << 2 | 2) + payload)
 
-    def answer(self, operation: str, path: str, since: int, outcome: Value) -> None:
+    def answer(self, operation: str, path: str, asked: int, outcome: Value) -> None:
         """Add an answer of the import world."""
         value = codec.encode_value(outcome, self._type)
-        self.control(16, codec.text(operation) + codec.text(path) + codec.varint(since) + value)
+        self.control(16, codec.text(operation) + codec.text(path) + codec.varint(asked) + value)
 
     def raw(self, record: bytes) -> None:
         """Add bytes as they are."""
@@ -192,8 +192,8 @@ def example(rounds: int = 3) -> Example:
     log.control(4, codec.encode_value(("thread", "a thread was started")))
     log.control(3, codec.varint(0))
     world = LogBuilder()
-    world.answer("getcwd", "", 0, "/home/user/project")
-    world.answer("stat", "/src/missing.py", 0, ExceptionValue(TypeName("builtins", "FileNotFoundError"), (2,), None))
+    world.answer("getcwd", "", 1, "/home/user/project")
+    world.answer("stat", "/src/missing.py", 1, ExceptionValue(TypeName("builtins", "FileNotFoundError"), (2,), None))
     return Example(
         end=end_json(events=log.crossings),
         log=log.to_bytes(),

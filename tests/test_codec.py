@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from replaydbg.events import values
 from replaydbg.events.values import TypeName
-from replaydbg.log import codec
-from replaydbg.log.codec import encode_value, varint, zigzag
-from replaydbg.log.decode import Cursor, Malformed, Short, decode_value
+from replaydbg.log import encode as codec
+from replaydbg.log.codec import decode_value
+from replaydbg.log.decode import Cursor, Malformed, Short
+from replaydbg.log.encode import encode_value, varint, zigzag
 
 TYPES = (TypeName("time", "struct_time"), TypeName("builtins", "OSError"), TypeName("m", "Outer.Inner"))
 

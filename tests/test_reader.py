@@ -20,9 +20,10 @@ from hypothesis import strategies as st
 from replaydbg.errors import Corrupt, NewerFormat, NoSuchRecording, NotARecording, ReplaydbgError
 from replaydbg.events.records import Control, ControlKind, Entry, Event, StopReason
 from replaydbg.events.values import ContentRef, ExceptionValue, TypeName
-from replaydbg.log import blocks, codec
-from replaydbg.log.codec import encode_value, varint
+from replaydbg.log import blocks
+from replaydbg.log import encode as codec
 from replaydbg.log.container import Writer, seal
+from replaydbg.log.encode import encode_value, varint
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.reader import open_recording

@@ -104,7 +104,7 @@ class WorldAnswer:
     path: str
     """The path asked about."""
     asked: int
-    """This is the answer from the given time on, counted from 1 for each operation and path."""
+    """Which time it was asked when this became the answer: from 1, for each operation and path."""
     raised: bool
     """Whether the outcome was raised."""
     outcome: Value
