@@ -282,9 +282,10 @@ hash_bytes(const void *data, size_t n, uint64_t seed)
         h = fold(load64(p) ^ k1, load64(p + 8) ^ h);
         g = fold(load64(p + 16) ^ k2, load64(p + 24) ^ g);
     }
-    h ^= g;
+    if (n >= 32)
+        h = fold(h ^ k0, g ^ k1);
     for (; left >= 8; left -= 8, p += 8)
-        h = fold(load64(p) ^ k1, h ^ k2);
+        h = fold(load64(p) ^ k1, h ^ k0);
     uint64_t tail = 0;
     if (left)
         memcpy(&tail, p, left);
