@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from replaydbg.cli.output import show_size
 from replaydbg.errors import Divergence
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome
@@ -126,8 +127,13 @@ def _record_until_failure(console: Console, place: Path, attempts: int) -> Failu
             _quote(console, run)
             return Failure(result.path, run, result.events, result.size)
         console.print(f"  run {attempt}: passed")
-        result.path.unlink()
+        _discard(result.path)
     return None
+
+
+def _discard(path: Path) -> None:
+    # A recording that could not be sealed is still a directory.
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _show_recording(console: Console, failure: Failure) -> None:
@@ -137,7 +143,7 @@ def _show_recording(console: Console, failure: Failure) -> None:
     common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(SOURCES_SHOWN))
     _say(
         console,
-        f"{failure.path} has {failure.size / 1024:,.0f} KiB: {failure.events:,} events, each a thing that the program "
+        f"{failure.path} takes {show_size(failure.size)}: {failure.events:,} events, each a thing that the program "
         f"asked the outside world and what came of it (most often: {common}), and the sources that it ran.",
     )
 
