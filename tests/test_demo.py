@@ -143,7 +143,7 @@ def test_other_output_is_no_success(stage: Stage) -> None:
 
 @pytest.mark.slow
 def test_the_whole_demonstration(tmp_path: Path) -> None:
-    environment = os.environ | {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "COLUMNS": "200"}
+    environment = os.environ | {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data"), "COLUMNS": "80"}
     environment.pop("REPLAYDBG_STORE", None)
 
     done = subprocess.run(

@@ -30,7 +30,8 @@ ATTEMPTS = 100
 
 EVENTS_SHOWN = 8
 SOURCES_SHOWN = 6
-CALL_WIDTH, OUTCOME_WIDTH = 40, 40
+CALL_WIDTH, OUTCOME_WIDTH = 29, 22
+"""With these the table of events fits into 80 columns."""
 FOUND, INCONCLUSIVE, DIVERGED = 0, 3, 4
 
 PROGRAM = "checkout.py"
@@ -181,13 +182,14 @@ def _show_events(console: Console, path: Path) -> None:
     _step(console, 6, "What the program asked for")
     _command(console, f"replaydbg events {path.stem}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("event", "where", "asked for", "outcome"):
-        table.add_column(title, justify="right" if title == "event" else "left", no_wrap=True)
+    table.add_column("event", justify="right", no_wrap=True)
+    table.add_column("where", no_wrap=True)
+    table.add_column("asked for", no_wrap=True, max_width=CALL_WIDTH)
+    table.add_column("outcome", no_wrap=True, max_width=OUTCOME_WIDTH)
     with open_recording(path) as recording:
         for event in _own_events(recording.events(controls=False)):
             where = f"{PROGRAM}:{event.site.line}"
-            call, outcome = show_call(event, CALL_WIDTH), show_outcome(event, OUTCOME_WIDTH)
-            table.add_row(str(event.number), where, escape(call), escape(outcome))
+            table.add_row(str(event.number), where, escape(show_call(event)), escape(show_outcome(event)))
     console.print(table)
     _say(
         console,
@@ -201,9 +203,9 @@ def _show_next(console: Console, path: Path) -> None:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
     for command, meaning in (
         (f"replaydbg replay {name}", "the failure again, as often as you like"),
-        (f"replaydbg info {name}", "when, where and with which Python it was recorded"),
+        (f"replaydbg info {name}", "when, where and with which Python"),
         (f"replaydbg events {name}", "all that it asked for, in order"),
-        ("replaydbg record yours.py", "a program of your own; -m and -c work as in python"),
+        ("replaydbg record yours.py", "your own; -m and -c work as in python"),
     ):
         table.add_row(f"[bold]{escape(command)}[/]", meaning)
     console.print(table)
