@@ -201,7 +201,8 @@ file_control(SqliteFile *file, int op, void *pointer)
         rc = REAL(file, control, op, pointer);
     if (act.crossed && kind == IS_UNKNOWN && rc == SQLITE_OK && core.mode == RECORD)
         note("uncovered", "sqlite3: a file control that is not known");
-    ((File *)file)->device = -1; /* POWERSAFE_OVERWRITE is one of the characteristics */
+    if (op == 13) /* POWERSAFE_OVERWRITE, which is one of the characteristics */
+        ((File *)file)->device = -1;
     return (int)act_end(&act, rc, n ? pointer : NULL, n);
 }
 
