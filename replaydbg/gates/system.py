@@ -35,7 +35,7 @@ POSIX: list[Row] = [
         sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setparam sched_setscheduler sendfile
         set_blocking set_inheritable setegid seteuid setgid setgroups setns setpgid setpriority setregid setresgid
         setresuid setreuid setuid setxattr splice stat statvfs symlink sysconf system tcgetpgrp tcsetpgrp truncate
-        ttyname umask unlink unshare utime wait3 wait4 waitid waitpid getrandom urandom eventfd_read eventfd_write
+        ttyname umask unlink unshare utime waitid waitpid getrandom urandom eventfd_read eventfd_write
         device_encoding timerfd_settime timerfd_settime_ns timerfd_gettime timerfd_gettime_ns grantpt unlockpt ptsname
         """,
         PATHS,
@@ -63,6 +63,7 @@ POSIX: list[Row] = [
     *rows("posix", "ScandirIterator.__next__", 0, "slot"),
     *rows("posix", "DirEntry.is_dir DirEntry.is_file DirEntry.is_symlink DirEntry.is_junction", ARGS | SELF),
     *rows("posix", "DirEntry.stat DirEntry.inode", ARGS | SELF),
+    *rows("posix", "wait3 wait4", ARGS, "os_wait_usage"),
     *rows("posix", "fork", 0, "os_fork"),
     *rows("posix", "_exit", ARGS, "os_exit"),
     *rows("posix", "abort", 0, "os_abort"),
@@ -115,6 +116,7 @@ PROCESSES: list[Row] = [
     *rows("_locale", "localeconv nl_langinfo getencoding"),
     *rows("syslog", "syslog openlog closelog setlogmask"),
     *rows("sys", "getallocatedblocks", 0),
+    *rows("sys", "addaudithook", 0, NOTED),
     *rows("gc", "get_count get_stats", 0),
     *rows("gc", "collect", ARGS | BOTH),
     *rows("_ctypes", "dlopen", 0, NOTED),

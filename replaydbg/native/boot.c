@@ -220,23 +220,23 @@ dress_interpreter(PyObject *boot)
     return fix_paths();
 }
 
-/* Leaves in `__main__` only what the interpreter puts there. */
+/* A fresh `__main__` with what the interpreter puts there. The old one's dictionary belongs to the bootstrap command's frame, which
+ * never ends: what the program left in it would never be finalized. */
 static int
-clean_main(void)
+fresh_main(void)
 {
     static const char *const keep[] = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__"};
-    PyObject *dict = PyModule_GetDict(PyImport_AddModule("__main__"));
-    PyObject *names = PyDict_Keys(dict);
-    for (Py_ssize_t i = 0; names && i < PyList_GET_SIZE(names); i++) {
-        PyObject *name = PyList_GET_ITEM(names, i);
-        bool kept = false;
-        for (size_t k = 0; k < sizeof keep / sizeof *keep; k++)
-            kept |= PyUnicode_CompareWithASCIIString(name, keep[k]) == 0;
-        if (!kept && PyDict_DelItem(dict, name) < 0)
-            return -1;
+    PyObject *old = PyModule_GetDict(PyImport_AddModule("__main__")), *name = PyUnicode_InternFromString("__main__");
+    PyObject *main = name ? PyModule_NewObject(name) : NULL;
+    for (size_t k = 0; main && k < sizeof keep / sizeof *keep; k++) {
+        PyObject *value = PyDict_GetItemString(old, keep[k]);
+        if (value && PyDict_SetItemString(PyModule_GetDict(main), keep[k], value) < 0)
+            Py_CLEAR(main);
     }
-    Py_XDECREF(names);
-    return 0;
+    int rc = main ? PyDict_SetItem(PyImport_GetModuleDict(), name, main) : -1;
+    Py_XDECREF(main);
+    Py_XDECREF(name);
+    return rc;
 }
 
 static int
@@ -363,7 +363,7 @@ run_program(PyObject *boot)
     int safe = config->safe_path, code = 0;
     bool script = strcmp(kind, "script") == 0;
     char *filename = script ? strdup(PyBytes_AS_STRING(target)) : NULL;
-    if (PyUnicode_Check(path0) && PyList_Insert(PySys_GetObject("path"), 0, path0) < 0)
+    if (!safe && PyUnicode_Check(path0) && PyList_Insert(PySys_GetObject("path"), 0, path0) < 0)
         PyErr_Clear();
     config->safe_path = 1; /* sys.path[0] is set: it is as recorded */
     if (strcmp(kind, "module") == 0)
@@ -405,7 +405,7 @@ boot(const char *boot_file)
     }
     core.mode = recording ? RECORD : REPLAY;
     if (gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
-        dress_interpreter(boot) < 0 || signals_prepare() < 0 || clean_main() < 0)
+        dress_interpreter(boot) < 0 || signals_prepare() < 0 || fresh_main() < 0)
         return -1;
     pthread_atfork(NULL, NULL, log_stop_in_child);
     if (!recording) { /* C code that prints by itself reaches the real streams */

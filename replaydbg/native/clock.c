@@ -173,6 +173,7 @@ install_random(PyObject *module)
 #else
     original_random_new = random_type->tp_new;
     random_type->tp_new = random_new;
+    random_type->tp_vectorcall = NULL; /* a short cut past tp_new */
 #endif
 }
 

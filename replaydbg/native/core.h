@@ -158,7 +158,6 @@ typedef struct {
     uint8_t *wp, *limit;  /* record: where the next byte goes; end of what is allocated */
     const uint8_t *rp, *rend; /* replay: next byte to read; end of the log */
     char *path;
-    int fd;
     uint64_t max_size;    /* bytes; 0: no limit */
     bool failed;
 } Log;

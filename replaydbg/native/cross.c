@@ -581,7 +581,8 @@ cross_end(Crossing *c, PyObject *result)
 {
     if (core.mode == REPLAY) {
         Py_XDECREF(result);
-        PyErr_Clear();
+        if (PyErr_Occurred()) /* of program code that ran inside (an opener): kept until the log says whether it came out */
+            PyErr_Fetch(&raised_type, &raised_value, &raised_traceback);
         result = replay_end(c);
     }
     else if (core.mode == RECORD)

@@ -33,7 +33,7 @@ fd_is_ours(int fd)
     for (int i = 0; i < ours_count; i++)
         if (ours[i] == fd)
             return true;
-    return (event_log.fd >= 0 && fd == event_log.fd) || (world_log.fd >= 0 && fd == world_log.fd);
+    return false;
 }
 
 int
@@ -113,7 +113,6 @@ typedef struct {
 } File;
 static File *files;
 static int file_count;
-static int content_fd = -1;
 static uint64_t content_size;
 static const uint8_t *content_map; /* replay: all of it; record: the piece last compared */
 static uint64_t content_mapped_at, content_length;
@@ -144,18 +143,12 @@ is_large(int fd)
     return tracked[fd].size == SIZE_LARGE;
 }
 
-static bool
+static int
 open_content(void)
 {
-    if (content_fd >= 0)
-        return true;
     char path[4200];
     snprintf(path, sizeof path, "%s/content", core.live_dir);
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return false;
-    content_fd = fd_keep(fd);
-    return true;
+    return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
 /* Copies one piece of a file into `content`; what is missing at the end of the file stays zero. */
@@ -175,17 +168,24 @@ copy_piece(int fd, File *file, size_t piece)
         log_fail(2);
         return false;
     }
-    if (ftruncate(content_fd, (off_t)(content_size + PIECE)) < 0)
+    int content_fd = open_content();
+    if (content_fd < 0 || ftruncate(content_fd, (off_t)(content_size + PIECE)) < 0) {
+        if (content_fd >= 0)
+            close(content_fd);
         return false;
+    }
     off_t from = (off_t)piece * PIECE, to = (off_t)content_size;
     for (size_t left = PIECE; left > 0;) {
         ssize_t n = copy_file_range(fd, &from, content_fd, &to, left, 0);
-        if (n < 0)
+        if (n < 0) {
+            close(content_fd);
             return false; /* the bytes go inline instead */
+        }
         if (n == 0)
             break;
         left -= (size_t)n;
     }
+    close(content_fd);
     file->at[piece] = content_size + 1;
     content_size += PIECE;
     return true;
@@ -198,7 +198,10 @@ map_piece(uint64_t at)
         return content_map;
     if (content_map)
         munmap((void *)content_map, PIECE);
-    void *p = mmap(NULL, PIECE, PROT_READ, MAP_SHARED, content_fd, (off_t)at);
+    int content_fd = open_content();
+    void *p = content_fd < 0 ? MAP_FAILED : mmap(NULL, PIECE, PROT_READ, MAP_SHARED, content_fd, (off_t)at);
+    if (content_fd >= 0)
+        close(content_fd);
     content_map = p == MAP_FAILED ? NULL : p;
     content_mapped_at = at;
     return content_map;
@@ -208,7 +211,7 @@ static bool
 refer(Buf *b, int fd, const void *data, size_t n)
 {
     off_t end = lseek(fd, 0, SEEK_CUR);
-    if (end < (off_t)n || !open_content())
+    if (end < (off_t)n)
         return false;
     uint64_t begin = (uint64_t)end - n;
     File *file = &files[tracked[fd].file];
@@ -448,7 +451,7 @@ caller_is_known(void)
                                         "/zipfile.py", "/mailbox.py", "/getpass.py", "/_pyrepl/", "/multiprocessing/", NULL};
     _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
     if (frame == NULL)
-        return true;
+        return false; /* the interpreter itself: it reads the source for a traceback */
     const char *name = PyUnicode_AsUTF8(compat_frame_code(frame)->co_filename);
     if (name == NULL) {
         PyErr_Clear();
@@ -554,13 +557,9 @@ compare_ints(const void *a, const void *b)
 static void
 close_all_but_ours(int low, int high)
 {
-    int keep[19], n = 0;
+    int keep[16], n = 0;
     for (int i = 0; i < ours_count; i++)
         keep[n++] = ours[i];
-    if (event_log.fd >= 0)
-        keep[n++] = event_log.fd;
-    if (world_log.fd >= 0)
-        keep[n++] = world_log.fd;
     qsort(keep, (size_t)n, sizeof *keep, compare_ints);
     for (int i = 0; i <= n; i++) {
         int stop = i < n && keep[i] < high ? keep[i] : high;

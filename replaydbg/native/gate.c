@@ -376,7 +376,9 @@ find_target(PyObject *module, const char *name)
         holder = (PyObject *)Py_TYPE(instance);
         Py_DECREF(instance);
     }
-    return PyType_Check(holder) ? PyDict_GetItemString(((PyTypeObject *)holder)->tp_dict, dot + 1) : NULL;
+    if (!PyType_Check(holder) || PyType_Ready((PyTypeObject *)holder) < 0)
+        return NULL; /* static types of 3.11 are made ready at their first use */
+    return PyDict_GetItemString(((PyTypeObject *)holder)->tp_dict, dot + 1);
 }
 
 int

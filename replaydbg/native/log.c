@@ -14,9 +14,8 @@
 #define HEADER_SIZE 64
 #define FIRST_SIZE (1u << 20)
 #define MOST_GROWTH (64u << 20) /* a step of 64 MiB is allocated in a few ms; more would pause the program */
-#define HIGH_FD 900             /* our descriptors live here, where programs do not look */
 
-Log event_log = {.fd = -1}, world_log = {.fd = -1};
+Log event_log, world_log;
 
 typedef struct {
     char magic[8];
@@ -40,21 +39,25 @@ monotonic_ns(void)
 
 /* ---- writing ---- */
 
+/* No descriptor is kept open: the program could close it, and would see it. */
 static int
-log_map(Log *log, size_t old_size, size_t size)
+log_map(Log *log, size_t old_size, size_t size, int flags)
 {
-    int error = posix_fallocate(log->fd, 0, (off_t)size);
+    int fd = open(log->path, O_RDWR | O_CLOEXEC | flags, 0600);
+    int error = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
+    void *base = MAP_FAILED;
+    if (!error && log->base == NULL)
+        base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    else if (!error)
+        base = mremap(log->base, old_size, size, MREMAP_MAYMOVE);
+    if (base == MAP_FAILED && !error)
+        error = errno;
+    if (fd >= 0)
+        close(fd);
     if (error) {
         errno = error;
         return -1;
     }
-    void *base;
-    if (log->base == NULL)
-        base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, log->fd, 0);
-    else
-        base = mremap(log->base, old_size, size, MREMAP_MAYMOVE);
-    if (base == MAP_FAILED)
-        return -1;
     size_t used = log->base ? (size_t)(log->wp - log->base) : HEADER_SIZE;
     log->base = base;
     log->wp = log->base + used;
@@ -67,17 +70,9 @@ int
 log_create(Log *log, const char *path, uint64_t max_size)
 {
     struct timespec now;
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -1;
-    log->fd = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-    if (log->fd < 0)
-        log->fd = fd; /* a low limit on descriptors: any number will do */
-    else
-        close(fd);
     log->path = strdup(path);
     log->max_size = max_size;
-    if (log_map(log, 0, FIRST_SIZE) < 0)
+    if (log_map(log, 0, FIRST_SIZE, O_CREAT | O_TRUNC) < 0)
         return -1;
     clock_gettime(CLOCK_REALTIME, &now);
     LogHeader *h = header_of(log);
@@ -100,21 +95,6 @@ log_fail(int reason)
         core.mode = OBSERVE;
 }
 
-/* The program may have closed our descriptor (os.closerange): only a file that is still ours may be grown. */
-static bool
-log_owns_fd(Log *log)
-{
-    struct stat a, b;
-    if (fstat(log->fd, &a) == 0 && stat(log->path, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev)
-        return true;
-    int fd = open(log->path, O_RDWR | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    log->fd = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-    close(fd);
-    return log->fd >= 0;
-}
-
 static uint8_t *
 log_grow(Log *log, size_t n)
 {
@@ -127,7 +107,7 @@ log_grow(Log *log, size_t n)
         return NULL;
     }
     int saved = errno;
-    if (!log_owns_fd(log) || log_map(log, size, size + step) < 0) {
+    if (log_map(log, size, size + step, 0) < 0) {
         log_fail(errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? 1 : 3);
         errno = saved;
         return NULL;

@@ -436,7 +436,19 @@ takes_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     return result;
 }
 
+/* wait3 and wait4 import `resource` for their result: in both modes, and before the crossing. */
+static PyObject *
+os_wait_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *resource = PyImport_ImportModule("resource");
+    if (resource == NULL)
+        return NULL;
+    Py_DECREF(resource);
+    return gate_regular(g, self, args, nargs, kwnames);
+}
+
 const HandlerEntry process_handlers[] = {
+    {"os_wait_usage", os_wait_usage},
     {"os_scandir", os_scandir}, {"os_fork", os_fork}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
     {"select_select", select_select}, {"builtin_input", builtin_input}, {"thread_ident", thread_ident},
     {"takes_ident", takes_ident}, {NULL, NULL}};

@@ -110,6 +110,23 @@ type_find(const char *module, size_t nm, const char *qualname, size_t nq)
     return found;
 }
 
+/* Some types are known in their module under another name than their own (signal.ItimerError is `itimer_error`). */
+static PyObject *
+type_search(const char *module, size_t nm, const char *qualname, size_t nq)
+{
+    char private[80];
+    snprintf(private, sizeof private, "_%.*s", (int)nm, module);
+    PyObject *m = PyDict_GetItemString(PyImport_GetModuleDict(), private);
+    PyObject *key, *value;
+    Py_ssize_t pos = 0;
+    while (m && PyModule_Check(m) && PyDict_Next(PyModule_GetDict(m), &pos, &key, &value)) {
+        const char *name = PyType_Check(value) ? ((PyTypeObject *)value)->tp_name : "";
+        if (strlen(name) == nm + nq + 1 && strncmp(name, module, nm) == 0 && name[nm] == '.' && strncmp(name + nm + 1, qualname, nq) == 0)
+            return Py_NewRef(value);
+    }
+    return NULL;
+}
+
 int
 types_define(TypeTable *types, const uint8_t **p, const uint8_t *end)
 {
@@ -125,6 +142,8 @@ types_define(TypeTable *types, const uint8_t **p, const uint8_t *end)
         return -1;
     *p += nq;
     PyObject *type = type_find((const char *)m, nm, (const char *)q, nq);
+    if (type == NULL)
+        type = type_search((const char *)m, nm, (const char *)q, nq);
     types_append(types, 0, type);
     Py_XDECREF(type);
     return 0;

@@ -217,6 +217,8 @@ world_open(PyObject *self, PyObject *args)
     PyObject *path, *mode = NULL;
     if (!PyArg_ParseTuple(args, "O|O", &path, &mode))
         return NULL;
+    if (PyLong_Check(path)) /* a .pyc file that is being written, see world_write_atomic */
+        return PyObject_CallObject(PyDict_GetItemString(PyModule_GetDict(real_io), "FileIO"), args);
     PyObject *content = world_ask("read", path, real_read);
     if (content == NULL)
         return NULL;

@@ -60,7 +60,7 @@ def split_options(given: list[str]) -> Options:
         site = site and "S" not in letters
         isolated = isolated or "I" in letters
         ignore = ignore or "E" in letters or "I" in letters
-        kept = "".join(letter for letter in letters if letter not in "SEI")
+        kept = "".join(letter for letter in letters if letter not in "SEIR")
         if kept:
             passed.append("-" + kept)
     if isolated:
@@ -71,7 +71,8 @@ def split_options(given: list[str]) -> Options:
 def choose_hash_seed(environment: dict[str, str], options: Options) -> int:
     """Return the seed of string hashes: the one that the environment fixes, or a fresh random one (never 0)."""
     fixed = environment.get("PYTHONHASHSEED", "")
-    if fixed.isdigit() and not options.ignore_environment:
+    randomized = any("R" in word[1:] for word in options.given if not word.startswith(("--", "-W", "-X")))
+    if fixed.isdigit() and not options.ignore_environment and not randomized:
         return int(fixed)
     return int.from_bytes(os.urandom(4), "little") % 4294967294 + 1
 
