@@ -404,7 +404,7 @@ boot(const char *boot_file)
         return -1;
     }
     core.mode = recording ? RECORD : REPLAY;
-    if (gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
+    if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
         dress_interpreter(boot) < 0 || signals_prepare() < 0 || fresh_main() < 0)
         return -1;
     pthread_atfork(NULL, NULL, log_stop_in_child);

@@ -129,37 +129,37 @@ unseeded(PyObject *args, PyObject *kwds)
     return (PyTuple_GET_SIZE(args) == 0 || PyTuple_GET_ITEM(args, 0) == Py_None) && (kwds == NULL || PyDict_GET_SIZE(kwds) == 0);
 }
 
-/* Python classes over it call seed() by themselves; only a bare generator is seeded by its constructor alone. */
+/* The constructor of the C type seeds by itself. Where Python code has its own __init__, that calls seed(), which is gated. */
+static initproc original_random_init;
+static newfunc original_random_new;
+
 static int
-seed_bare(PyObject *self, PyObject *args, PyObject *kwds)
+seed_anew(PyObject *self, PyObject *args, PyObject *kwds)
 {
-    if (gate_passes() || Py_TYPE(self) != random_type || !unseeded(args, kwds))
+    if (gate_passes() || !unseeded(args, kwds))
         return 0;
     PyObject *done = random_seed(seed_gate, self, NULL, 0, NULL);
     Py_XDECREF(done);
     return done ? 0 : -1;
 }
 
-#if PY_VERSION_HEX >= 0x030C0000
-static initproc original_random_init;
 static int
 random_init(PyObject *self, PyObject *args, PyObject *kwds)
 {
     int rc = original_random_init(self, args, kwds);
-    return rc < 0 ? rc : seed_bare(self, args, kwds);
+    return rc < 0 ? rc : seed_anew(self, args, kwds);
 }
-#else
-static newfunc original_random_new;
+
 static PyObject *
 random_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
 {
     PyObject *self = original_random_new(type, args, kwds);
-    if (self && seed_bare(self, args, kwds) < 0)
+    if (self && type->tp_init == PyBaseObject_Type.tp_init && seed_anew(self, args, kwds) < 0)
         Py_CLEAR(self);
     return self;
 }
-#endif
 
+/* The first releases of 3.11 seed in tp_new, later ones in tp_init. */
 static void
 install_random(PyObject *module)
 {
@@ -167,14 +167,14 @@ install_random(PyObject *module)
     seed_gate = gate_named("_random", "Random.seed");
     if (random_type == NULL || seed_gate == NULL || seed_gate->original == NULL)
         return;
-#if PY_VERSION_HEX >= 0x030C0000
+    if (random_type->tp_init == PyBaseObject_Type.tp_init) {
+        original_random_new = random_type->tp_new;
+        random_type->tp_new = random_new;
+        return;
+    }
     original_random_init = random_type->tp_init;
     random_type->tp_init = random_init;
-#else
-    original_random_new = random_type->tp_new;
-    random_type->tp_new = random_new;
-    random_type->tp_vectorcall = NULL; /* a short cut past tp_new */
-#endif
+    patch_wrapper(random_type, "__init__", (void *)random_init);
 }
 
 /* ---- cProfile: its own C clock is replaced by the gated one ---- */
@@ -204,9 +204,7 @@ patch_init(PyObject *module, const char *name, initproc *original, initproc repl
         return;
     *original = ((PyTypeObject *)type)->tp_init;
     ((PyTypeObject *)type)->tp_init = replacement;
-    PyObject *wrapper = PyDict_GetItemString(((PyTypeObject *)type)->tp_dict, "__init__");
-    if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
-        ((PyWrapperDescrObject *)wrapper)->d_wrapped = (void *)replacement;
+    patch_wrapper((PyTypeObject *)type, "__init__", (void *)replacement);
 }
 
 const HandlerEntry clock_handlers[] = {

@@ -85,6 +85,7 @@ int gates_load(PyObject *rows);                               /* rows of the tab
 int gates_install_module(PyObject *module, const char *name); /* binds the rows of one module that is just loaded */
 PyObject *gate_regular(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 Handler handler_named(const char *name);
+void patch_wrapper(PyTypeObject *type, const char *name, void *function);
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
 extern const HandlerEntry fileio_handlers[], process_handlers[], clock_handlers[], signal_handlers[], network_handlers[];
@@ -119,6 +120,8 @@ typedef struct {
     bool perform;
     bool digested;
     uint32_t digest;
+    const uint8_t *leaving; /* what is digested, shown if it is not what was recorded */
+    size_t leaving_length;
     const uint8_t *fill;  /* record: content that was filled in; replay: content to fill in */
     size_t fill_length;
 } Crossing;
@@ -197,6 +200,7 @@ enum { ENCODE_RESULT = 0, ENCODE_ARGUMENT = 1 };
 int value_encode(Buf *b, PyObject *value, int how, TypeTable *types, PyObject *const *args, Py_ssize_t nargs);
 int value_encode_exception(Buf *b, TypeTable *types, PyObject *const *args, Py_ssize_t nargs); /* takes the exception set */
 PyObject *value_decode(const uint8_t **p, const uint8_t *end, TypeTable *types, PyObject *const *args, Py_ssize_t nargs);
+int value_prepare(void);
 bool value_skip(const uint8_t **p, const uint8_t *end);
 int types_define(TypeTable *types, const uint8_t **p, const uint8_t *end); /* reads one TYPE record */
 /* Set by process.c: makes the look-alike of a directory entry from name and path. */

@@ -555,6 +555,7 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
     c->nargs = nargs;
     c->digested = false;
     c->digest = 0;
+    c->leaving = NULL;
     c->fill = NULL;
     c->fill_length = 0;
     c->args_id = 0;
@@ -574,6 +575,8 @@ cross_digest(Crossing *c, const void *data, size_t n)
     uint64_t h = hash_bytes(data, n, c->digested ? c->digest : 0);
     c->digest = (uint32_t)(h ^ h >> 32);
     c->digested = true;
+    c->leaving = data;
+    c->leaving_length = n;
 }
 
 PyObject *
@@ -699,9 +702,9 @@ _Noreturn void
 diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
 {
     Buf b = {0};
-    bool with_args = c && gate && (gate->flags & GATE_ARGS);
+    bool with_args = c && gate && (gate->flags & GATE_ARGS), with_bytes = c && c->leaving && strcmp(kind, "bytes") == 0;
     buf_byte(&b, 0x0A);
-    buf_varint(&b, (uint64_t)(5 + with_args));
+    buf_varint(&b, (uint64_t)(5 + with_args + with_bytes));
     put_text(&b, "kind", kind, strlen(kind));
     put_text(&b, "detail", detail, strlen(detail));
     char name[160];
@@ -719,6 +722,12 @@ diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
             buf_bytes(&b, args_buf.data, args_buf.used);
         else
             buf_byte(&b, 0x00);
+    }
+    if (with_bytes) {
+        buf_byte(&b, 0x06);
+        buf_str(&b, "bytes", 5);
+        buf_byte(&b, 0x07);
+        buf_str(&b, (const char *)c->leaving, c->leaving_length < 400 ? c->leaving_length : 400);
     }
     for (size_t done = 0; core.report_fd >= 0 && done < b.used;) {
         ssize_t k = write(core.report_fd, b.data + done, b.used - done);

@@ -702,7 +702,5 @@ fileio_module_loaded(PyObject *module, const char *name)
     fileio_type = (PyTypeObject *)type;
     original_init = fileio_type->tp_init;
     fileio_type->tp_init = fileio_init;
-    PyObject *wrapper = PyDict_GetItemString(fileio_type->tp_dict, "__init__");
-    if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
-        ((PyWrapperDescrObject *)wrapper)->d_wrapped = (void *)fileio_init;
+    patch_wrapper(fileio_type, "__init__", (void *)fileio_init);
 }

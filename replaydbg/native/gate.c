@@ -350,6 +350,15 @@ install_method(Gate *g, PyObject *object)
     return 0;
 }
 
+/* When a slot of a type is replaced, the method that shows it to Python code leads to the replacement too. */
+void
+patch_wrapper(PyTypeObject *type, const char *name, void *function)
+{
+    PyObject *wrapper = PyDict_GetItemString(type->tp_dict, name);
+    if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
+        ((PyWrapperDescrObject *)wrapper)->d_wrapped = function;
+}
+
 /* "stat", "FileIO.read", or "poll().poll" for a type that has no name in its module. Borrowed from where it lives. */
 static PyObject *
 find_target(PyObject *module, const char *name)

@@ -108,7 +108,5 @@ network_module_loaded(PyObject *module, const char *name)
     socket_type = (PyTypeObject *)type;
     original_socket_init = socket_type->tp_init;
     socket_type->tp_init = socket_init;
-    PyObject *wrapper = PyDict_GetItemString(socket_type->tp_dict, "__init__");
-    if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
-        ((PyWrapperDescrObject *)wrapper)->d_wrapped = (void *)socket_init;
+    patch_wrapper(socket_type, "__init__", (void *)socket_init);
 }

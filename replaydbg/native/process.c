@@ -103,14 +103,6 @@ scandir_next(PyObject *self)
 }
 
 static void
-patch_wrapper(PyTypeObject *type, const char *name, void *function)
-{
-    PyObject *wrapper = PyDict_GetItemString(type->tp_dict, name);
-    if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
-        ((PyWrapperDescrObject *)wrapper)->d_wrapped = function;
-}
-
-static void
 install_scandir(PyObject *posix)
 {
     PyObject *type = PyDict_GetItemString(PyModule_GetDict(posix), "DirEntry");

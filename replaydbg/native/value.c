@@ -87,16 +87,34 @@ type_id(TypeTable *types, PyTypeObject *type)
     return (uint32_t)types->count;
 }
 
+static PyObject *builtin_types;
+
+int
+value_prepare(void)
+{
+    builtin_types = PyDict_Copy(PyEval_GetBuiltins());
+    if (builtin_types)
+        PyObject_GC_UnTrack(builtin_types);
+    return builtin_types ? 0 : -1;
+}
+
 /* Finds a type by name among what is loaded: never imports, so that a recording cannot make anything run. */
 static PyObject *
 type_find(const char *module, size_t nm, const char *qualname, size_t nq)
 {
     PyObject *name = PyUnicode_DecodeUTF8(module, (Py_ssize_t)nm, "surrogatepass");
     PyObject *path = PyUnicode_DecodeUTF8(qualname, (Py_ssize_t)nq, "surrogatepass");
-    PyObject *found = name && path ? PyImport_GetModule(name) : NULL;
+    PyObject *found = NULL;
+    if (nm == 8 && memcmp(module, "builtins", 8) == 0) { /* also when the interpreter is being finalized: from our own copy */
+        found = path && builtin_types ? PyDict_GetItemWithError(builtin_types, path) : NULL;
+        found = Py_XNewRef(found);
+        Py_CLEAR(path);
+    }
+    else if (name && path)
+        found = PyImport_GetModule(name);
     if (found == NULL && name && PyUnicode_CompareWithASCIIString(name, "os") == 0)
         found = PyImport_GetModule(PyUnicode_InternFromString("posix")); /* before `os` is imported: the same types */
-    PyObject *parts = found ? PyUnicode_Split(path, PyUnicode_InternFromString("."), -1) : NULL;
+    PyObject *parts = found && path ? PyUnicode_Split(path, PyUnicode_InternFromString("."), -1) : NULL;
     for (Py_ssize_t i = 0; parts && found && i < PyList_GET_SIZE(parts); i++) {
         PyObject *next = PyObject_GetAttr(found, PyList_GET_ITEM(parts, i));
         Py_SETREF(found, next);

@@ -44,6 +44,8 @@ class Stop:
     """The number of the event that it asked for."""
     arguments: Any
     """The arguments that it asked with, or None."""
+    written: bytes
+    """The beginning of the bytes that were not those recorded; empty where it was something else."""
     stack: tuple[str, ...]
     """The program's frames, innermost last."""
 
@@ -57,7 +59,7 @@ class Stop:
         before, recorded = _around(recording, self.event)
         observed = f"{self.gate}{_show(self.arguments)}" if self.gate else (self.detail or "the end of the program")
         if self.kind == "bytes":
-            observed += " with other bytes"
+            observed += f" with other bytes: {self.written!r}"
         if self.kind == "refused":
             observed = self.detail
         return Divergence(
@@ -86,6 +88,7 @@ def read_report(data: bytes, recording: Recording) -> Stop | None:
         gate=report["gate"],
         event=report["event"],
         arguments=report.get("arguments"),
+        written=report.get("bytes", b""),
         stack=tuple(reversed(frames)),
     )
 
