@@ -85,6 +85,7 @@ int gates_load(PyObject *rows);                               /* rows of the tab
 int gates_install_module(PyObject *module, const char *name); /* binds the rows of one module that is just loaded */
 PyObject *gate_regular(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 Handler handler_named(const char *name);
+bool is_path_object(PyObject *o);                             /* not str, bytes or int, but with __fspath__ */
 void patch_wrapper(PyTypeObject *type, const char *name, void *function);
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;

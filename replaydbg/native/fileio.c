@@ -335,6 +335,18 @@ init_with_opener(Crossing *c, PyObject *self, Opening *o)
     return result ? 0 : -1;
 }
 
+/* A second __init__ closes the first file: before the placeholder of the new one takes its number. */
+static void
+forget_file(PyObject *self)
+{
+    int fd = file_fd(self), none = -1;
+    PyObject *closefd = fd >= 0 ? PyObject_GetAttrString(self, "closefd") : NULL;
+    if (closefd == Py_True)
+        close(fd);
+    Py_XDECREF(closefd);
+    memcpy((char *)self + sizeof(PyObject), &none, sizeof none);
+}
+
 /* Replay: a genuine FileIO on a placeholder, with the block size that the real file had. */
 static int
 init_on_placeholder(PyObject *self, Opening *o, PyObject *outcome)
@@ -344,6 +356,7 @@ init_on_placeholder(PyObject *self, Opening *o, PyObject *outcome)
     if (!PyArg_ParseTuple(outcome, "iI", &fd, &size))
         return -1;
     core.depth++;
+    forget_file(self);
     if (PyLong_Check(o->file))
         rc = init_really(self, o, Py_None);
     else {
@@ -394,7 +407,9 @@ fileio_init(PyObject *self, PyObject *args, PyObject *kwds)
     PyObject *mode = o.mode ? Py_NewRef(o.mode) : PyUnicode_FromString("r");
     PyObject *path = PyLong_Check(o.file) ? Py_NewRef(o.file) : PyOS_FSPath(o.file);
     int rc;
-    if (path == NULL || mode == NULL || !PyUnicode_Check(mode)) {
+    if (path == NULL && is_path_object(o.file))
+        rc = -1; /* its __fspath__ raised */
+    else if (path == NULL || mode == NULL || !PyUnicode_Check(mode)) {
         PyErr_Clear();
         rc = original_init(self, args, kwds);
     }

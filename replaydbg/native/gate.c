@@ -182,18 +182,24 @@ regular_crossing(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t narg
     return result;
 }
 
+bool
+is_path_object(PyObject *o)
+{
+    static PyObject *name;
+    if (name == NULL)
+        name = PyUnicode_InternFromString("__fspath__");
+    return !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyLong_Check(o) && _PyType_Lookup(Py_TYPE(o), name) != NULL;
+}
+
 PyObject *
 gate_regular(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    if (!(g->flags & GATE_PATH) || nargs == 0 || PyUnicode_Check(args[0]) || PyBytes_Check(args[0]) || PyLong_Check(args[0]) ||
-        args[0] == Py_None || nargs > 8)
+    if (!(g->flags & GATE_PATH) || nargs == 0 || nargs > 8 || !is_path_object(args[0]))
         return regular_crossing(g, self, args, nargs, kwnames);
     /* __fspath__ is program code: it runs before the crossing, not inside */
     PyObject *path = PyOS_FSPath(args[0]);
-    if (path == NULL) {
-        PyErr_Clear(); /* the real function says what is wrong with it */
-        return regular_crossing(g, self, args, nargs, kwnames);
-    }
+    if (path == NULL)
+        return NULL;
     PyObject *copy[16];
     Py_ssize_t n = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
     PyObject *result = NULL;

@@ -59,8 +59,9 @@ static PyObject *
 os_scandir(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     Crossing c;
-    PyObject *path = nargs == 1 && !kwnames && !PyLong_Check(args[0]) && args[0] != Py_None ? PyOS_FSPath(args[0]) : NULL;
-    PyErr_Clear();
+    PyObject *path = nargs == 1 && !kwnames && is_path_object(args[0]) ? PyOS_FSPath(args[0]) : NULL;
+    if (PyErr_Occurred())
+        return NULL;
     PyObject *converted[] = {path};
     if (path)
         args = converted;
