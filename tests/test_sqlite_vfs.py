@@ -1,4 +1,4 @@
-"""A recording does no harm to others who use the same database; what SQLite answers is tested in test_gates_sqlite.py."""
+"""A recording does no harm to others who use the same database. What SQLite answers: test_gates_sqlite.py."""
 
 import sqlite3
 import subprocess
