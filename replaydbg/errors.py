@@ -2,6 +2,7 @@
 
 ReplaydbgError
 |-- UsageError          the command line or a setting asks for something that makes no sense
+|-- CannotRecord        a recording cannot be begun where it should go
 |-- NoSuchRecording     no recording has that name or path
 |-- NotARecording       the file is something else
 |-- NewerFormat         the recording was made by a newer replaydbg
@@ -46,6 +47,19 @@ class UsageError(ReplaydbgError):
     def __init__(self, problem: str) -> None:
         self.problem = problem
         super().__init__(problem)
+
+
+class CannotRecord(ReplaydbgError):
+    """A recording cannot be begun at the place where it should go; the program was not started."""
+
+    slug = "cannot-record"
+    exit_code = 2
+    fields = ("path", "reason")
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"Nothing can be recorded to {path!r}: {reason}. The program was not started.")
 
 
 class NoSuchRecording(ReplaydbgError):

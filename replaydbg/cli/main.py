@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         """What a command's module has."""
 
         def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-            """Declare the command's options."""
+            """Declare the command's options; what `split_words`, where there is one, leaves is `args.program`."""
 
         def run(self, args: argparse.Namespace) -> int:
             """Do it and return the exit code."""
@@ -75,7 +75,10 @@ def _run(name: str, words: list[str]) -> int:
     command: Command = importlib.import_module(f"replaydbg.cli.{name}")
     parser = argparse.ArgumentParser(prog=f"replaydbg {name}", description=f"replaydbg {name}: {COMMANDS[name]}.")
     command.add_arguments(parser)
-    args = parser.parse_args(words)
+    # `record` takes a command line that has options of its own: those argparse must not see.
+    split_words = getattr(command, "split_words", None)
+    own, program = split_words(parser, words) if split_words is not None else (words, [])
+    args = parser.parse_args(own, argparse.Namespace(program=program))
     try:
         code = command.run(args)
         sys.stdout.flush()

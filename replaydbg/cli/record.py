@@ -20,18 +20,38 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = "replaydbg record [options] [--] (prog.py | -m module | -c code | console-script) [args ...]"
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where the recording goes (default: the store)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where it goes (default: the store)")
     parser.add_argument("--max-size", metavar="SIZE", help="stop recording there, such as 2G; the program goes on")
     parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say nothing at the end")
     parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
-    parser.add_argument("program", nargs=argparse.REMAINDER, help="what to record, with its arguments")
+    parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
+
+
+def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list[str], list[str]]:
+    """Split a command line into our own options and the program with all that is behind it."""
+    options = {name: action for action in parser._actions for name in action.option_strings}
+    index = 0
+    while index < len(words):
+        word = words[index]
+        if word == "--":
+            return words[:index], words[index + 1 :]
+        if not word.startswith("-") or word in ("-", "-m", "-c"):
+            break
+        # `--output=FILE`, and `-oFILE`, have their value in the same word.
+        name = word.partition("=")[0] if word.startswith("--") else word[:2]
+        if name not in options:
+            # `-mpdb` and `-c...` in one word are the interpreter's way to write them.
+            if name in ("-m", "-c"):
+                break
+            parser.error(f"record has no option {word!r}; options of the interpreter stand behind --")
+        index += 2 if word == name and options[name].nargs is None else 1
+    return words[:index], words[index:]
 
 
 def run(args: argparse.Namespace) -> int:
     """Record; returns the program's exit code, or ends by the signal that ended the program."""
-    words = args.program[1:] if args.program[:1] == ["--"] else args.program
     quiet = load_settings({"quiet": args.quiet}).quiet
-    result = record(words, output=args.output, max_size=_bytes(args.max_size))
+    result = record(args.program, output=args.output, max_size=_bytes(args.max_size))
     if args.json:
         print(json.dumps(_as_json(result)), file=sys.stderr)
     elif not quiet:
@@ -42,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def end_like(status: int) -> int:
-    """Return the exit code for a program's status; a signal ends us too, so that a shell sees what it would have seen."""
+    """Return the exit code for a program's status; a signal ends us too: a shell sees what it would have seen."""
     if status >= 0:
         return status
     sys.stdout.flush()
@@ -78,7 +98,13 @@ def _say(result: RecordResult) -> None:
 
 
 def _size(size: int) -> str:
-    return f"{size:,} bytes" if size < 10_000 else f"{size / 1000:,.0f} kB" if size < 10_000_000 else f"{size / 1e6:,.1f} MB"
+    return (
+        f"{size:,} bytes"
+        if size < 10_000
+        else f"{size / 1000:,.0f} kB"
+        if size < 10_000_000
+        else f"{size / 1e6:,.1f} MB"
+    )
 
 
 def _as_json(result: RecordResult) -> dict[str, object]:

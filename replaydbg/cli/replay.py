@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--current-source", action="store_true", help="run today's source files, not the recorded ones")
     parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say nothing but a divergence")
     parser.add_argument(
-        "--json", action="store_true", help="print the outcome as JSON on stdout; what the program prints goes to stderr"
+        "--json",
+        action="store_true",
+        help="print the outcome as JSON on stdout; what the program prints goes to stderr",
     )
 
 

@@ -5,8 +5,8 @@ Each entry point names a list of rows, or a function without arguments that retu
     [project.entry-points."replaydbg.gates"]
     mylib = "mylib.replay:ROWS"
 
-where `ROWS = rows("mylib._native", "read_sensor measure")` with `rows` of `replaydbg.gates.row`. A row may use the handlers
-`regular`, `stops` and `noted`.
+where `ROWS = rows("mylib._native", "read_sensor measure")` with `rows` of `replaydbg.gates.row`. A row may use the
+handlers `regular`, `stops` and `noted`.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from replaydbg.launch.process import Ended
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
-from replaydbg.record.process import Ended
 
 REASONS = {
     1: "the disk was full",
@@ -74,7 +74,7 @@ def _packages() -> dict[str, str]:
 
 
 def _archive_sources(live: Path) -> dict[str, str]:
-    """Copy the sources that the importer looked at and that are still as it saw them; the standard library stays out."""
+    """Copy the sources that the importer looked at, as they are now; the standard library stays out."""
     standard = str(Path(sys.base_prefix) / "lib")
     stored: dict[str, str] = {}
     for path in _imported(live):

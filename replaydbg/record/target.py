@@ -44,7 +44,9 @@ def find_target(argv: list[str]) -> Target:
         # -m finds the file by itself; until then argv[0] is "-m", as in a plain interpreter.
         return Target(kind, argv[1], [first, *argv[2:]], argv, cwd)
     if first.startswith("-"):
-        raise UsageError(f"{first!r} is not something to record: name a script, -m module, -c code, or a console script.")
+        raise UsageError(
+            f"{first!r} is not something to record: name a script, -m module, -c code, or a console script."
+        )
     return _file_target(argv)
 
 

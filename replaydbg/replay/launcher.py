@@ -16,16 +16,16 @@ from replaydbg.errors import Divergence, WrongPython
 from replaydbg.events.environment import Header
 from replaydbg.gates.row import Row
 from replaydbg.gates.table import gate_table
+from replaydbg.launch import interpreter
+from replaydbg.launch.boot import boot_values
+from replaydbg.launch.process import run_process
 from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
-from replaydbg.record import interpreter
-from replaydbg.record.launcher import boot_values
-from replaydbg.record.process import run_process
 from replaydbg.replay.report import Stop, read_report
 
 HIGH = 200
-"""Our descriptors in the program's process start above the numbers that it will use; the core moves them higher still."""
+"""Our descriptors in the program's process start above those that it will use; the core moves them higher still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +130,11 @@ def _find_python(recording: Recording) -> str:
         answer = subprocess.run([python.executable, "-S", "-c", question], capture_output=True, text=True, check=False)
         if answer.stdout.strip() == str(python.hexversion):
             return python.executable
-    raise WrongPython(recording.name, python.version, sys.version.split()[0])
+    raise WrongPython(str(recording.path), python.version, sys.version.split()[0])
 
 
 def _recorded_table(header: Header) -> list[Row]:
-    """Return the rows of this tool under the ids that the recording has; a row that it has and we lack stays unbound."""
+    """Return the rows of this tool under the recording's ids; a row that it has and we lack stays unbound."""
     own = {row.full_name: row for row in gate_table(sys.path)}
     table: list[Row] = []
     for gate in header.gates:

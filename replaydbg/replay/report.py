@@ -16,8 +16,8 @@ CAUSES = {
     "gate": "The program asked for something else than it did when recorded. Often: an input that no gate covers.",
     "site": "The program asked for the same from another place: the code that runs is not the code that was recorded.",
     "arguments": "The program asked with other arguments. Often: an input that no gate covers (an address, an order).",
-    "bytes": "The program wrote other bytes than when it was recorded. Often: an address in a text, or an input that no "
-    "gate covers.",
+    "bytes": "The program wrote other bytes than when it was recorded. "
+    "Often: an address in a text, or an input that no gate covers.",
     "early": "The program ended before it had done all that it did when recorded.",
     "end": "The program went on after the place where it ended when it was recorded.",
     "signal": "A signal handler ran at a place of pure computation that was not met again.",

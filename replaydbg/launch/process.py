@@ -9,7 +9,7 @@ from types import FrameType
 from typing import NamedTuple
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Sent to us by somebody who means the program. Ctrl-C and Ctrl-\\ reach it by themselves: the terminal sends them to both."""
+"""Sent to us by somebody who means the program. Ctrl-C and Ctrl-\\ reach it too: the terminal sends them to both."""
 
 
 class Ended(NamedTuple):
@@ -24,7 +24,7 @@ class Ended(NamedTuple):
 def run_process(
     argv: list[str], env: dict[str, str], *, fds: Sequence[int | None] = (None, None, None), ignored: Sequence[int] = ()
 ) -> Ended:
-    """Run `argv`; `fds` become its standard streams (None: inherit, -1: closed); `ignored` signals stay ignored in it."""
+    """Run `argv`; `fds` become its standard streams (None: inherit, -1: closed); `ignored` signals stay so in it."""
     pid = os.fork()
     if pid == 0:
         _become(argv, env, fds, ignored)

@@ -34,16 +34,34 @@ class Options(NamedTuple):
 
 
 def leading_options(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split a command line of the interpreter (without its name): its own options, and from the script or -m or -c on."""
+    """Split a command line of the interpreter (without its name): its options, and from the script or -m or -c on."""
     index = 0
     while index < len(words):
         word = words[index]
         if not word.startswith("-") or word in ("-m", "-c", "-", "--"):
             break
-        if not word.startswith("--") and word[1] not in "WX" and word[-1] in "mc":
-            return [*words[:index], word[:-1]], ["-" + word[-1], *words[index + 1 :]]
+        if word.startswith("--") and word not in _WITH_VALUE:
+            break
+        place = _run_letter(word)
+        if place > 0:
+            # `-mpdb`, `-Bm pdb`: several options in one word, the last of which names the program.
+            before = [word[:place]] if place > 1 else []
+            value = [word[place + 1 :]] if word[place + 1 :] else []
+            return [*words[:index], *before], ["-" + word[place], *value, *words[index + 1 :]]
         index += 2 if word in _WITH_VALUE else 1
     return words[:index], words[index:]
+
+
+def _run_letter(word: str) -> int:
+    """Return where in a word of options stands -m or -c, 0 for nowhere; behind -W and -X stands their value."""
+    if word.startswith("--"):
+        return 0
+    for place, letter in enumerate(word[1:], 1):
+        if letter in "mc":
+            return place
+        if letter in "WX":
+            return 0
+    return 0
 
 
 def split_options(given: list[str]) -> Options:

@@ -1,0 +1,29 @@
+"""What the core is told when it starts, in both modes: one value, written into a file whose name it is given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from replaydbg.gates.row import Row
+from replaydbg.launch.interpreter import environment_changes, split_options
+
+
+def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, str]) -> dict[str, Any]:
+    """Return what the core is told in both modes; `start` is the environment that the interpreter is started with."""
+    options = split_options(list(header["python"]["flags"]))
+    target = header["target"]
+    return {
+        "gates": [tuple(row) for row in table],
+        "kind": header["kind"],
+        "target": os.fsencode(target) if header["kind"] == "script" else target,
+        "argv": list(header["argv"]),
+        "orig_argv": list(header["orig_argv"]),
+        "path0": header["path0"],
+        "env_changes": environment_changes(header["env"], start),
+        "site": options.site,
+        "isolated": options.isolated,
+        "ignore_environment": options.ignore_environment,
+        "terminal_input": header["stdio"][:2] == ["tty", "tty"],
+    }

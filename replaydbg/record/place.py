@@ -1,0 +1,54 @@
+"""Where a recording is written while the program runs: its live directory, with what must be in it before the start."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from replaydbg.errors import CannotRecord
+from replaydbg.log.codec import encode_value
+from replaydbg.store.directory import LIVE, SEALED, Store
+
+
+def make_live_directory(output: Path | None, store: Path) -> Path:
+    """Make the live directory of a recording to `output`, or of a new one in `store`. Raises CannotRecord."""
+    if output is None:
+        try:
+            return Store(store).create().absolute()
+        except OSError as error:
+            raise CannotRecord(str(store), _reason(error)) from error
+    output = output.absolute()
+    if output.exists() and not output.is_file():
+        raise CannotRecord(str(output), "it is a directory" if output.is_dir() else "it is no regular file")
+    live = output.with_name(output.name.removesuffix(SEALED) + LIVE)
+    try:
+        live.mkdir(mode=0o700)
+    except FileExistsError as error:
+        reason = f"{live.name!r} is there: another recording goes on in it, or its recorder was killed"
+        raise CannotRecord(str(output), reason) from error
+    except OSError as error:
+        raise CannotRecord(str(output), _reason(error)) from error
+    return live
+
+
+def write_start(live: Path, header: dict[str, Any], boot: dict[str, Any]) -> Path:
+    """Write the header and what the core is told; return the path of the latter.
+
+    Raises CannotRecord, and leaves no live directory then.
+    """
+    boot_file = live / "boot"
+    try:
+        (live / "header.json").write_text(json.dumps(header), encoding="utf-8")
+        boot_file.write_bytes(encode_value(boot))
+    except OSError as error:
+        for path in live.iterdir():
+            path.unlink()
+        live.rmdir()
+        raise CannotRecord(str(live), _reason(error)) from error
+    return boot_file
+
+
+def _reason(error: OSError) -> str:
+    return os.strerror(error.errno) if error.errno is not None else str(error)

@@ -1,0 +1,105 @@
+"""`replaydbg record` finds out which words are its own, which are the interpreter's, and which are the program's."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.cli import record
+from replaydbg.cli.main import main
+from replaydbg.launch.interpreter import leading_options
+from replaydbg.log.reader import open_recording
+from tests.harness import tool
+from tests.replays import passed_on, run
+
+
+def _split(*words: str) -> tuple[list[str], list[str]]:
+    parser = argparse.ArgumentParser()
+    record.add_arguments(parser)
+    return record.split_words(parser, list(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "own", "program"),
+    [
+        ("prog.py -q", "", "prog.py -q"),
+        ("-q prog.py -o x", "-q", "prog.py -o x"),
+        ("-c code -q", "", "-c code -q"),
+        ("-m module --flag", "", "-m module --flag"),
+        ("-mpdb prog.py", "", "-mpdb prog.py"),
+        ("-o FILE -m module", "-o FILE", "-m module"),
+        ("-oFILE --max-size=2G -- -O prog.py", "-oFILE --max-size=2G", "-O prog.py"),
+        ("--output FILE --json -- -X dev -- x", "--output FILE --json", "-X dev -- x"),
+        ("-- -q", "", "-q"),
+        ("-q", "-q", ""),
+        ("", "", ""),
+    ],
+)
+def test_own_words_end_where_the_program_begins(words: str, own: str, program: str) -> None:
+    assert _split(*words.split()) == (own.split(), program.split())
+
+
+def test_an_option_that_is_not_ours_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["record", "--outptu", "x", "prog.py"])
+
+    assert ended.value.code == 2
+    assert "'--outptu'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "program"),
+    [
+        ("-O -X dev prog.py -O", "-O -X dev", "prog.py -O"),
+        ("-Bm pdb x", "-B", "-m pdb x"),
+        ("-mpdb x", "", "-m pdb x"),
+        ("-BWignore -c code", "-BWignore", "-c code"),
+        ("-Xdev -m x", "-Xdev", "-m x"),
+        ("--check-hash-based-pycs always x.py", "--check-hash-based-pycs always", "x.py"),
+        ("--unknown x.py", "", "--unknown x.py"),
+    ],
+)
+def test_options_of_the_interpreter_end_where_its_program_begins(words: str, options: str, program: str) -> None:
+    assert leading_options(words.split()) == (options.split(), program.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["-c", "print(41 + 1)"], ["-mprogram"], ["--", "-O", "-X", "dev", "-m", "program"]])
+def test_a_program_is_recorded_however_it_is_named(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("print(41 + 1)\n")
+    command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "r.rdbg", *words]
+
+    recorded = run(command, cwd=tmp_path, env=passed_on())
+
+    assert (recorded.stdout, recorded.status) == ("42\n", 0), recorded.stderr
+
+
+@pytest.mark.slow
+def test_the_header_describes_the_streams_that_the_program_gets(tmp_path: Path) -> None:
+    """What is recorded is what the program finds, not what its launcher has."""
+    script = "import os, pathlib; from replaydbg.record import record; r, w = os.pipe(); "
+    script += "record(['-c', 'print(1)'], output=pathlib.Path('r.rdbg'), stdout=w, stderr=os.open('e', os.O_CREAT | 1))"
+
+    made = run([sys.executable, "-c", script], cwd=tmp_path, env=passed_on())
+
+    assert made.status == 0, made.stderr
+    with open_recording(tmp_path / "r.rdbg") as recording:
+        assert recording.header.stdio[1:] == ("pipe", "file")
+
+
+@pytest.mark.slow
+def test_a_recording_outside_the_store_is_replayed_by_its_path(tmp_path: Path) -> None:
+    """The command that `record` prints at the end works as it stands."""
+    recorded = run(
+        [sys.executable, "-m", "replaydbg", "record", "-o", "my run.rdbg", "-c", "print(7)"],
+        cwd=tmp_path,
+        env=passed_on(),
+    )
+    assert recorded.status == 0, recorded.stderr
+    hint = recorded.stderr.splitlines()[-1].removeprefix("replaydbg: replaydbg replay ")
+
+    replayed = run([sys.executable, "-m", "replaydbg", "replay", hint.strip("'")], cwd=Path("/"), env=passed_on())
+
+    assert (replayed.stdout, replayed.status) == ("7\n", 0), replayed.stderr
+    assert tool.DIVERGED != replayed.status
