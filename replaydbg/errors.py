@@ -18,6 +18,12 @@ This module imports nothing: it is loaded by the recorder, whose start every rec
 from __future__ import annotations
 
 
+def quoted(word: str) -> str:
+    """Return `word` as it stands in a shell's command line (shlex would import re for it)."""
+    is_plain = word and all(char.isalnum() or char in "-_./+:@%" for char in word)
+    return word if is_plain else "'" + word.replace("'", "'\\''") + "'"
+
+
 class ReplaydbgError(Exception):
     """Anything that replaydbg tells its user; the message is one whole text, cause first, then remedy."""
 
@@ -196,6 +202,7 @@ class Divergence(ReplaydbgError):
             lines.extend(f"    {line}" for line in self.stack)
         lines.append(self.cause)
         lines.append(
-            f"See messages#{self.slug}. Replay to this point: replaydbg replay {self.recording} --to {self.event}"
+            f"See messages#{self.slug}. Replay to this point: "
+            f"replaydbg replay {quoted(self.recording)} --to {self.event}"
         )
         return "\n".join(lines)

@@ -1,6 +1,7 @@
 """`replaydbg record` finds out which words are its own, which are the interpreter's, and which are the program's."""
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from replaydbg.cli import record
 from replaydbg.cli.main import main
 from replaydbg.launch.interpreter import leading_options
 from replaydbg.log.reader import open_recording
-from tests.harness import tool
 from tests.replays import passed_on, run
 
 
@@ -97,9 +97,8 @@ def test_a_recording_outside_the_store_is_replayed_by_its_path(tmp_path: Path) -
         env=passed_on(),
     )
     assert recorded.status == 0, recorded.stderr
-    hint = recorded.stderr.splitlines()[-1].removeprefix("replaydbg: replaydbg replay ")
+    _, _, *words = shlex.split(recorded.stderr.splitlines()[-1])
 
-    replayed = run([sys.executable, "-m", "replaydbg", "replay", hint.strip("'")], cwd=Path("/"), env=passed_on())
+    replayed = run([sys.executable, "-m", "replaydbg", *words], cwd=Path("/"), env=passed_on())
 
     assert (replayed.stdout, replayed.status) == ("7\n", 0), replayed.stderr
-    assert tool.DIVERGED != replayed.status

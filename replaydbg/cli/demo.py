@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from replaydbg.cli.output import show_size
+from replaydbg.cli.endings import show_size
 from replaydbg.errors import Divergence
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome

@@ -7,16 +7,8 @@ import shlex
 from dataclasses import asdict
 from typing import Any
 
-from replaydbg.cli.output import (
-    add_json,
-    add_recording,
-    open_named,
-    print_json,
-    print_problems,
-    show_seconds,
-    show_size,
-    show_status,
-)
+from replaydbg.cli.endings import show_seconds, show_size, show_status
+from replaydbg.cli.output import add_json, add_recording, open_named, print_json, print_problems
 from replaydbg.events.records import StopReason
 from replaydbg.events.show import printable
 from replaydbg.log.reader import Recording

@@ -73,33 +73,3 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right:
         # Text, not str: what looks like markup in a recording is none.
         table.add_row(*map(Text, row))
     Console().print(table)
-
-
-def show_size(size: int) -> str:
-    """Return a size in bytes as people read it."""
-    number = float(size)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1024
-    return f"{number:.1f} TiB"
-
-
-def show_seconds(seconds: float) -> str:
-    """Return a duration as people read it."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
-
-
-def show_status(status: int) -> str:
-    """Return how a program ended: its exit code, or the signal that killed it."""
-    if status >= 0:
-        return f"exit code {status}"
-    # Imported here: most programs end by themselves.
-    import signal
-
-    try:
-        return f"killed by {signal.Signals(-status).name}"
-    except ValueError:
-        return f"killed by signal {-status}"

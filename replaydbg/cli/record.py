@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import sys
 from pathlib import Path
 
+from replaydbg.cli.endings import end_like, show_size
 from replaydbg.cli.main import SCHEMA_VERSION
 from replaydbg.config import load_settings
-from replaydbg.errors import UsageError
+from replaydbg.errors import quoted
 from replaydbg.record import RecordResult, record
-
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+from replaydbg.store.directory import Store
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,61 +48,27 @@ def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list
 
 def run(args: argparse.Namespace) -> int:
     """Record; returns the program's exit code, or ends by the signal that ended the program."""
-    quiet = load_settings({"quiet": args.quiet}).quiet
-    result = record(args.program, output=args.output, max_size=_bytes(args.max_size))
+    settings = load_settings({"quiet": args.quiet, "max_size": args.max_size})
+    result = record(args.program, output=args.output, settings=settings)
     if args.json:
         print(json.dumps(_as_json(result)), file=sys.stderr)
-    elif not quiet:
-        _say(result)
+    elif not settings.quiet:
+        _say(result, Store(settings.store).name_of(result.path))
     elif result.problem:
         print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
     return end_like(result.status)
 
 
-def end_like(status: int) -> int:
-    """Return the exit code for a program's status; a signal ends us too: a shell sees what it would have seen."""
-    if status >= 0:
-        return status
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if -status in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGPIPE, signal.SIGALRM):
-        if -status != signal.SIGKILL:
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    return 128 - status
-
-
-def _bytes(text: str | None) -> int | None:
-    if text is None:
-        return None
-    digits = text.strip().lower().removesuffix("b").removesuffix("i")
-    unit = digits[-1:] if digits[-1:].isalpha() else ""
-    number = digits.removesuffix(unit)
-    if unit not in _UNITS or not number.replace(".", "", 1).isdigit():
-        raise UsageError(f"--max-size cannot be {text!r}: give bytes, or a number with K, M or G, such as 2G.")
-    return int(float(number) * _UNITS[unit])
-
-
-def _say(result: RecordResult) -> None:
-    lines = [f"replaydbg: {result.path} ({_size(result.size)}, {result.events:,} events)"]
+def _say(result: RecordResult, name: str) -> None:
+    lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
     for note in result.notes:
         lines.append(f"replaydbg: {note['kind']}: {note['text']}")
     if result.reason:
         lines.append(f"replaydbg: the recording ends before the program did: {result.reason}.")
     if result.problem:
         lines.append(f"replaydbg: {result.problem}.")
-    lines.append(f"replaydbg: replaydbg replay {result.path.stem}")
+    lines.append(f"replaydbg: replaydbg replay {quoted(name)}")
     print("\n".join(lines), file=sys.stderr)
-
-
-def _size(size: int) -> str:
-    return (
-        f"{size:,} bytes"
-        if size < 10_000
-        else f"{size / 1000:,.0f} kB"
-        if size < 10_000_000
-        else f"{size / 1e6:,.1f} MB"
-    )
 
 
 def _as_json(result: RecordResult) -> dict[str, object]:

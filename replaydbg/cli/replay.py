@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
+from replaydbg.cli.endings import end_like
 from replaydbg.cli.main import SCHEMA_VERSION
 from replaydbg.cli.output import print_json
-from replaydbg.cli.record import end_like
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
 from replaydbg.replay import ReplayResult, replay
@@ -30,9 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Replay; returns the recorded exit code, or 4 at a divergence."""
     settings = load_settings({"quiet": args.quiet})
-    path = Store(settings.store).resolve(args.recording)
+    store = Store(settings.store)
+    path = store.resolve(args.recording)
     stop_at = _event(args.to)
-    result = replay(path, current_source=args.current_source, stop_at=stop_at, stdout=2 if args.json else None)
+    result = replay(
+        path,
+        name=store.name_of(path),
+        current_source=args.current_source,
+        stop_at=stop_at,
+        stdout=2 if args.json else None,
+    )
     if args.json:
         print_json(_as_json(result))
         return 4 if result.divergence is not None else result.status if result.status >= 0 else 128 - result.status

@@ -32,14 +32,19 @@ def show_value(value: Value, limit: int = 80) -> str:
 
 def show_call(event: Event, limit: int = 80) -> str:
     """Return the crossing as a call, such as `os.urandom(8)`."""
-    arguments = list(event.arguments or ())
+    return show_crossing(event.gate, event.arguments or (), limit)
+
+
+def show_crossing(gate: str, given: tuple[Value, ...], limit: int = 80) -> str:
+    """Return a gate and its arguments as a call."""
+    arguments = list(given)
     keywords: dict[str, Value] = {}
     # Keyword arguments stand as a dict at the end; a dict given by position looks the same, and reads as well.
     if arguments and type(arguments[-1]) is dict and all(type(key) is str for key in arguments[-1]):
         keywords = arguments.pop()
     parts = [show_value(argument, limit) for argument in arguments]
     parts += [f"{printable(key)}={show_value(item, limit)}" for key, item in keywords.items()]
-    return f"{printable(event.gate)}({', '.join(parts)})"
+    return f"{printable(gate)}({', '.join(parts)})"
 
 
 def show_outcome(event: Event, limit: int = 80) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import replaydbg
-from replaydbg.config import load_settings
+from replaydbg.config import Settings, load_settings
 from replaydbg.gates.row import SHAPE, Row
 from replaydbg.gates.table import gate_table, table_digest
 from replaydbg.launch import interpreter
@@ -47,17 +47,17 @@ def record(
     argv: list[str],
     *,
     output: Path | None = None,
-    max_size: int | None = None,
+    settings: Settings | None = None,
     stdout: int | None = None,
     stderr: int | None = None,
 ) -> RecordResult:
     """Record the program that `argv` names, see `find_target`, and seal the recording.
 
-    `output` is where the recording goes (default: a new name in the store); `max_size` in bytes, 0 for no limit;
+    `output` is where the recording goes (default: a new name in the store); `settings` are loaded where not given;
     `stdout` and `stderr` are descriptors for the program's streams, None to inherit. Raises UsageError for a target
     that cannot be recorded, NotBuilt without the core, CannotRecord where nothing can be written.
     """
-    settings = load_settings({"max_size": max_size})
+    settings = load_settings() if settings is None else settings
     own, words = interpreter.leading_options(argv)
     target = find_target(words)
     core = core_file(interpreter.soabi())

@@ -47,6 +47,7 @@ class ReplayResult:
 def replay(
     path: Path,
     *,
+    name: str = "",
     current_source: bool = False,
     stop_at: int = 0,
     stdout: int | None = None,
@@ -54,9 +55,10 @@ def replay(
 ) -> ReplayResult:
     """Run the recording at `path` again, verified, touching nothing outside.
 
-    `current_source` runs today's source files instead of the recorded ones; `stop_at` ends the replay before that
-    event; `stdout` and `stderr` are descriptors for what the program prints, None for our own. Raises the errors of
-    `open_recording`, WrongPython if the recorded Python is not here, NotBuilt without the core for it.
+    `name` is how a command names the recording, for messages (default: its path). `current_source` runs today's source
+    files instead of the recorded ones; `stop_at` ends the replay before that event; `stdout` and `stderr` are
+    descriptors for what the program prints, None for our own. Raises the errors of `open_recording`, WrongPython if the
+    recorded Python is not here, NotBuilt without the core for it.
     """
     with open_recording(path) as recording, ExitStack() as stack:
         header = recording.header
@@ -84,10 +86,10 @@ def replay(
         ended = run_process(command, env, fds=streams, ignored=ignored)
         report.seek(0)
         stop = read_report(report.read(), recording)
-        return _result(recording, ended.status, stop, unpacked.is_cut)
+        return _result(recording, ended.status, stop, unpacked.is_cut, name or str(path))
 
 
-def _result(recording: Recording, status: int, stop: Stop | None, is_cut: bool) -> ReplayResult:
+def _result(recording: Recording, status: int, stop: Stop | None, is_cut: bool, name: str) -> ReplayResult:
     recorded = recording.end.status if recording.end is not None else None
     if stop is not None and stop.kind == "stop":
         return ReplayResult(0, None, stop.event - 1, "", stop.stack)
@@ -95,10 +97,10 @@ def _result(recording: Recording, status: int, stop: Stop | None, is_cut: bool) 
         why = _why_it_ends(recording, is_cut)
         return ReplayResult(recorded if recorded is not None else 3, None, stop.event - 1, why)
     if stop is not None:
-        return ReplayResult(4, stop.divergence(recording), stop.event - 1, "")
+        return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
     if recorded is not None and status != recorded and not is_cut:
         divergence = Divergence(
-            recording=recording.name,
+            recording=name,
             event=recording.end.events if recording.end else 0,
             recorded=f"the program ended with status {recorded}",
             observed=f"it ended with status {status}",

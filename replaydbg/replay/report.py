@@ -8,7 +8,7 @@ from typing import Any
 
 from replaydbg.errors import Divergence, ReplaydbgError
 from replaydbg.events.records import Event
-from replaydbg.events.show import show_call
+from replaydbg.events.show import show_call, show_crossing
 from replaydbg.log.codec import decode_value
 from replaydbg.log.reader import Recording
 
@@ -54,23 +54,25 @@ class Stop:
         """Whether the recording simply has no more (the program was killed), which is no divergence."""
         return self.kind == "end" and not self.detail
 
-    def divergence(self, recording: Recording) -> Divergence:
-        """Return the error that says all this beside what was recorded."""
+    def divergence(self, recording: Recording, name: str) -> Divergence:
+        """Return the error that says all this beside what was recorded; `name` is how a command names the recording."""
         before, recorded = _around(recording, self.event)
-        observed = f"{self.gate}{_show(self.arguments)}" if self.gate else (self.detail or "the end of the program")
+        observed = self.detail or "the end of the program"
+        if self.gate:
+            observed = show_crossing(self.gate, self.arguments if isinstance(self.arguments, tuple) else ())
         if self.kind == "bytes":
             observed += f" with other bytes: {self.written!r}"
         if self.kind == "refused":
             observed = self.detail
         return Divergence(
-            recording=recording.name,
+            recording=name,
             lane="main" if recorded is None or recorded.lane == 0 else str(recorded.lane),
             event=self.event,
-            recorded=_call(recorded) if recorded is not None else "the end of the recording",
+            recorded=show_call(recorded) if recorded is not None else "the end of the recording",
             observed=observed,
             where=self.stack[-1] if self.stack else "",
             stack=self.stack,
-            last_agreeing=f"event {before.number}: {_call(before)}" if before is not None else "",
+            last_agreeing=f"event {before.number}: {show_call(before)}" if before is not None else "",
             cause=CAUSES.get(self.kind, self.detail),
         )
 
@@ -107,13 +109,3 @@ def _around(recording: Recording, number: int) -> tuple[Event | None, Event | No
         # The recording is damaged further on; what was read until then is shown.
         return (last[0] if last else None, None)
     return (last[0] if last else None, None)
-
-
-def _call(event: Event) -> str:
-    return show_call(event)
-
-
-def _show(arguments: Any) -> str:
-    if not isinstance(arguments, tuple):
-        return "()"
-    return f"({', '.join(repr(argument) for argument in arguments)})"

@@ -103,6 +103,13 @@ class Store:
                 return candidate
         raise NoSuchRecording(text, str(self.directory))
 
+    def name_of(self, path: Path) -> str:
+        """Return what `resolve` makes `path` of: a name if it lies in the store, otherwise the path itself."""
+        for ending in (SEALED, LIVE):
+            if path.parent == self.directory and path.name.endswith(ending):
+                return path.name.removesuffix(ending)
+        return str(path)
+
 
 def sealed_path(live: Path) -> Path:
     """Return where the live directory `live` is sealed to."""

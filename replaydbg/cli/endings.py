@@ -1,0 +1,47 @@
+"""How programs end and what they take, in words, and how a command ends as the program did."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+
+def end_like(status: int) -> int:
+    """Return the exit code for a program's status; a signal ends us too: a shell sees what it would have seen."""
+    if status >= 0:
+        return status
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if -status in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGPIPE, signal.SIGALRM):
+        if -status != signal.SIGKILL:
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+    return 128 - status
+
+
+def show_size(size: int) -> str:
+    """Return a size in bytes as people read it."""
+    number = float(size)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1024
+    return f"{number:.1f} TiB"
+
+
+def show_seconds(seconds: float) -> str:
+    """Return a duration as people read it."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def show_status(status: int) -> str:
+    """Return how a program ended: its exit code, or the signal that killed it."""
+    if status >= 0:
+        return f"exit code {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"
