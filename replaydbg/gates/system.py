@@ -94,6 +94,11 @@ FILES: list[Row] = [
 
 PROCESSES: list[Row] = [
     *rows("_posixsubprocess", "fork_exec"),
+    *rows("_multiprocessing", "SemLock.__new__", ARGS, "slot"),
+    *rows("_multiprocessing", "SemLock.acquire SemLock.release SemLock.__exit__ sem_unlink", ARGS),
+    *rows(
+        "_multiprocessing", "SemLock.__enter__ SemLock._count SemLock._is_mine SemLock._is_zero SemLock._get_value", 0
+    ),
     *rows("_signal", "signal", ARGS, "signal_signal"),
     *rows("_signal", "getsignal", 0, "signal_getsignal"),
     *rows(

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -81,6 +82,7 @@ open_for_replay(PyObject *boot)
     core.out_fd[1] = fd_keep(number(boot, "out_fd", -1));
     core.out_fd[2] = fd_keep(number(boot, "err_fd", -1));
     core.null_fd = fd_keep(open("/dev/null", O_RDWR | O_CLOEXEC));
+    core.socket_fd = fd_keep(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     core.current_source = item(boot, "current_source") == Py_True;
     core.stop_at = (uint64_t)number(boot, "stop_at", 0);
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 || log_open(&world_log, number(boot, "world_fd", -1)) < 0 ||

@@ -73,6 +73,7 @@ typedef struct {
     int out_fd[3];            /* replay: real standard streams, high numbers */
     int report_fd;            /* replay: where a divergence is described */
     int null_fd;              /* replay: what placeholders are copies of */
+    int socket_fd;            /* replay: the same for sockets, whose objects accept nothing else */
     char *live_dir;           /* record: absolute path of the live directory */
     Py_ssize_t code_extra;
 } Core;
@@ -84,6 +85,7 @@ PyObject *gate_call_original(Gate *g, PyObject *self, PyObject *const *args, Py_
 int gates_load(PyObject *rows);                               /* rows of the table, from the boot file */
 int gates_install_module(PyObject *module, const char *name); /* binds the rows of one module that is just loaded */
 PyObject *gate_regular(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *gate_slot(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 Handler handler_named(const char *name);
 bool is_path_object(PyObject *o);                             /* not str, bytes or int, but with __fspath__ */
 void patch_wrapper(PyTypeObject *type, const char *name, void *function);
@@ -229,6 +231,7 @@ PyObject *world_content(const char *path);       /* new bytes object: content of
 
 /* ---- fileio.c ---- */
 void fd_place(int fd, int copy_of);              /* replay: puts a placeholder at this number */
+void fd_place_socket(int fd);                    /* replay: one that is a socket, connected to nothing */
 bool fd_is_ours(int fd);
 int fd_keep(int fd);                             /* moves a descriptor of ours to a high number, remembers it */
 void fd_opened(int fd, int copy_of);             /* bookkeeping: fd is new; copy_of >= 0: a copy of that one */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-Core core = {.mode = OBSERVE, .report_fd = -1, .null_fd = -1};
+Core core = {.mode = OBSERVE, .report_fd = -1, .null_fd = -1, .socket_fd = -1};
 
 static Buf args_buf, out_buf;
 static IdMap args_ids;

@@ -21,8 +21,8 @@ typedef enum { SIZE_UNKNOWN, SIZE_SMALL, SIZE_LARGE } SizeClass;
 static struct {
     uint8_t stream;  /* 1 or 2: what is written here appears on the program's original stdout or stderr */
     uint8_t size;    /* SizeClass, learnt at the first read */
-    uint8_t escaped; /* its content was handed to C code */
     int file;        /* index into files */
+    uint64_t escaped; /* hash of what C code was handed when fileno() was last asked for; 0: nothing yet */
 } tracked[MOST_TRACKED] = {[1] = {.stream = 1}, [2] = {.stream = 2}};
 
 static int ours[16], ours_count;
@@ -74,15 +74,28 @@ fd_closed(int fd)
         memset(&tracked[fd], 0, sizeof tracked[fd]);
 }
 
+static bool
+place_copy(int source, int fd)
+{
+    if (fd_is_ours(fd))
+        diverge("descriptors", NULL, NULL, "the program uses a descriptor number that the replay needs for itself");
+    return fd == source || dup3(source, fd, O_CLOEXEC) >= 0;
+}
+
 void
 fd_place(int fd, int copy_of)
 {
     int stream = fd_stream(copy_of);
-    int source = stream ? core.out_fd[stream] : core.null_fd;
-    if (fd_is_ours(fd))
-        diverge("descriptors", NULL, NULL, "the program uses a descriptor number that the replay needs for itself");
-    if (fd != source)
-        dup3(source, fd, O_CLOEXEC);
+    if (stream)
+        place_copy(core.out_fd[stream], fd);
+    else if (copy_of < 0 || !place_copy(copy_of, fd))
+        place_copy(core.null_fd, fd);
+}
+
+void
+fd_place_socket(int fd)
+{
+    place_copy(core.socket_fd, fd);
 }
 
 void
@@ -478,24 +491,28 @@ caller_is_known(void)
     return false;
 }
 
-/* What C code will find behind the descriptor: 8 bytes position, then the content. */
+/* What C code will find behind the descriptor: 8 bytes position, then the content if the file can be read. */
 static uint8_t *
 capture(int fd, size_t *n)
 {
     struct stat st;
-    if (fd < 3 || fd >= MOST_TRACKED || tracked[fd].escaped || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size == 0 ||
-        st.st_size > LARGEST_ESCAPE || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY || caller_is_known())
+    if (fd < 3 || fd >= MOST_TRACKED || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || caller_is_known())
         return NULL;
-    uint8_t *data = malloc((size_t)st.st_size + 8);
-    off_t position = lseek(fd, 0, SEEK_CUR);
-    if (data == NULL || position < 0) {
-        free(data);
-        return NULL;
+    int64_t now[] = {(int64_t)st.st_ino, (int64_t)st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec};
+    uint64_t state = hash_bytes(now, sizeof now, 0) | 1;
+    bool readable = (fcntl(fd, F_GETFL) & O_ACCMODE) != O_WRONLY && st.st_size > 0;
+    if (readable && st.st_size > LARGEST_ESCAPE) {
+        note("large", "a file of more than 16 MiB was handed to C code by its descriptor");
+        readable = false;
     }
+    off_t position = lseek(fd, 0, SEEK_CUR);
+    uint8_t *data = position < 0 || tracked[fd].escaped == state ? NULL : malloc((size_t)(readable ? st.st_size : 0) + 8);
+    if (data == NULL)
+        return NULL;
     memcpy(data, &position, 8);
-    ssize_t k = pread(fd, data + 8, (size_t)st.st_size, 0);
+    ssize_t k = readable ? pread(fd, data + 8, (size_t)st.st_size, 0) : 0;
     *n = (size_t)(k < 0 ? 0 : k) + 8;
-    tracked[fd].escaped = true;
+    tracked[fd].escaped = state;
     return data;
 }
 
@@ -702,7 +719,6 @@ const HandlerEntry fileio_handlers[] = {
     {"fcntl_fcntl", fcntl_fcntl},
     {"file_write", file_write}, {"file_close", file_close}, {"file_fileno", file_fileno}, {"os_close", os_close},
     {"os_closerange", os_closerange}, {"os_readv", os_readv}, {"os_writev", os_writev},
-    {"slot", gate_regular}, /* a slot of a type: patched when its module is loaded */
     {NULL, NULL}};
 
 void

@@ -227,6 +227,14 @@ gate_stops(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     return gate_call_original(g, self, args, nargs, kwnames);
 }
 
+/* A slot of a type is patched when its module is loaded; the function of that name, if there is one, leads there anyway. */
+PyObject *
+gate_slot(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyErr_Format(PyExc_SystemError, "replaydbg: %s.%s is no function", g->module, g->name);
+    return NULL;
+}
+
 /* Not a crossing: noted once, since C code behind it may read the outside unseen. */
 static PyObject *
 gate_noted(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -240,7 +248,7 @@ gate_noted(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
 /* ---- the table ---- */
 
 static const HandlerEntry own_handlers[] = {
-    {"regular", gate_regular}, {"stops", gate_stops}, {"noted", gate_noted}, {"native", gate_regular}, {NULL, NULL}};
+    {"regular", gate_regular}, {"stops", gate_stops}, {"noted", gate_noted}, {"native", gate_slot}, {"slot", gate_slot}, {NULL, NULL}};
 
 Handler
 handler_named(const char *name)
@@ -401,7 +409,7 @@ gates_install_module(PyObject *module, const char *name)
 {
     for (int i = 0; i < gate_count; i++) {
         Gate *g = &gates[i];
-        if (g->original || strcmp(g->module, name) != 0)
+        if (g->original || g->handler == gate_slot || strcmp(g->module, name) != 0)
             continue;
         core.depth++;
         PyObject *target = find_target(module, g->name);

@@ -41,7 +41,7 @@ socket_init(PyObject *self, PyObject *args, PyObject *kwds)
         int fd = (int)PyLong_AsLong(PyTuple_GET_ITEM(fields, 0));
         bool given = PyTuple_GET_SIZE(args) > 3 && PyTuple_GET_ITEM(args, 3) != Py_None;
         if (replayed && !given)
-            fd_place(fd, -1);
+            fd_place_socket(fd);
         if (!given)
             fd_opened(fd, -1);
         if (replayed)
@@ -54,7 +54,7 @@ socket_init(PyObject *self, PyObject *args, PyObject *kwds)
 static PyObject *
 make_socket(PyObject *fields)
 {
-    fd_place((int)PyLong_AsLong(PyTuple_GET_ITEM(fields, 0)), -1);
+    fd_place_socket((int)PyLong_AsLong(PyTuple_GET_ITEM(fields, 0)));
     core.depth++;
     PyObject *s = socket_type->tp_new(socket_type, PyTuple_New(0), NULL);
     core.depth--;
@@ -90,7 +90,7 @@ socket_accept(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     if (result && PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 2) {
         int fd = (int)PyLong_AsLong(PyTuple_GET_ITEM(result, 0));
         if (replayed)
-            fd_place(fd, -1);
+            fd_place_socket(fd);
         fd_opened(fd, -1);
     }
     return result;

@@ -306,6 +306,56 @@ epoll_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     return epoll;
 }
 
+/* ---- semaphores of multiprocessing ---- */
+
+static newfunc original_semlock;
+static Gate *semlock_gate;
+
+/* In replay an object without a semaphore: all that it is asked comes from the log. SemLock(kind, value, maxvalue, name, unlink). */
+static PyObject *
+semlock_without_semaphore(PyTypeObject *type, PyObject *fields)
+{
+    core.depth++;
+    PyObject *rebuild = PyObject_GetAttrString((PyObject *)type, "_rebuild");
+    PyObject *none = rebuild ? Py_BuildValue("(iOOO)", 0, PyTuple_GET_ITEM(fields, 0), PyTuple_GET_ITEM(fields, 2), Py_None) : NULL;
+    PyObject *semlock = none ? PyObject_CallObject(rebuild, none) : NULL;
+    core.depth--;
+    Py_XDECREF(none);
+    Py_XDECREF(rebuild);
+    const char *name = semlock && !PyObject_IsTrue(PyTuple_GET_ITEM(fields, 4)) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(fields, 3)) : NULL;
+    Py_ssize_t offset = name ? member_offset(type, "name") : 0;
+    char *copy = offset ? PyMem_Malloc(strlen(name) + 1) : NULL;
+    if (copy)
+        *(char **)((char *)semlock + offset) = strcpy(copy, name);
+    return semlock;
+}
+
+static PyObject *
+semlock_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
+{
+    static char *names[] = {"kind", "value", "maxvalue", "name", "unlink", NULL};
+    PyObject *f[5];
+    if (gate_passes())
+        return original_semlock(type, args, kwds);
+    if (!PyArg_ParseTupleAndKeywords(args, kwds, "OOOUO", names, &f[0], &f[1], &f[2], &f[3], &f[4])) {
+        PyErr_Clear();
+        return original_semlock(type, args, kwds); /* it says what is wrong with the arguments */
+    }
+    PyObject *fields = PyTuple_Pack(5, f[0], f[1], f[2], f[3], f[4]);
+    if (fields == NULL)
+        return NULL;
+    Crossing c;
+    cross_begin(&c, semlock_gate, NULL, f, 5, NULL);
+    bool replayed = !c.perform;
+    PyObject *semlock = c.perform ? original_semlock(type, args, kwds) : NULL;
+    PyObject *outcome = cross_end(&c, semlock ? Py_NewRef(Py_None) : NULL);
+    if (replayed && outcome)
+        semlock = semlock_without_semaphore(type, fields);
+    Py_XDECREF(outcome);
+    Py_DECREF(fields);
+    return semlock;
+}
+
 /* ---- processes ---- */
 
 /* The program's own at-fork functions are program code: they run before and after the crossing. */
@@ -456,6 +506,12 @@ process_module_loaded(PyObject *module, const char *name)
         if ((mmap_gate = gate_named("mmap", "mmap.__new__"))) {
             original_mmap = ((PyTypeObject *)type)->tp_new;
             ((PyTypeObject *)type)->tp_new = mmap_new;
+        }
+    }
+    else if (strcmp(name, "_multiprocessing") == 0 && original_semlock == NULL && (type = PyDict_GetItemString(dict, "SemLock"))) {
+        if ((semlock_gate = gate_named("_multiprocessing", "SemLock.__new__"))) {
+            original_semlock = ((PyTypeObject *)type)->tp_new;
+            ((PyTypeObject *)type)->tp_new = semlock_new;
         }
     }
     else if (strcmp(name, "select") == 0 && original_epoll == NULL && (type = PyDict_GetItemString(dict, "epoll"))) {

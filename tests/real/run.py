@@ -65,7 +65,7 @@ def check_replays(scenario: Scenario, *, timeout: float, keep: Path) -> Result:
             for number in _spoiling(work):
                 replayed = _replay(recording, base, timeout)
                 outputs.append((f"replay-{number}", replayed))
-                _require_equal(recorded, replayed, number)
+                _require_equal(recorded, replayed, number, scenario.child_lines)
                 _require_untouched(base, number)
         except _Failed as found:
             failure = str(found)
@@ -134,15 +134,23 @@ def _require_whole(recording: Path) -> Figures:
     return figures
 
 
-def _require_equal(recorded: Finished, replayed: Finished, number: int) -> None:
+def _require_equal(recorded: Finished, replayed: Finished, number: int, child_lines: str | None) -> None:
     if replayed.status != recorded.status:
         raise _Failed(f"replay {number}: {replayed.ending}, recorded: {recorded.ending}: {_last_line(replayed)}")
     for which, was, now in (
         ("stdout", recorded.stdout, replayed.stdout),
         ("stderr", recorded.stderr, replayed.stderr),
     ):
+        was = _without_child_lines(was, child_lines)
         if was != now:
             raise _Failed(f"replay {number}: {which}: {_first_difference(was, now)}")
+
+
+def _without_child_lines(output: bytes, beginning: str | None) -> bytes:
+    if beginning is None:
+        return output
+    lines = output.splitlines(keepends=True)
+    return b"".join(line for line in lines if not line.startswith(beginning.encode()))
 
 
 def _first_difference(was: bytes, now: bytes) -> str:

@@ -32,6 +32,10 @@ class Scenario:
     env: Mapping[str, str] = field(default_factory=dict)
     # Makes inputs that are not checked in.
     prepare: Callable[[Path], None] = _nothing
+    # How the lines begin that its child processes print by themselves: children do not run in a replay.
+    child_lines: str | None = None
+    # What of replaydbg it waits for. It must fail until then: a row that is equal all the same has to lose this mark.
+    waits_for: str | None = None
 
     @property
     def version(self) -> str | None:
@@ -62,6 +66,7 @@ def script(
     arguments: tuple[str, ...] = (),
     env: Mapping[str, str] | None = None,
     prepare: Callable[[Path], None] = _nothing,
+    waits_for: str | None = None,
 ) -> Scenario:
     """A scenario whose program is one of ours; `name` is its file without `.py`, `inputs` keep their names."""
     return Scenario(
@@ -74,4 +79,5 @@ def script(
         exit_code=exit_code,
         env=env or {},
         prepare=prepare,
+        waits_for=waits_for,
     )

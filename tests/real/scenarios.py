@@ -1,7 +1,10 @@
-"""The table of scenarios. Programs that need threads or serve sockets are left out: they have no replay yet."""
+"""The table of scenarios. Those that need something which replaydbg cannot do yet say so in `waits_for`."""
 
 from tests.real import prepare
 from tests.real.scenario import Scenario, script
+
+_IDENTITY = "identity: it prints addresses"
+_THREADS = "lanes: it starts threads"
 
 _PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 
@@ -9,11 +12,21 @@ _TESTING = (
     Scenario(
         "pytest_failing",
         "pytest",
-        "a suite with a failing assertion that shows random numbers, built-in functions and a fixture's file",
+        "a suite with failing assertions that show random numbers, times and a fixture's file",
         (*_PYTEST, "--basetemp=tmp"),
         "2 failed, 1 passed",
         {"test_orders.py": "orders_suite.py.in", "stock.csv": "stock.csv"},
         exit_code=1,
+    ),
+    Scenario(
+        "pytest_addresses",
+        "pytest",
+        "failing assertions that show bound built-in methods",
+        (*_PYTEST, "-vv"),
+        "built-in method",
+        {"test_addresses.py": "addresses_suite.py.in", "stock.csv": "stock.csv"},
+        exit_code=1,
+        waits_for=_IDENTITY,
     ),
     Scenario(
         "hypothesis",
@@ -77,6 +90,7 @@ _CHECKING = (
         "Found 3 errors",
         {"typed.py": "typed_mypy.py.in"},
         exit_code=1,
+        waits_for=_THREADS,
     ),
     Scenario(
         "pyflakes",
@@ -120,6 +134,7 @@ _PACKAGING = (
             "template/{{cookiecutter.slug}}/README.md": "README.template",
             "template/hooks/post_gen_project.py": "post_gen.py.in",
         },
+        child_lines="made in ",
     ),
 )
 
@@ -167,7 +182,7 @@ _TEXT = (
         "mkdocs",
         "mkdocs",
         "builds a site with a theme; times in its log and sitemap",
-        ("-m", "mkdocs", "build", "-v"),
+        ("-m", "mkdocs", "build"),
         "Documentation built in",
         {"mkdocs.yml": "mkdocs.yml", "docs/index.md": "index.md", "docs/more.md": "more.md"},
     ),
@@ -190,6 +205,15 @@ _TERMINAL = (
     ),
     script(
         "crash_rich", "rich", "an uncaught exception, shown with local variables", "locals", "three.txt", exit_code=1
+    ),
+    script(
+        "objects_rich",
+        "rich",
+        "the same where the local variables are objects",
+        "object at",
+        "three.txt",
+        exit_code=1,
+        waits_for=_IDENTITY,
     ),
     script("bars_tqdm", "tqdm", "nested progress bars on stderr, without the monitor thread", "outer: 100%"),
     Scenario(
@@ -242,6 +266,7 @@ _SYSTEM = (
         ("-m", "timeit", "-s", "import random", "random.random()"),
         "best of 5",
     ),
+    script("measured", None, "a part of it under cProfile, read with pstats", "function calls", "three.txt"),
     Scenario(
         "cprofile",
         None,
@@ -249,6 +274,7 @@ _SYSTEM = (
         ("-m", "cProfile", "-s", "cumulative", "hot_profile.py"),
         "function calls",
         {"hot_profile.py": "hot_profile.py", "three.txt": "three.txt"},
+        waits_for=_IDENTITY,
     ),
     script("refused_http", None, "http.client and urllib where nothing listens", "Connection refused"),
 )

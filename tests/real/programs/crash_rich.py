@@ -2,6 +2,7 @@
 # ruff: noqa
 """rich: a table, then a traceback with the local variables of each frame."""
 
+import dataclasses
 import random
 import time
 from pathlib import Path
@@ -13,9 +14,9 @@ from rich.traceback import install
 install(show_locals=True, width=100)
 
 
+@dataclasses.dataclass
 class Meter:
-    def __init__(self):
-        self.offset = random.random()
+    offset: float = dataclasses.field(default_factory=random.random)
 
 
 def read(meter, path):
@@ -25,7 +26,11 @@ def read(meter, path):
     return sum(values) / (len(values) - 3), started, clock
 
 
-table = Table("when", "what")
-table.add_row(str(time.time()), "started")
-Console(width=80).print(table)
+def show():
+    table = Table("when", "what")
+    table.add_row(str(time.time()), "started")
+    Console(width=80).print(table)
+
+
+show()
 read(Meter(), "three.txt")
