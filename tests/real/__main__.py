@@ -20,8 +20,9 @@ _INTRODUCTION = """\
 
 Each program is recorded once. Then it is replayed five times, in another environment (time zone, locale, home, terminal
 width): twice with every file of its working directory changed, three times with the directory gone. stdout, stderr and
-the exit code must be the recorded ones each time, and nothing may be written; what child processes print by themselves is
-not compared, since they do not run in a replay. This page is written by `tox -e real`; [how to run it](how-to/run-real.md).
+the exit code must be the recorded ones each time, and nothing may be written. What child processes print by themselves
+is not compared, since they do not run in a replay. This page is written by `tox -e real`;
+[how to run it](how-to/run-real.md).
 """
 
 
