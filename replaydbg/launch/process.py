@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import NamedTuple
 
@@ -22,13 +22,21 @@ class Ended(NamedTuple):
 
 
 def run_process(
-    argv: list[str], env: dict[str, str], *, fds: Sequence[int | None] = (None, None, None), ignored: Sequence[int] = ()
+    argv: list[str],
+    env: dict[str, str],
+    *,
+    fds: Sequence[int | None] = (None, None, None),
+    ignored: Sequence[int] = (),
+    meanwhile: Callable[[], None] | None = None,
 ) -> Ended:
-    """Run `argv`; `fds` become its standard streams (None: inherit, -1: closed); `ignored` signals stay so in it."""
+    """Run `argv`; `fds` become its standard streams (None: inherit, -1: closed); `ignored` signals stay so in it.
+
+    `meanwhile` is called once the process runs; it must not raise.
+    """
     pid = os.fork()
     if pid == 0:
         _become(argv, env, fds, ignored)
-    return _wait(pid)
+    return _wait(pid, meanwhile)
 
 
 def _become(argv: list[str], env: dict[str, str], fds: Sequence[int | None], ignored: Sequence[int]) -> None:
@@ -48,13 +56,15 @@ def _become(argv: list[str], env: dict[str, str], fds: Sequence[int | None], ign
         os._exit(126)
 
 
-def _wait(pid: int) -> Ended:
+def _wait(pid: int, meanwhile: Callable[[], None] | None) -> Ended:
     def forward(number: int, frame: FrameType | None) -> None:
         os.kill(pid, number)
 
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
     before |= {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
     try:
+        if meanwhile is not None:
+            meanwhile()
         while True:
             _, status, usage = os.wait4(pid, os.WUNTRACED)
             if not os.WIFSTOPPED(status):

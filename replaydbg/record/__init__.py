@@ -1,5 +1,6 @@
 """Recording: the launcher of a recorded program."""
 
-from replaydbg.record.launcher import RecordResult, record
+from replaydbg.record.launcher import record
+from replaydbg.record.result import RecordResult
 
 __all__ = ["RecordResult", "record"]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import replaydbg
 from replaydbg.config import Settings, load_settings
@@ -15,32 +14,13 @@ from replaydbg.gates.row import SHAPE, Row
 from replaydbg.gates.table import gate_table, table_digest
 from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
-from replaydbg.launch.process import Ended, run_process
+from replaydbg.launch.process import run_process
 from replaydbg.log.codec import FORMAT
 from replaydbg.native import core_file
-from replaydbg.record.ending import describe_end
 from replaydbg.record.place import make_live_directory, write_start
+from replaydbg.record.result import RecordResult
 from replaydbg.record.target import Target, find_target
 from replaydbg.store.directory import sealed_path
-
-
-class RecordResult(NamedTuple):
-    """What came of recording a run."""
-
-    path: Path
-    """The sealed recording (the live directory where sealing failed)."""
-    status: int
-    """The program's exit code, or minus the number of the signal that ended it."""
-    events: int
-    """How many crossings were recorded."""
-    size: int
-    """Size of the recording in bytes."""
-    notes: list[dict[str, Any]]
-    """What was met that cannot be recorded: `kind`, `text`, `count`."""
-    reason: str | None
-    """Why logging stopped before the program ended, if it did."""
-    problem: str | None
-    """Why the recording could not be sealed, if so."""
 
 
 def record(
@@ -74,8 +54,13 @@ def record(
     boot_file = write_start(live, header, boot | boot_values(header, table, env))
     command = interpreter.command_line(sys.executable, options, core, str(boot_file))
     began = time.monotonic()
-    ended = run_process(command, env, fds=fds, ignored=[int(number) for number in header["signals"]])
-    return _seal(live, ended, time.monotonic() - began)
+    ignored = [int(number) for number in header["signals"]]
+    ended = run_process(command, env, fds=fds, ignored=ignored, meanwhile=_load_sealing)
+    seconds = time.monotonic() - began
+    # Imported here: see _load_sealing.
+    from replaydbg.record.sealing import seal_recording
+
+    return seal_recording(live, ended, seconds)
 
 
 def _header(
@@ -115,19 +100,12 @@ def _cwd() -> str:
         return ""
 
 
-def _seal(live: Path, ended: Ended, seconds: float) -> RecordResult:
-    # Imported here because the program has ended: zstandard costs 8 ms, and a program that is being recorded waits
-    # for everything that comes before it.
-    from replaydbg.log.container import seal
-
-    end = describe_end(live, ended, seconds)
-    (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
-    target = sealed_path(live)
-    problem = None
+def _load_sealing() -> None:
+    """Import what only sealing needs (20 ms, zstandard and dataclasses most of it) while the program runs."""
     try:
-        seal(live, target, end)
-    except OSError as error:
-        problem = f"it could not be sealed ({error.strerror}) and stays a directory"
-        target = live
-    size = target.stat().st_size if target.is_file() else sum(path.stat().st_size for path in target.rglob("*"))
-    return RecordResult(target, ended.status, end["events"], size, end["notes"], end["reason"], problem)
+        import zstandard  # noqa: F401
+
+        import replaydbg.record.sealing  # noqa: F401
+    except ImportError:
+        # Said when the recording is to be sealed: the program runs already, and must be waited for.
+        return

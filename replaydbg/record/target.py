@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import NamedTuple
 
@@ -60,6 +59,9 @@ def _cwd() -> str:
 def _file_target(argv: list[str]) -> Target:
     first, *rest = argv
     if not os.path.exists(first):  # noqa: PTH110
+        # Imported here and below: 2 ms that only a console script needs.
+        import shutil
+
         found = None if os.sep in first else shutil.which(first)
         if found is None:
             raise UsageError(f"There is no file and no command {first!r} to record.")
@@ -93,6 +95,8 @@ def _check_console_script(path: str) -> None:
     interpreter = words[-1] if words[0].endswith("/env") else words[0]
     if not any(name in os.path.basename(interpreter) for name in _PYTHON):  # noqa: PTH119
         raise UsageError(f"{path!r} is not a Python script (it is run by {interpreter!r}).")
+    import shutil
+
     resolved = shutil.which(interpreter) or interpreter
     if not _is_this_python(resolved):
         raise UsageError(
