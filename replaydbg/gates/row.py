@@ -30,6 +30,8 @@ FILLS_ALL = 1024
 """With FILLS: all of the buffer is filled, whatever number is returned."""
 READS = 2048
 """Bytes come from the current position of a file."""
+ALWAYS = 4096
+"""The handler is also asked where nothing is a crossing: in other threads, and after the recording has ended."""
 
 NO_BUFFER = 99
 """The index of the buffer argument where there is none."""

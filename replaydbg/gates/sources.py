@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replaydbg.gates.row import ARGS, BOTH, CLOSES, COPIES, DIGEST, FILLS, NOTED, OPENS, SELF, Row, rows
+from replaydbg.gates.row import ALWAYS, ARGS, BOTH, CLOSES, COPIES, DIGEST, FILLS, NOTED, OPENS, SELF, Row, rows
 
 CLOCKS: list[Row] = [
     *rows(
@@ -21,7 +21,7 @@ CLOCKS: list[Row] = [
         """,
     ),
     *rows("time", "tzset", BOTH),
-    *rows("time", "pthread_getcpuclockid", ARGS, "takes_ident"),
+    *rows("time", "pthread_getcpuclockid", ARGS | ALWAYS, "takes_ident"),
     *rows("_datetime", "datetime.now", 0, "dt_now"),
     *rows("_datetime", "datetime.utcnow", 0, "dt_utcnow"),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replaydbg.gates.row import (
+    ALWAYS,
     ARGS,
     BOTH,
     CLOSES,
@@ -108,8 +109,9 @@ PROCESSES: list[Row] = [
         sigpending sigtimedwait sigwait sigwaitinfo
         """,
     ),
-    *rows("_signal", "pthread_kill", ARGS, "takes_ident"),
-    *rows("_thread", "get_ident _get_main_thread_ident", 0, "thread_ident"),
+    *rows("_signal", "pthread_kill", ARGS | ALWAYS, "takes_ident"),
+    *rows("_thread", "get_ident _get_main_thread_ident", ALWAYS, "thread_ident"),
+    *rows("sys", "_current_frames _current_exceptions", ALWAYS, "keyed_by_ident"),
     *rows("_thread", "get_native_id", 0),
     *rows("_thread", "interrupt_main"),
     *rows("_thread", "start_new_thread start_new start_joinable_thread", ARGS, STOPS),

@@ -43,6 +43,7 @@ enum {
     GATE_WRITES_FD = 256, /* bytes go to the descriptor in the first argument: shown in replay if it is a standard stream */
     GATE_SELF = 512,      /* of a method: self belongs to the arguments */
     GATE_READS = 2048,    /* bytes come from the current position of a file (self, or the first argument) */
+    GATE_ALWAYS = 4096,   /* the handler is also asked where nothing is a crossing: it computes, in every thread and after the recording's end */
     GATE_FILLS_ALL = 1024, /* with GATE_FILLS: all of the buffer is filled, whatever number is returned */
 };
 

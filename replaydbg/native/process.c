@@ -455,12 +455,18 @@ builtin_input(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     return line;
 }
 
-/* The thread's ident is computed, never an event: importlib reads it thousands of times. One lane, one number. */
+/* The main thread's ident is computed, never an event: importlib reads it thousands of times. It is the same number for as long as the
+ * process lives, also when the recording has ended: the program compares it with what it was told before. */
 #define MAIN_IDENT 0x100000000000ul
+static unsigned long main_ident; /* the real one */
+
 static PyObject *
 thread_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    return PyLong_FromUnsignedLong(MAIN_IDENT);
+    PyObject *ident = gate_call_original(g, self, args, nargs, kwnames);
+    if (ident && PyLong_AsUnsignedLong(ident) == main_ident)
+        Py_SETREF(ident, PyLong_FromUnsignedLong(MAIN_IDENT));
+    return ident;
 }
 
 /* Where the program hands an ident back to C, the real one takes its place. */
@@ -468,15 +474,37 @@ static PyObject *
 takes_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *copy[4];
-    if (nargs == 0 || nargs > 4 || !PyLong_Check(args[0]) || PyLong_AsUnsignedLongMask(args[0]) != MAIN_IDENT)
-        return gate_regular(g, self, args, nargs, kwnames);
+    bool passes = gate_passes(), is_main = nargs > 0 && nargs <= 4 && kwnames == NULL && PyLong_Check(args[0]) &&
+                                           PyLong_AsUnsignedLongMask(args[0]) == MAIN_IDENT;
+    if (!is_main)
+        return passes ? gate_call_original(g, self, args, nargs, kwnames) : gate_regular(g, self, args, nargs, kwnames);
     memcpy(copy, args, (size_t)nargs * sizeof *copy);
-    Crossing c;
-    cross_begin(&c, g, self, args, nargs, kwnames);
-    copy[0] = PyLong_FromUnsignedLong(PyThread_get_thread_ident());
-    PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, copy, nargs, kwnames) : NULL);
+    copy[0] = PyLong_FromUnsignedLong(main_ident);
+    PyObject *result;
+    if (passes)
+        result = gate_call_original(g, self, copy, nargs, NULL);
+    else {
+        Crossing c;
+        cross_begin(&c, g, self, args, nargs, NULL); /* the log has the number that the program knows */
+        result = cross_end(&c, c.perform ? gate_call_original(g, self, copy, nargs, NULL) : NULL);
+    }
     Py_DECREF(copy[0]);
     return result;
+}
+
+/* A dictionary whose keys are idents: the main thread is found under the number that the program knows. */
+static PyObject *
+keyed_by_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *found = gate_call_original(g, self, args, nargs, kwnames), *fresh = found ? PyDict_New() : NULL, *key, *value;
+    PyObject *ident = PyLong_FromUnsignedLong(MAIN_IDENT);
+    Py_ssize_t i = 0;
+    while (fresh && ident && PyDict_Next(found, &i, &key, &value))
+        if (PyDict_SetItem(fresh, PyLong_AsUnsignedLong(key) == main_ident ? ident : key, value) < 0)
+            Py_CLEAR(fresh);
+    Py_XDECREF(ident);
+    Py_XDECREF(found);
+    return fresh;
 }
 
 /* wait3 and wait4 import `resource` for their result: in both modes, and before the crossing. */
@@ -494,12 +522,14 @@ const HandlerEntry process_handlers[] = {
     {"os_wait_usage", os_wait_usage},
     {"os_scandir", os_scandir}, {"os_fork", os_fork}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
     {"select_select", select_select}, {"builtin_input", builtin_input}, {"thread_ident", thread_ident},
-    {"takes_ident", takes_ident}, {NULL, NULL}};
+    {"takes_ident", takes_ident}, {"keyed_by_ident", keyed_by_ident}, {NULL, NULL}};
 
 void
 process_module_loaded(PyObject *module, const char *name)
 {
     PyObject *dict = PyModule_GetDict(module), *type;
+    if (main_ident == 0)
+        main_ident = PyThread_get_thread_ident(); /* gates are installed in the main thread */
     if (strcmp(name, "posix") == 0 && direntry_type == NULL)
         install_scandir(module);
     else if (strcmp(name, "mmap") == 0 && original_mmap == NULL && (type = PyDict_GetItemString(dict, "mmap"))) {
