@@ -82,7 +82,11 @@ open_for_replay(PyObject *boot)
     core.out_fd[1] = fd_keep(number(boot, "out_fd", -1));
     core.out_fd[2] = fd_keep(number(boot, "err_fd", -1));
     core.null_fd = fd_keep(open("/dev/null", O_RDWR | O_CLOEXEC));
-    core.socket_fd = fd_keep(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    int pair[2]; /* a socket that reaches nothing: its other end is closed at once */
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
+        close(pair[1]);
+        core.socket_fd = fd_keep(pair[0]);
+    }
     core.current_source = item(boot, "current_source") == Py_True;
     core.stop_at = (uint64_t)number(boot, "stop_at", 0);
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 || log_open(&world_log, number(boot, "world_fd", -1)) < 0 ||

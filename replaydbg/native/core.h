@@ -9,6 +9,7 @@
  *   value.c     values to bytes and back
  *   world.c     the importer's private world
  *   fileio.c    files and descriptors
+ *   opening.c   the constructor of FileIO
  *   process.c   directories, processes, and the end of a process
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them

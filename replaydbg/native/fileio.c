@@ -278,163 +278,7 @@ content_at(uint64_t offset, uint64_t n)
     return offset <= content_length && n <= content_length - offset ? content_map + offset : NULL;
 }
 
-/* ---- FileIO ---- */
-
-static PyTypeObject *fileio_type;
-static initproc original_init;
-static Gate *init_gate;
-
-int
-file_fd(PyObject *o)
-{
-    if (fileio_type == NULL || !PyObject_TypeCheck(o, fileio_type))
-        return -2;
-    int fd; /* the first field of the object on every version */
-    memcpy(&fd, (char *)o + sizeof(PyObject), sizeof fd);
-    return fd;
-}
-
-static PyObject *
-give_self(PyObject *self, PyObject *args)
-{
-    return Py_NewRef(self);
-}
-
-/* Calls the program's opener from inside the crossing: an upcall. */
-static PyObject *
-call_opener(PyObject *opener, PyObject *args)
-{
-    int depth = upcall_enter();
-    PyObject *fd = PyObject_CallObject(opener, args);
-    upcall_leave(depth);
-    return fd;
-}
-
-static PyMethodDef give_self_def = {"opener", give_self, METH_VARARGS, NULL};
-static PyMethodDef call_opener_def = {"opener", call_opener, METH_VARARGS, NULL};
-
-typedef struct {
-    PyObject *file, *mode, *closefd, *opener;
-} Opening;
-
-static int
-init_really(PyObject *self, Opening *o, PyObject *opener)
-{
-    PyObject *args = PyTuple_Pack(4, o->file, o->mode, o->closefd, opener);
-    if (args == NULL)
-        return -1;
-    int rc = original_init(self, args, NULL);
-    Py_DECREF(args);
-    return rc;
-}
-
-static PyObject *
-init_outcome(PyObject *self, int rc)
-{
-    if (rc < 0)
-        return NULL;
-    PyObject *size = PyObject_GetAttrString(self, "_blksize");
-    return size ? Py_BuildValue("(iN)", file_fd(self), size) : NULL;
-}
-
-static int
-init_with_opener(Crossing *c, PyObject *self, Opening *o)
-{
-    PyObject *opener = PyCFunction_NewEx(&call_opener_def, o->opener, NULL);
-    int rc = opener ? init_really(self, o, opener) : -1;
-    Py_XDECREF(opener);
-    PyObject *result = cross_end(c, init_outcome(self, rc));
-    Py_XDECREF(result);
-    return result ? 0 : -1;
-}
-
-/* A second __init__ closes the first file: before the placeholder of the new one takes its number. */
-static void
-forget_file(PyObject *self)
-{
-    int fd = file_fd(self), none = -1;
-    PyObject *closefd = fd >= 0 ? PyObject_GetAttrString(self, "closefd") : NULL;
-    if (closefd == Py_True)
-        close(fd);
-    Py_XDECREF(closefd);
-    memcpy((char *)self + sizeof(PyObject), &none, sizeof none);
-}
-
-/* Replay: a genuine FileIO on a placeholder, with the block size that the real file had. */
-static int
-init_on_placeholder(PyObject *self, Opening *o, PyObject *outcome)
-{
-    int fd, rc;
-    unsigned size;
-    if (!PyArg_ParseTuple(outcome, "iI", &fd, &size))
-        return -1;
-    core.depth++;
-    forget_file(self);
-    if (PyLong_Check(o->file))
-        rc = init_really(self, o, Py_None);
-    else {
-        fd_place(fd, -1);
-        PyObject *number = PyLong_FromLong(fd);
-        PyObject *opener = PyCFunction_NewEx(&give_self_def, number, NULL);
-        rc = opener ? init_really(self, o, opener) : -1;
-        Py_XDECREF(opener);
-        Py_XDECREF(number);
-    }
-    PyObject *block = PyLong_FromUnsignedLong(size);
-    if (rc == 0)
-        rc = PyObject_SetAttrString(self, "_blksize", block);
-    Py_XDECREF(block);
-    core.depth--;
-    return rc;
-}
-
-static int
-init_crossing(PyObject *self, Opening *o)
-{
-    Crossing c;
-    PyObject *args[] = {o->file, o->mode};
-    cross_begin(&c, init_gate, self, args, 2, NULL);
-    if (o->opener != Py_None)
-        return init_with_opener(&c, self, o);
-    PyObject *result = cross_end(&c, c.perform ? init_outcome(self, init_really(self, o, Py_None)) : NULL);
-    int rc = result ? 0 : -1;
-    if (result && !c.perform)
-        rc = init_on_placeholder(self, o, result);
-    Py_XDECREF(result);
-    if (rc == 0 && !PyLong_Check(o->file))
-        fd_opened(file_fd(self), -1);
-    return rc;
-}
-
-static int
-fileio_init(PyObject *self, PyObject *args, PyObject *kwds)
-{
-    static char *names[] = {"file", "mode", "closefd", "opener", NULL};
-    if (gate_passes())
-        return original_init(self, args, kwds);
-    Opening o = {NULL, NULL, Py_True, Py_None};
-    if (!PyArg_ParseTupleAndKeywords(args, kwds, "O|OOO", names, &o.file, &o.mode, &o.closefd, &o.opener)) {
-        PyErr_Clear();
-        return original_init(self, args, kwds); /* it says what is wrong with the arguments */
-    }
-    PyObject *mode = o.mode ? Py_NewRef(o.mode) : PyUnicode_FromString("r");
-    PyObject *path = PyLong_Check(o.file) ? Py_NewRef(o.file) : PyOS_FSPath(o.file);
-    int rc;
-    if (path == NULL && is_path_object(o.file))
-        rc = -1; /* its __fspath__ raised */
-    else if (path == NULL || mode == NULL || !PyUnicode_Check(mode)) {
-        PyErr_Clear();
-        rc = original_init(self, args, kwds);
-    }
-    else {
-        o.file = path;
-        o.mode = mode;
-        rc = init_crossing(self, &o);
-    }
-    Py_XDECREF(path);
-    Py_XDECREF(mode);
-    return rc;
-}
+/* ---- FileIO: reading, writing, closing (how one is opened: opening.c) ---- */
 
 static PyObject *
 file_write(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -688,14 +532,15 @@ os_writev(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
     int stream = core.mode == REPLAY ? fd_stream((int)fd) : 0;
     for (Py_ssize_t i = 0; stream && left > 0 && list && i < PySequence_Fast_GET_SIZE(list); i++) {
         Py_buffer view;
-        if (PyObject_GetBuffer(PySequence_Fast_GET_ITEM(list, i), &view, PyBUF_SIMPLE) < 0)
+        if (PyObject_GetBuffer(PySequence_Fast_GET_ITEM(list, i), &view, PyBUF_SIMPLE) < 0) {
+            PyErr_Clear();
             break;
+        }
         size_t part = left < (size_t)view.len ? left : (size_t)view.len;
         stream_show(stream, view.buf, part);
         left -= part;
         PyBuffer_Release(&view);
     }
-    PyErr_Clear();
     Py_XDECREF(list);
     return result;
 }
@@ -720,18 +565,3 @@ const HandlerEntry fileio_handlers[] = {
     {"file_write", file_write}, {"file_close", file_close}, {"file_fileno", file_fileno}, {"os_close", os_close},
     {"os_closerange", os_closerange}, {"os_readv", os_readv}, {"os_writev", os_writev},
     {NULL, NULL}};
-
-void
-fileio_module_loaded(PyObject *module, const char *name)
-{
-    if (strcmp(name, "_io") != 0 || fileio_type)
-        return;
-    init_gate = gate_named("_io", "FileIO.__init__");
-    PyObject *type = PyDict_GetItemString(PyModule_GetDict(module), "FileIO");
-    if (init_gate == NULL || type == NULL)
-        return;
-    fileio_type = (PyTypeObject *)type;
-    original_init = fileio_type->tp_init;
-    fileio_type->tp_init = fileio_init;
-    patch_wrapper(fileio_type, "__init__", (void *)fileio_init);
-}

@@ -221,7 +221,7 @@ gate_stops(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     char name[160];
     snprintf(name, sizeof name, "%s.%s", g->module, g->name);
     if (core.mode == REPLAY)
-        diverge(cross_at_end() ? "end" : "unsupported", g, NULL, name);
+        cross_at_end() ? diverge("end", g, NULL, "") : diverge("unsupported", g, NULL, name); /* here the recording ended, or elsewhere */
     note("unsupported", name);
     log_fail(4);
     return gate_call_original(g, self, args, nargs, kwnames);
