@@ -125,7 +125,7 @@ def test_events(store: Path, run: Any) -> None:
     first = done.out.splitlines()[0].split("\t")
     assert first == [
         "2",
-        "0.000",
+        "-",
         "0",
         "os.urandom(8)",
         r"-> b'\x00\x01\x02\x03\x04\x05\x06\x07'",
@@ -365,6 +365,8 @@ def test_the_way_to_a_recorded_program_is_short() -> None:
         ({"a": [1, {2}]}, "{'a': [1, {2}]}"),
         (list(range(20)), "[0, 1, 2, 3, 4, 5, 6, 7, ...]"),
         ([[[[[1]]]]], "[[[[[...]]]]]"),
+        (values.Buffer(True), "<bytes that leave>"),
+        (values.Buffer(False), "<buffer>"),
         (values.OpenFile(None), "<closed file>"),
         (values.OpenFile(3), "<file 3>"),
         (values.Opaque("\x1bx"), r"<\x1bx>"),

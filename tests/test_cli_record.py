@@ -102,3 +102,25 @@ def test_a_recording_outside_the_store_is_replayed_by_its_path(tmp_path: Path) -
     replayed = run([sys.executable, "-m", "replaydbg", *words], cwd=Path("/"), env=passed_on())
 
     assert (replayed.stdout, replayed.status) == ("7\n", 0), replayed.stderr
+
+
+@pytest.mark.slow
+def test_a_divergence_shows_both_sides_alike_and_a_command_that_works(tmp_path: Path) -> None:
+    """An edited source, run by request, writes other bytes."""
+    (tmp_path / "said.py").write_text("WORD = 'first'\n")
+    (tmp_path / "program.py").write_text("import said\nprint(said.WORD, flush=True)\n")
+    tool = [sys.executable, "-m", "replaydbg"]
+    recorded = run([*tool, "record", "-q", "-o", "a run.rdbg", "program.py"], cwd=tmp_path, env=passed_on())
+    assert recorded.status == 0, recorded.stderr
+    (tmp_path / "said.py").write_text("WORD = 'second'\n")
+
+    replayed = run([*tool, "replay", "--current-source", "a run.rdbg"], cwd=tmp_path, env=passed_on())
+
+    assert replayed.status == 4, replayed.stderr
+    lines = replayed.stderr.splitlines()
+    shown = "_io.FileIO.write(<file 1>, <bytes that leave>)"
+    assert f"  recorded: {shown}" in lines
+    assert f"  observed: {shown} with other bytes: b'second\\n'" in lines
+    _, *words = shlex.split(lines[-1].partition("this point: ")[2])
+    stopped = run([*tool, *words], cwd=tmp_path, env=passed_on())
+    assert stopped.status == 0, stopped.stderr

@@ -39,6 +39,7 @@ LEAVES = (
     | st.builds(values.Opaque, TEXT)
     | st.builds(values.Cut, UINT64, st.binary(min_size=8, max_size=8), st.text(max_size=9) | st.binary(max_size=9))
     | st.builds(values.DirectoryEntry, TEXT | st.binary(), TEXT | st.binary())
+    | st.builds(values.Buffer, st.booleans())
     | st.builds(values.OpenFile, st.none() | st.integers(0, 1 << 31))
 )
 HASHABLE = st.none() | st.integers() | TEXT | st.binary() | st.tuples(TEXT, INT64)

@@ -51,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    time = f"{entry.time_ns / 1e9:.3f}"
+    # The log has a clock mark every few hundred events: before the first one nothing is known.
+    time = f"{entry.time_ns / 1e9:.3f}" if entry.time_ns else "-"
     if isinstance(entry, Control):
         return "", time, str(entry.lane), _control(entry), "", ""
     return str(entry.number), time, str(entry.lane), show_call(entry), show_outcome(entry), printable(str(entry.site))

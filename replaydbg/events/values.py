@@ -116,6 +116,14 @@ class DirectoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Buffer:
+    """The argument that is the caller's buffer: no argument by itself, since its bytes are looked at apart."""
+
+    leaves: bool
+    """Whether its bytes leave the program (the event has their digest), or it is filled (the event has what with)."""
+
+
+@dataclass(frozen=True, slots=True)
 class OpenFile:
     """An open file that was given as an argument."""
 

@@ -244,6 +244,8 @@ _READERS: dict[int, Callable[[Cursor, int], Value]] = {
     encode.CUT: _cut,
     encode.DIR_ENTRY: _directory_entry,
     encode.FILE: _open_file,
+    encode.BUFFER_LEAVES: lambda cursor, depth: values.Buffer(True),
+    encode.BUFFER_FILLED: lambda cursor, depth: values.Buffer(False),
 }
 
 

@@ -24,6 +24,7 @@ MAX_DEPTH = 200
 NONE, FALSE, TRUE, INT, BIG_INT, FLOAT, STR, BYTES = range(8)
 TUPLE, LIST, DICT, STRUCT, STAT, ARGUMENT, BYTEARRAY, COMPLEX = range(8, 16)
 SET, FROZENSET, EXCEPTION, CONTENT, OPAQUE, CUT, DIR_ENTRY, FILE = range(16, 24)
+BUFFER_LEAVES, BUFFER_FILLED = 24, 25
 SMALL_INT, SMALL_INT_END = 0x40, 0x80
 
 _FLOAT = struct.Struct("<d")
@@ -150,6 +151,8 @@ def _encode_recorded(value: Any, out: bytearray, type_id: Callable[[TypeName], i
         out.append(DIR_ENTRY)
         _encode(value.name, out, type_id, depth + 1)
         _encode(value.path, out, type_id, depth + 1)
+    elif isinstance(value, values.Buffer):
+        out.append(BUFFER_LEAVES if value.leaves else BUFFER_FILLED)
     elif isinstance(value, values.OpenFile):
         out += bytes((FILE,)) + varint(0 if value.fd is None else value.fd + 1)
     else:

@@ -32,7 +32,7 @@ encode_arguments(Crossing *c, PyObject *kwnames)
         value_encode(b, c->self, ENCODE_ARGUMENT, &event_types, NULL, 0);
     for (Py_ssize_t i = 0; i < c->nargs; i++) {
         if ((c->gate->flags & (GATE_DIGEST | GATE_FILLS)) && i == c->gate->buffer)
-            buf_byte(b, 0x00); /* the buffer itself is no argument: its bytes are digested or filled in */
+            buf_byte(b, c->gate->flags & GATE_DIGEST ? 0x18 : 0x19); /* its bytes are digested or filled in, see format.md */
         else if (value_encode(b, c->args[i], ENCODE_ARGUMENT, &event_types, NULL, 0) < 0)
             buf_byte(b, 0x00);
     }

@@ -4,7 +4,8 @@
 
 enum {
     T_NONE, T_FALSE, T_TRUE, T_INT, T_BIGINT, T_FLOAT, T_STR, T_BYTES, T_TUPLE, T_LIST, T_DICT, T_STRUCT, T_STAT, T_ARGUMENT,
-    T_BYTEARRAY, T_COMPLEX, T_SET, T_FROZENSET, T_EXCEPTION, T_CONTENT, T_OPAQUE, T_CUT, T_DIRENTRY, T_FILE, T_SMALL = 0x40
+    T_BYTEARRAY, T_COMPLEX, T_SET, T_FROZENSET, T_EXCEPTION, T_CONTENT, T_OPAQUE, T_CUT, T_DIRENTRY, T_FILE, T_LEAVES, T_FILLED,
+    T_SMALL = 0x40
 };
 #define DEEPEST 64
 #define LONGEST_ARGUMENT 512 /* longer strings in arguments are cut: their digest tells them apart */
@@ -842,6 +843,8 @@ skip(const uint8_t **p, const uint8_t *end, int depth)
     case T_NONE:
     case T_FALSE:
     case T_TRUE:
+    case T_LEAVES:
+    case T_FILLED:
         return true;
     case T_INT:
     case T_ARGUMENT:

@@ -80,8 +80,8 @@ def replay(
         boot_file.write(encode_value(boot))
         boot_file.flush()
         streams = [_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)]
-        name = f"/proc/self/fd/{_high(stack, boot_file.fileno())}"
-        command = interpreter.command_line(executable, options, core, name)
+        boot_path = f"/proc/self/fd/{_high(stack, boot_file.fileno())}"
+        command = interpreter.command_line(executable, options, core, boot_path)
         ignored = [int(number) for number, state in header.signals.items() if state == "ignored"]
         ended = run_process(command, env, fds=streams, ignored=ignored)
         report.seek(0)

@@ -8,7 +8,7 @@ from typing import Any
 
 from replaydbg.errors import Divergence, ReplaydbgError
 from replaydbg.events.records import Event
-from replaydbg.events.show import show_call, show_crossing
+from replaydbg.events.show import show_call, show_crossing, show_value
 from replaydbg.log.codec import decode_value
 from replaydbg.log.reader import Recording
 
@@ -61,7 +61,7 @@ class Stop:
         if self.gate:
             observed = show_crossing(self.gate, self.arguments if isinstance(self.arguments, tuple) else ())
         if self.kind == "bytes":
-            observed += f" with other bytes: {self.written!r}"
+            observed += f" with other bytes: {show_value(self.written, 400)}"
         if self.kind == "refused":
             observed = self.detail
         return Divergence(
