@@ -2,7 +2,7 @@
 
 A fixture is a program in `fixtures/<area>/`: a file, or a package directory with a `__main__.py`. Its lines
 `# run: {...}` hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given)
-of `assert_replays`, and the fields of `How`.
+of `assert_replays`, the fields of `How`, and `fails`: the reason why it must fail as long as something is missing.
 """
 
 import json
@@ -43,6 +43,8 @@ class Case:
     env: Mapping[str, str] = field(default_factory=dict)
     status: int = 0
     how: How = field(default_factory=How)
+    # Why it does not replay yet; an expected failure.
+    fails: str | None = None
 
     def check(self) -> None:
         """Records and replays it."""
@@ -54,6 +56,7 @@ class Case:
             env=self.env,
             status=self.status,
             how=self.how,
+            keeps_failed=self.fails is None,
         )
 
 
@@ -75,7 +78,7 @@ def cases_of(program: Path) -> Iterator[Case]:
 
 
 def _case(program: Path, run: dict[str, Any]) -> Case:
-    unknown = run.keys() - {"as", "args", "stdin", "flags", "env", "status", *_HOW_KEYS}
+    unknown = run.keys() - {"as", "args", "stdin", "flags", "env", "status", "fails", *_HOW_KEYS}
     assert not unknown, f"{program} says {unknown} in a run line"
     how: dict[str, Any] = {name: run[key] for key, name in _HOW_KEYS.items() if key in run}
     how["ignored_signals"] = tuple(run.get("ignore", ()))
@@ -87,6 +90,7 @@ def _case(program: Path, run: dict[str, Any]) -> Case:
         env=run.get("env", {}),
         status=run.get("status", 0),
         how=How(form=Form(run.get("as", "script")), **how),
+        fails=run.get("fails"),
     )
 
 
@@ -95,7 +99,8 @@ def _parameters(program: Path) -> Iterator[Any]:
     for case in cases_of(program):
         name = _name(case)
         seen[name] = seen.get(name, 0) + 1
-        yield pytest.param(case, id=name if seen[name] == 1 else f"{name}-{seen[name]}")
+        marks = () if case.fails is None else pytest.mark.xfail(reason=case.fails, raises=AssertionError, strict=True)
+        yield pytest.param(case, id=name if seen[name] == 1 else f"{name}-{seen[name]}", marks=marks)
 
 
 def _name(case: Case) -> str:

@@ -43,7 +43,8 @@ class How:
     is_steady: bool = False
     # `big.txt`, of 3 MB, lies in the working directory.
     has_big_file: bool = False
-    # A pattern: what it finds in the outputs is not compared (addresses).
+    # A pattern: what it finds in the outputs is not compared. For what differs between two runs of the program (process
+    # ids): a replay writes the same bytes as the recording, and checks them itself.
     mask: str | None = None
     # Names of signals that are ignored when the program starts.
     ignored_signals: tuple[str, ...] = ()
@@ -81,15 +82,20 @@ def assert_replays(
     env: Mapping[str, str] | None = None,
     status: int | None = None,
     how: How | None = None,
+    keeps_failed: bool = True,
 ) -> None:
     """Records `program`, replays it in a changed world, and asserts that both ended equal.
 
     `status` is the exit code that the recorded run must have (minus the number of a signal); None: any. The recording
-    is kept if an assertion fails, and the failure names the command that replays it.
+    is kept if an assertion fails, and the failure names the command that replays it; unless the failure is expected.
     """
     scene = Scene.make(program, args=args, stdin=stdin, flags=flags, env=env or {}, how=how or How())
-    scene.check(status)
-    scene.remove()
+    try:
+        scene.check(status)
+        keeps_failed = False
+    finally:
+        if not keeps_failed:
+            scene.remove()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,17 +19,16 @@ from tests.replays import TIMEOUT, Outcome, passed_on, run
 
 pytestmark = pytest.mark.slow
 
-_READY = b"ready\n"
-_SLEEPS = """import time
-print("ready", flush=True)
+_SLEEPS = """import os, time
+print("ready", os.getpid(), flush=True)
 try:
     time.sleep(50)
 finally:
     print("finally", flush=True)
 """
-_CATCHES = """import sys, time
+_CATCHES = """import os, sys, time
 caught = 0
-print("ready", flush=True)
+print("ready", os.getpid(), flush=True)
 try:
     sys.stdin.readline()
 except KeyboardInterrupt:
@@ -36,7 +36,8 @@ except KeyboardInterrupt:
 print("caught at", caught, flush=True)
 sys.exit(3)
 """
-_COMPUTES = """print("ready", flush=True)
+_COMPUTES = """import os
+print("ready", os.getpid(), flush=True)
 rounds = 0
 try:
     while True:
@@ -44,12 +45,12 @@ try:
 except KeyboardInterrupt:
     print("interrupted after", rounds)
 """
-_ENDS_BY_HANDLER = """import signal, sys, time
+_ENDS_BY_HANDLER = """import os, signal, sys, time
 def handler(number, frame):
     print("asked to end", number, time.time(), flush=True)
     sys.exit(9)
 signal.signal(signal.SIGTERM, handler)
-print("ready", flush=True)
+print("ready", os.getpid(), flush=True)
 while True:
     time.sleep(50)
 """
@@ -92,7 +93,7 @@ def test_termination_of_the_whole_group_is_handled_by_the_program(tmp_path: Path
 
 
 def _record_and_signal(source: str, recording: Path, number: int) -> Outcome:
-    """Records `source`, and sends the signal to the launcher's whole group when the program is ready."""
+    """Records `source`, and sends the signal to the launcher's whole group when the program is where it stays."""
     program = recording.with_name("program.py")
     program.write_text(source)
     command = tool.record(sys.executable, recording, [str(program)])
@@ -107,7 +108,8 @@ def _record_and_signal(source: str, recording: Path, number: int) -> Outcome:
     try:
         assert process.stdout is not None
         first = process.stdout.readline()
-        if first == _READY:
+        if first.startswith(b"ready "):
+            _wait_until_busy(int(first.split()[1]))
             os.killpg(process.pid, number)
         out, err = process.communicate(timeout=TIMEOUT)
     finally:
@@ -116,6 +118,30 @@ def _record_and_signal(source: str, recording: Path, number: int) -> Outcome:
             process.communicate()
     status = process.returncode if process.returncode >= 0 else 128 - process.returncode
     return Outcome((first + out).decode(), err.decode(), status, 0.0)
+
+
+def _wait_until_busy(pid: int) -> None:
+    """Returns when the program has left the print that said "ready": it sleeps in the kernel, or it computes.
+
+    Where a signal arrives inside that very print, the interpreter itself may fail.
+    """
+    deadline = time.monotonic() + TIMEOUT
+    first = _cpu_ticks(_stat(pid))
+    while time.monotonic() < deadline:
+        stat = _stat(pid)
+        # A print takes a small part of a tick.
+        if stat[0] == "S" or _cpu_ticks(stat) >= first + 3:
+            return
+    raise AssertionError("the program neither sleeps nor computes")
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on, which follows the name in parentheses."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+
+
+def _cpu_ticks(stat: list[str]) -> int:
+    return int(stat[11]) + int(stat[12])
 
 
 def _replay(recording: Path) -> Outcome:

@@ -111,6 +111,15 @@ opens_to_write(PyObject *args)
     return (mode && strpbrk(mode, "wax+")) || (flags & (O_ACCMODE | O_CREAT | O_TRUNC));
 }
 
+/* The parser, when it has found a syntax error, opens the file that the source is said to come from, to show its line; if it cannot,
+ * it takes the line from the source itself. That is where a replay takes it from: the file may have changed since. */
+static bool
+parser_opens(const char *event, PyObject *args)
+{
+    const char *mode = text_of(argument(args, 1));
+    return event[0] == 'o' && event[1] == 'p' && mode && strcmp(mode, "rb") == 0 && number_of(argument(args, 2), -1) == 0;
+}
+
 /* Of some events most occurrences touch nothing: memory without a file, the process's own symbols. */
 static bool
 is_harmless(const char *event, PyObject *args)
@@ -148,6 +157,10 @@ hook(const char *event, PyObject *args, void *data)
     PyThreadState *ts = THREAD_STATE_OR_NULL();
     if (ts == NULL || (ts == core.tstate && core.depth > 0))
         return 0;
+    if (core.mode == REPLAY && parser_opens(event, args)) {
+        PyErr_SetString(PyExc_FileNotFoundError, "a replay shows the source that was compiled");
+        return -1;
+    }
     Row *row = find_row(event);
     if (row == NULL || (core.mode == RECORD && row->noted) || is_harmless(event, args) || in_importer(ts))
         return 0;
