@@ -384,13 +384,16 @@ run_program(PyObject *boot)
     on_exit(on_process_exit, NULL);
     if (script) {
         code = run_script(filename) < 0;
+        compat_main_not_running(core.tstate);
         if (Py_FinalizeEx() < 0)
             code = 120;
         if (core.interrupted)
             end_by_interrupt();
     }
-    else
+    else {
+        compat_main_not_running(core.tstate);
         code = Py_RunMain();
+    }
     exit(code);
 }
 

@@ -12,6 +12,7 @@
 #include <Python.h>
 #include <internal/pycore_frame.h>
 #include <internal/pycore_interp.h>
+#include <internal/pycore_pystate.h>
 #include <internal/pycore_runtime.h>
 #if PY_VERSION_HEX >= 0x030D0000
 #include <internal/pycore_setobject.h>
@@ -98,6 +99,28 @@ compat_frame_lasti(_PyInterpreterFrame *frame)
 {
     PyCodeObject *code = compat_frame_code(frame);
     return (int)((const char *)compat_frame_instr(frame) - (const char *)_PyCode_CODE(code));
+}
+
+/* Borrowed: the type keeps it. Static types of the interpreter have theirs elsewhere since 3.12. */
+static inline PyObject *
+compat_type_dict(PyTypeObject *type)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyObject *dict = PyType_GetDict(type);
+    Py_XDECREF(dict);
+    return dict;
+#else
+    return type->tp_dict;
+#endif
+}
+
+/* The interpreter refuses to run a main program twice; the bootstrap command, which never ends, is the first. */
+static inline void
+compat_main_not_running(PyThreadState *ts)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    _PyInterpreterState_SetNotRunningMain(ts->interp);
+#endif
 }
 
 static inline PyConfig *

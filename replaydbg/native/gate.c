@@ -331,6 +331,21 @@ adopt_definition(Gate *g, PyMethodDef *def)
     g->ml.ml_flags = METH_FASTCALL | METH_KEYWORDS | (def->ml_flags & (METH_CLASS | METH_STATIC | METH_COEXIST));
 }
 
+/* Since 3.13 a function whose text has no signature gets one from its calling convention, which is ours now: the text says it then. */
+static void
+keep_signature(Gate *g, PyObject *object)
+{
+    PyObject *before = PyObject_GetAttrString(g->original, "__text_signature__");
+    PyObject *after = PyObject_GetAttrString(object, "__text_signature__");
+    char *doc;
+    if (after == Py_None && before && PyUnicode_Check(before) &&
+        asprintf(&doc, "%s%s\n--\n\n%s", g->ml.ml_name, PyUnicode_AsUTF8(before), g->ml.ml_doc ? g->ml.ml_doc : "") > 0)
+        g->ml.ml_doc = doc;
+    Py_XDECREF(before);
+    Py_XDECREF(after);
+    PyErr_Clear();
+}
+
 static int
 install_function(Gate *g, PyObject *object)
 {
@@ -343,6 +358,7 @@ install_function(Gate *g, PyObject *object)
     adopt_definition(g, f->m_ml);
     f->m_ml = &g->ml;
     f->vectorcall = function_vectorcall;
+    keep_signature(g, object);
     return 0;
 }
 
@@ -361,6 +377,7 @@ install_method(Gate *g, PyObject *object)
     d->d_method = &g->ml;
     if (!of_class)
         d->vectorcall = method_vectorcall;
+    keep_signature(g, object);
     return 0;
 }
 
@@ -368,7 +385,7 @@ install_method(Gate *g, PyObject *object)
 void
 patch_wrapper(PyTypeObject *type, const char *name, void *function)
 {
-    PyObject *wrapper = PyDict_GetItemString(type->tp_dict, name);
+    PyObject *wrapper = PyDict_GetItemString(compat_type_dict(type), name);
     if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type))
         ((PyWrapperDescrObject *)wrapper)->d_wrapped = function;
 }
@@ -401,7 +418,7 @@ find_target(PyObject *module, const char *name)
     }
     if (!PyType_Check(holder) || PyType_Ready((PyTypeObject *)holder) < 0)
         return NULL; /* static types of 3.11 are made ready at their first use */
-    return PyDict_GetItemString(((PyTypeObject *)holder)->tp_dict, dot + 1);
+    return PyDict_GetItemString(compat_type_dict((PyTypeObject *)holder), dot + 1);
 }
 
 int

@@ -15,7 +15,7 @@ static Py_ssize_t name_offset, path_offset;
 static Py_ssize_t
 member_offset(PyTypeObject *type, const char *name)
 {
-    PyObject *descr = PyDict_GetItemString(type->tp_dict, name);
+    PyObject *descr = PyDict_GetItemString(compat_type_dict(type), name);
     return descr && Py_IS_TYPE(descr, &PyMemberDescr_Type) ? ((PyMemberDescrObject *)descr)->d_member->offset : 0;
 }
 

@@ -342,7 +342,7 @@ encode_stat(Encoder *e, PyObject *v)
 static Py_ssize_t
 struct_fields(PyTypeObject *type)
 {
-    PyObject *n = PyDict_GetItemString(type->tp_dict, "n_fields");
+    PyObject *n = PyDict_GetItemString(compat_type_dict(type), "n_fields");
     return n ? PyLong_AsSsize_t(n) : -1;
 }
 
@@ -370,7 +370,7 @@ static bool
 is_struct_sequence(PyObject *v)
 {
     return PyTuple_Check(v) && !PyTuple_CheckExact(v) && Py_TYPE(v)->tp_base == &PyTuple_Type &&
-           PyDict_GetItemString(Py_TYPE(v)->tp_dict, "n_sequence_fields") != NULL;
+           PyDict_GetItemString(compat_type_dict(Py_TYPE(v)), "n_sequence_fields") != NULL;
 }
 
 static int
