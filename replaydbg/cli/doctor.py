@@ -17,6 +17,7 @@ from replaydbg import __version__
 from replaydbg.cli.output import add_json, print_json, print_table, the_store
 from replaydbg.errors import NotBuilt
 from replaydbg.events.show import printable
+from replaydbg.gates.uncovered import installed
 
 TESTED = ((3, 11), (3, 12), (3, 13))
 """The versions of Python with which the suite runs."""
@@ -53,16 +54,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Look at everything; 1 if this machine cannot record and replay."""
     checks = [_python(), _core(), _compiler(), _packages(), _seccomp(), _store(), _strace()]
+    uncovered = installed()
     can_work = all(check.is_fine for check in checks if check.is_needed)
     if args.json:
         facts = [check._asdict() for check in checks]
-        print_json({"version": __version__, "ok": can_work, "checks": facts, "not_covered": list(NOT_COVERED)})
+        packages = [package._asdict() for package in uncovered]
+        print_json(
+            {
+                "version": __version__,
+                "ok": can_work,
+                "checks": facts,
+                "not_covered": list(NOT_COVERED),
+                "uncovered_packages": packages,
+            }
+        )
         return 0 if can_work else 1
     rows = [(_mark(check), check.name, printable(check.detail)) for check in checks]
     print_table(("", "what", "found"), rows)
     print("\nNot covered, and named in a recording where it is met:")
     for text in NOT_COVERED:
         print(f"  - {text}")
+    if uncovered:
+        print("\nInstalled here, and not covered where it does what stands beside it:")
+        for package in uncovered:
+            print(f"  - {package.module} {package.why}")
     print(f"\nThis machine can{'' if can_work else 'not'} record and replay.")
     return 0 if can_work else 1
 

@@ -99,7 +99,7 @@ def _run(name: str, words: list[str]) -> int:
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:
-    """Return the command meant and its words: a bare recording is opened, a bare program is recorded."""
+    """Return the command meant and its words: a bare recording is described, a bare program recorded."""
     first = words[0]
     if first in COMMANDS:
         return first, words[1:]

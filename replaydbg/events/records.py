@@ -122,16 +122,20 @@ class StopReason(Enum):
     IMAGE_REPLACED = 5
 
     @property
+    def cause(self) -> str | None:
+        """What stopped it, in words; None if nothing did."""
+        return _CAUSES.get(self)
+
+    @property
     def sentence(self) -> str:
-        """The reason in words."""
-        return _REASONS[self]
+        """The reason as a sentence."""
+        return "Logging went on to the end." if self.cause is None else f"Logging stopped early: {self.cause}."
 
 
-_REASONS = {
-    StopReason.NOT_STOPPED: "Logging went on to the end.",
-    StopReason.DISK_FULL: "Logging stopped early: the disk was full.",
-    StopReason.SIZE_LIMIT: "Logging stopped early: the recording reached its size limit.",
-    StopReason.IO_ERROR: "Logging stopped early: the recording could not be written.",
-    StopReason.UNSUPPORTED: "Logging stopped early: the program did something that cannot be recorded.",
-    StopReason.IMAGE_REPLACED: "Logging stopped early: the program replaced its process image (exec).",
+_CAUSES = {
+    StopReason.DISK_FULL: "the disk was full",
+    StopReason.SIZE_LIMIT: "the recording reached its size limit",
+    StopReason.IO_ERROR: "the recording could not be written",
+    StopReason.UNSUPPORTED: "the program did something that cannot be recorded",
+    StopReason.IMAGE_REPLACED: "the program replaced its process image (exec)",
 }

@@ -7,22 +7,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from replaydbg.events.records import StopReason
 from replaydbg.launch.process import Ended
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 
-REASONS = {
-    1: "the disk was full",
-    2: "the size limit was reached",
-    3: "the log could not be written",
-    4: "the program did something that cannot be recorded yet",
-    5: "the program replaced itself by another one",
-}
 _SOURCE_LIMIT = 8 << 20
 """Larger files are not source code."""
 
 
 def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
-    """Return the content of `end.json`, and store the imported sources in `source/` of the live directory."""
+    """Return the content of `end.json`, without the sources (see `archive_sources`); takes in the core's notes."""
     header = _log_header(live / "log")
     notes = _notes(live / "notes")
     (live / "notes").unlink(missing_ok=True)
@@ -30,23 +24,23 @@ def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
         "status": ended.status,
         "seconds": round(seconds, 6),
         "cpu_seconds": round(ended.cpu_seconds, 6),
-        "reason": REASONS.get(header[1]),
+        "reason": header[1].cause,
         "events": header[0],
         "notes": notes,
         "packages": _packages(),
-        "sources": _archive_sources(live),
+        "sources": {},
         "ok": True,
     }
 
 
-def _log_header(path: Path) -> tuple[int, int]:
-    """Return the number of crossings and the reason of an early stop; zeros if the program never got to its log."""
+def _log_header(path: Path) -> tuple[int, StopReason]:
+    """Return the number of crossings and why logging stopped early; 0 if the program never got to its log."""
     try:
         with path.open("rb") as file:
             header = read_log_header(file.read(LOG_HEADER))
     except OSError:
-        return (0, 0)
-    return (header.crossings, header.stopped.value) if header else (0, 0)
+        return (0, StopReason.NOT_STOPPED)
+    return (header.crossings, header.stopped) if header else (0, StopReason.NOT_STOPPED)
 
 
 def _notes(path: Path) -> list[dict[str, Any]]:
@@ -73,8 +67,11 @@ def _packages() -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-def _archive_sources(live: Path) -> dict[str, str]:
-    """Copy the sources that the importer looked at, as they are now; the standard library stays out."""
+def archive_sources(live: Path) -> dict[str, str]:
+    """Copy the sources that the importer looked at, as they are now, into `source/`; return their names there by path.
+
+    The standard library stays out. Raises OSError if there is no room for them.
+    """
     standard = str(Path(sys.base_prefix) / "lib")
     stored: dict[str, str] = {}
     for path in _imported(live):

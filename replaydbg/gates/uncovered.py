@@ -1,0 +1,69 @@
+"""Packages that reach the outside in C code of their own, where no gate stands; `doctor` names those installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import NamedTuple
+
+
+class Uncovered(NamedTuple):
+    """One such package."""
+
+    module: str
+    """The top-level module that it installs."""
+    why: str
+    """What it does behind Python's back."""
+
+
+_LOOP = "has an event loop of its own"
+_NETWORK = "talks to the network in C"
+_FILES = "reads and writes files in C"
+
+UNCOVERED = (
+    Uncovered("uvloop", _LOOP),
+    Uncovered("gevent", _LOOP),
+    Uncovered("eventlet", "replaces the functions on which gates stand"),
+    Uncovered("grpc", "has threads and a network of its own"),
+    Uncovered("zmq", "has threads and a network of its own"),
+    Uncovered("confluent_kafka", "has threads and a network of its own"),
+    Uncovered("pycurl", _NETWORK),
+    Uncovered("psycopg2", _NETWORK),
+    Uncovered("psycopg_c", _NETWORK),
+    Uncovered("psycopg_binary", _NETWORK),
+    Uncovered("asyncpg", "talks to the network through an event loop"),
+    Uncovered("MySQLdb", _NETWORK),
+    Uncovered("pyodbc", _NETWORK),
+    Uncovered("cx_Oracle", _NETWORK),
+    Uncovered("oracledb", _NETWORK),
+    Uncovered("pymssql", _NETWORK),
+    Uncovered("pymongo", "uses threads of its own"),
+    Uncovered("ldap", _NETWORK),
+    Uncovered("pygit2", _FILES),
+    Uncovered("apsw", "has an SQLite of its own, which reads and writes files in C"),
+    Uncovered("duckdb", "reads and writes files in C, with threads of its own"),
+    Uncovered("lmdb", _FILES),
+    Uncovered("h5py", _FILES),
+    Uncovered("netCDF4", _FILES),
+    Uncovered("pyarrow", "reads and writes files in C++, with threads of its own"),
+    Uncovered("polars", "reads and writes files in Rust, with threads of its own"),
+    Uncovered("cv2", "reads files and cameras in C++, with threads of its own"),
+    Uncovered("lxml", "reads files and addresses that it is given by name in C"),
+    Uncovered("torch", "computes with threads and devices of its own"),
+    Uncovered("tensorflow", "computes with threads and devices of its own"),
+    Uncovered("jaxlib", "computes with threads and devices of its own"),
+    Uncovered("ray", "spreads the program over processes and shared memory"),
+)
+"""What they get without Python is not recorded. Their other parts are; a program that uses those alone replays."""
+
+
+def installed() -> list[Uncovered]:
+    """Return those of UNCOVERED that can be imported here; none is imported."""
+    return [package for package in UNCOVERED if _is_there(package.module)]
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:
+        # It is in sys.modules without a spec: somebody put a stand-in there.
+        return True
