@@ -157,7 +157,7 @@ class Divergence(ReplaydbgError):
 
     slug = "divergence"
     exit_code = 4
-    fields = ("recording", "lane", "event", "recorded", "observed", "where", "stack", "last_agreeing", "cause")
+    fields = ("kind", "recording", "lane", "event", "recorded", "observed", "where", "stack", "last_agreeing", "cause")
 
     LIKELY_CAUSE = (
         "The program asked for something else than it did when recorded. Often: an input that no gate covers."
@@ -175,7 +175,11 @@ class Divergence(ReplaydbgError):
         stack: tuple[str, ...] = (),
         last_agreeing: str = "",
         cause: str = "",
+        kind: str = "",
     ) -> None:
+        self.kind = kind
+        if kind:
+            self.slug = f"divergence-{kind}"
         self.recording = recording
         self.lane = lane
         self.event = event

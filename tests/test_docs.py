@@ -12,6 +12,8 @@ import pytest
 
 from replaydbg.cli.main import COMMANDS, main
 from replaydbg.config import Settings
+from replaydbg.errors import ReplaydbgError
+from replaydbg.replay.report import CAUSES
 
 ROOT = Path(__file__).parent.parent
 TEXTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "tests" / "README.md"])
@@ -80,6 +82,39 @@ def parser_of(command: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=f"replaydbg {command}", exit_on_error=False)
     importlib.import_module(f"replaydbg.cli.{command}").add_arguments(parser)
     return parser
+
+
+def slugs() -> set[str]:
+    """The slug of every error, and of every kind of divergence."""
+    found = {f"divergence-{kind}" for kind in CAUSES}
+    classes = [ReplaydbgError]
+    while classes:
+        one = classes.pop()
+        found.add(one.slug)
+        classes += one.__subclasses__()
+    return found
+
+
+def test_every_message_is_explained() -> None:
+    explained = anchors((ROOT / "docs" / "reference" / "messages.md").read_text(encoding="utf-8"))
+
+    assert slugs() <= explained
+    assert {name for name in explained if name.startswith("divergence-")} <= slugs()
+
+
+def test_every_kind_of_note_is_explained() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in ROOT.glob("replaydbg/native/*.c")]
+    kinds = {kind for source in sources for kind in re.findall(r'\bnote\("(\w+)"', source)}
+    explained = anchors((ROOT / "docs" / "reference" / "messages.md").read_text(encoding="utf-8"))
+
+    assert kinds == {name.removeprefix("note-") for name in explained if name.startswith("note-")}
+
+
+def test_every_kind_of_divergence_has_a_cause() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in ROOT.glob("replaydbg/native/*.c")]
+    kinds = {kind for source in sources for kind in re.findall(r'diverge\("(\w+)"', source)}
+
+    assert kinds - {"stop"} <= set(CAUSES)
 
 
 def cli_sections() -> dict[str, str]:

@@ -22,7 +22,7 @@ from replaydbg.launch.process import run_process
 from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
-from replaydbg.replay.report import Stop, read_report
+from replaydbg.replay.report import CAUSES, Stop, read_report
 
 HIGH = 200
 """Our descriptors in the program's process start above those that it will use; the core moves them higher still."""
@@ -104,7 +104,8 @@ def _result(recording: Recording, status: int, stop: Stop | None, is_cut: bool, 
             event=recording.end.events if recording.end else 0,
             recorded=f"the program ended with status {recorded}",
             observed=f"it ended with status {status}",
-            cause="The program ended otherwise than when it was recorded, without asking for anything else.",
+            cause=CAUSES["status"],
+            kind="status",
         )
         return ReplayResult(4, divergence, 0, "")
     return ReplayResult(status, None, recording.end.events if recording.end else 0, "")

@@ -12,6 +12,7 @@ from replaydbg.events.show import show_call, show_crossing, show_value
 from replaydbg.log.codec import decode_value
 from replaydbg.log.reader import Recording
 
+# Each kind is a section of docs/reference/messages.md, `divergence-KIND`.
 CAUSES = {
     "gate": "The program asked for something else than it did when recorded. Often: an input that no gate covers.",
     "site": "The program asked for the same from another place: the code that runs is not the code that was recorded.",
@@ -26,6 +27,8 @@ CAUSES = {
     "refused": "Code that no gate covers tried to reach the outside; a replay never does.",
     "content": "The content of a file that the program read is missing from the recording.",
     "corrupt": "The recording is damaged here.",
+    "uncovered": "The program did something here that the gates cannot follow.",
+    "status": "The program ended otherwise than when it was recorded, without asking for anything else.",
     "descriptors": "The program uses the number of a descriptor that the replay needs for itself.",
 }
 
@@ -74,6 +77,7 @@ class Stop:
             stack=self.stack,
             last_agreeing=f"event {before.number}: {show_call(before)}" if before is not None else "",
             cause=CAUSES.get(self.kind, self.detail),
+            kind=self.kind if self.kind in CAUSES else "",
         )
 
 
