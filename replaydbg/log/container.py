@@ -119,7 +119,7 @@ def _copy(
 
 def remove_live(live: Path) -> None:
     """Remove a live directory and what a recorder puts there; anything else in it stays, and so does it."""
-    for name in ("boot", "world", "content", "end.json", "log", "header.json"):
+    for name in ("boot", "world", "content", "notes", "end.json", "log", "header.json"):
         (live / name).unlink(missing_ok=True)
     source = live / "source"
     if source.is_dir() and not source.is_symlink():
