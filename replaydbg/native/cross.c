@@ -7,6 +7,8 @@
 
 Core core = {.mode = OBSERVE, .report_fd = -1, .null_fd = -1, .socket_fd = -1};
 
+#define LARGEST_EVENT (200u << 20) /* readers take no record beyond 256 MiB: a length is not believed without limit */
+
 static Buf args_buf, out_buf;
 static IdMap args_ids;
 static uint32_t args_defined;
@@ -251,6 +253,11 @@ record_end(Crossing *c, PyObject *result)
         }
     }
     record_value(c, result);
+    if (out_buf.used > LARGEST_EVENT) {
+        note("too large", "a call returned more than 200 MiB that are not a regular file's");
+        log_fail(4);
+        return;
+    }
     if ((p = log_room(&event_log, out_buf.used + 40))) {
         p = put_head(c, p, result == NULL);
         memcpy(p, out_buf.data, out_buf.used);

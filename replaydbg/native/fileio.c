@@ -220,6 +220,40 @@ map_piece(uint64_t at)
     return content_map;
 }
 
+/* Whether the pieces from `first` to `last` are copied, one behind the other; copies what is missing. */
+static bool
+have_pieces(int fd, File *file, size_t first, size_t last)
+{
+    bool whole = true;
+    for (size_t i = first; whole && i <= last; i++)
+        whole = i < file->pieces && file->at[i] && (i == first || file->at[i] == file->at[i - 1] + PIECE);
+    if (whole)
+        return true;
+    /* a single read of several pieces that were copied apart: they are copied again together */
+    for (size_t i = first; i <= last; i++)
+        if (!copy_piece(fd, file, i))
+            return false;
+    return true;
+}
+
+/* Whether the copy is what the program has read; a file may change while it is being read. */
+static bool
+same_as_copy(File *file, uint64_t begin, const uint8_t *data, size_t n)
+{
+    while (n > 0) {
+        size_t piece = begin / PIECE, within = begin % PIECE, part = PIECE - within < n ? PIECE - within : n;
+        const uint8_t *copy = map_piece(file->at[piece] - 1);
+        if (copy == NULL || memcmp(copy + within, data, part) != 0) {
+            file->at[piece] = 0;
+            return false;
+        }
+        begin += part;
+        data += part;
+        n -= part;
+    }
+    return true;
+}
+
 static bool
 refer(Buf *b, int fd, const void *data, size_t n)
 {
@@ -228,20 +262,10 @@ refer(Buf *b, int fd, const void *data, size_t n)
         return false;
     uint64_t begin = (uint64_t)end - n;
     File *file = &files[tracked[fd].file];
-    size_t piece = begin / PIECE;
-    uint64_t within = begin % PIECE;
-    if (within + n > PIECE)
+    if (!have_pieces(fd, file, begin / PIECE, ((uint64_t)end - 1) / PIECE) || !same_as_copy(file, begin, data, n))
         return false;
-    if ((piece >= file->pieces || !file->at[piece]) && !copy_piece(fd, file, piece))
-        return false;
-    uint64_t at = file->at[piece] - 1;
-    const uint8_t *copy = map_piece(at);
-    if (copy == NULL || memcmp(copy + within, data, n) != 0) {
-        file->at[piece] = 0; /* the file has changed since it was copied */
-        return false;
-    }
     buf_byte(b, 0x13);
-    buf_varint(b, at + within);
+    buf_varint(b, file->at[begin / PIECE] - 1 + begin % PIECE);
     buf_varint(b, n);
     return true;
 }
@@ -249,7 +273,7 @@ refer(Buf *b, int fd, const void *data, size_t n)
 bool
 content_encode(Buf *b, int fd, const void *data, size_t n)
 {
-    if (fd < 0 || fd >= MOST_TRACKED || n < 1024 || n > PIECE || !is_large(fd))
+    if (fd < 0 || fd >= MOST_TRACKED || n < 1024 || !is_large(fd))
         return false;
     int saved = errno;
     bool done = refer(b, fd, data, n);
