@@ -32,14 +32,20 @@ ENTROPY: list[Row] = [
     *rows("_ssl", "RAND_bytes RAND_pseudo_bytes RAND_status"),
 ]
 
-_VFS = "vfs.open vfs.delete vfs.access vfs.fullpath vfs.randomness vfs.sleep vfs.time vfs.lasterror"
-_FILE = """
-    file.close file.read file.truncate file.sync file.size file.lock file.unlock file.reserved file.control file.sector
-    file.device file.shm_map file.shm_lock file.shm_unmap
-"""
 DATABASES: list[Row] = [
-    *rows("_sqlite3", _VFS + _FILE, ARGS | FILLS, "native"),
-    *rows("_sqlite3", "file.write", ARGS | FILLS | DIGEST, "native"),
+    *rows("_sqlite3", "vfs.fullpath vfs.randomness", ARGS | FILLS, "native"),
+    *rows("_sqlite3", "vfs.open vfs.delete vfs.access vfs.sleep vfs.time vfs.lasterror", ARGS, "native"),
+    *rows("_sqlite3", "file.read file.control file.shm_map file.shm_lock", ARGS | FILLS, "native"),
+    *rows(
+        "_sqlite3",
+        """
+        file.close file.truncate file.sync file.size file.lock file.unlock file.reserved file.sector file.device
+        file.shm_unmap
+        """,
+        ARGS,
+        "native",
+    ),
+    *rows("_sqlite3", "file.write", ARGS | DIGEST, "native"),
 ]
 """SQLite is recorded at its virtual file system: the library itself runs in replay too."""
 

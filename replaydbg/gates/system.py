@@ -126,7 +126,6 @@ PROCESSES: list[Row] = [
     *rows("sys", "addaudithook", 0, NOTED),
     *rows("gc", "get_count get_stats", 0),
     *rows("gc", "collect", ARGS | BOTH),
-    *rows("_ctypes", "dlopen", 0, NOTED),
     *rows("_dbm", "open", 0, STOPS),
     *rows("_gdbm", "open", 0, STOPS),
     *rows("_curses", "initscr", 0, STOPS),

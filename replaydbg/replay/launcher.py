@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import signal
 import socket
 import subprocess
 import sys
@@ -104,8 +105,8 @@ def _result(recording: Recording, status: int, stop: Stop | None, is_cut: bool, 
             event=recording.end.events if recording.end else 0,
             recorded=f"the program ended with status {recorded}",
             observed=f"it ended with status {status}",
-            cause=CAUSES["status"],
-            kind="status",
+            cause=CAUSES["refused" if status == -signal.SIGSYS else "status"],
+            kind="refused" if status == -signal.SIGSYS else "status",
         )
         return ReplayResult(4, divergence, 0, "")
     return ReplayResult(status, None, recording.end.events if recording.end else 0, "")
