@@ -104,7 +104,8 @@ def _recorded(name: str) -> Scene:
 
 def _strace(command: list[str], folder: Path) -> list[str]:
     """The lines of the trace of `command`; descriptors are shown with what they are."""
-    env = {**passed_on(), "PATH": os.defpath}
+    # Without a HOME the interpreter itself, at its start, asks the system's name service for one, through a socket.
+    env = {**passed_on(), "PATH": os.defpath, "HOME": str(folder)}
     # A tracer and a sanitizer's own tracing cannot go together.
     env.pop("LD_PRELOAD", None)
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:

@@ -99,6 +99,11 @@ def _result(recording: Recording, status: int, stop: Stop | None, is_cut: bool, 
         return ReplayResult(recorded if recorded is not None else 3, None, stop.event - 1, why)
     if stop is not None:
         return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
+    if recorded is not None and recorded < 0 and status != recorded:
+        # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
+        return ReplayResult(
+            recorded, None, recording.end.events if recording.end else 0, _why_it_ends(recording, is_cut)
+        )
     if recorded is not None and status != recorded and not is_cut:
         divergence = Divergence(
             recording=name,
