@@ -129,19 +129,6 @@ compat_config(PyThreadState *ts)
     return (PyConfig *)&ts->interp->config;
 }
 
-/* The dictionary of a type, borrowed; static types of the interpreter keep it elsewhere since 3.12. */
-static inline PyObject *
-compat_type_dict(PyTypeObject *type)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    PyObject *dict = PyType_GetDict(type);
-    Py_XDECREF(dict); /* the type holds it */
-    return dict;
-#else
-    return type->tp_dict;
-#endif
-}
-
 static inline void
 compat_recursion_credit(PyThreadState *ts, int levels)
 {
