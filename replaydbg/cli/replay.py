@@ -7,7 +7,6 @@ import sys
 
 from replaydbg.cli.endings import end_like
 from replaydbg.cli.main import SCHEMA_VERSION
-from replaydbg.cli.output import print_json
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
 from replaydbg.replay import ReplayResult, replay
@@ -41,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
         stdout=2 if args.json else None,
     )
     if args.json:
+        from replaydbg.cli.output import print_json  # 20 ms that other replays need not take
+
         print_json(_as_json(result))
         return 4 if result.divergence is not None else result.status if result.status >= 0 else 128 - result.status
     if result.divergence is not None:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
-import pty
-import signal
-import socket
-import subprocess
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from replaydbg.errors import Divergence, WrongPython
 from replaydbg.events.environment import Header
@@ -23,7 +19,9 @@ from replaydbg.launch.process import run_process
 from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
-from replaydbg.replay.report import CAUSES, Stop, read_report
+
+if TYPE_CHECKING:
+    from replaydbg.replay.report import Stop
 
 HIGH = 200
 """Our descriptors in the program's process start above those that it will use; the core moves them higher still."""
@@ -86,35 +84,34 @@ def replay(
         ignored = [int(number) for number, state in header.signals.items() if state == "ignored"]
         ended = run_process(command, env, fds=streams, ignored=ignored)
         report.seek(0)
-        stop = read_report(report.read(), recording)
-        return _result(recording, ended.status, stop, unpacked.is_cut, name or str(path))
+        return _result(recording, ended.status, report.read(), unpacked.is_cut, name or str(path))
 
 
-def _result(recording: Recording, status: int, stop: Stop | None, is_cut: bool, name: str) -> ReplayResult:
-    recorded = recording.end.status if recording.end is not None else None
-    if stop is not None and stop.kind == "stop":
-        return ReplayResult(0, None, stop.event - 1, "", stop.stack)
-    if stop is not None and stop.is_end_of_log:
-        why = _why_it_ends(recording, is_cut)
-        return ReplayResult(recorded if recorded is not None else 3, None, stop.event - 1, why)
-    if stop is not None:
-        return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
-    if recorded is not None and recorded < 0 and status != recorded:
+def _result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
+    end = recording.end
+    recorded = end.status if end is not None else None
+    events = end.events if end is not None else 0
+    if not report and (recorded is None or status == recorded or is_cut):
+        return ReplayResult(status, None, events, "")
+    # Imported here: 20 ms that a replay in which nothing happened need not take.
+    from replaydbg.replay.report import ended_otherwise, read_report
+
+    if report:
+        return _stopped(recording, read_report(report), is_cut, name)
+    assert recorded is not None, "compared above"
+    if recorded < 0:
         # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
-        return ReplayResult(
-            recorded, None, recording.end.events if recording.end else 0, _why_it_ends(recording, is_cut)
-        )
-    if recorded is not None and status != recorded and not is_cut:
-        divergence = Divergence(
-            recording=name,
-            event=recording.end.events if recording.end else 0,
-            recorded=f"the program ended with status {recorded}",
-            observed=f"it ended with status {status}",
-            cause=CAUSES["refused" if status == -signal.SIGSYS else "status"],
-            kind="refused" if status == -signal.SIGSYS else "status",
-        )
-        return ReplayResult(4, divergence, 0, "")
-    return ReplayResult(status, None, recording.end.events if recording.end else 0, "")
+        return ReplayResult(recorded, None, events, _why_it_ends(recording, is_cut))
+    return ReplayResult(4, ended_otherwise(name, events, status, recorded), 0, "")
+
+
+def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> ReplayResult:
+    if stop.kind == "stop":
+        return ReplayResult(0, None, stop.event - 1, "", stop.stack)
+    if stop.is_end_of_log:
+        status = recording.end.status if recording.end is not None else 3
+        return ReplayResult(status, None, stop.event - 1, _why_it_ends(recording, is_cut))
+    return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
 
 
 def _why_it_ends(recording: Recording, is_cut: bool) -> str:
@@ -136,6 +133,8 @@ def _find_python(recording: Recording) -> str:
         return sys.executable if same_place else python.executable
     if Path(python.executable).exists():
         question = "import sys;print(sys.hexversion)"
+        import subprocess  # 3 ms that a replay in the same interpreter need not take
+
         answer = subprocess.run([python.executable, "-S", "-c", question], capture_output=True, text=True, check=False)
         if answer.stdout.strip() == str(python.hexversion):
             return python.executable
@@ -173,11 +172,13 @@ def _stand_in(stack: ExitStack, kind: str, fd: int) -> int:
     if kind == "closed":
         return -1
     if kind == "tty":
-        keep, use = pty.openpty()
+        keep, use = os.openpty()
     elif kind == "pipe":
         reader, writer = os.pipe()
         use, keep = (reader, writer) if fd == 0 else (writer, reader)
     elif kind == "socket":
+        import socket  # 2 ms that the usual replay need not take
+
         ends = socket.socketpair()
         keep, use = (end.detach() for end in ends)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections import deque
 from dataclasses import dataclass
 from typing import Any
@@ -81,10 +82,21 @@ class Stop:
         )
 
 
-def read_report(data: bytes, recording: Recording) -> Stop | None:
-    """Return what the core reported, or None if it reported nothing: the program came to its end."""
-    if not data:
-        return None
+def ended_otherwise(name: str, events: int, status: int, recorded: int) -> Divergence:
+    """Return the error of a program that ended with another status than recorded, without asking for anything else."""
+    kind = "refused" if status == -signal.SIGSYS else "status"
+    return Divergence(
+        recording=name,
+        event=events,
+        recorded=f"the program ended with status {recorded}",
+        observed=f"it ended with status {status}",
+        cause=CAUSES[kind],
+        kind=kind,
+    )
+
+
+def read_report(data: bytes) -> Stop:
+    """Return what the core reported when it ended the replay."""
     report = decode_value(data)
     assert isinstance(report, dict), report
     frames = [f'File "{file}", line {line}, in {function}' for file, line, function in report["stack"]]
