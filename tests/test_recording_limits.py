@@ -53,6 +53,19 @@ def test_a_file_size_limit_of_the_process(tmp_path: Path) -> None:
     _assert_replays_beginning(_found(recording), recorded)
 
 
+def test_no_room_for_the_log(tmp_path: Path) -> None:
+    """The program is not started, one sentence says why, and nothing is left behind."""
+    recording = tmp_path / "r.rdbg"
+    command = ["sh", "-c", 'ulimit -f 1000; exec "$@"', "sh", *_record(recording)]
+
+    recorded = run(command, cwd=_work(tmp_path), env=_env())
+
+    assert (recorded.stdout, recorded.status) == ("", 2)
+    assert recorded.stderr.count("\n") == 1
+    assert "File too large. The program was not started." in recorded.stderr
+    assert not list(tmp_path.glob("r.rdbg*"))
+
+
 def test_a_full_disk(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -408,10 +408,8 @@ boot(const char *boot_file)
     bool recording = strcmp(text(boot, "mode"), "record") == 0;
     core.terminal_input = item(boot, "terminal_input") == Py_True;
     core.depth = 1; /* nothing is a crossing until the program begins */
-    if (recording && open_for_record(boot) < 0) {
-        PyErr_SetFromErrnoWithFilename(PyExc_OSError, text(boot, "live_dir"));
-        return -1;
-    }
+    if (recording && open_for_record(boot) < 0)
+        _exit(EXIT_NOT_STARTED);
     core.mode = recording ? RECORD : REPLAY;
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
         dress_interpreter(boot) < 0 || signals_prepare() < 0 || fresh_main() < 0)

@@ -24,6 +24,7 @@
 #define FORMAT_NUMBER 1
 enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_WORLD = 16 };
 #define EXIT_DIVERGED 4
+#define EXIT_NOT_STARTED 126 /* the log could not be made: the launcher finds out why, and says so */
 
 typedef enum { OBSERVE, RECORD, REPLAY } Mode;
 

@@ -33,6 +33,15 @@ def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
     }
 
 
+def log_was_made(live: Path) -> bool:
+    """Whether the program's process came as far as having a log to write to."""
+    try:
+        with (live / "log").open("rb") as file:
+            return read_log_header(file.read(LOG_HEADER)) is not None
+    except OSError:
+        return False
+
+
 def _log_header(path: Path) -> tuple[int, StopReason]:
     """Return the number of crossings and why logging stopped early; 0 if the program never got to its log."""
     try:

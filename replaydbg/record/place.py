@@ -11,6 +11,9 @@ from replaydbg.errors import CannotRecord
 from replaydbg.log.codec import encode_value
 from replaydbg.store.directory import LIVE, SEALED, Store
 
+_FIRST_SIZE = 1 << 20
+"""With how much room each log begins (FIRST_SIZE in log.c)."""
+
 
 def make_live_directory(output: Path | None, store: Path) -> Path:
     """Make the live directory of a recording to `output`, or of a new one in `store`. Raises CannotRecord."""
@@ -48,6 +51,17 @@ def write_start(live: Path, header: dict[str, Any], boot: dict[str, Any]) -> Pat
         live.rmdir()
         raise CannotRecord(str(live), _reason(error)) from error
     return boot_file
+
+
+def why_no_log(live: Path) -> str:
+    """Return why the program's process could not make its two logs, by asking for the same room again."""
+    try:
+        for name in ("log", "world"):
+            with (live / name).open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, _FIRST_SIZE)
+    except OSError as error:
+        return _reason(error)
+    return "the system refused room for its log, and grants it again now"
 
 
 def _reason(error: OSError) -> str:

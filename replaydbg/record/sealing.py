@@ -5,15 +5,27 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from replaydbg.errors import CannotRecord
 from replaydbg.launch.process import Ended
-from replaydbg.log.container import seal
-from replaydbg.record.ending import archive_sources, describe_end
+from replaydbg.log.container import remove_live, seal
+from replaydbg.record.ending import archive_sources, describe_end, log_was_made
+from replaydbg.record.place import why_no_log
 from replaydbg.record.result import RecordResult
 from replaydbg.store.directory import sealed_path
 
+NOT_STARTED = 126
+"""What the program's process exits with if it cannot make the log (EXIT_NOT_STARTED in core.h); programs may, too."""
+
 
 def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
-    """Write how the program ended, and turn the live directory into one file; where that fails it stays as it is."""
+    """Write how the program ended, and turn the live directory into one file; where that fails it stays as it is.
+
+    Raises CannotRecord, and leaves nothing, if the log could not be made: then the program did not run.
+    """
+    if ended.status == NOT_STARTED and not log_was_made(live):
+        reason = why_no_log(live)
+        remove_live(live)
+        raise CannotRecord(str(live), reason)
     target = sealed_path(live)
     problem = None
     end = describe_end(live, ended, seconds)
