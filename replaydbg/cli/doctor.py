@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from replaydbg import __version__
+from replaydbg.cli.endings import show_size
 from replaydbg.cli.output import add_json, print_json, print_table, the_store
 from replaydbg.errors import NotBuilt
 from replaydbg.events.show import printable
@@ -144,7 +145,7 @@ def _store() -> Check:
             free = shutil.disk_usage(existing).free
     except OSError as error:
         return Check("store", False, True, f"{directory} cannot be written ({error.strerror})")
-    return Check("store", True, True, f"{directory}, {free / (1 << 30):.1f} GiB free")
+    return Check("store", True, True, f"{directory}, {show_size(free)} free")
 
 
 def _strace() -> Check:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from replaydbg.cli.endings import show_size
 from replaydbg.cli.output import add_json, add_recording, open_named, print_json, print_problems
 from replaydbg.events.records import Event
 
@@ -27,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
             print_json(facts | {"problems": list(recording.problems)})
         elif is_sound:
             print(
-                f"{recording.name} is sound: {events:,} events, {sum(sizes.values()):,} bytes in {len(sizes)} sections."
+                f"{recording.name} is sound: {events:,} events, {show_size(sum(sizes.values()))} in {len(sizes)} sections."
             )
         else:
             print(f"{recording.name} is damaged: {events:,} events can be read.")
