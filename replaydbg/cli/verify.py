@@ -27,9 +27,8 @@ def run(args: argparse.Namespace) -> int:
             facts |= {"events": events, "world_answers": answers, "sections": sizes}
             print_json(facts | {"problems": list(recording.problems)})
         elif is_sound:
-            print(
-                f"{recording.name} is sound: {events:,} events, {show_size(sum(sizes.values()))} in {len(sizes)} sections."
-            )
+            size = show_size(sum(sizes.values()))
+            print(f"{recording.name} is sound: {events:,} events, {size} in {len(sizes)} sections.")
         else:
             print(f"{recording.name} is damaged: {events:,} events can be read.")
         print_problems(recording)
