@@ -56,8 +56,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _is_wrong(result: Result, is_plain: bool) -> bool:
     """Whether a row is not as it must be. What waits must not be equal: no mark outlives its reason."""
-    waits = result.scenario.waits_for is not None and result.scenario.version is not None and not is_plain
-    return (result.failure is None) if waits else (result.failure is not None)
+    if result.scenario.waits_for is None or is_plain:
+        return result.failure is not None
+    return not _waits(result)
+
+
+def _waits(result: Result) -> bool:
+    """Whether it failed where it may: the program ran as its row says, but its replay did not."""
+    return result.scenario.waits_for is not None and result.failure is not None and result.has_run
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 def _check(scenario: Scenario, options: argparse.Namespace) -> Result:
     if scenario.version is None:
         missing = f"{scenario.distribution} is not installed; pip install -r tests/real/requirements.txt"
-        return Result(scenario, missing)
+        return Result(scenario, missing, has_run=False)
     if options.plain:
         return check_plainly(scenario, timeout=options.timeout)
     return check_replays(scenario, timeout=options.timeout, keep=options.keep)
@@ -101,7 +107,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _outcome(result: Result, is_plain: bool) -> str:
-    if result.failure and result.scenario.waits_for and not is_plain:
+    if _waits(result) and not is_plain:
         return f"waits for {result.scenario.waits_for}"
     if result.failure:
         return f"FAILED after {result.replays_equal} of {REPLAYS}" if result.replay_seconds else "FAILED"
@@ -110,7 +116,7 @@ def _outcome(result: Result, is_plain: bool) -> str:
 
 def _write_document(file: Path, results: Sequence[Result]) -> None:
     equal = sum(each.failure is None for each in results)
-    waiting = sum(each.failure is not None and each.scenario.waits_for is not None for each in results)
+    waiting = sum(_waits(each) for each in results)
     summary = (
         f"Python {platform.python_version()} on {platform.system()}: {equal} of {len(results)} programs are equal, "
         f"{waiting} wait for a part of replaydbg that is still to come: addresses that repeat, or threads."

@@ -31,6 +31,8 @@ class Result:
     replays_equal: int = 0
     # Where recording and outputs of a failure are kept.
     kept: Path | None = None
+    # The recorded run did what the row says; what failed, failed afterwards.
+    has_run: bool = True
 
 
 class _Failed(Exception):
@@ -58,9 +60,10 @@ def check_replays(scenario: Scenario, *, timeout: float, keep: Path) -> Result:
         command = tool.record(sys.executable, recording, scenario.argv)
         recorded = run(command, cwd=work, env=_environment(scenario, work), timeout=timeout)
         outputs = [("recorded", recorded)]
-        figures, failure = None, None
+        figures, failure, has_run = None, None, False
         try:
             _require_expected(scenario, recorded)
+            has_run = True
             figures = _require_whole(recording)
             for number in _spoiling(work):
                 replayed = _replay(recording, base, timeout)
@@ -79,6 +82,7 @@ def check_replays(scenario: Scenario, *, timeout: float, keep: Path) -> Result:
             median(finished.wall for finished in replays) if replays else None,
             len(replays) - (1 if failure and replays else 0),
             keep / scenario.name if failure else None,
+            has_run,
         )
 
 
