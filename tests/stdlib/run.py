@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -12,6 +13,10 @@ from tests.harness.figures import Figures, read_figures
 from tests.harness.process import Finished, run
 from tests.stdlib.modules import timeout_of
 from tests.stdlib.outcomes import Outcome, last_started, read_outcomes
+
+EQUAL = "equal"
+BEGINNING_EQUAL = "beginning equal"
+_DIVERGED = "Replay diverged"
 
 
 class Passes(Enum):
@@ -40,38 +45,42 @@ class ModuleRun:
     plain: Pass
     recorded: Pass | None
     figures: Figures | None
-    # None: not replayed; "equal", or what differs.
+    # None: not replayed; EQUAL, BEGINNING_EQUAL, or what differs.
     replay: str | None
     # Where recording and outputs are kept, if they were.
     kept: Path | None
 
 
-def run_module(module: str, *, python: str, passes: Passes, keep: Path | None) -> ModuleRun:
+def run_module(module: str, *, python: str, passes: Passes, keep: Path | None, ignored: Sequence[str]) -> ModuleRun:
     """Runs `module` on the interpreter `python`, which has replaydbg; a copy of everything goes to `keep`.
+
+    Tests that match a pattern in `ignored` are left out.
 
     Plain and recorded run in directories of the same name, one after the other: some tests look at their path.
     """
     with tempfile.TemporaryDirectory(prefix="replaydbg-stdlib-") as name:
         base = Path(name)
-        plain = _pass(base / "work", module, [python, *_test_command(base, module)])
+        command = _test_command(base, module, ignored)
+        plain = _pass(base / "work", module, [python, *command])
         recorded, figures, replay = None, None, None
         if passes is not Passes.PLAIN:
             recording = base / f"{module}.rdbg"
-            recorded = _pass(base / "work", module, tool.record(python, recording, _test_command(base, module)))
+            recorded = _pass(base / "work", module, tool.record(python, recording, command))
             if recording.exists():
                 figures = read_figures(recording)
                 if passes is Passes.REPLAYED:
                     shutil.rmtree(base / "work")
-                    replay = _replay(recording, python, recorded.finished, module)
+                    replay = _replay(recording, python, recorded.finished, module, figures)
             if keep is not None:
                 keep = keep / module
                 _keep(keep, recording, plain.finished, recorded.finished)
         return ModuleRun(module, plain, recorded, figures, replay, keep if recorded else None)
 
 
-def _test_command(base: Path, module: str) -> list[str]:
+def _test_command(base: Path, module: str, ignored: Sequence[str]) -> list[str]:
     work = base / "work"
-    return ["-m", "test", "-v", "--junit-xml", str(work / "junit.xml"), "--tempdir", str(work / "tmp"), module]
+    out = [part for pattern in ignored for part in ("--ignore", pattern)]
+    return ["-m", "test", "-v", "--junit-xml", str(work / "junit.xml"), "--tempdir", str(work / "tmp"), *out, module]
 
 
 def _pass(work: Path, module: str, argv: list[str]) -> Pass:
@@ -96,12 +105,16 @@ def _environment(work: Path) -> dict[str, str]:
     return kept | {"TMPDIR": str(work / "tmp"), "HOME": str(work)}
 
 
-def _replay(recording: Path, python: str, recorded: Finished, module: str) -> str:
+def _replay(recording: Path, python: str, recorded: Finished, module: str, figures: Figures) -> str:
     elsewhere = recording.parent
     finished = run(tool.replay(python, recording), cwd=elsewhere, env=os.environ, timeout=timeout_of(module))
     if finished.status == tool.DIVERGED or finished.is_timed_out:
-        message = finished.stderr.decode(errors="replace").strip().splitlines()
-        return "diverged: " + next((line for line in message if line.startswith("Replay diverged")), finished.ending)
+        message = finished.stderr.decode(errors="replace").splitlines()
+        said = [line[line.index(_DIVERGED) :] for line in message if _DIVERGED in line]
+        return "diverged: " + (said[0] if said else finished.ending)
+    if figures.reason:
+        # The recording ends before the program did (at its first thread): the replay repeats the beginning.
+        return BEGINNING_EQUAL if recorded.stdout.startswith(finished.stdout) else "differs: stdout"
     parts = [
         name
         for name, is_equal in (
@@ -111,7 +124,7 @@ def _replay(recording: Path, python: str, recorded: Finished, module: str) -> st
         )
         if not is_equal
     ]
-    return f"differs: {', '.join(parts)}" if parts else "equal"
+    return f"differs: {', '.join(parts)}" if parts else EQUAL
 
 
 def _keep(directory: Path, recording: Path, plain: Finished, recorded: Finished) -> None:
