@@ -188,7 +188,10 @@ is_path_object(PyObject *o)
     static PyObject *name;
     if (name == NULL)
         name = PyUnicode_InternFromString("__fspath__");
-    return !PyUnicode_Check(o) && !PyBytes_Check(o) && !PyLong_Check(o) && _PyType_Lookup(Py_TYPE(o), name) != NULL;
+    if (PyUnicode_Check(o) || PyBytes_Check(o) || PyLong_Check(o))
+        return false;
+    PyObject *convert = _PyType_Lookup(Py_TYPE(o), name);
+    return convert != NULL && convert != Py_None; /* None: the class says that it is no path */
 }
 
 PyObject *

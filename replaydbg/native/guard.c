@@ -148,6 +148,17 @@ in_importer(PyThreadState *ts)
     return file && (strncmp(file, "<frozen importlib", 17) == 0 || strncmp(file, "<frozen zipimport", 17) == 0);
 }
 
+/* Nothing that a second interpreter does would be a crossing: the recording ends when it begins to import. */
+static void
+end_before_second_interpreter(void)
+{
+    static const char what[] = "a second interpreter";
+    if (core.mode == REPLAY)
+        cross_at_end() ? diverge("end", NULL, NULL, "") : diverge("unsupported", NULL, NULL, what);
+    note("unsupported", what);
+    log_fail(4);
+}
+
 static int
 hook(const char *event, PyObject *args, void *data)
 {
@@ -157,6 +168,10 @@ hook(const char *event, PyObject *args, void *data)
     PyThreadState *ts = THREAD_STATE_OR_NULL();
     if (ts == NULL || (ts == core.tstate && core.depth > 0))
         return 0;
+    if (core.tstate && ts->interp != core.tstate->interp) {
+        end_before_second_interpreter();
+        return 0;
+    }
     if (core.mode == REPLAY && parser_opens(event, args)) {
         PyErr_SetString(PyExc_FileNotFoundError, "a replay shows the source that was compiled");
         return -1;

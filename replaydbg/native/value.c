@@ -647,6 +647,23 @@ decode_stat(Decoder *d)
     return v;
 }
 
+/* The file name in an exception is the very object that the program passed; the log has its value. */
+static PyObject *
+as_passed(Decoder *d, PyObject *name)
+{
+    for (Py_ssize_t i = 0; i < d->nargs; i++) {
+        PyObject *v = d->args[i];
+        if (v == NULL)
+            continue;
+        if (PyUnicode_Check(name) && PyUnicode_Check(v) && PyUnicode_Compare(name, v) == 0)
+            return v;
+        if (PyBytes_Check(name) && PyBytes_Check(v) && PyBytes_GET_SIZE(name) == PyBytes_GET_SIZE(v) &&
+            memcmp(PyBytes_AS_STRING(name), PyBytes_AS_STRING(v), (size_t)PyBytes_GET_SIZE(v)) == 0)
+            return v;
+    }
+    return name;
+}
+
 /* Makes the exception and sets it; returns NULL either way, with `PyErr_Occurred` telling whether it worked. */
 static PyObject *
 decode_exception(Decoder *d)
@@ -658,9 +675,9 @@ decode_exception(Decoder *d)
     PyObject *exception = NULL;
     if (os && type && PyTuple_CheckExact(args)) {
         if (PyTuple_CheckExact(os) && PyTuple_GET_SIZE(os) == 4 && PyTuple_GET_SIZE(args) == 2 && PyTuple_GET_ITEM(os, 2) != Py_None) {
-            PyObject *two = PyTuple_GET_ITEM(os, 3);
+            PyObject *one = as_passed(d, PyTuple_GET_ITEM(os, 2)), *two = as_passed(d, PyTuple_GET_ITEM(os, 3));
             exception = PyObject_CallFunctionObjArgs((PyObject *)type, PyTuple_GET_ITEM(os, 0), PyTuple_GET_ITEM(os, 1),
-                                                     PyTuple_GET_ITEM(os, 2), two == Py_None ? NULL : Py_None,
+                                                     one, two == Py_None ? NULL : Py_None,
                                                      two == Py_None ? NULL : two, NULL);
         }
         else
