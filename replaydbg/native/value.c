@@ -140,7 +140,9 @@ type_search(const char *module, size_t nm, const char *qualname, size_t nq)
     Py_ssize_t pos = 0;
     while (m && PyModule_Check(m) && PyDict_Next(PyModule_GetDict(m), &pos, &key, &value)) {
         const char *name = PyType_Check(value) ? ((PyTypeObject *)value)->tp_name : "";
-        if (strlen(name) == nm + nq + 1 && strncmp(name, module, nm) == 0 && name[nm] == '.' && strncmp(name + nm + 1, qualname, nq) == 0)
+        if (strncmp(name, module, nm) == 0 && name[nm] == '.')
+            name += nm + 1; /* a static type; one made by PyErr_NewException has its name alone */
+        if (strlen(name) == nq && memcmp(name, qualname, nq) == 0)
             return Py_NewRef(value);
     }
     return NULL;
