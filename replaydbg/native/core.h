@@ -152,6 +152,10 @@ typedef struct { Crossing cross; } NativeCrossing;
 bool native_begin(NativeCrossing *c, Gate *g, const char *text, int64_t a, int64_t b, const void *data, size_t ndata);
 int64_t native_end(NativeCrossing *c, int64_t rc, void *out, size_t nout);
 
+/* Between these two nothing is a crossing, and what is allocated does not bring the program's next collection nearer. */
+void own_work_begin(void);
+void own_work_end(void);
+
 /* Program code that runs inside a crossing (a handler, an opener): crossings count again between these two. */
 int upcall_enter(void);           /* returns the depth to give back */
 void upcall_leave(int depth);

@@ -68,43 +68,46 @@ intern_arguments(Crossing *c)
     c->args_id = *slot;
 }
 
-/* On 3.11 a collection starts inside an allocation: it must not run finalizers of the program inside a crossing. On 3.12 and
- * later collections wait for the evaluation loop by themselves. */
-static inline int
+/* The program's collections must come at the same allocations in both modes, and what a crossing allocates differs between them: it
+ * does not count. On 3.11 a collection also starts inside an allocation: none may run finalizers of the program inside a
+ * crossing. On 3.12 and later collections wait for the evaluation loop by themselves. */
+static struct {
+    int enabled, count; /* as they were before the outermost crossing */
+} collector;
+
+static inline void
 collector_pause(void)
 {
+    struct _gc_runtime_state *gc = &core.tstate->interp->gc;
+    collector.count = gc->generations[0].count;
 #if PY_VERSION_HEX < 0x030C0000
-    int enabled = core.tstate->interp->gc.enabled;
-    core.tstate->interp->gc.enabled = 0;
-    return enabled;
-#else
-    return 0;
+    collector.enabled = gc->enabled;
+    gc->enabled = 0;
 #endif
 }
 
 static inline void
-collector_resume(int enabled)
+collector_resume(void)
 {
+    struct _gc_runtime_state *gc = &core.tstate->interp->gc;
+    gc->generations[0].count = collector.count;
 #if PY_VERSION_HEX < 0x030C0000
-    core.tstate->interp->gc.enabled = enabled;
-#else
-    (void)enabled;
+    gc->enabled = collector.enabled;
 #endif
 }
-static int collector_enabled; /* as it was before the outermost crossing */
 
-static void
-enter(void)
+void
+own_work_begin(void)
 {
     if (core.depth++ == 0)
-        collector_enabled = collector_pause();
+        collector_pause();
 }
 
-static void
-leave(void)
+void
+own_work_end(void)
 {
     if (--core.depth == 0)
-        collector_resume(collector_enabled);
+        collector_resume();
 }
 
 int
@@ -112,7 +115,7 @@ upcall_enter(void)
 {
     int depth = core.depth;
     if (depth > 0)
-        collector_resume(collector_enabled);
+        collector_resume();
     core.depth = 0;
     return depth;
 }
@@ -130,7 +133,7 @@ upcall_leave(int depth)
     }
     core.depth = depth;
     if (depth > 0)
-        collector_enabled = collector_pause();
+        collector_pause();
 }
 
 /* ---- the two ends, mode by mode ---- */
@@ -573,7 +576,7 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
         intern_arguments(c);
     }
     c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
-    enter();
+    own_work_begin();
 }
 
 void
@@ -597,7 +600,7 @@ cross_end(Crossing *c, PyObject *result)
     }
     else if (core.mode == RECORD)
         record_end(c, result);
-    leave();
+    own_work_end();
     return result;
 }
 
@@ -625,7 +628,7 @@ native_begin(NativeCrossing *n, Gate *g, const char *text, int64_t a, int64_t b,
     if (g->flags & GATE_DIGEST)
         cross_digest(c, data, ndata);
     c->perform = core.mode != REPLAY;
-    enter();
+    own_work_begin();
     return c->perform;
 }
 
@@ -656,7 +659,7 @@ native_end(NativeCrossing *n, int64_t rc, void *out, size_t nout)
         record_end(c, result);
         Py_XDECREF(result);
     }
-    leave();
+    own_work_end();
     return rc;
 }
 

@@ -431,9 +431,9 @@ gates_install_module(PyObject *module, const char *name)
         Gate *g = &gates[i];
         if (g->original || g->handler == gate_slot || strcmp(g->module, name) != 0)
             continue;
-        core.depth++;
+        own_work_begin();
         PyObject *target = find_target(module, g->name);
-        core.depth--;
+        own_work_end();
         if (target == NULL)
             continue; /* not on this version or platform */
         int rc = 0;

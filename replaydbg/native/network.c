@@ -19,9 +19,9 @@ init_with_fields(PyObject *self, PyObject *fields)
 {
     PyObject *args = Py_BuildValue("(OOOO)", PyTuple_GET_ITEM(fields, 1), PyTuple_GET_ITEM(fields, 2), PyTuple_GET_ITEM(fields, 3),
                                    PyTuple_GET_ITEM(fields, 0));
-    core.depth++;
+    own_work_begin();
     int rc = args ? original_socket_init(self, args, NULL) : -1;
-    core.depth--;
+    own_work_end();
     Py_XDECREF(args);
     return rc;
 }
@@ -55,9 +55,9 @@ static PyObject *
 make_socket(PyObject *fields)
 {
     fd_place_socket((int)PyLong_AsLong(PyTuple_GET_ITEM(fields, 0)));
-    core.depth++;
+    own_work_begin();
     PyObject *s = socket_type->tp_new(socket_type, PyTuple_New(0), NULL);
-    core.depth--;
+    own_work_end();
     if (s && init_with_fields(s, fields) < 0)
         Py_CLEAR(s);
     return s;

@@ -90,7 +90,7 @@ init_on_placeholder(PyObject *self, Opening *o, PyObject *outcome)
     unsigned size;
     if (!PyArg_ParseTuple(outcome, "iI", &fd, &size))
         return -1;
-    core.depth++;
+    own_work_begin();
     forget_file(self);
     if (PyLong_Check(o->file))
         rc = init_really(self, o, Py_None);
@@ -106,7 +106,7 @@ init_on_placeholder(PyObject *self, Opening *o, PyObject *outcome)
     if (rc == 0)
         rc = PyObject_GenericSetAttr(self, block_size_name, block);
     Py_XDECREF(block);
-    core.depth--;
+    own_work_end();
     return rc;
 }
 

@@ -71,9 +71,9 @@ os_scandir(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     PyObject *result = cross_end(&c, iterator ? Py_NewRef(Py_None) : NULL);
     if (replayed && result) {
         PyObject *root = PyUnicode_FromString("/");
-        core.depth++;
+        own_work_begin();
         iterator = gate_call_original(g, self, &root, 1, NULL);
-        core.depth--;
+        own_work_end();
         Py_DECREF(root);
     }
     Py_XDECREF(result);
@@ -110,9 +110,9 @@ install_scandir(PyObject *posix)
     next_gate = gate_named("posix", "ScandirIterator.__next__");
     if (type == NULL || next_gate == NULL)
         return;
-    core.depth++;
+    own_work_begin();
     PyObject *iterator = PyObject_CallMethod(posix, "scandir", "s", "/");
-    core.depth--;
+    own_work_end();
     if (iterator == NULL) {
         PyErr_Clear();
         return;
@@ -162,9 +162,9 @@ mmap_on_memory(PyTypeObject *type, PyObject *args, PyObject *kwds, Crossing *c)
     PyObject *changed = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
     PyObject *first = Py_BuildValue("(i)", fd);
     PyObject *all = changed && first ? PySequence_Concat(first, changed) : NULL;
-    core.depth++;
+    own_work_begin();
     PyObject *map = all ? original_mmap(type, all, kwds) : NULL;
-    core.depth--;
+    own_work_end();
     Py_XDECREF(all);
     Py_XDECREF(first);
     Py_XDECREF(changed);
@@ -315,11 +315,11 @@ static Gate *semlock_gate;
 static PyObject *
 semlock_without_semaphore(PyTypeObject *type, PyObject *fields)
 {
-    core.depth++;
+    own_work_begin();
     PyObject *rebuild = PyObject_GetAttrString((PyObject *)type, "_rebuild");
     PyObject *none = rebuild ? Py_BuildValue("(iOOO)", 0, PyTuple_GET_ITEM(fields, 0), PyTuple_GET_ITEM(fields, 2), Py_None) : NULL;
     PyObject *semlock = none ? PyObject_CallObject(rebuild, none) : NULL;
-    core.depth--;
+    own_work_end();
     Py_XDECREF(none);
     Py_XDECREF(rebuild);
     const char *name = semlock && !PyObject_IsTrue(PyTuple_GET_ITEM(fields, 4)) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(fields, 3)) : NULL;

@@ -112,9 +112,9 @@ static PyObject *
 set_really(PyObject *signum, PyObject *handler)
 {
     PyObject *args[] = {signum, handler};
-    core.depth++;
+    own_work_begin();
     PyObject *result = gate_call_original(signal_gate, NULL, args, 2, NULL);
-    core.depth--;
+    own_work_end();
     return result;
 }
 

@@ -143,15 +143,15 @@ world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
         key = fallback ? PyBytes_AS_STRING(fallback) : NULL;
     }
     PyObject *value = NULL;
+    own_work_begin(); /* in both modes: what importing allocates must bring the next collection equally near */
     if (key && !world_is_real())
         value = world_answer(op, key);
     else if (key) {
-        core.depth++;
         value = real(path);
-        core.depth--;
         if (core.mode == RECORD)
             world_note(op, key, value);
     }
+    own_work_end();
     Py_XDECREF(fallback);
     Py_XDECREF(text);
     return value;
@@ -235,9 +235,9 @@ world_write_atomic(PyObject *self, PyObject *args)
 {
     if (core.mode == REPLAY)
         Py_RETURN_NONE;
-    core.depth++;
+    own_work_begin();
     PyObject *result = PyObject_CallObject(original_write_atomic, args);
-    core.depth--;
+    own_work_end();
     return result;
 }
 
