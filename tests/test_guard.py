@@ -128,6 +128,14 @@ def test_a_file_that_c_code_opens_is_noted(tmp_path: Path) -> None:
     assert 'open("victim")' in info.stdout
 
 
+def test_source_that_came_from_no_file_is_not_noted(tmp_path: Path) -> None:
+    _record(_SYNTAX_ERROR.replace("victim", "<unknown>"), tmp_path)
+
+    info = _run([sys.executable, "-m", "replaydbg", "info", str(tmp_path / "recording.rdbg")], tmp_path)
+
+    assert "uncovered" not in info.stdout
+
+
 def _set_the_stage(folder: Path) -> None:
     stage = folder / "stage"
     for path in stage.iterdir() if stage.exists() else ():

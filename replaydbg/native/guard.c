@@ -120,12 +120,21 @@ parser_opens(const char *event, PyObject *args)
     return event[0] == 'o' && event[1] == 'p' && mode && strcmp(mode, "rb") == 0 && number_of(argument(args, 2), -1) == 0;
 }
 
+static bool
+is_in_brackets(const char *text)
+{
+    size_t n = text ? strlen(text) : 0;
+    return n > 2 && text[0] == '<' && text[n - 1] == '>';
+}
+
 /* Of some events most occurrences touch nothing: memory without a file, the process's own symbols. */
 static bool
 is_harmless(const char *event, PyObject *args)
 {
     if (event[0] == 'm')
         return number_of(argument(args, 0), -1) == -1;
+    if (strcmp(event, "open") == 0) /* "<unknown>": source that came from no file, whose syntax error is to be shown */
+        return is_in_brackets(text_of(argument(args, 0))) && !opens_to_write(args);
     return strcmp(event, "ctypes.dlopen") == 0 && argument(args, 0) == Py_None;
 }
 
