@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import NamedTuple
@@ -28,15 +29,57 @@ def run_process(
     fds: Sequence[int | None] = (None, None, None),
     ignored: Sequence[int] = (),
     meanwhile: Callable[[], None] | None = None,
+    handled: Callable[[], int] | None = None,
 ) -> Ended:
     """Run `argv`; `fds` become its standard streams (None: inherit, -1: closed); `ignored` signals stay so in it.
 
-    `meanwhile` is called once the process runs; it must not raise.
+    `meanwhile` is called once the process runs; it must not raise. `handled` tells how many signals the program has
+    handled by itself so far; without it none can be told.
     """
-    pid = os.fork()
-    if pid == 0:
-        _become(argv, env, fds, ignored)
-    return _wait(pid, meanwhile)
+    forward = _Forwarder(handled)
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    # Before the fork: a Ctrl-C must not end us and leave the program behind.
+    before |= {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        pid = os.fork()
+        if pid == 0:
+            _become(argv, env, fds, ignored)
+        forward.pid = pid
+        if meanwhile is not None:
+            meanwhile()
+        return _wait(pid)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Forwarder:
+    """Passes a signal on to the program, unless it was sent to the whole group and the program has had it already.
+
+    A signal does not say to how many it was sent. A program that handled one at this moment got it from the same hand;
+    a second one would hit it while it is ending.
+    """
+
+    STEPS, STEP = 10, 0.005
+    """The program has 50 ms: it handles a signal at its next instruction, or is inside C code and gets it twice."""
+
+    def __init__(self, handled: Callable[[], int] | None) -> None:
+        self.handled = handled or (lambda: 0)
+        self.known = 0
+        self.pid = 0
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if not self.pid:
+            return
+        for _ in range(self.STEPS):
+            count = self.handled()
+            if count > self.known:
+                self.known = count
+                return
+            time.sleep(self.STEP)
+        os.kill(self.pid, number)
+        time.sleep(self.STEP)
+        self.known = max(self.known, self.handled())
 
 
 def _become(argv: list[str], env: dict[str, str], fds: Sequence[int | None], ignored: Sequence[int]) -> None:
@@ -56,21 +99,10 @@ def _become(argv: list[str], env: dict[str, str], fds: Sequence[int | None], ign
         os._exit(126)
 
 
-def _wait(pid: int, meanwhile: Callable[[], None] | None) -> Ended:
-    def forward(number: int, frame: FrameType | None) -> None:
-        os.kill(pid, number)
-
-    before = {number: signal.signal(number, forward) for number in _FORWARDED}
-    before |= {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
-    try:
-        if meanwhile is not None:
-            meanwhile()
-        while True:
-            _, status, usage = os.wait4(pid, os.WUNTRACED)
-            if not os.WIFSTOPPED(status):
-                return Ended(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
-            os.kill(os.getpid(), signal.SIGSTOP)  # Ctrl-Z stops the program; the shell waits for us
-            os.kill(pid, signal.SIGCONT)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _wait(pid: int) -> Ended:
+    while True:
+        _, status, usage = os.wait4(pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            return Ended(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
+        os.kill(os.getpid(), signal.SIGSTOP)  # Ctrl-Z stops the program; the shell waits for us
+        os.kill(pid, signal.SIGCONT)

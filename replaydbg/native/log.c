@@ -21,6 +21,7 @@ typedef struct {
     char magic[8];
     uint32_t format, reason;
     uint64_t committed, crossings, start;
+    uint32_t signals;
 } LogHeader;
 
 static LogHeader *
@@ -138,6 +139,13 @@ log_commit(Log *log, uint8_t *end)
     LogHeader *h = header_of(log);
     h->crossings = core.crossings;
     __atomic_store_n(&h->committed, (uint64_t)(end - log->base), __ATOMIC_RELEASE);
+}
+
+void
+log_signal_handled(void)
+{
+    if (event_log.base)
+        header_of(&event_log)->signals++;
 }
 
 void

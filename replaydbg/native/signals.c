@@ -43,6 +43,7 @@ stub(PyObject *self, PyObject *args)
     PyObject *frame;
     if (!PyArg_ParseTuple(args, "iO", &signum, &frame))
         return NULL;
+    log_signal_handled();
     if (core.mode != RECORD)
         return run_handler(signum, frame);
     uint64_t numbers[3] = {(uint64_t)signum, 0, 0};

@@ -55,7 +55,9 @@ def record(
     command = interpreter.command_line(sys.executable, options, core, str(boot_file))
     began = time.monotonic()
     ignored = [int(number) for number in header["signals"]]
-    ended = run_process(command, env, fds=fds, ignored=ignored, meanwhile=_load_sealing)
+    ended = run_process(
+        command, env, fds=fds, ignored=ignored, meanwhile=_load_sealing, handled=lambda: _handled_signals(live)
+    )
     seconds = time.monotonic() - began
     # Imported here: see _load_sealing.
     from replaydbg.record.sealing import seal_recording
@@ -98,6 +100,15 @@ def _cwd() -> str:
         return str(Path.cwd())
     except OSError:
         return ""
+
+
+def _handled_signals(live: Path) -> int:
+    """Return how many signals the program has handled: a count in the header of its log, see format.md."""
+    try:
+        with (live / "log").open("rb") as log:
+            return int.from_bytes(log.read(44)[40:], "little")
+    except OSError:
+        return 0  # it has not begun
 
 
 def _load_sealing() -> None:
