@@ -125,7 +125,7 @@ PROCESSES: list[Row] = [
     *rows("sys", "getallocatedblocks", 0),
     *rows("sys", "addaudithook", 0, NOTED),
     *rows("gc", "get_count get_stats", 0),
-    *rows("gc", "collect", ARGS | BOTH),
+    *rows("gc", "collect", ARGS | BOTH, "gc_collect"),
     *rows("_dbm", "open", 0, STOPS),
     *rows("_gdbm", "open", 0, STOPS),
     *rows("_curses", "initscr", 0, STOPS),

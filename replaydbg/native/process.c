@@ -507,6 +507,18 @@ keyed_by_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
     return fresh;
 }
 
+/* A collection runs finalizers, weak references' callbacks and gc.callbacks: program code, whose crossings come before the outcome. */
+static PyObject *
+gc_collect(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    int depth = upcall_enter();
+    PyObject *found = gate_call_original(g, self, args, nargs, kwnames);
+    upcall_leave(depth);
+    return cross_end(&c, found);
+}
+
 /* wait3 and wait4 import `resource` for their result: in both modes, and before the crossing. */
 static PyObject *
 os_wait_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -519,7 +531,7 @@ os_wait_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
 }
 
 const HandlerEntry process_handlers[] = {
-    {"os_wait_usage", os_wait_usage},
+    {"gc_collect", gc_collect}, {"os_wait_usage", os_wait_usage},
     {"os_scandir", os_scandir}, {"os_fork", os_fork}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
     {"select_select", select_select}, {"builtin_input", builtin_input}, {"thread_ident", thread_ident},
     {"takes_ident", takes_ident}, {"keyed_by_ident", keyed_by_ident}, {NULL, NULL}};
