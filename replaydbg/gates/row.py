@@ -15,7 +15,7 @@ SHAPE = ARGS | DIGEST | FILLS
 BOTH = 8
 """Also executed in replay: its effect is local to the process."""
 PATH = 16
-"""The first argument may be a path-like object."""
+"""Arguments may be path-like objects."""
 OPENS = 32
 """The result is a descriptor or a tuple of them."""
 CLOSES = 64

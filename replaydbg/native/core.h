@@ -38,7 +38,7 @@ enum {
     GATE_FILLS = 4,       /* shape: the call fills a buffer of the caller */
     GATE_SHAPE = 7,
     GATE_BOTH = 8,        /* also executed in replay: its effect is local to the process */
-    GATE_PATH = 16,       /* the first argument may be a path-like object: converted before the crossing */
+    GATE_PATH = 16,       /* arguments may be path-like objects: converted before the crossing */
     GATE_OPENS = 32,      /* the result is a descriptor, or a tuple of them: replay puts placeholders there */
     GATE_CLOSES = 64,     /* the first argument is a descriptor that is closed */
     GATE_COPIES = 128,    /* with GATE_OPENS: the new descriptor is a copy of the first argument's */

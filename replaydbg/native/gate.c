@@ -194,26 +194,43 @@ is_path_object(PyObject *o)
     return convert != NULL && convert != Py_None; /* None: the class says that it is no path */
 }
 
+#define MOST_CONVERTED 16
+
+/* Fills `copy` with the arguments, path-like objects converted (new references): their number, or -1 if one of them raised. */
+static int
+convert_paths(PyObject *const *args, Py_ssize_t n, PyObject **copy)
+{
+    int converted = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        bool is_path = is_path_object(args[i]);
+        copy[i] = is_path ? PyOS_FSPath(args[i]) : Py_NewRef(args[i]);
+        if (copy[i] == NULL) {
+            while (i > 0)
+                Py_DECREF(copy[--i]);
+            return -1;
+        }
+        converted += is_path;
+    }
+    return converted;
+}
+
 PyObject *
 gate_regular(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    if (!(g->flags & GATE_PATH) || nargs == 0 || nargs > 8 || !is_path_object(args[0]))
+    Py_ssize_t n = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0), i = 0;
+    if (!(g->flags & GATE_PATH) || n > MOST_CONVERTED)
+        return regular_crossing(g, self, args, nargs, kwnames);
+    while (i < n && !is_path_object(args[i]))
+        i++;
+    if (i == n)
         return regular_crossing(g, self, args, nargs, kwnames);
     /* __fspath__ is program code: it runs before the crossing, not inside */
-    PyObject *path = PyOS_FSPath(args[0]);
-    if (path == NULL)
+    PyObject *copy[MOST_CONVERTED] = {NULL};
+    if (convert_paths(args, n, copy) < 0)
         return NULL;
-    PyObject *copy[16];
-    Py_ssize_t n = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
-    PyObject *result = NULL;
-    if (n <= 16) {
-        memcpy(copy, args, (size_t)n * sizeof *copy);
-        copy[0] = path;
-        result = regular_crossing(g, self, copy, nargs, kwnames);
-    }
-    else
-        result = regular_crossing(g, self, args, nargs, kwnames);
-    Py_DECREF(path);
+    PyObject *result = regular_crossing(g, self, copy, nargs, kwnames);
+    for (i = 0; i < n; i++)
+        Py_DECREF(copy[i]);
     return result;
 }
 
