@@ -31,6 +31,8 @@ class Options(NamedTuple):
     """Whether -I was given."""
     ignore_environment: bool
     """Whether -E or -I was given."""
+    is_randomized: bool
+    """Whether -R was given, which overrides a fixed hash seed."""
 
 
 def leading_options(words: list[str]) -> tuple[list[str], list[str]]:
@@ -65,32 +67,39 @@ def _run_letter(word: str) -> int:
 
 
 def split_options(given: list[str]) -> Options:
-    """Return what to pass on: -S always; -E and -I are emulated, since they would ignore the hash seed too."""
+    """Return what to pass on: -S always; -E, -I and -R are emulated, since they would ignore the hash seed too."""
     passed: list[str] = []
-    site, isolated, ignore = True, False, False
-    skip = False
-    for position, word in enumerate(given):
-        if skip or word.startswith("--") or word[:2] in ("-W", "-X"):
+    letters = ""
+    is_value = False
+    for word in given:
+        if is_value or word.startswith("--"):
             passed.append(word)
-            skip = not skip and word in _WITH_VALUE and position + 1 < len(given)
+            is_value = not is_value and word in _WITH_VALUE
             continue
-        letters = word[1:]
-        site = site and "S" not in letters
-        isolated = isolated or "I" in letters
-        ignore = ignore or "E" in letters or "I" in letters
-        kept = "".join(letter for letter in letters if letter not in "SEIR")
+        # A cluster such as -BWerror: letters up to one that takes the rest, or the next word, as its value.
+        end = min((index for index in map(word.find, "WX") if index > 0), default=len(word))
+        letters += word[1:end]
+        kept = "".join(letter for letter in word[1:end] if letter not in "SEIR") + word[end:]
         if kept:
             passed.append("-" + kept)
+        is_value = word[end:] in ("W", "X")
+    isolated = "I" in letters
     if isolated:
         passed += ["-s", "-P"]
-    return Options(["-S", *passed], given, site, isolated, ignore)
+    return Options(
+        passed=["-S", *passed],
+        given=given,
+        site="S" not in letters,
+        isolated=isolated,
+        ignore_environment=isolated or "E" in letters,
+        is_randomized="R" in letters,
+    )
 
 
 def choose_hash_seed(environment: dict[str, str], options: Options) -> int:
     """Return the seed of string hashes: the one that the environment fixes, or a fresh random one (never 0)."""
     fixed = environment.get("PYTHONHASHSEED", "")
-    randomized = any("R" in word[1:] for word in options.given if not word.startswith(("--", "-W", "-X")))
-    if fixed.isdigit() and not options.ignore_environment and not randomized:
+    if fixed.isdigit() and not options.ignore_environment and not options.is_randomized:
         return int(fixed)
     return int.from_bytes(os.urandom(4), "little") % 4294967294 + 1
 

@@ -212,7 +212,7 @@ map_piece(uint64_t at)
     if (content_map)
         munmap((void *)content_map, PIECE);
     int content_fd = open_content();
-    void *p = content_fd < 0 ? MAP_FAILED : mmap(NULL, PIECE, PROT_READ, MAP_SHARED, content_fd, (off_t)at);
+    void *p = content_fd < 0 ? MAP_FAILED : mmap(NULL, PIECE, PROT_READ, MAP_SHARED | MAP_POPULATE, content_fd, (off_t)at);
     if (content_fd >= 0)
         close(content_fd);
     content_map = p == MAP_FAILED ? NULL : p;
