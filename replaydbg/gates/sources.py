@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replaydbg.gates.row import ALWAYS, ARGS, BOTH, CLOSES, COPIES, DIGEST, FILLS, NOTED, OPENS, SELF, Row, rows
+from replaydbg.gates.row import ALWAYS, ARGS, BOTH, CLOSES, COPIES, DIGEST, FILLS, NOTED, OPENS, SELF, STOPS, Row, rows
 
 CLOCKS: list[Row] = [
     *rows(
@@ -66,7 +66,7 @@ NETWORK: list[Row] = [
         "_socket",
         """
         socket.bind socket.listen socket.connect socket.connect_ex socket.getsockname socket.getpeername
-        socket.setsockopt socket.shutdown socket.recv socket.recvfrom socket.recvmsg
+        socket.setsockopt socket.shutdown socket.recv socket.recvfrom socket.recvmsg socket.sendmsg
         """,
         ARGS | SELF,
     ),
@@ -74,6 +74,7 @@ NETWORK: list[Row] = [
     *rows("_socket", "socket._accept", ARGS | SELF | OPENS, "socket_accept"),
     *rows("_socket", "socket.recv_into socket.recvfrom_into", ARGS | SELF | FILLS, buffer=0),
     *rows("_socket", "socket.send socket.sendall socket.sendto", ARGS | SELF | DIGEST, buffer=0),
+    *rows("_socket", "socket.recvmsg_into socket.sendmsg_afalg", 0, STOPS),
     *rows("_ssl", "_SSLContext._wrap_socket", 0, NOTED),
 ]
 """Single-lane sockets; the network with everything that waits comes with lanes."""
