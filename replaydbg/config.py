@@ -81,8 +81,7 @@ def _environment() -> dict[str, str]:
 
 def _files() -> list[tuple[str, Mapping[str, Any]]]:
     found: list[tuple[str, Mapping[str, Any]]] = []
-    directory = Path.cwd()
-    for path in (parent / "pyproject.toml" for parent in (directory, *directory.parents)):
+    for path in (parent / "pyproject.toml" for parent in _directories()):
         data = _read(path)
         if data is not None:
             # The nearest file ends the search. Parsing is left out where it would find nothing.
@@ -95,6 +94,15 @@ def _files() -> list[tuple[str, Mapping[str, Any]]]:
     if data is not None:
         found.append((str(path), _known(path, _parse(path, data))))
     return found
+
+
+def _directories() -> list[Path]:
+    """Return the working directory and those above it; none if it was deleted, in which programs run all the same."""
+    try:
+        directory = Path.cwd()
+    except FileNotFoundError:
+        return []
+    return [directory, *directory.parents]
 
 
 def user_config_file() -> Path:
@@ -161,7 +169,7 @@ def _default(name: str) -> Path | int | bool:
 def _path(value: Any) -> Path:
     if not isinstance(value, (str, Path)) or "\0" in str(value):
         raise TypeError("a path is needed")
-    return Path.cwd() / Path(value).expanduser()
+    return Path(value).expanduser().absolute()
 
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,7 +93,43 @@ def test_termination_of_the_whole_group_is_handled_by_the_program(tmp_path: Path
     assert (recorded.status, replayed.status) == (9, 9)
 
 
-def _record_and_signal(source: str, recording: Path, number: int) -> Outcome:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_that_ends_the_whole_group_leaves_a_sealed_recording(number: signal.Signals, tmp_path: Path) -> None:
+    """The program may be gone when the launcher is to pass the signal on."""
+    recording = tmp_path / "r.rdbg"
+
+    recorded = _record_and_signal(_SLEEPS, recording, number)
+
+    assert recorded.status == 128 + number
+    assert recording.is_file()
+
+
+def test_an_interrupt_for_the_launcher_alone_reaches_the_program(tmp_path: Path) -> None:
+    """A supervisor without a terminal interrupts what it started, and knows of no program below it."""
+    recording = tmp_path / "r.rdbg"
+
+    recorded = _record_and_signal(_CATCHES, recording, signal.SIGINT, send=os.kill)
+
+    assert recorded.stdout.count("caught at") == 1
+    assert recorded.status == 3
+
+
+def test_a_group_that_is_stopped_and_continued_goes_on(tmp_path: Path) -> None:
+    """The launcher may be continued before the program, and must not take it for one stopped by Ctrl-Z."""
+    recording = tmp_path / "r.rdbg"
+
+    def stop_and_interrupt(group: int, number: int) -> None:
+        for each in (signal.SIGSTOP, signal.SIGCONT, number):
+            os.killpg(group, each)
+
+    recorded = _record_and_signal(_CATCHES, recording, signal.SIGINT, send=stop_and_interrupt)
+
+    assert recorded.status == 3
+
+
+def _record_and_signal(
+    source: str, recording: Path, number: int, *, send: Callable[[int, int], None] = os.killpg
+) -> Outcome:
     """Records `source`, and sends the signal to the launcher's whole group when the program is where it stays."""
     program = recording.with_name("program.py")
     program.write_text(source)
@@ -110,7 +147,7 @@ def _record_and_signal(source: str, recording: Path, number: int) -> Outcome:
         first = process.stdout.readline()
         if first.startswith(b"ready "):
             _wait_until_busy(int(first.split()[1]))
-            os.killpg(process.pid, number)
+            send(process.pid, number)
         out, err = process.communicate(timeout=TIMEOUT)
     finally:
         if process.poll() is None:

@@ -11,8 +11,9 @@ def end_like(status: int) -> int:
     """Return the exit code for a program's status; a signal ends us too: a shell sees what it would have seen."""
     if status >= 0:
         return status
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
     if -status in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGPIPE, signal.SIGALRM):
         if -status != signal.SIGKILL:
             signal.signal(-status, signal.SIG_DFL)

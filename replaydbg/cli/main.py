@@ -62,9 +62,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"replaydbg {__version__}")
             return 0
         name, rest = _command(words)
+        return _run(name, rest)
     except ReplaydbgError as error:
         return _complain(error)
-    return _run(name, rest)
+    except KeyboardInterrupt:
+        # Imported here: it happens seldom.
+        import signal
+
+        from replaydbg.cli.endings import end_like
+
+        return end_like(-signal.SIGINT)
 
 
 def _run(name: str, words: list[str]) -> int:
@@ -81,7 +88,8 @@ def _run(name: str, words: list[str]) -> int:
     args = parser.parse_args(own, argparse.Namespace(program=program))
     try:
         code = command.run(args)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except ReplaydbgError as error:
         if getattr(args, "json", False):
@@ -94,8 +102,6 @@ def _run(name: str, words: list[str]) -> int:
         return _reader_gone()
     except OSError as error:
         return _complain(ReplaydbgError(_sentence(error)))
-    except KeyboardInterrupt:
-        return 130
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:

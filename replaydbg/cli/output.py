@@ -48,7 +48,7 @@ def print_problems(recording: Recording) -> None:
 
 def is_terminal() -> bool:
     """Whether stdout shows what it gets to a person, or shall look as if."""
-    return sys.stdout.isatty() or is_colour_forced()
+    return (sys.stdout is not None and sys.stdout.isatty()) or is_colour_forced()
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:

@@ -50,12 +50,17 @@ def run(args: argparse.Namespace) -> int:
     """Record; returns the program's exit code, or ends by the signal that ended the program."""
     settings = load_settings({"quiet": args.quiet, "max_size": args.max_size})
     result = record(args.program, output=args.output, settings=settings)
-    if args.json:
-        print(json.dumps(_as_json(result)), file=sys.stderr)
-    elif not settings.quiet:
-        _say(result, Store(settings.store).name_of(result.path))
-    elif result.problem:
-        print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
+    try:
+        if args.json:
+            print(json.dumps(_as_json(result)), file=sys.stderr)
+        elif not settings.quiet:
+            _say(result, Store(settings.store).name_of(result.path))
+        elif result.problem:
+            print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
+    except OSError:
+        # Nobody can be told (a full disk, a reader that went away). The exit code stays the program's own: with our
+        # text left in the stream, the flush at exit would change it.
+        sys.stderr = None
     return end_like(result.status)
 
 

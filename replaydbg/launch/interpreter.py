@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 BOOTSTRAP = (
     "import _imp;from _frozen_importlib import ModuleSpec as S;"
-    "_imp.create_dynamic(S('replaydbg.native._core',None,origin={core!r})).boot({boot!r})"
+    "_imp.create_dynamic(S('replaydbg.native._core',None,origin={core!a})).boot({boot!a})"
 )
 """The command that loads the core without entering it into `sys.modules`; it never returns."""
 

@@ -10,7 +10,13 @@ from types import FrameType
 from typing import NamedTuple
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Sent to us by somebody who means the program. Ctrl-C and Ctrl-\\ reach it too: the terminal sends them to both."""
+"""Sent to us by somebody who means the program."""
+
+_TYPED = (signal.SIGINT, signal.SIGQUIT)
+"""Ctrl-C and Ctrl-\\: a terminal sends them to the program as well as to us, a supervisor perhaps to us alone."""
+
+_CONTINUING = 0.02
+"""Seconds until everybody in a group that is being continued runs again; after them who is still stopped stays so."""
 
 
 class Ended(NamedTuple):
@@ -39,7 +45,7 @@ def run_process(
     forward = _Forwarder(handled)
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
     # Before the fork: a Ctrl-C must not end us and leave the program behind.
-    before |= {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    before |= {number: signal.signal(number, forward.unless_typed) for number in _TYPED}
     try:
         pid = os.fork()
         if pid == 0:
@@ -77,9 +83,28 @@ class _Forwarder:
                 self.known = count
                 return
             time.sleep(self.STEP)
-        os.kill(self.pid, number)
+        try:
+            os.kill(self.pid, number)
+        except ProcessLookupError:
+            return  # it ended of the same signal, and has been waited for
         time.sleep(self.STEP)
         self.known = max(self.known, self.handled())
+
+    def unless_typed(self, number: int, frame: FrameType | None) -> None:
+        """Pass it on, too, unless we are what a terminal's keys go to: the program has had it for certain then."""
+        if not _is_in_foreground():
+            self(number, frame)
+
+
+def _is_in_foreground() -> bool:
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return False  # we have no terminal
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    finally:
+        os.close(terminal)
 
 
 def _become(argv: list[str], env: dict[str, str], fds: Sequence[int | None], ignored: Sequence[int]) -> None:
@@ -104,5 +129,9 @@ def _wait(pid: int) -> Ended:
         _, status, usage = os.wait4(pid, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
             return Ended(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
-        os.kill(os.getpid(), signal.SIGSTOP)  # Ctrl-Z stops the program; the shell waits for us
-        os.kill(pid, signal.SIGCONT)
+        # Ctrl-Z stops the program, and the shell waits for us. But where we were stopped with it, and were continued a
+        # moment before it, nobody would continue us again.
+        time.sleep(_CONTINUING)
+        if os.waitid(os.P_PID, pid, os.WCONTINUED | os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            os.kill(pid, signal.SIGCONT)

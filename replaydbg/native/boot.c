@@ -65,7 +65,7 @@ static int
 open_for_record(PyObject *boot)
 {
     char path[4200];
-    const char *dir = text(boot, "live_dir");
+    const char *dir = PyBytes_AS_STRING(item(boot, "live_dir"));
     PyObject *most = item(boot, "max_size");
     core.live_dir = strdup(dir);
     snprintf(path, sizeof path, "%s/log", dir);
@@ -292,13 +292,13 @@ compile_script(const char *filename, PyObject *content)
 }
 
 static int
-set_main_loader(PyObject *dict, const char *filename)
+set_main_loader(PyObject *dict, const char *filename, PyObject *name)
 {
     PyObject *external = PyImport_ImportModule("_frozen_importlib_external");
     size_t n = strlen(filename);
     bool compiled = n > 4 && strcmp(filename + n - 4, ".pyc") == 0;
     PyObject *type = external ? PyObject_GetAttrString(external, compiled ? "SourcelessFileLoader" : "SourceFileLoader") : NULL;
-    PyObject *loader = type ? PyObject_CallFunction(type, "ss", "__main__", filename) : NULL;
+    PyObject *loader = type ? PyObject_CallFunction(type, "sO", "__main__", name) : NULL;
     int rc = loader ? PyDict_SetItemString(dict, "__loader__", loader) : -1;
     Py_XDECREF(loader);
     Py_XDECREF(type);
@@ -316,7 +316,7 @@ run_script(const char *filename)
     PyObject *content = world_content(filename);
     int rc = -1;
     if (content && PyDict_SetItemString(dict, "__file__", name) == 0 && PyDict_SetItemString(dict, "__cached__", Py_None) == 0 &&
-        set_main_loader(dict, filename) == 0) {
+        set_main_loader(dict, filename, name) == 0) {
         PyObject *code = compile_script(filename, content);
         Py_CLEAR(content);
         PyObject *result = code ? PyEval_EvalCode(code, dict, dict) : NULL;
@@ -397,6 +397,17 @@ run_program(PyObject *boot)
     exit(code);
 }
 
+/* What the interpreter does when `site` cannot be imported, or Ctrl-C comes while it is. */
+_Noreturn static void
+end_without_site(void)
+{
+    fputs("Fatal Python error: init_import_site: Failed to import the site module\n", stderr);
+    fputs("Python runtime state: initialized\n", stderr);
+    on_exit(on_process_exit, NULL);
+    PyErr_Print();
+    exit(1);
+}
+
 int
 boot(const char *boot_file)
 {
@@ -429,8 +440,8 @@ boot(const char *boot_file)
     if (site) {
         PyObject *module = PyImport_ImportModule("site");
         if (module == NULL)
-            PyErr_Print();
-        Py_XDECREF(module);
+            end_without_site();
+        Py_DECREF(module);
     }
     run_program(boot);
 }

@@ -674,15 +674,30 @@ put_text(Buf *b, const char *key, const char *text, size_t n)
     buf_str(b, text, n);
 }
 
-/* Only ASCII names are read without allocating; a replay may end in a signal handler. */
+static size_t
+put_character(uint8_t *to, Py_UCS4 c)
+{
+    int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+    static const uint8_t first[] = {0, 0xC0, 0xE0, 0xF0};
+    to[0] = (uint8_t)(first[more] | c >> 6 * more);
+    for (int i = 1; i <= more; i++)
+        to[i] = (uint8_t)(0x80 | (c >> 6 * (more - i) & 0x3F));
+    return 1 + (size_t)more;
+}
+
+/* In UTF-8 that keeps lone surrogates, without Python's memory: a replay may end in a signal handler. */
 static void
 put_name(Buf *b, PyObject *text)
 {
+    uint8_t name[4096];
+    size_t n = 0;
+    Py_ssize_t length = text && PyUnicode_CheckExact(text) ? PyUnicode_GET_LENGTH(text) : 0;
+    for (Py_ssize_t i = 0; i < length && n + 4 <= sizeof name; i++)
+        n += put_character(name + n, PyUnicode_READ_CHAR(text, i));
+    if (n == 0)
+        name[n++] = '?';
     buf_byte(b, 0x06);
-    if (text && PyUnicode_CheckExact(text) && PyUnicode_IS_COMPACT_ASCII(text))
-        buf_str(b, PyUnicode_DATA(text), (size_t)PyUnicode_GET_LENGTH(text));
-    else
-        buf_str(b, "?", 1);
+    buf_str(b, (const char *)name, n);
 }
 
 static void

@@ -4,9 +4,10 @@
 static PyObject *
 py_boot(PyObject *module, PyObject *path)
 {
-    const char *dir = PyUnicode_AsUTF8(path);
-    if (dir)
-        boot(dir); /* comes back only with an exception set */
+    PyObject *file = PyUnicode_EncodeFSDefault(path);
+    if (file)
+        boot(PyBytes_AS_STRING(file)); /* comes back only with an exception set */
+    Py_XDECREF(file);
     return NULL;
 }
 

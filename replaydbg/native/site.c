@@ -30,30 +30,37 @@ site_forget_code(void *extra)
     memset(cache, 0, sizeof cache);
 }
 
+/* A text in UTF-8 that keeps lone surrogates, as the log has it; an exception that is on its way stays. */
+static PyObject *
+text_bytes(PyObject *text)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *bytes = text && PyUnicode_Check(text) ? PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass") : NULL;
+    PyErr_Restore(type, value, traceback);
+    return bytes;
+}
+
 static uint64_t
 hash_text(PyObject *text, uint64_t seed)
 {
-    Py_ssize_t n;
-    if (text && PyUnicode_CheckExact(text)) {
-        const char *s = PyUnicode_AsUTF8AndSize(text, &n);
-        if (s)
-            return hash_bytes(s, (size_t)n, seed);
-        PyErr_Clear();
-        return hash_bytes(PyUnicode_DATA(text), (size_t)PyUnicode_GET_LENGTH(text) * PyUnicode_KIND(text), seed);
-    }
+    if (text && PyUnicode_CheckExact(text) && PyUnicode_IS_COMPACT_ASCII(text))
+        return hash_bytes(PyUnicode_DATA(text), (size_t)PyUnicode_GET_LENGTH(text), seed);
+    PyObject *bytes = text_bytes(text);
+    if (bytes)
+        seed = hash_bytes(PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes), seed);
+    Py_XDECREF(bytes);
     return seed;
 }
 
 static void
 put_text(Buf *b, PyObject *text)
 {
-    PyObject *bytes = text ? PyUnicode_AsEncodedString(text, "utf-8", "surrogatepass") : NULL;
+    PyObject *bytes = text_bytes(text);
     if (bytes)
         buf_str(b, PyBytes_AS_STRING(bytes), (size_t)PyBytes_GET_SIZE(bytes));
-    else {
-        PyErr_Clear();
+    else
         buf_str(b, "?", 1);
-    }
     Py_XDECREF(bytes);
 }
 

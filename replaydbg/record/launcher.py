@@ -50,7 +50,7 @@ def record(
     header = _header(target, options, environment, seed, table, live)
     header["stdio"] = [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)]
     env = interpreter.start_environment(environment, options, seed)
-    boot = {"mode": "record", "live_dir": str(live), "max_size": settings.max_size}
+    boot = {"mode": "record", "live_dir": os.fsencode(live), "max_size": settings.max_size}
     boot_file = write_start(live, header, boot | boot_values(header, table, env))
     command = interpreter.command_line(sys.executable, options, core, str(boot_file))
     began = time.monotonic()

@@ -22,8 +22,10 @@ def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
 
     Raises CannotRecord, and leaves nothing, if the log could not be made: then the program did not run.
     """
-    if ended.status == NOT_STARTED and not log_was_made(live):
-        reason = why_no_log(live)
+    if not log_was_made(live):
+        reason = why_no_log(live) if ended.status == NOT_STARTED else "its interpreter ended before it began"
+        if ended.status < 0:
+            reason = f"signal {-ended.status} ended its interpreter before it began"
         remove_live(live)
         raise CannotRecord(str(live), reason)
     target = sealed_path(live)
