@@ -115,12 +115,14 @@ type_find(const char *module, size_t nm, const char *qualname, size_t nq)
         found = PyImport_GetModule(name);
     if (found == NULL && name && PyUnicode_CompareWithASCIIString(name, "os") == 0)
         found = PyImport_GetModule(PyUnicode_InternFromString("posix")); /* before `os` is imported: the same types */
-    PyObject *parts = found && path ? PyUnicode_Split(path, PyUnicode_InternFromString("."), -1) : NULL;
+    /* not interned: there is one object for each text of one character, and marshal writes whether it is interned */
+    PyObject *dot = PyUnicode_FromString("."), *parts = found && path && dot ? PyUnicode_Split(path, dot, -1) : NULL;
     for (Py_ssize_t i = 0; parts && found && i < PyList_GET_SIZE(parts); i++) {
         PyObject *next = PyObject_GetAttr(found, PyList_GET_ITEM(parts, i));
         Py_SETREF(found, next);
     }
     Py_XDECREF(parts);
+    Py_XDECREF(dot);
     Py_XDECREF(name);
     Py_XDECREF(path);
     if (found && !PyType_Check(found))
