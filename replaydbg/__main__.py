@@ -2,11 +2,11 @@
 
 import sys
 
-# The interpreter puts the working directory first for -m: a json.py of the program there must not become ours.
-if __name__ == "__main__" and not sys.flags.safe_path:
+# The interpreter puts the working directory first for -m, if there is one: a json.py there must not become ours.
+if __name__ == "__main__" and not sys.flags.safe_path and not sys.path[0].endswith(".zip"):
     del sys.path[0]
 
-from replaydbg.cli.main import main  # noqa: E402 - after the line above, which is for it
+from replaydbg.cli.main import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -220,6 +220,7 @@ dress_interpreter(PyObject *boot)
     }
     PyMem_RawFree(config->run_command);
     config->run_command = NULL;
+    compat_forget_path0(config); /* the bootstrap's; `site` is imported before the program has one */
     PyObject *modules = PyImport_GetModuleDict(); /* 3.13 loads it for the bootstrap command */
     if (PyDict_GetItemString(modules, "linecache"))
         PyDict_DelItemString(modules, "linecache");
@@ -369,6 +370,8 @@ run_program(PyObject *boot)
     int safe = config->safe_path, code = 0;
     bool script = strcmp(kind, "script") == 0;
     char *filename = script ? strdup(PyBytes_AS_STRING(target)) : NULL;
+    if (!safe && PyUnicode_Check(path0))
+        compat_set_path0(config, wide(path0));
     if (!safe && PyUnicode_Check(path0) && PyList_Insert(PySys_GetObject("path"), 0, path0) < 0)
         PyErr_Clear();
     config->safe_path = 1; /* sys.path[0] is set: it is as recorded */

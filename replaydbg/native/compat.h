@@ -129,6 +129,24 @@ compat_config(PyThreadState *ts)
     return (PyConfig *)&ts->interp->config;
 }
 
+/* Since 3.13 the interpreter remembers what it put first into sys.path, and names it when an import looks shadowed. */
+static inline void
+compat_set_path0(PyConfig *config, wchar_t *path)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyMem_RawFree(config->sys_path_0);
+    config->sys_path_0 = path;
+#else
+    PyMem_RawFree(path);
+#endif
+}
+
+static inline void
+compat_forget_path0(PyConfig *config)
+{
+    compat_set_path0(config, NULL);
+}
+
 static inline void
 compat_recursion_credit(PyThreadState *ts, int levels)
 {

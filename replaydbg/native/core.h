@@ -180,6 +180,7 @@ int log_open(Log *log, int fd);                  /* for replay; maps it, closes 
 uint8_t *log_room(Log *log, size_t n);           /* where n bytes may be written, or NULL: logging has ended (mode is OBSERVE now) */
 void log_commit(Log *log, uint8_t *end);         /* what lies before `end` is complete */
 void log_fail(int reason);                       /* logging ends, the program goes on */
+void log_reason(int reason);                     /* noted in the header, while logging goes on; 0 takes it back */
 void log_signal_handled(void);                   /* counted in the header, for the launcher */
 void log_stop_in_child(void);                    /* after fork: the child has no log */
 uint64_t monotonic_ns(void);

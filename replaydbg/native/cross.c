@@ -257,7 +257,7 @@ record_end(Crossing *c, PyObject *result)
     }
     record_value(c, result);
     if (out_buf.used > LARGEST_EVENT) {
-        note("too large", "a call returned more than 200 MiB that are not a regular file's");
+        note("large", "a call returned more than 200 MiB that are not a regular file's");
         log_fail(4);
         return;
     }

@@ -142,6 +142,13 @@ log_commit(Log *log, uint8_t *end)
 }
 
 void
+log_reason(int reason)
+{
+    if (event_log.base)
+        header_of(&event_log)->reason = (uint32_t)reason;
+}
+
+void
 log_signal_handled(void)
 {
     if (event_log.base)

@@ -133,7 +133,7 @@ install_scandir(PyObject *posix)
 
 static newfunc original_mmap;
 static Gate *mmap_gate;
-#define LARGEST_MAP (256u << 20)
+#define LARGEST_MAP (200u << 20)
 
 /* A memory file with the recorded content where the program's map begins. */
 static int
@@ -186,11 +186,15 @@ mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     if (c.perform) {
         map = original_mmap(type, args, kwds);
         if (map && PyObject_GetBuffer(map, &view, PyBUF_SIMPLE) == 0) {
-            c.fill = view.buf;
-            c.fill_length = (size_t)view.len;
             outcome = PyLong_FromSsize_t(view.len);
-            if (view.len > LARGEST_MAP)
-                note("large", "a memory map of more than 256 MiB");
+            if (view.len > LARGEST_MAP) { /* its content is not even looked at: that would take seconds */
+                note("large", "a memory map of more than 200 MiB");
+                log_fail(4);
+            }
+            else {
+                c.fill = view.buf;
+                c.fill_length = (size_t)view.len;
+            }
         }
         else if (map) {
             PyErr_Clear();
@@ -421,9 +425,14 @@ os_exec(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
 {
     Crossing c;
     cross_begin(&c, g, self, args, nargs, kwnames);
-    if (core.mode == RECORD)
+    if (core.mode == RECORD) {
         note("exec", "the program replaced itself by another one; what that did is not recorded");
-    return cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
+        log_reason(5);
+    }
+    PyObject *result = c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL;
+    if (core.mode == RECORD)
+        log_reason(0); /* it failed: the program goes on */
+    return cross_end(&c, result);
 }
 
 /* input(): with a terminal on both sides the interpreter reads the line in C, else it calls the streams' own methods. */
