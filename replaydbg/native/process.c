@@ -450,16 +450,20 @@ builtin_input(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     cross_begin(&c, g, self, args, nargs, kwnames);
     bool replayed = !c.perform;
     PyObject *line = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
-    if (replayed) {
+    if (replayed) { /* the interpreter asks on stderr, the readline module on stdout */
+        int stream = PyDict_GetItemString(PyImport_GetModuleDict(), "readline") ? 1 : 2;
+        PyObject *type, *value, *traceback; /* the end of the input is an exception that stays */
+        PyErr_Fetch(&type, &value, &traceback);
         PyObject *prompt = nargs > 0 ? PyObject_Str(args[0]) : NULL;
         const char *text = prompt ? PyUnicode_AsUTF8(prompt) : NULL;
+        const char *typed = line && PyUnicode_Check(line) ? PyUnicode_AsUTF8(line) : NULL;
         if (text)
-            stream_show(1, text, strlen(text));
-        const char *typed = line && PyUnicode_Check(line) ? PyUnicode_AsUTF8(line) : "";
+            stream_show(stream, text, strlen(text));
         if (typed)
-            stream_show(1, typed, strlen(typed));
-        stream_show(1, "\n", 1);
+            stream_show(stream, typed, strlen(typed));
+        stream_show(stream, "\n", 1);
         Py_XDECREF(prompt);
+        PyErr_Restore(type, value, traceback);
     }
     return line;
 }
