@@ -4,6 +4,7 @@ import importlib
 import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,7 +88,7 @@ def _is_here(row: Row) -> bool:
     if row.handler == "native":
         return True
     try:
-        found = importlib.import_module(row.module)
+        found: Any = importlib.import_module(row.module)
     except ImportError:
         return False
     owner, _, name = row.name.rpartition(".")
