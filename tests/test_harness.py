@@ -11,9 +11,11 @@ from tests.bench.report import Startup, as_table, startup_ms, summarise
 from tests.bench.workloads import EMPTY, WORKLOADS
 from tests.harness.figures import read_figures
 from tests.harness.process import run
+from tests.harness.surroundings import without_steering
 from tests.harness.table import as_markdown, as_text, with_unit
 from tests.real.scenarios import SCENARIOS
 from tests.stdlib.exceptions import Allowed, allowing, read_exceptions
+from tests.stdlib.modules import modules_of
 from tests.stdlib.outcomes import Difference, Outcome, differences, last_started, read_outcomes
 
 _END = b'{"events": 7, "cpu_seconds": 0.25, "reason": null, "notes": [{"kind": "k", "text": "t", "count": 2}]}'
@@ -163,3 +165,13 @@ def test_tables() -> None:
     assert as_text(["name", "n"], [["a", "10"], ["bb", "5"]]) == "name  n\na     10\nbb     5"
     assert as_markdown(["a"], [["x|y"]]) == "| a |\n| --- |\n| x\\|y |"
     assert [with_unit(size) for size in (512, 2048, 3 << 20, 5 << 30)] == ["512 B", "2.0 KiB", "3.0 MiB", "5.0 GiB"]
+
+
+def test_programs_do_not_inherit_what_steers_python_or_the_tool() -> None:
+    given = {"PATH": "/bin", "PYTHONUNBUFFERED": "1", "PYTHONMALLOC": "debug", "REPLAYDBG_STORE": "/s", "LANG": "C"}
+
+    assert without_steering(given) == {"PATH": "/bin", "PYTHONMALLOC": "debug", "LANG": "C"}
+
+
+def test_modules_that_a_version_does_not_have_are_not_run_on_it() -> None:
+    assert set(modules_of("3.12")) - set(modules_of("3.11")) == {"test_monitoring"}

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.harness.surroundings import without_steering
+
 _PROGRAMS = Path(__file__).parent / "programs"
 _TEXT_SIZE = 200_000_000
 _CITIES = ("Aachen", "Bergen", "Cork", "Dresden", "Evora", "Florence", "Ghent", "Hull")
@@ -118,5 +120,7 @@ CLOCK_BYTES_TARGET = 12.0
 
 def environment() -> dict[str, str]:
     """What the programs get: ours, without what would make them or the tool behave in another way."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("REPLAYDBG_", "PYTEST_", "COV_"))}
+    kept = {
+        name: value for name, value in without_steering(os.environ).items() if not name.startswith(("PYTEST_", "COV_"))
+    }
     return kept | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}

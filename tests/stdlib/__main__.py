@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.harness.table import as_text
 from tests.stdlib.exceptions import Allowed, allowing, read_exceptions
-from tests.stdlib.modules import MODULES
+from tests.stdlib.modules import modules_of
 from tests.stdlib.outcomes import Difference, Outcome, differences
 from tests.stdlib.run import BEGINNING_EQUAL, EQUAL, ModuleRun, Pass, Passes, run_module
 
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     python = _version_of(options.python)
     exceptions = read_exceptions()
     runs = []
-    for module in options.modules or MODULES:
+    for module in options.modules or modules_of(python):
         print(f"running {module} ...", file=sys.stderr, flush=True)
         runs.append(run_module(module, python=options.python, passes=passes, keep=options.keep, ignored=options.ignore))
         _print_details(runs[-1], python, exceptions)
@@ -37,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.stdlib", description=__doc__)
-    parser.add_argument("modules", metavar="test_x", nargs="*", help=f"default: {', '.join(MODULES)}")
+    parser.add_argument("modules", metavar="test_x", nargs="*", help="default: those in tests/stdlib/modules.py")
     parser.add_argument("--python", metavar="EXE", default=sys.executable, help="an interpreter that has replaydbg")
     parser.add_argument("--replay", action="store_true", help="replay each recording too and compare its output")
     parser.add_argument(

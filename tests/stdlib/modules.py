@@ -1,7 +1,7 @@
 """Which of CPython's test modules are run, and how long each may take."""
 
-# Those of the first milestone: what the gates of single-threaded programs cover.
-MODULES = (
+# What the gates of single-threaded programs cover.
+_GATES = (
     "test_random",
     "test_time",
     "test_datetime",
@@ -19,10 +19,32 @@ MODULES = (
     "test_argparse",
 )
 
+# What identity, garbage and the step clock touch: hashes, orders, addresses, finalizers, tracing programs.
+_ENGINE = (
+    "test_set",
+    "test_weakref",
+    "test_gc",
+    "test_hash",
+    "test_weakset",
+    "test_dict",
+    "test_functools",
+    "test_reprlib",
+    "test_copy",
+    "test_sys_settrace",
+    "test_sys_setprofile",
+)
+# `sys.monitoring` came with 3.12.
+_SINCE_312 = ("test_monitoring",)
+
 # Seconds. On a shared two-core machine these three take 11 to 15 s plain and every other under 3 s; a run that takes
 # twenty times as long hangs.
 _TIMEOUTS = {"test_subprocess": 600.0, "test_io": 600.0, "test_logging": 600.0}
 _TIMEOUT = 300.0
+
+
+def modules_of(python: str) -> tuple[str, ...]:
+    """The modules to run on Python `python` ("3.12")."""
+    return _GATES + _ENGINE + (() if python == "3.11" else _SINCE_312)
 
 
 def timeout_of(module: str) -> float:

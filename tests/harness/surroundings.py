@@ -1,0 +1,20 @@
+"""What programs under test inherit: not what the shell that started the tests has set for Python or for the tool."""
+
+from collections.abc import Mapping
+
+# Where Python and its modules lie, and the allocator that a tox environment chose.
+_KEPT = frozenset({"PYTHONHOME", "PYTHONMALLOC", "PYTHONPATH"})
+
+
+def is_steering(name: str) -> bool:
+    """Whether the variable `name` makes a program or the tool behave in another way than by default.
+
+    Such as PYTHONDONTWRITEBYTECODE and PYTHONUNBUFFERED, which containers often set: what a program writes, and when,
+    would not be what users see.
+    """
+    return name.startswith(("PYTHON", "REPLAYDBG_")) and name not in _KEPT
+
+
+def without_steering(environment: Mapping[str, str]) -> dict[str, str]:
+    """`environment` without the variables that steer."""
+    return {name: value for name, value in environment.items() if not is_steering(name)}
