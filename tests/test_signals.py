@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.launch.process import run_process
 from tests.harness import tool
 from tests.replay_cases import Case, cases
 from tests.replays import TIMEOUT, Outcome, passed_on, run
@@ -125,6 +126,28 @@ def test_a_group_that_is_stopped_and_continued_goes_on(tmp_path: Path) -> None:
     recorded = _record_and_signal(_CATCHES, recording, signal.SIGINT, send=stop_and_interrupt)
 
     assert recorded.status == 3
+
+
+def test_a_signal_that_the_program_handles_late_is_not_passed_on_to_it() -> None:
+    """On a busy machine it may do so just before the launcher's patience is over."""
+    looks = iter([0] * 10)
+    reading, writing = os.pipe()
+
+    def signal_us_and_end_it() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.close(writing)
+
+    with os.fdopen(reading) as stdin:
+        # Without a handler the signal would end it.
+        ended = run_process(
+            [sys.executable, "-c", "import sys; sys.stdin.read()"],
+            _env(),
+            fds=(stdin.fileno(), None, None),
+            meanwhile=signal_us_and_end_it,
+            handled=lambda: next(looks, 1),
+        )
+
+    assert ended.status == 0
 
 
 def _record_and_signal(

@@ -75,20 +75,25 @@ class _Forwarder:
         self.pid = 0
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if not self.pid:
+        if not self.pid or self._is_handled_by_itself():
             return
-        for _ in range(self.STEPS):
-            count = self.handled()
-            if count > self.known:
-                self.known = count
-                return
-            time.sleep(self.STEP)
         try:
             os.kill(self.pid, number)
         except ProcessLookupError:
             return  # it ended of the same signal, and has been waited for
         time.sleep(self.STEP)
         self.known = max(self.known, self.handled())
+
+    def _is_handled_by_itself(self) -> bool:
+        # The last look is right before the signal is passed on: a busy machine uses up all of the time.
+        for step in range(self.STEPS + 1):
+            if step:
+                time.sleep(self.STEP)
+            count = self.handled()
+            if count > self.known:
+                self.known = count
+                return True
+        return False
 
     def unless_typed(self, number: int, frame: FrameType | None) -> None:
         """Pass it on, too, unless we are what a terminal's keys go to: the program has had it for certain then."""
