@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 from replaydbg.errors import UsageError
 
 APP = "replaydbg"
+TEST_PREFIX = "REPLAYDBG_TEST_"
+"""How variables begin that are orders of the tests, see `orders_of_tests`; no program gets them."""
 _PLATFORM: str = sys.platform
 
 
@@ -122,6 +124,15 @@ def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
     import platformdirs
 
     return Path(getattr(platformdirs, elsewhere)(APP))
+
+
+def orders_of_tests() -> dict[str, int]:
+    """Return what the tests order the core to do, by variables that begin with `REPLAYDBG_TEST_`; nobody else sets one.
+
+    `REPLAYDBG_TEST_PERTURB`, a number: random allocations, seeded with it, wherever the core does work of its own.
+    """
+    value = os.environ.get(f"{TEST_PREFIX}PERTURB", "")
+    return {"perturb": int(value)} if value.isdigit() else {}
 
 
 def is_colour_forced() -> bool:

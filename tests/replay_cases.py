@@ -28,6 +28,7 @@ _HOW_KEYS = {
     "child_lines": "child_lines",
     "replay_within": "replay_within",
     "replay_prefix": "is_cut_short",
+    "perturb": "perturb",
 }
 
 

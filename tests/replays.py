@@ -9,6 +9,7 @@ copied program prints at its exit without knowing it (`tests.replay_places`).
 
 import difflib
 import os
+import random
 import re
 import shlex
 import shutil
@@ -54,6 +55,9 @@ class How:
     replay_within: float | None = None
     # The recording ends before the program does (exec): the replay repeats the beginning.
     is_cut_short: bool = False
+    # "record", "replay" or "both": where the core allocates at random (`orders_of_tests` in `replaydbg.config`). Where
+    # this is not said, the variable TEST_PERTURB of the tests' own environment says it.
+    perturb: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,8 @@ class Scene:
     flags: tuple[str, ...]
     env: Mapping[str, str]
     how: How
+    # Of the random allocations.
+    seed: int
 
     @classmethod
     def make(
@@ -124,7 +130,8 @@ class Scene:
     ) -> "Scene":
         """A scene in a fresh temporary directory."""
         base = Path(tempfile.mkdtemp(prefix=f"replaydbg-{program.stem}-")).resolve()
-        return cls(base, program, tuple(args), stdin, tuple(flags), env or {}, how or How())
+        seed = random.randrange(1, 1 << 32)
+        return cls(base, program, tuple(args), stdin, tuple(flags), env or {}, how or How(), seed)
 
     @property
     def recording(self) -> Path:
@@ -161,7 +168,7 @@ class Scene:
 
     def record(self) -> Outcome:
         """Records the program in a fresh working directory."""
-        return self._run(tool.record(sys.executable, self.recording, self._lay_out()))
+        return self._run(tool.record(sys.executable, self.recording, self._lay_out()), self._orders("record", 1))
 
     def replay(self) -> Outcome:
         """Removes what the program took from outside, changes the rest, and replays."""
@@ -171,7 +178,10 @@ class Scene:
         elsewhere.mkdir(exist_ok=True)
         (elsewhere / "input.txt").write_text("another file of the same name\n")
         return run(
-            tool.replay(sys.executable, self.recording), cwd=elsewhere, env=self._changed_env(), stdin=_OTHER_STDIN
+            tool.replay(sys.executable, self.recording),
+            cwd=elsewhere,
+            env=self._changed_env() | self._orders("replay", 2),
+            stdin=_OTHER_STDIN,
         )
 
     def remove(self) -> None:
@@ -190,12 +200,16 @@ class Scene:
         (self.base / "home").mkdir()
         return [*self.flags, *start, *self.args]
 
-    def _run(self, command: Sequence[str]) -> Outcome:
+    def _orders(self, run: str, factor: int) -> dict[str, str]:
+        where = self.how.perturb or os.environ.get("TEST_PERTURB")
+        return {"REPLAYDBG_TEST_PERTURB": str(self.seed * factor)} if where in (run, "both") else {}
+
+    def _run(self, command: Sequence[str], orders: Mapping[str, str] | None = None) -> Outcome:
         text = None if self.stdin is None else self.stdin.encode()
         return run(
             command,
             cwd=self.work,
-            env=self._env(),
+            env=self._env() | dict(orders or {}),
             stdin=text,
             stdin_is=self.how.stdin_is,
             ignored_signals=self.how.ignored_signals,
@@ -248,7 +262,8 @@ class Scene:
             raise AssertionError(self._explain(f"{what}\n{text}", outcome))
 
     def _explain(self, what: str, outcome: Outcome) -> str:
-        replay = shlex.join(tool.replay(sys.executable, self.recording))
+        orders = [f"{name}={value}" for name, value in self._orders("replay", 2).items()]
+        replay = shlex.join([*orders, *tool.replay(sys.executable, self.recording)])
         return f"{what}\nstderr ended with: {outcome.stderr[-1500:]}\nkept: {self.base}\nreplay it: {replay}"
 
 

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from replaydbg.config import TEST_PREFIX
+
 BOOTSTRAP = (
     "import _imp;from _frozen_importlib import ModuleSpec as S;"
     "_imp.create_dynamic(S('replaydbg.native._core',None,origin={core!a})).boot({boot!a})"
@@ -121,8 +123,8 @@ def environment_changes(environment: Mapping[str, str], start: Mapping[str, str]
 
 
 def own_environment() -> dict[str, str]:
-    """Return our environment without the LC_CTYPE that Python adds to it by itself in the C locale."""
-    environment = dict(os.environ)
+    """Return our environment without the LC_CTYPE that Python adds to it in the C locale, and without tests' orders."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(TEST_PREFIX)}
     if environment.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8"):
         with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
             if not any(entry.startswith(b"LC_CTYPE=") for entry in file.read().split(b"\0")):

@@ -421,6 +421,9 @@ boot(const char *boot_file)
         return -1;
     bool recording = strcmp(text(boot, "mode"), "record") == 0;
     core.terminal_input = item(boot, "terminal_input") == Py_True;
+    if (PyLong_Check(item(boot, "perturb"))) /* a test's order */
+        perturb_load(PyLong_AsUnsignedLongLongMask(item(boot, "perturb")));
+    perturb();
     core.depth = 1; /* nothing is a crossing until the program begins */
     if (recording && open_for_record(boot) < 0)
         _exit(EXIT_NOT_STARTED);
@@ -438,6 +441,8 @@ boot(const char *boot_file)
     bool site = item(boot, "site") == Py_True;
     compat_unlink_frames(core.tstate);
     compat_recursion_credit(core.tstate, PY_VERSION_HEX >= 0x030C0000 ? 1 : 2);
+    for (int i = 0; i < 100; i++)
+        perturb();
     PyGC_Collect();
     core.depth = 0;
     if (site) {

@@ -16,6 +16,7 @@
  *   network.c   sockets
  *   sqlite.c    SQLite's virtual file system
  *   guard.c     the two nets: audit hook and seccomp filter
+ *   perturb.c   for tests: random allocations wherever the core does work of its own
  */
 #ifndef REPLAYDBG_CORE_H
 #define REPLAYDBG_CORE_H
@@ -256,6 +257,17 @@ void signal_delivered(void);                      /* cross.c: the expected handl
 int signals_prepare(void);
 void signals_inside(int signum);                 /* replay: a recorded handler runs inside the crossing */
 void signals_expect(int signum, uint64_t fingerprint, int lasti); /* replay: a handler runs at that place */
+
+/* ---- perturb.c: for tests, off otherwise ---- */
+extern bool perturbing;
+void perturb_load(uint64_t seed);
+void perturb_now(void);
+static inline void
+perturb(void)
+{
+    if (__builtin_expect(perturbing, 0))
+        perturb_now();
+}
 
 /* ---- process.c, boot.c, guard.c ---- */
 void process_module_loaded(PyObject *module, const char *name);

@@ -101,11 +101,13 @@ own_work_begin(void)
 {
     if (core.depth++ == 0)
         collector_pause();
+    perturb();
 }
 
 void
 own_work_end(void)
 {
+    perturb();
     if (--core.depth == 0)
         collector_resume();
 }

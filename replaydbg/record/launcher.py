@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import replaydbg
-from replaydbg.config import Settings, load_settings
+from replaydbg.config import Settings, load_settings, orders_of_tests
 from replaydbg.gates.row import SHAPE, Row
 from replaydbg.gates.table import gate_table, table_digest
 from replaydbg.launch import interpreter
@@ -51,7 +51,7 @@ def record(
     header["stdio"] = [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)]
     env = interpreter.start_environment(environment, options, seed)
     boot = {"mode": "record", "live_dir": os.fsencode(live), "max_size": settings.max_size}
-    boot_file = write_start(live, header, boot | boot_values(header, table, env))
+    boot_file = write_start(live, header, boot | boot_values(header, table, env) | orders_of_tests())
     command = interpreter.command_line(sys.executable, options, core, str(boot_file))
     began = time.monotonic()
     ignored = [int(number) for number in header["signals"]]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from replaydbg.config import orders_of_tests
 from replaydbg.errors import Divergence, WrongPython
 from replaydbg.events.environment import Header
 from replaydbg.gates.row import Row
@@ -74,7 +75,7 @@ def replay(
         fds["err_fd"] = _high(stack, 2 if stderr is None else stderr)
         options = interpreter.split_options(list(header.python.flags))
         env = interpreter.start_environment(dict(header.env), options, header.hash_seed)
-        boot = boot_values(header.raw, table, env) | fds
+        boot = boot_values(header.raw, table, env) | fds | orders_of_tests()
         boot |= {"mode": "replay", "current_source": current_source, "stop_at": stop_at, "fds": list(header.fds)}
         boot_file.write(encode_value(boot))
         boot_file.flush()
