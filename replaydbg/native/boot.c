@@ -443,8 +443,10 @@ boot(const char *boot_file)
     compat_recursion_credit(core.tstate, PY_VERSION_HEX >= 0x030C0000 ? 1 : 2);
     for (int i = 0; i < 100; i++)
         perturb();
-    PyGC_Collect();
     core.depth = 0;
+    if (identity_install(item(boot, "real_ids") == Py_True) < 0)
+        return -1;
+    PyGC_Collect();
     if (site) {
         PyObject *module = PyImport_ImportModule("site");
         if (module == NULL)

@@ -14,6 +14,9 @@
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
  *   network.c   sockets
+ *   identity.c  id() and hashes of objects
+ *   reprs.c     addresses in reprs
+ *   identity_types.c  the types that both patch, and what was hashed before
  *   sqlite.c    SQLite's virtual file system
  *   guard.c     the two nets: audit hook and seccomp filter
  *   perturb.c   for tests: random allocations wherever the core does work of its own
@@ -93,6 +96,7 @@ PyObject *gate_slot(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t n
 Handler handler_named(const char *name);
 bool is_path_object(PyObject *o);                             /* not str, bytes or int, but with __fspath__ */
 void patch_wrapper(PyTypeObject *type, const char *name, void *function);
+void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void *function); /* only if it led to `original` */
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
 extern const HandlerEntry fileio_handlers[], process_handlers[], clock_handlers[], signal_handlers[], network_handlers[];
@@ -268,6 +272,20 @@ perturb(void)
     if (__builtin_expect(perturbing, 0))
         perturb_now();
 }
+
+/* ---- identity.c, reprs.c, identity_types.c ----
+ * What is asked for inside a crossing takes no serial of the program's; what the tool itself does asks for nothing. */
+int identity_install(bool real_ids);             /* at depth 0, before the program begins */
+uintptr_t identity_address(PyObject *o);         /* what id() says */
+Py_hash_t identity_hash(PyObject *o);
+PyObject *identity_object(uintptr_t address);    /* borrowed: the living object with that made-up address, or NULL */
+void identity_module_loaded(PyObject *module);
+extern hashfunc hash_in_python;
+extern reprfunc repr_in_python;
+int identity_types_install(void);
+void identity_patch_hash(PyTypeObject *type);
+void identity_watch_hash(PyTypeObject *type);    /* of an extension module: its own hash function may fall back to the address */
+void identity_patch_repr(PyTypeObject *type);
 
 /* ---- process.c, boot.c, guard.c ---- */
 void process_module_loaded(PyObject *module, const char *name);

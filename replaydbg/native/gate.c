@@ -410,6 +410,14 @@ patch_wrapper(PyTypeObject *type, const char *name, void *function)
         ((PyWrapperDescrObject *)wrapper)->d_wrapped = function;
 }
 
+void
+patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void *function)
+{
+    PyObject *wrapper = PyDict_GetItemString(compat_type_dict(type), name);
+    if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type) && ((PyWrapperDescrObject *)wrapper)->d_wrapped == original)
+        ((PyWrapperDescrObject *)wrapper)->d_wrapped = function;
+}
+
 /* "stat", "FileIO.read", or "poll().poll" for a type that has no name in its module. Borrowed from where it lives. */
 static PyObject *
 find_target(PyObject *module, const char *name)
@@ -466,5 +474,6 @@ gates_install_module(PyObject *module, const char *name)
     clock_module_loaded(module, name);
     network_module_loaded(module, name);
     sqlite_module_loaded(module, name);
+    identity_module_loaded(module);
     return 0;
 }

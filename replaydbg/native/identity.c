@@ -1,0 +1,423 @@
+/* Identity. What a program sees of an object's address (id(), hashes of objects, the addresses in reprs) differs in each process, and
+ * with it the order of every set of objects. Here each object gets a serial number at the moment when the program first asks,
+ * and an address made up from it. The numbers are kept by memory block in a table of ours; when the block is freed they are dropped. */
+#include "core.h"
+#include <stdlib.h>
+
+/* Made-up addresses have the twelve digits of real ones, and lie where neither Linux nor a sanitizer maps anything. */
+#define FIRST_ADDRESS ((uintptr_t)0x2d0000000000)
+#define NOT_COUNTED ((uint64_t)1 << 32) /* serials from here: first asked for inside a crossing, where the modes may differ */
+
+/* ---- the table ---- */
+
+typedef struct {
+    uintptr_t block; /* start of the memory block; 0: no entry */
+    uint64_t number; /* serial * 4 + distance of the object from the block's start / 16 */
+} Entry;
+static Entry *table;
+static size_t table_mask, table_used;
+static uint64_t next_serial = 1, next_not_counted = NOT_COUNTED;
+static uint8_t filter[1 << 16]; /* how many entries' blocks have these bits; 255: that many or more */
+static PyMemAllocatorEx allocator; /* as it was */
+
+static inline uint8_t *
+filter_of(uintptr_t block)
+{
+    return &filter[block >> 4 & 0xFFFF];
+}
+
+static inline size_t
+home(uintptr_t block)
+{
+    return (size_t)((uint64_t)(block >> 4) * 0x9E3779B97F4A7C15u >> 20) & table_mask;
+}
+
+/* Where the memory of an object begins: what the allocator gets back when it is freed. Objects that are part of the interpreter's own
+ * image are never freed; for them it is the start of what they occupy, and so different for each, too. */
+static inline uintptr_t
+block_of(PyObject *o)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    uintptr_t block = (uintptr_t)o;
+    if (PyType_IS_GC(type) && (type->tp_is_gc == NULL || type->tp_is_gc(o)))
+        block -= sizeof(PyGC_Head);
+    if (type->tp_flags & COMPAT_PREHEADER)
+        block -= 2 * sizeof(PyObject *);
+    return block;
+}
+
+static Entry *
+find(uintptr_t block)
+{
+    size_t i = home(block);
+    while (table[i].block && table[i].block != block)
+        i = (i + 1) & table_mask;
+    return &table[i];
+}
+
+static void
+grow(void)
+{
+    Entry *old = table;
+    size_t size = table_mask + 1;
+    table = calloc(size * 2, sizeof *table);
+    if (table == NULL)
+        Py_FatalError("replaydbg: out of memory for the identities of objects");
+    table_mask = size * 2 - 1;
+    for (size_t i = 0; i < size; i++)
+        if (old[i].block)
+            *find(old[i].block) = old[i];
+    free(old);
+}
+
+/* Takes an entry out; those behind it that it had displaced move up. */
+static void
+forget(uintptr_t block)
+{
+    Entry *e = find(block);
+    if (e->block == 0)
+        return;
+    uint8_t *count = filter_of(block);
+    if (*count != 255)
+        --*count;
+    table_used--;
+    size_t hole = (size_t)(e - table);
+    for (size_t i = (hole + 1) & table_mask; table[i].block; i = (i + 1) & table_mask) {
+        size_t distance = (i - home(table[i].block)) & table_mask;
+        if (distance >= ((i - hole) & table_mask)) {
+            table[hole] = table[i];
+            hole = i;
+        }
+    }
+    table[hole].block = 0;
+}
+
+/* ---- memory that is freed ---- */
+
+static void
+free_block(void *ctx, void *p)
+{
+    if (*filter_of((uintptr_t)p))
+        forget((uintptr_t)p);
+    allocator.free(ctx, p);
+}
+
+/* Only strings and tuples in the making are resized; whether they move is the allocator's matter, so they always count as new. */
+static void *
+resize_block(void *ctx, void *p, size_t size)
+{
+    if (p && *filter_of((uintptr_t)p))
+        forget((uintptr_t)p);
+    return allocator.realloc(ctx, p, size);
+}
+
+/* Some types keep dead objects for reuse and do not free their memory. Their deallocators are wrapped when one of them is first
+ * asked for. None of these types has finalizers: what comes here will not be seen again. */
+#define MOST_REUSED 8
+static struct {
+    const char *name;
+    bool in_trashcan; /* its deallocator defers itself when the stack is deep, but only while it is the type's own: we do it then */
+    destructor original;
+} reused[MOST_REUSED] = {{"list", true},
+                         {"tuple", true},
+                         {"dict", true},
+                         {"slice", false},
+                         {"_contextvars.Context", false},
+                         {"async_generator_asend", false},
+                         {"MemoryError", false},
+                         {"_asyncio.FutureIter", false}};
+
+static inline void
+reused_dealloc(int n, destructor wrapper, PyObject *o)
+{
+    uintptr_t block = block_of(o);
+    if (*filter_of(block))
+        forget(block);
+    if (!reused[n].in_trashcan) {
+        reused[n].original(o);
+        return;
+    }
+    PyObject_GC_UnTrack(o);
+    Py_TRASHCAN_BEGIN(o, wrapper)
+    reused[n].original(o);
+    Py_TRASHCAN_END
+}
+
+#define REUSED(n) static void reused_##n(PyObject *o) { reused_dealloc(n, reused_##n, o); }
+REUSED(0) REUSED(1) REUSED(2) REUSED(3) REUSED(4) REUSED(5) REUSED(6) REUSED(7)
+static const destructor reused_wrappers[MOST_REUSED] = {reused_0, reused_1, reused_2, reused_3, reused_4, reused_5, reused_6, reused_7};
+
+/* Floats are freed by specialised instructions too, which ask no deallocator: their free list is closed instead. */
+static void
+close_float_list(void)
+{
+    COMPAT_FLOAT_LIST *list = compat_float_list(core.tstate->interp);
+    if (list->numfree >= PyFloat_MAXFREELIST && COMPAT_FLOAT_FIRST(list) == NULL)
+        return;
+    while (COMPAT_FLOAT_FIRST(list)) {
+        PyFloatObject *first = COMPAT_FLOAT_FIRST(list);
+        COMPAT_FLOAT_FIRST(list) = (PyFloatObject *)Py_TYPE(first);
+        PyObject_Free(first);
+    }
+    list->numfree = PyFloat_MAXFREELIST; /* it looks full, and is empty */
+}
+
+static void
+watch_type(PyTypeObject *type)
+{
+    static IdMap seen;
+    if (type == &PyFloat_Type) {
+        close_float_list(); /* a full collection opens it again */
+        return;
+    }
+    if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_name[0] != '_')
+        return;
+    uint32_t *slot = idmap_slot(&seen, (uintptr_t)type);
+    if (*slot)
+        return;
+    *slot = 1;
+    for (int n = 0; n < MOST_REUSED; n++)
+        if (strcmp(type->tp_name, reused[n].name) == 0 && !(type->tp_flags & Py_TPFLAGS_BASETYPE && type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+            reused[n].original = type->tp_dealloc;
+            type->tp_dealloc = reused_wrappers[n];
+        }
+}
+
+/* ---- asking ---- */
+
+static uint64_t
+new_entry(Entry *e, PyObject *o, uintptr_t block)
+{
+    if (table_used * 2 > table_mask) {
+        grow();
+        e = find(block);
+    }
+    uint64_t serial = core.depth == 0 ? next_serial++ : next_not_counted++;
+    e->block = block;
+    e->number = serial << 2 | ((uintptr_t)o - block) >> 4;
+    table_used++;
+    uint8_t *count = filter_of(block);
+    if (*count != 255)
+        ++*count;
+    watch_type(Py_TYPE(o));
+    return serial;
+}
+
+uintptr_t
+identity_address(PyObject *o)
+{
+    uintptr_t block = block_of(o);
+    Entry *e = find(block);
+    uint64_t serial = e->block ? e->number >> 2 : new_entry(e, o, block);
+    return FIRST_ADDRESS + (serial << 4);
+}
+
+PyObject *
+identity_object(uintptr_t address)
+{
+    uint64_t serial = (address - FIRST_ADDRESS) >> 4;
+    if (address < FIRST_ADDRESS || serial >= next_not_counted || (address & 15))
+        return NULL;
+    for (size_t i = 0; i <= table_mask; i++)
+        if (table[i].block && table[i].number >> 2 == serial)
+            return (PyObject *)(table[i].block + ((table[i].number & 3) << 4));
+    return NULL;
+}
+
+/* ---- hashes ---- */
+
+static inline Py_hash_t
+hash_address(uintptr_t address)
+{
+    return (Py_hash_t)(address >> 4); /* as the interpreter does; the low bits are 0 */
+}
+
+Py_hash_t
+identity_hash(PyObject *o)
+{
+    return hash_address(identity_address(o));
+}
+
+static inline Py_hash_t
+mixed(Py_hash_t a, Py_hash_t b)
+{
+    Py_hash_t h = a ^ b;
+    return h == -1 ? -2 : h;
+}
+
+static Py_hash_t
+hash_method(PyObject *o)
+{
+    Py_hash_t of_function = PyObject_Hash(PyMethod_GET_FUNCTION(o));
+    return of_function == -1 ? -1 : mixed(identity_hash(PyMethod_GET_SELF(o)), of_function);
+}
+
+/* Equal builtin methods have the same C function; its address is numbered too. */
+static Py_hash_t
+hash_builtin(PyObject *o)
+{
+    static IdMap functions;
+    static uint32_t count;
+    PyCFunctionObject *f = (PyCFunctionObject *)o;
+    uint32_t *number = idmap_slot(&functions, (uintptr_t)f->m_ml->ml_meth);
+    if (*number == 0)
+        *number = ++count;
+    return mixed(f->m_self ? identity_hash(f->m_self) : 0, (Py_hash_t)((uint64_t)*number * 0x9E3779B97F4A7C15u >> 8));
+}
+
+/* The layout of a method-wrapper is private to CPython's descrobject.c: descriptor, then self. */
+typedef struct {
+    PyObject_HEAD
+    PyObject *descr, *self;
+} MethodWrapper;
+
+static Py_hash_t
+hash_method_wrapper(PyObject *o)
+{
+    MethodWrapper *w = (MethodWrapper *)o;
+    return mixed(identity_hash(w->self), identity_hash(w->descr));
+}
+
+static hashfunc complex_original;
+
+static Py_hash_t
+hash_complex(PyObject *o)
+{
+    Py_complex c = PyComplex_AsCComplex(o);
+    if (c.real == c.real && c.imag == c.imag)
+        return complex_original(o);
+    return identity_hash(o); /* equal to nothing, so any number will do */
+}
+
+/* ---- hashes of other types in C: by value, but some fall back to the address (a NaN, say) ---- */
+#define MOST_HASHES 64
+static hashfunc hash_originals[MOST_HASHES];
+static int hash_count;
+
+static inline Py_hash_t
+hash_through(int n, PyObject *o)
+{
+    Py_hash_t h = hash_originals[n](o);
+    return h == COMPAT_HASH_POINTER(o) ? identity_hash(o) : h;
+}
+
+#define HASH(n) static Py_hash_t hash_0##n(PyObject *o) { return hash_through(0##n, o); }
+#define EIGHT(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7)
+#define SIXTYFOUR(m) EIGHT(m, 0) EIGHT(m, 1) EIGHT(m, 2) EIGHT(m, 3) EIGHT(m, 4) EIGHT(m, 5) EIGHT(m, 6) EIGHT(m, 7)
+#define NAME(n) hash_0##n,
+SIXTYFOUR(HASH)
+static const hashfunc hash_wrappers[MOST_HASHES] = {SIXTYFOUR(NAME)};
+
+/* ---- which hash function stands for which ---- */
+static struct { hashfunc original, ours; } hashes[8 + MOST_HASHES];
+static int hashes_used;
+
+static void
+stand_for(hashfunc original, hashfunc ours)
+{
+    hashes[hashes_used].original = original;
+    hashes[hashes_used++].ours = ours;
+}
+
+static hashfunc
+hash_standing_for(hashfunc original)
+{
+    for (int i = 0; i < hashes_used; i++)
+        if (hashes[i].original == original)
+            return hashes[i].ours;
+    return NULL;
+}
+
+void
+identity_patch_hash(PyTypeObject *type)
+{
+    hashfunc ours = hash_standing_for(type->tp_hash);
+    if (ours == NULL)
+        return;
+    hashfunc original = type->tp_hash;
+    type->tp_hash = ours;
+    patch_wrapper_of(type, "__hash__", (void *)original, (void *)ours);
+}
+
+/* A type of an extension module with a hash function of its own. */
+void
+identity_watch_hash(PyTypeObject *type)
+{
+    if (type->tp_hash == NULL || type->tp_hash == PyObject_HashNotImplemented || type->tp_hash == hash_in_python)
+        return;
+    for (int i = 0; i < hashes_used; i++)
+        if (hashes[i].ours == type->tp_hash || hashes[i].original == type->tp_hash)
+            return;
+    if (hash_count == MOST_HASHES)
+        return;
+    hash_originals[hash_count] = type->tp_hash;
+    stand_for(type->tp_hash, hash_wrappers[hash_count++]);
+}
+
+/* ---- id() ---- */
+
+static bool ids_are_addresses; /* a setting: for programs that turn ids into pointers */
+
+static PyObject *
+builtin_id(PyObject *module, PyObject *o)
+{
+    if (PySys_Audit("builtins.id", "O", o) < 0)
+        return NULL;
+    return PyLong_FromVoidPtr(ids_are_addresses ? (void *)o : (void *)identity_address(o));
+}
+
+static int
+patch_id(void)
+{
+    static PyMethodDef ours;
+    PyObject *f = PyDict_GetItemString(core.tstate->interp->builtins, "id");
+    if (f == NULL || !PyCFunction_Check(f))
+        return -1;
+    ours = *((PyCFunctionObject *)f)->m_ml;
+    ours.ml_meth = builtin_id;
+    ((PyCFunctionObject *)f)->m_ml = &ours;
+    return 0;
+}
+
+/* A context variable keeps the hash that it was made with; contexts are ordered by it. */
+static newfunc context_variable_original;
+
+static PyObject *
+new_context_variable(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *o = context_variable_original(type, args, kwargs);
+    if (o) {
+        PyContextVar *variable = (PyContextVar *)o;
+        variable->var_hash = mixed(identity_hash(o), PyObject_Hash(variable->var_name));
+    }
+    return o;
+}
+
+int
+identity_install(bool real_ids)
+{
+    ids_are_addresses = real_ids;
+    table_mask = (1 << 12) - 1;
+    table = calloc(table_mask + 1, sizeof *table);
+    if (table == NULL || patch_id() < 0)
+        return -1;
+    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &allocator);
+    PyMemAllocatorEx ours = allocator;
+    ours.free = free_block;
+    ours.realloc = resize_block;
+    PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &ours);
+    context_variable_original = PyContextVar_Type.tp_new;
+    PyContextVar_Type.tp_new = new_context_variable;
+    complex_original = PyComplex_Type.tp_hash;
+    stand_for(PyBaseObject_Type.tp_hash, identity_hash);
+    stand_for(PyMethod_Type.tp_hash, hash_method);
+    stand_for(PyCFunction_Type.tp_hash, hash_builtin);
+    PyObject *wrapper = PyObject_GetAttrString(Py_None, "__repr__"); /* its type has no public name */
+    if (wrapper == NULL)
+        return -1;
+    stand_for(Py_TYPE(wrapper)->tp_hash, hash_method_wrapper);
+    Py_DECREF(wrapper);
+    stand_for(PyComplex_Type.tp_hash, hash_complex);
+    identity_watch_hash(&PyFloat_Type);
+    return identity_types_install();
+}
