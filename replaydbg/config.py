@@ -30,6 +30,8 @@ class Settings(NamedTuple):
     """How large a recording may become before logging stops, in bytes; 0 for no limit."""
     quiet: bool
     """Whether to leave out what is said on stderr when all went well."""
+    real_ids: bool
+    """Whether `id()` gives addresses as it does unrecorded, which differ in a replay, for programs that read memory there."""
 
 
 class Found(NamedTuple):
@@ -174,7 +176,7 @@ def _known(path: Path, table: object) -> Mapping[str, Any]:
 def _default(name: str) -> Path | int | bool:
     if name == "store":
         return _user_directory("XDG_DATA_HOME", ".local/share", "user_data_path") / "recordings"
-    return {"max_size": 0, "quiet": False}[name]
+    return {"max_size": 0, "quiet": False, "real_ids": False}[name]
 
 
 def _path(value: Any) -> Path:
@@ -207,4 +209,9 @@ def _truth(value: Any) -> bool:
     return words[value.lower()]
 
 
-_READ: dict[str, Callable[[Any], Path | int | bool]] = {"store": _path, "max_size": parse_size, "quiet": _truth}
+_READ: dict[str, Callable[[Any], Path | int | bool]] = {
+    "store": _path,
+    "max_size": parse_size,
+    "quiet": _truth,
+    "real_ids": _truth,
+}

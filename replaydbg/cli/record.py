@@ -21,6 +21,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where it goes (default: the store)")
     parser.add_argument("--max-size", metavar="SIZE", help="stop recording there, such as 2G; the program goes on")
     parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say nothing at the end")
+    parser.add_argument(
+        "--real-ids",
+        action="store_true",
+        default=None,
+        help="leave id() alone, for programs that use ids as addresses; ids differ in a replay then",
+    )
     parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
     parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
 
@@ -48,7 +54,7 @@ def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list
 
 def run(args: argparse.Namespace) -> int:
     """Record; returns the program's exit code, or ends by the signal that ended the program."""
-    settings = load_settings({"quiet": args.quiet, "max_size": args.max_size})
+    settings = load_settings({"quiet": args.quiet, "max_size": args.max_size, "real_ids": args.real_ids})
     result = record(args.program, output=args.output, settings=settings)
     try:
         if args.json:

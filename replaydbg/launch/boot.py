@@ -22,6 +22,8 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         "orig_argv": list(header["orig_argv"]),
         "path0": header["path0"],
         "env_changes": environment_changes(header["env"], start),
+        # Recordings from before there was a choice have no such field.
+        "real_ids": bool(header.get("real_ids", False)),
         "site": options.site,
         "isolated": options.isolated,
         "ignore_environment": options.ignore_environment,

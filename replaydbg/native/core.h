@@ -16,6 +16,7 @@
  *   network.c   sockets
  *   identity.c  id() and hashes of objects
  *   reprs.c     addresses in reprs
+ *   addresses.c ids that ctypes is given as addresses
  *   identity_types.c  the types that both patch, and what was hashed before
  *   sqlite.c    SQLite's virtual file system
  *   guard.c     the two nets: audit hook and seccomp filter
@@ -278,8 +279,11 @@ perturb(void)
 int identity_install(bool real_ids);             /* at depth 0, before the program begins */
 uintptr_t identity_address(PyObject *o);         /* what id() says */
 Py_hash_t identity_hash(PyObject *o);
-PyObject *identity_object(uintptr_t address);    /* borrowed: the living object with that made-up address, or NULL */
+void *identity_memory(uintptr_t address);        /* the real address, of a living object; else NULL */
+bool identity_is_made_up(uintptr_t address);     /* what id() gave for some object, living or dead, or little more */
+bool identity_is_off(void);                      /* id() is left alone */
 void identity_module_loaded(PyObject *module);
+void addresses_module_loaded(PyObject *module, const char *name);
 extern hashfunc hash_in_python;
 extern reprfunc repr_in_python;
 int identity_types_install(void);

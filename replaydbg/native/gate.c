@@ -475,5 +475,6 @@ gates_install_module(PyObject *module, const char *name)
     network_module_loaded(module, name);
     sqlite_module_loaded(module, name);
     identity_module_loaded(module);
+    addresses_module_loaded(module, name);
     return 0;
 }

@@ -4,8 +4,10 @@
 #include "core.h"
 #include <stdlib.h>
 
-/* Made-up addresses have the twelve digits of real ones, and lie where neither Linux nor a sanitizer maps anything. */
+/* Made-up addresses have the twelve digits of real ones, and lie where neither Linux nor a sanitizer maps anything. They are a page
+ * apart, so that an id to which an offset was added can still be told. */
 #define FIRST_ADDRESS ((uintptr_t)0x2d0000000000)
+#define APART 12
 #define NOT_COUNTED ((uint64_t)1 << 32) /* serials from here: first asked for inside a crossing, where the modes may differ */
 
 /* ---- the table ---- */
@@ -203,39 +205,45 @@ new_entry(Entry *e, PyObject *o, uintptr_t block)
     return serial;
 }
 
-uintptr_t
-identity_address(PyObject *o)
+static inline uint64_t
+serial_of(PyObject *o)
 {
     uintptr_t block = block_of(o);
     Entry *e = find(block);
     uint64_t serial = e->block ? e->number >> 2 : new_entry(e, o, block);
-    return FIRST_ADDRESS + (serial << 4);
+    return serial;
 }
 
-PyObject *
-identity_object(uintptr_t address)
+uintptr_t
+identity_address(PyObject *o)
 {
-    uint64_t serial = (address - FIRST_ADDRESS) >> 4;
-    if (address < FIRST_ADDRESS || serial >= next_not_counted || (address & 15))
-        return NULL;
+    return FIRST_ADDRESS + (serial_of(o) << APART);
+}
+
+bool
+identity_is_made_up(uintptr_t address)
+{
+    uint64_t serial = (address - FIRST_ADDRESS) >> APART;
+    bool was_given = serial < next_serial || (serial >= NOT_COUNTED && serial < next_not_counted);
+    return address > FIRST_ADDRESS && was_given;
+}
+
+void *
+identity_memory(uintptr_t address)
+{
+    uint64_t serial = (address - FIRST_ADDRESS) >> APART;
     for (size_t i = 0; i <= table_mask; i++)
         if (table[i].block && table[i].number >> 2 == serial)
-            return (PyObject *)(table[i].block + ((table[i].number & 3) << 4));
+            return (char *)table[i].block + ((table[i].number & 3) << 4) + (address & ((1 << APART) - 1));
     return NULL;
 }
 
 /* ---- hashes ---- */
 
-static inline Py_hash_t
-hash_address(uintptr_t address)
-{
-    return (Py_hash_t)(address >> 4); /* as the interpreter does; the low bits are 0 */
-}
-
 Py_hash_t
 identity_hash(PyObject *o)
 {
-    return hash_address(identity_address(o));
+    return (Py_hash_t)((FIRST_ADDRESS >> 4) + serial_of(o)); /* of the size that the interpreter's have */
 }
 
 static inline Py_hash_t
@@ -357,6 +365,12 @@ identity_watch_hash(PyTypeObject *type)
 /* ---- id() ---- */
 
 static bool ids_are_addresses; /* a setting: for programs that turn ids into pointers */
+
+bool
+identity_is_off(void)
+{
+    return ids_are_addresses;
+}
 
 static PyObject *
 builtin_id(PyObject *module, PyObject *o)

@@ -79,7 +79,7 @@ push(PyObject *o, void *search)
     if (s->used == s->size) {
         s->size = s->size ? s->size * 2 : 4096;
         s->todo = realloc(s->todo, s->size * sizeof *s->todo);
-        if (s->todo == NULL)
+        if (s->todo == NULL) /* a few thousand pointers, before the program has begun */
             Py_FatalError("replaydbg: out of memory at the start");
     }
     s->todo[s->used++] = o;
@@ -176,12 +176,15 @@ push_referents(PyObject *o, Search *s)
 
 /* Goes through everything that exists; returns how many sets were rebuilt, or -1. */
 static int
-renew_all(PyObject *roots)
+renew_all(void)
 {
     Search s = {0};
     int rc = 0;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(roots); i++)
-        push(PyList_GET_ITEM(roots, i), &s);
+    for (int generation = 0; generation < NUM_GENERATIONS; generation++) {
+        PyGC_Head *head = &core.tstate->interp->gc.generations[generation].head;
+        for (PyGC_Head *g = _PyGCHead_NEXT(head); g != head; g = _PyGCHead_NEXT(g))
+            push((PyObject *)(g + 1), &s);
+    }
     for (size_t i = 0; i < s.used; i++)
         push_referents(s.todo[i], &s);
     for (size_t i = 0; i < s.used; i++)
@@ -217,9 +220,8 @@ identity_types_install(void)
 {
     if (learn_python_slots() < 0)
         return -1;
-    PyObject *types = all_types(), *gc = PyImport_ImportModule("gc");
-    PyObject *objects = gc ? PyObject_CallMethod(gc, "get_objects", NULL) : NULL;
-    if (types == NULL || objects == NULL)
+    PyObject *types = all_types();
+    if (types == NULL)
         return -1;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(types); i++)
         patch_type((PyTypeObject *)PyList_GET_ITEM(types, i));
@@ -231,8 +233,6 @@ identity_types_install(void)
     Py_DECREF(types);
     int rebuilt = 1;
     for (int pass = 0; pass < 4 && rebuilt > 0; pass++) /* a set of frozensets has to wait for these */
-        rebuilt = renew_all(objects);
-    Py_DECREF(objects);
-    Py_DECREF(gc);
+        rebuilt = renew_all();
     return rebuilt < 0 ? -1 : 0;
 }

@@ -48,6 +48,7 @@ def record(
     table = gate_table(sys.path)
     fds = (None, stdout, stderr)
     header = _header(target, options, environment, seed, table, live)
+    header["real_ids"] = settings.real_ids
     header["stdio"] = [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)]
     env = interpreter.start_environment(environment, options, seed)
     boot = {"mode": "record", "live_dir": os.fsencode(live), "max_size": settings.max_size}

@@ -1,0 +1,180 @@
+/* Ids that are used as addresses. `ctypes.cast(id(x), ctypes.py_object)` and its like read memory at the number that id() gave, and that is
+ * made up here. Where ctypes takes an address, a made-up one becomes the object's real one. */
+#include "core.h"
+
+static char dead_object[4096]; /* what is found at the id of an object that lives no longer: zeros, as is likely after a free */
+static bool missing;           /* the last translation met such an id */
+
+/* New reference: `o` itself, unless it is the id of an object, or was. */
+static PyObject *
+translated(PyObject *o)
+{
+    int overflow;
+    long long value = PyLong_CheckExact(o) ? PyLong_AsLongLongAndOverflow(o, &overflow) : 0;
+    if (value <= 0 || !identity_is_made_up((uintptr_t)value))
+        return Py_NewRef(o);
+    void *memory = identity_memory((uintptr_t)value);
+    missing = memory == NULL;
+    note("uncovered", "ctypes reads the memory of a Python object");
+    return PyLong_FromVoidPtr(memory ? memory : dead_object);
+}
+
+static bool
+is_made_up(PyObject *o)
+{
+    PyObject *other = translated(o);
+    bool differs = other != o;
+    Py_XDECREF(other);
+    return differs;
+}
+
+static PyObject *
+translated_tuple(PyObject *args)
+{
+    Py_ssize_t n = PyTuple_GET_SIZE(args), i = 0;
+    while (i < n && !is_made_up(PyTuple_GET_ITEM(args, i)))
+        i++;
+    if (i == n)
+        return Py_NewRef(args);
+    PyObject *copy = PyTuple_New(n);
+    for (i = 0; copy && i < n; i++) {
+        PyObject *o = translated(PyTuple_GET_ITEM(args, i));
+        if (o && missing && o != PyTuple_GET_ITEM(args, i)) {
+            missing = false;
+            Py_CLEAR(o);
+            PyErr_SetString(PyExc_ValueError, "the id of an object that lives no longer is used as an address");
+        }
+        if (o == NULL)
+            Py_CLEAR(copy);
+        else
+            PyTuple_SET_ITEM(copy, i, o);
+    }
+    return copy;
+}
+
+/* ---- calls of foreign functions ---- */
+
+static ternaryfunc call_original;
+
+static PyObject *
+call_function(PyObject *function, PyObject *args, PyObject *kwargs)
+{
+    PyObject *real = translated_tuple(args);
+    PyObject *result = real ? call_original(function, real, kwargs) : NULL;
+    Py_XDECREF(real);
+    return result;
+}
+
+/* ---- c_void_p(id(x)) ---- */
+
+static initproc init_original;
+
+static int
+init_simple(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    PyObject *code = PyTuple_GET_SIZE(args) == 1 && is_made_up(PyTuple_GET_ITEM(args, 0))
+                         ? PyObject_GetAttrString((PyObject *)Py_TYPE(self), "_type_") : NULL;
+    bool pointer = code && PyUnicode_Check(code) && PyUnicode_CompareWithASCIIString(code, "P") == 0;
+    Py_XDECREF(code);
+    PyErr_Clear();
+    PyObject *real = pointer ? translated_tuple(args) : Py_NewRef(args);
+    int rc = real ? init_original(self, real, kwargs) : -1;
+    Py_XDECREF(real);
+    return rc;
+}
+
+/* ---- functions and methods of one argument: c_long.from_address(id(x)), _ctypes.PyObj_FromPtr(id(x)) ---- */
+enum { FROM_ADDRESS, OBJECT_FROM_POINTER, MORE_REFERENCES, FEWER_REFERENCES, ONE_ARGUMENT };
+static PyCFunction one_argument[ONE_ARGUMENT];
+static int one_argument_flags[ONE_ARGUMENT];
+
+static PyObject *
+with_one_argument(int which, PyObject *self, PyObject *arg)
+{
+    bool from_address = which == FROM_ADDRESS;
+    PyObject *real = from_address || one_argument_flags[which] == METH_O ? translated(arg) : translated_tuple(arg);
+    missing = false;
+    PyObject *result = real ? one_argument[which](self, real) : NULL;
+    Py_XDECREF(real);
+    return result;
+}
+
+static PyObject *from_address(PyObject *self, PyObject *arg) { return with_one_argument(FROM_ADDRESS, self, arg); }
+static PyObject *object_from_pointer(PyObject *self, PyObject *arg) { return with_one_argument(OBJECT_FROM_POINTER, self, arg); }
+static PyObject *more_references(PyObject *self, PyObject *arg) { return with_one_argument(MORE_REFERENCES, self, arg); }
+static PyObject *fewer_references(PyObject *self, PyObject *arg) { return with_one_argument(FEWER_REFERENCES, self, arg); }
+
+/* Since 3.13 the method is told its class. */
+static PyCMethod from_address_with_class;
+
+static PyObject *
+from_address_of_class(PyObject *self, PyTypeObject *class, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *real = nargs == 1 && kwnames == NULL ? translated(args[0]) : NULL;
+    if (PyErr_Occurred())
+        return NULL;
+    missing = false;
+    PyObject *result = from_address_with_class(self, class, real ? &real : args, nargs, kwnames);
+    Py_XDECREF(real);
+    return result;
+}
+
+static void
+patch_definition(PyMethodDef *def, int which, PyCFunction ours)
+{
+    int how = def->ml_flags & (METH_O | METH_VARARGS | METH_NOARGS | METH_FASTCALL | METH_KEYWORDS | METH_METHOD);
+    if (def->ml_meth == ours || (how != METH_O && how != METH_VARARGS))
+        return;
+    one_argument[which] = def->ml_meth;
+    one_argument_flags[which] = how;
+    def->ml_meth = ours; /* in place: the metatypes of ctypes share one definition, and 3.13 has it in a common base */
+}
+
+static void
+patch_from_address(PyObject *type)
+{
+    PyObject *name = PyUnicode_InternFromString("from_address");
+    PyObject *method = name ? _PyType_Lookup(Py_TYPE(type), name) : NULL;
+    PyMethodDef *def = method && Py_IS_TYPE(method, &PyMethodDescr_Type) ? ((PyMethodDescrObject *)method)->d_method : NULL;
+    PyCFunction ours = (PyCFunction)(void (*)(void))from_address_of_class;
+    if (def && def->ml_flags == (METH_METHOD | METH_FASTCALL | METH_KEYWORDS) && def->ml_meth != ours) {
+        from_address_with_class = (PyCMethod)(void (*)(void))def->ml_meth;
+        def->ml_meth = ours;
+    }
+    else if (def)
+        patch_definition(def, FROM_ADDRESS, from_address);
+    Py_XDECREF(name);
+}
+
+void
+addresses_module_loaded(PyObject *module, const char *name)
+{
+    static const char *const types[] = {"_SimpleCData", "Structure", "Union", "Array", "_Pointer", "CFuncPtr"};
+    static const struct { const char *name; int which; PyCFunction ours; } functions[] = {
+        {"PyObj_FromPtr", OBJECT_FROM_POINTER, object_from_pointer},
+        {"Py_INCREF", MORE_REFERENCES, more_references},
+        {"Py_DECREF", FEWER_REFERENCES, fewer_references}};
+    if (strcmp(name, "_ctypes") != 0 || identity_is_off())
+        return;
+    PyObject *dict = PyModule_GetDict(module);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        PyObject *type = PyDict_GetItemString(dict, types[i]);
+        if (type && PyType_Check(type))
+            patch_from_address(type);
+    }
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        PyObject *function = PyDict_GetItemString(dict, functions[i].name);
+        if (function && PyCFunction_Check(function))
+            patch_definition(((PyCFunctionObject *)function)->m_ml, functions[i].which, functions[i].ours);
+    }
+    PyTypeObject *simple = (PyTypeObject *)PyDict_GetItemString(dict, "_SimpleCData");
+    PyTypeObject *foreign = (PyTypeObject *)PyDict_GetItemString(dict, "CFuncPtr");
+    if (simple == NULL || foreign == NULL)
+        return;
+    init_original = simple->tp_init;
+    simple->tp_init = init_simple;
+    patch_wrapper_of(simple, "__init__", (void *)init_original, (void *)init_simple);
+    call_original = foreign->tp_call;
+    foreign->tp_call = call_function;
+    patch_wrapper_of(foreign, "__call__", (void *)call_original, (void *)call_function);
+}
