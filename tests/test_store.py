@@ -140,6 +140,7 @@ def test_each_layer_wins_over_those_below(home: Path, monkeypatch: pytest.Monkey
         "store": str(project),
         "max_size": "the variable REPLAYDBG_MAX_SIZE",
         "quiet": "the command line",
+        "real_ids": "the default",
     }
 
 
