@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import runpy
 import shlex
 import shutil
+import sys
 import sysconfig
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.dist_info import dist_info
 from setuptools.errors import CompileError, SetupError
 
 NATIVE = Path("replaydbg") / "native"
@@ -30,8 +33,30 @@ HOW_TO_INSTALL = (
 )
 
 
+def check_interpreter() -> None:
+    """Raise SetupError, with the reason, for an interpreter that the core is not made for."""
+    supported = runpy.run_path(str(NATIVE / "supported.py"))
+    reason = supported["why_unsupported"]()
+    if reason:
+        raise SetupError(f"replaydbg cannot be built for {sys.executable!r}: {reason}. Use {supported['WANTED']}.")
+
+
+class DescribeWheel(dist_info):
+    """What an installer asks for first: it gets the refusal before it has fetched anything that we depend on."""
+
+    def run(self) -> None:
+        """Look at the interpreter, then write the metadata."""
+        check_interpreter()
+        super().run()
+
+
 class BuildCore(build_ext):
     """Compiles the core, and says in one sentence what to install where that cannot work."""
+
+    def run(self) -> None:
+        """Look at the interpreter first: about one that the core is not made for, the compiler would say a lot."""
+        check_interpreter()
+        super().run()
 
     def build_extensions(self) -> None:
         """Look for the compiler and Python's headers before the first file, then build."""
@@ -61,5 +86,5 @@ setup(
             extra_link_args=["-ldl"],
         )
     ],
-    cmdclass={"build_ext": BuildCore},
+    cmdclass={"build_ext": BuildCore, "dist_info": DescribeWheel},
 )

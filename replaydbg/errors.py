@@ -8,6 +8,7 @@ ReplaydbgError
 |-- NewerFormat         the recording was made by a newer replaydbg
 |-- Corrupt             the recording is damaged where it is needed
 |-- WrongPython         the recording needs another Python to be replayed
+|-- UnsupportedPython   this interpreter is none that the native core can run in
 |-- NotBuilt            the native core is missing
 `-- Divergence          a replay asked for something else than was recorded
 
@@ -134,6 +135,22 @@ class WrongPython(ReplaydbgError):
         super().__init__(
             f"{path!r} was recorded with Python {recorded} and cannot be replayed with {found}: "
             f"run replaydbg under Python {recorded}. Reading it (info, events, verify) works with any Python."
+        )
+
+
+class UnsupportedPython(ReplaydbgError):
+    """The interpreter is none that the native core can run in: another implementation, version, or kind of build."""
+
+    slug = "unsupported-python"
+    fields = ("executable", "reason", "wanted")
+
+    def __init__(self, executable: str, reason: str, wanted: str) -> None:
+        self.executable = executable
+        self.reason = reason
+        self.wanted = wanted
+        super().__init__(
+            f"Nothing can be recorded or replayed with {executable!r}: {reason}. Install replaydbg for {wanted}. "
+            "Reading (info, events, verify) works with any Python from 3.11 on."
         )
 
 

@@ -29,6 +29,8 @@ from tests.replay_places import Form, lay_out
 TIMEOUT = 60.0
 # The tests' own settings that must reach the programs: sanitizers and allocators of the tox environments.
 _PASSED_ON = ("LD_PRELOAD", "ASAN_OPTIONS", "PYTHONMALLOC", "COVERAGE_PROCESS_START")
+# What a sanitizer says where a program asks for more memory than there is; with the number of the process.
+_SANITIZER = re.compile(r"^==\d+==WARNING: AddressSanitizer failed to allocate .*\n", re.MULTILINE)
 _OTHER_STDIN = b"something else lies on the standard input\n"
 
 
@@ -251,6 +253,7 @@ class Scene:
         if self.how.child_lines is not None:
             lines = text.splitlines(keepends=True)
             text = "".join(line for line in lines if not re.match(self.how.child_lines, line))
+        text = _SANITIZER.sub("", text)
         return text if self.how.mask is None else re.sub(self.how.mask, "(masked)", text)
 
     def _equal(self, what: str, expected: str, actual: str, outcome: Outcome) -> None:

@@ -7,7 +7,6 @@ import importlib
 import importlib.util
 import platform
 import shutil
-import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -19,9 +18,7 @@ from replaydbg.cli.output import add_json, print_json, print_table, the_store
 from replaydbg.errors import NotBuilt
 from replaydbg.events.show import printable
 from replaydbg.gates.uncovered import installed
-
-TESTED = ((3, 11), (3, 12), (3, 13))
-"""The versions of Python with which the suite runs."""
+from replaydbg.native.supported import why_unsupported
 
 NOT_COVERED = (
     "threads: a recording ends where the program starts a second one",
@@ -89,18 +86,8 @@ def _mark(check: Check) -> str:
 
 def _python() -> Check:
     name = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()}"
-    is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
-    problems = [
-        text
-        for text, is_bad in (
-            ("only CPython is supported", platform.python_implementation() != "CPython"),
-            ("free-threaded builds are not supported", is_free_threaded),
-            ("recording needs Linux", sys.platform != "linux"),
-            ("not a tested version; 3.11 to 3.13 are", sys.version_info[:2] not in TESTED),
-        )
-        if is_bad
-    ]
-    return Check("python", not problems, True, "; ".join([name, *problems]))
+    problem = why_unsupported()
+    return Check("python", not problem, True, f"{name}; {problem}" if problem else name)
 
 
 def _core() -> Check:

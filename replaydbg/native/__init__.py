@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 
-from replaydbg.errors import NotBuilt
+from replaydbg.errors import NotBuilt, UnsupportedPython
+from replaydbg.native.supported import WANTED, why_unsupported
+
+
+def check_interpreter() -> None:
+    """Raise UnsupportedPython if the core cannot run in the interpreter that runs this."""
+    reason = why_unsupported()
+    if reason:
+        raise UnsupportedPython(sys.executable, reason, WANTED)
 
 
 def core_file(soabi: str) -> str:

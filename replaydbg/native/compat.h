@@ -10,6 +10,16 @@
 #define Py_BUILD_CORE_MODULE 1
 #endif
 #include <Python.h>
+/* setup.py says the same in a sentence (supported.py); here, before the internal headers, for whoever builds in another way. */
+#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
+#error "replaydbg's native core supports CPython 3.11, 3.12 and 3.13"
+#endif
+#ifdef Py_GIL_DISABLED
+#error "replaydbg's native core does not support free-threaded builds"
+#endif
+#ifdef Py_DEBUG
+#error "replaydbg's native core does not support debug builds"
+#endif
 #include <internal/pycore_frame.h>
 #include <internal/pycore_interp.h>
 #include <internal/pycore_pystate.h>
@@ -21,13 +31,6 @@
 #include <stdint.h>
 #include <stddef.h>
 #include <string.h>
-
-#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
-#error "replaydbg's native core supports CPython 3.11, 3.12 and 3.13"
-#endif
-#ifdef Py_GIL_DISABLED
-#error "replaydbg's native core does not support free-threaded builds"
-#endif
 
 #if PY_VERSION_HEX >= 0x030C0000
 #define CODE_EXTRA_INDEX PyUnstable_Eval_RequestCodeExtraIndex

@@ -16,7 +16,7 @@ from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
 from replaydbg.launch.process import run_process
 from replaydbg.log.codec import FORMAT
-from replaydbg.native import core_file
+from replaydbg.native import check_interpreter, core_file
 from replaydbg.record.place import make_live_directory, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.target import Target, find_target
@@ -35,8 +35,10 @@ def record(
 
     `output` is where the recording goes (default: a new name in the store); `settings` are loaded where not given;
     `stdout` and `stderr` are descriptors for the program's streams, None to inherit. Raises UsageError for a target
-    that cannot be recorded, NotBuilt without the core, CannotRecord where nothing can be written.
+    that cannot be recorded, UnsupportedPython in an interpreter that the core is not made for, NotBuilt without the
+    core, CannotRecord where nothing can be written.
     """
+    check_interpreter()
     settings = load_settings() if settings is None else settings
     own, words = interpreter.leading_options(argv)
     target = find_target(words)

@@ -133,13 +133,17 @@ def _find_python(recording: Recording) -> str:
         same_place = python.executable == sys.executable or not Path(python.executable).exists()
         return sys.executable if same_place else python.executable
     if Path(python.executable).exists():
-        question = "import sys;print(sys.hexversion)"
+        # The build too: a free-threaded or a debug one has the same version.
+        question = "import sys,_imp;print(sys.hexversion,_imp.extension_suffixes()[0])"
         import subprocess  # 3 ms that a replay in the same interpreter need not take
 
         answer = subprocess.run([python.executable, "-S", "-c", question], capture_output=True, text=True, check=False)
-        if answer.stdout.strip() == str(python.hexversion):
+        if answer.stdout.strip() == f"{python.hexversion} .{python.soabi}.so":
             return python.executable
-    raise WrongPython(str(recording.path), python.version, sys.version.split()[0])
+    found = sys.version.split()[0]
+    if found == python.version:
+        found += f" (another build of it, {interpreter.soabi()})"
+    raise WrongPython(str(recording.path), python.version, found)
 
 
 def _recorded_table(header: Header) -> list[Row]:
