@@ -31,7 +31,7 @@ class Settings(NamedTuple):
     quiet: bool
     """Whether to leave out what is said on stderr when all went well."""
     real_ids: bool
-    """Whether `id()` gives addresses as it does unrecorded, which differ in a replay, for programs that read memory there."""
+    """Whether `id()` gives addresses as it does unrecorded, which differ in a replay."""
 
 
 class Found(NamedTuple):
