@@ -28,7 +28,7 @@ from tests.replay_places import Form, lay_out
 # Seconds for any one run of a fixture; none needs a tenth of it on an idle machine.
 TIMEOUT = 60.0
 # The tests' own settings that must reach the programs: sanitizers and allocators of the tox environments.
-_PASSED_ON = ("LD_PRELOAD", "ASAN_OPTIONS", "PYTHONMALLOC", "COVERAGE_PROCESS_START")
+_PASSED_ON = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "PYTHONMALLOC", "COVERAGE_PROCESS_START")
 # What a sanitizer says where a program asks for more memory than there is; with the number of the process.
 _SANITIZER = re.compile(r"^==\d+==WARNING: AddressSanitizer failed to allocate .*\n", re.MULTILINE)
 _OTHER_STDIN = b"something else lies on the standard input\n"
@@ -118,6 +118,10 @@ class Scene:
     how: How
     # Of the random allocations.
     seed: int
+    # What runs the tool.
+    python: str = sys.executable
+    # Seconds for any one run.
+    timeout: float = TIMEOUT
 
     @classmethod
     def make(
@@ -170,7 +174,7 @@ class Scene:
 
     def record(self) -> Outcome:
         """Records the program in a fresh working directory."""
-        return self._run(tool.record(sys.executable, self.recording, self._lay_out()), self._orders("record", 1))
+        return self._run(tool.record(self.python, self.recording, self._lay_out()), self._orders("record", 1))
 
     def replay(self) -> Outcome:
         """Removes what the program took from outside, changes the rest, and replays."""
@@ -180,10 +184,11 @@ class Scene:
         elsewhere.mkdir(exist_ok=True)
         (elsewhere / "input.txt").write_text("another file of the same name\n")
         return run(
-            tool.replay(sys.executable, self.recording),
+            tool.replay(self.python, self.recording),
             cwd=elsewhere,
             env=self._changed_env() | self._orders("replay", 2),
             stdin=_OTHER_STDIN,
+            timeout=self.timeout,
         )
 
     def remove(self) -> None:
@@ -215,6 +220,7 @@ class Scene:
             stdin=text,
             stdin_is=self.how.stdin_is,
             ignored_signals=self.how.ignored_signals,
+            timeout=self.timeout,
         )
 
     def _env(self) -> dict[str, str]:

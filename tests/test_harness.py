@@ -17,6 +17,7 @@ from tests.real.scenarios import SCENARIOS
 from tests.stdlib.exceptions import Allowed, allowing, read_exceptions
 from tests.stdlib.modules import modules_of
 from tests.stdlib.outcomes import Difference, Outcome, differences, last_started, read_outcomes
+from tests.valgrind.memcheck import read_found
 
 _END = b'{"events": 7, "cpu_seconds": 0.25, "reason": null, "notes": [{"kind": "k", "text": "t", "count": 2}]}'
 
@@ -175,3 +176,18 @@ def test_programs_do_not_inherit_what_steers_python_or_the_tool() -> None:
 
 def test_modules_that_a_version_does_not_have_are_not_run_on_it() -> None:
     assert set(modules_of("3.12")) - set(modules_of("3.11")) == {"test_monitoring"}
+
+
+def test_errors_of_the_core_are_told_from_those_of_others(tmp_path: Path) -> None:
+    """A file that ends early (its process was killed) gives what it has; what is kept to the end is no error."""
+    frame = "<frame><obj>/x/{}</obj><fn>{}</fn><file>f.c</file><line>7</line></frame>"
+    ours, other = frame.format("_core.cpython-313-x86_64-linux-gnu.so", "f"), frame.format("libc.so.6", "strlen")
+    error = "<error><kind>{}</kind><what>w</what><stack>{}</stack><stack>{}</stack></error>"
+    errors = [("InvalidRead", other, ours), ("UninitValue", other, other), ("Leak_DefinitelyLost", ours, ours)]
+    text = "<valgrindoutput>" + "".join(error.format(*each) for each in errors)
+    (tmp_path / "found.1.xml").write_text(text)
+
+    found = list(read_found(tmp_path))
+
+    assert [(each.kind, each.is_ours) for each in found] == [("InvalidRead", True), ("UninitValue", False)]
+    assert found[0].stack == ("strlen (f.c:7)",)
