@@ -19,13 +19,14 @@ typedef struct {
 static Entry *table;
 static size_t table_mask, table_used;
 static uint64_t next_serial = 1, next_not_counted = NOT_COUNTED;
-static uint8_t filter[1 << 16]; /* how many entries' blocks have these bits; 255: that many or more */
+static uint8_t *filter; /* how many entries' blocks have these bits; 255: that many or more. Most blocks that are freed end here */
+static size_t filter_mask;
 static PyMemAllocatorEx allocator; /* as it was */
 
 static inline uint8_t *
 filter_of(uintptr_t block)
 {
-    return &filter[block >> 4 & 0xFFFF];
+    return &filter[block >> 4 & filter_mask];
 }
 
 static inline size_t
@@ -57,18 +58,31 @@ find(uintptr_t block)
     return &table[i];
 }
 
+static inline void
+count_in(uintptr_t block)
+{
+    uint8_t *count = filter_of(block);
+    if (*count != 255)
+        ++*count;
+}
+
 static void
-grow(void)
+resize_table(size_t size)
 {
     Entry *old = table;
-    size_t size = table_mask + 1;
-    table = calloc(size * 2, sizeof *table);
-    if (table == NULL)
+    size_t old_size = table ? table_mask + 1 : 0;
+    free(filter);
+    table = calloc(size, sizeof *table);
+    filter = calloc(size, 8);
+    if (table == NULL || filter == NULL)
         Py_FatalError("replaydbg: out of memory for the identities of objects");
-    table_mask = size * 2 - 1;
-    for (size_t i = 0; i < size; i++)
-        if (old[i].block)
+    table_mask = size - 1;
+    filter_mask = size * 8 - 1;
+    for (size_t i = 0; i < old_size; i++)
+        if (old[i].block) {
             *find(old[i].block) = old[i];
+            count_in(old[i].block);
+        }
     free(old);
 }
 
@@ -174,7 +188,7 @@ watch_type(PyTypeObject *type)
     }
     if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_name[0] != '_')
         return;
-    uint32_t *slot = idmap_slot(&seen, (uintptr_t)type);
+    uint32_t *slot = idmap_slot(&seen, (uintptr_t)type >> 4);
     if (*slot)
         return;
     *slot = 1;
@@ -191,16 +205,14 @@ static uint64_t
 new_entry(Entry *e, PyObject *o, uintptr_t block)
 {
     if (table_used * 2 > table_mask) {
-        grow();
+        resize_table((table_mask + 1) * 2);
         e = find(block);
     }
     uint64_t serial = core.depth == 0 ? next_serial++ : next_not_counted++;
     e->block = block;
     e->number = serial << 2 | ((uintptr_t)o - block) >> 4;
     table_used++;
-    uint8_t *count = filter_of(block);
-    if (*count != 255)
-        ++*count;
+    count_in(block);
     watch_type(Py_TYPE(o));
     return serial;
 }
@@ -411,9 +423,8 @@ int
 identity_install(bool real_ids)
 {
     ids_are_addresses = real_ids;
-    table_mask = (1 << 12) - 1;
-    table = calloc(table_mask + 1, sizeof *table);
-    if (table == NULL || patch_id() < 0)
+    resize_table(1 << 12);
+    if (patch_id() < 0)
         return -1;
     PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &allocator);
     PyMemAllocatorEx ours = allocator;

@@ -27,7 +27,7 @@ all_types(void)
         if (below == NULL)
             return NULL;
         for (Py_ssize_t k = 0; k < PyList_GET_SIZE(below); k++) {
-            uint32_t *slot = idmap_slot(&seen, (uintptr_t)PyList_GET_ITEM(below, k));
+            uint32_t *slot = idmap_slot(&seen, (uintptr_t)PyList_GET_ITEM(below, k) >> 4);
             if (*slot == 0 && PyList_Append(types, PyList_GET_ITEM(below, k)) < 0)
                 return NULL;
             *slot = 1;
@@ -72,7 +72,7 @@ push(PyObject *o, void *search)
     Search *s = search;
     if (o == NULL)
         return 0;
-    uint32_t *slot = idmap_slot(&s->seen, (uintptr_t)o);
+    uint32_t *slot = idmap_slot(&s->seen, (uintptr_t)o >> 4);
     if (*slot)
         return 0;
     *slot = 1;
@@ -156,8 +156,6 @@ rebuild_dict(PyObject *dict)
 static int
 renew(PyObject *o, Search *s)
 {
-    if (PyWeakref_Check(o))
-        ((PyWeakReference *)o)->hash = -1; /* computed when it is asked for */
     if (PyAnySet_Check(o) && set_is_stale((PySetObject *)o)) {
         s->rebuilt++;
         return rebuild_set((PySetObject *)o);
@@ -174,28 +172,37 @@ push_referents(PyObject *o, Search *s)
         Py_TYPE(o)->tp_traverse(o, push, s);
 }
 
-/* Goes through everything that exists; returns how many sets were rebuilt, or -1. */
+/* Everything that the collector knows, and what can be reached from there. Nothing of it is freed by what follows. */
+static void
+collect_all(Search *s)
+{
+    for (int generation = 0; generation < NUM_GENERATIONS; generation++) {
+        PyGC_Head *head = &core.tstate->interp->gc.generations[generation].head;
+        for (PyGC_Head *g = _PyGCHead_NEXT(head); g != head; g = _PyGCHead_NEXT(g))
+            push((PyObject *)(g + 1), s);
+    }
+    for (size_t i = 0; i < s->used; i++)
+        push_referents(s->todo[i], s);
+}
+
 static int
 renew_all(void)
 {
     Search s = {0};
     int rc = 0;
-    for (int generation = 0; generation < NUM_GENERATIONS; generation++) {
-        PyGC_Head *head = &core.tstate->interp->gc.generations[generation].head;
-        for (PyGC_Head *g = _PyGCHead_NEXT(head); g != head; g = _PyGCHead_NEXT(g))
-            push((PyObject *)(g + 1), &s);
-    }
-    for (size_t i = 0; i < s.used; i++)
-        push_referents(s.todo[i], &s);
+    collect_all(&s);
     for (size_t i = 0; i < s.used; i++)
         if (PyWeakref_Check(s.todo[i]))
-            ((PyWeakReference *)s.todo[i])->hash = -1;
-    for (size_t i = 0; rc == 0 && i < s.used; i++)
-        rc = renew(s.todo[i], &s);
+            ((PyWeakReference *)s.todo[i])->hash = -1; /* computed when it is asked for */
+    do { /* what holds a frozenset has to wait for it */
+        s.rebuilt = 0;
+        for (size_t i = 0; rc == 0 && i < s.used; i++)
+            rc = renew(s.todo[i], &s);
+    } while (rc == 0 && s.rebuilt > 0);
     free(s.todo);
     free(s.seen.keys);
     free(s.seen.ids);
-    return rc < 0 ? -1 : s.rebuilt;
+    return rc;
 }
 
 static int
@@ -231,8 +238,5 @@ identity_types_install(void)
         if (((PyTypeObject *)Py_TYPE(PyList_GET_ITEM(types, i)))->tp_hash == identity_hash)
             identity_address(PyList_GET_ITEM(types, i));
     Py_DECREF(types);
-    int rebuilt = 1;
-    for (int pass = 0; pass < 4 && rebuilt > 0; pass++) /* a set of frozensets has to wait for these */
-        rebuilt = renew_all();
-    return rebuilt < 0 ? -1 : 0;
+    return renew_all();
 }
