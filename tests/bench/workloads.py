@@ -79,6 +79,8 @@ EMPTY = Workload("empty", "an empty program: start-up", (_program("empty.py"),),
 WORKLOADS = (
     EMPTY,
     Workload("compute", "pure computation, no crossing", (_program("compute.py"),), 1.02),
+    Workload("mixed", "everyday code: what identity costs where it is used a little", (_program("mixed.py"),), 1.03),
+    Workload("allocations", "ten million objects, and what identity costs them", (_program("allocations.py"),), 1.10),
     Workload("clock", "one million time.time()", (_program("clock.py"),), 1.5),
     Workload(
         "entropy",
