@@ -132,9 +132,11 @@ def orders_of_tests() -> dict[str, int]:
     """Return what the tests order the core to do, by variables that begin with `REPLAYDBG_TEST_`; nobody else sets one.
 
     `REPLAYDBG_TEST_PERTURB`, a number: random allocations, seeded with it, wherever the core does work of its own.
+    `REPLAYDBG_TEST_STRICT=1`: the collector's state is recorded and compared at each event, and a difference ends the
+    replay.
     """
-    value = os.environ.get(f"{TEST_PREFIX}PERTURB", "")
-    return {"perturb": int(value)} if value.isdigit() else {}
+    values = {name: os.environ.get(TEST_PREFIX + name.upper(), "") for name in ("perturb", "strict")}
+    return {name: int(value) for name, value in values.items() if value.isdigit()}
 
 
 def is_colour_forced() -> bool:

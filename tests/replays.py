@@ -209,7 +209,8 @@ class Scene:
 
     def _orders(self, run: str, factor: int) -> dict[str, str]:
         where = self.how.perturb or os.environ.get("TEST_PERTURB")
-        return {"REPLAYDBG_TEST_PERTURB": str(self.seed * factor)} if where in (run, "both") else {}
+        perturb = {"REPLAYDBG_TEST_PERTURB": str(self.seed * factor)} if where in (run, "both") else {}
+        return ({"REPLAYDBG_TEST_STRICT": "1"} if where or "TEST_STRICT" in os.environ else {}) | perturb
 
     def _run(self, command: Sequence[str], orders: Mapping[str, str] | None = None) -> Outcome:
         text = None if self.stdin is None else self.stdin.encode()

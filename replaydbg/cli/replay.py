@@ -53,6 +53,12 @@ def run(args: argparse.Namespace) -> int:
         for line in result.stack:
             print(f"  {line}", file=sys.stderr)
         return 0
+    if result.drift and not settings.quiet:
+        print(
+            "replaydbg: all was as recorded, but the garbage collector stood elsewhere "
+            f"since event {result.drift}: what finalizers do silently may have happened elsewhere.",
+            file=sys.stderr,
+        )
     if result.ended_early and not settings.quiet:
         print(
             f"replaydbg: the recording ends here, after event {result.events}: {result.ended_early}.", file=sys.stderr
@@ -82,6 +88,7 @@ def _as_json(result: ReplayResult) -> dict[str, object]:
         "status": result.status,
         "events": result.events,
         "ended_early": result.ended_early,
+        "drift": result.drift or None,
         "divergence": result.divergence.as_dict() if result.divergence is not None else None,
         "stack": list(result.stack),
     }

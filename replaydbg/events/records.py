@@ -67,6 +67,7 @@ class ControlKind(Enum):
     NOTE = "something was met that cannot be recorded"
     LANE = "another lane goes on"
     CHILD = "a child process was started"
+    COLLECTOR = "garbage collections so far"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Control:
     time_ns: int
     """Nanoseconds from the start to the last clock mark, its own included."""
     number: int | None = None
-    """Signal number, nanoseconds, exit code, lane or process id, as the kind has it."""
+    """Signal number, nanoseconds, exit code, lane, process id or collections, as the kind has it."""
     note: tuple[str, str] | None = None
     """For NOTE: its kind and its text."""
     fingerprint: bytes | None = None

@@ -32,6 +32,8 @@ READS = 2048
 """Bytes come from the current position of a file."""
 ALWAYS = 4096
 """The handler is also asked where nothing is a crossing: in other threads, and after the recording has ended."""
+MAKES_NOTHING = 8192
+"""Neither the C function nor what comes of it is, or uses for a moment, an object that the collector tracks."""
 
 NO_BUFFER = 99
 """The index of the buffer argument where there is none."""

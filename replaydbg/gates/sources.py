@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from replaydbg.gates.row import ALWAYS, ARGS, BOTH, CLOSES, COPIES, DIGEST, FILLS, NOTED, OPENS, SELF, STOPS, Row, rows
+from replaydbg.gates.row import (
+    ALWAYS,
+    ARGS,
+    BOTH,
+    CLOSES,
+    COPIES,
+    DIGEST,
+    FILLS,
+    MAKES_NOTHING,
+    NOTED,
+    OPENS,
+    SELF,
+    STOPS,
+    Row,
+    rows,
+)
 
 CLOCKS: list[Row] = [
     *rows(
@@ -11,7 +26,7 @@ CLOCKS: list[Row] = [
         time time_ns monotonic monotonic_ns perf_counter perf_counter_ns process_time process_time_ns thread_time
         thread_time_ns
         """,
-        0,
+        MAKES_NOTHING,
     ),
     *rows(
         "time",

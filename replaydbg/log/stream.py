@@ -157,6 +157,9 @@ class LogStream:
             self._time_ns = number
         elif kind is ControlKind.LANE:
             self._lane = number
+        elif kind is ControlKind.COLLECTOR:
+            number += cursor.varint() + cursor.varint()
+            cursor.varint()
         return Control(kind, self.crossings, self._lane, self._time_ns, number)
 
     def _define(self, cursor: Cursor, rest: int) -> None:
@@ -205,6 +208,7 @@ _CONTROLS = (
     ControlKind.NOTE,
     ControlKind.LANE,
     ControlKind.CHILD,
+    ControlKind.COLLECTOR,
 )
 """In the order of their numbers in the format."""
 

@@ -1,7 +1,7 @@
 /* From the bootstrap command to the program's own `__main__`, and to the end of the process. The interpreter was started with -S:
  * gates go in while little more than the interpreter's own modules is loaded, and `site` with its .pth files is imported
  * inside the gated world, as part of the run. */
-#include "core.h"
+#include "garbage.h"
 #include <fcntl.h>
 #include <marshal.h>
 #include <pthread.h>
@@ -234,6 +234,7 @@ fresh_main(void)
 {
     static const char *const keep[] = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__"};
     PyObject *old = PyModule_GetDict(PyImport_AddModule("__main__")), *name = PyUnicode_InternFromString("__main__");
+    PyObject_GC_UnTrack(old); /* from now on ours */
     PyObject *main = name ? PyModule_NewObject(name) : NULL;
     for (size_t k = 0; main && k < sizeof keep / sizeof *keep; k++) {
         PyObject *value = PyDict_GetItemString(old, keep[k]);
@@ -361,32 +362,57 @@ end_by_interrupt(void)
     exit(128 + SIGINT);
 }
 
-_Noreturn static void
-run_program(PyObject *boot)
+static void
+put_first(const wchar_t *path0)
+{
+    PyObject *path = PyUnicode_FromWideChar(path0, -1), *list = PySys_GetObject("path");
+    if (path == NULL || list == NULL || PyList_Insert(list, 0, path) < 0)
+        PyErr_Clear();
+    Py_XDECREF(path);
+}
+
+/* What is to be run, without an object: when the program begins, nothing of the boot file is left. */
+typedef struct {
+    bool site;
+    char *filename;    /* of a script; NULL: see run_module, run_command or run_filename of the interpreter's configuration */
+    wchar_t *path0;    /* or NULL */
+    wchar_t **target;  /* where in the configuration */
+    wchar_t *what;
+} Start;
+
+static Start
+read_start(PyObject *boot)
 {
     PyConfig *config = compat_config(core.tstate);
-    PyObject *path0 = item(boot, "path0"), *target = item(boot, "target");
     const char *kind = text(boot, "kind");
-    int safe = config->safe_path, code = 0;
-    bool script = strcmp(kind, "script") == 0;
-    char *filename = script ? strdup(PyBytes_AS_STRING(target)) : NULL;
-    if (!safe && PyUnicode_Check(path0))
-        compat_set_path0(config, wide(path0));
-    if (!safe && PyUnicode_Check(path0) && PyList_Insert(PySys_GetObject("path"), 0, path0) < 0)
-        PyErr_Clear();
-    config->safe_path = 1; /* sys.path[0] is set: it is as recorded */
-    if (strcmp(kind, "module") == 0)
-        config->run_module = wide(target);
-    else if (strcmp(kind, "command") == 0)
-        config->run_command = wide(target);
-    else if (!script) {
-        config->run_filename = wide(target);
-        config->safe_path = safe;
+    PyObject *target = item(boot, "target");
+    Start start = {.site = item(boot, "site") == Py_True, .path0 = wide(item(boot, "path0"))};
+    if (strcmp(kind, "script") == 0) {
+        start.filename = strdup(PyBytes_AS_STRING(target));
+        return start;
     }
-    Py_CLEAR(boot);
+    start.target = strcmp(kind, "module") == 0    ? &config->run_module
+                   : strcmp(kind, "command") == 0 ? &config->run_command
+                                                  : &config->run_filename;
+    start.what = wide(target);
+    return start;
+}
+
+_Noreturn static void
+run_program(Start start)
+{
+    PyConfig *config = compat_config(core.tstate);
+    int safe = config->safe_path, code = 0;
+    if (!safe && start.path0) {
+        put_first(start.path0);
+        compat_set_path0(config, start.path0);
+    }
+    config->safe_path = start.target == &config->run_filename ? safe : 1; /* sys.path[0] is set: it is as recorded */
+    if (start.target)
+        *start.target = start.what;
     on_exit(on_process_exit, NULL);
-    if (script) {
-        code = run_script(filename) < 0;
+    if (start.filename) {
+        code = run_script(start.filename) < 0;
         compat_main_not_running(core.tstate);
         if (Py_FinalizeEx() < 0)
             code = 120;
@@ -411,18 +437,27 @@ end_without_site(void)
     exit(1);
 }
 
+static void
+obey_tests(PyObject *boot)
+{
+    if (PyLong_Check(item(boot, "perturb")))
+        perturb_load(PyLong_AsUnsignedLongLongMask(item(boot, "perturb")));
+    core.strict = number(boot, "strict", 0);
+    core.compare_every = core.strict ? 0 : 255;
+}
+
 int
 boot(const char *boot_file)
 {
     core.tstate = PyThreadState_Get();
+    collector_hold();
     core.code_extra = CODE_EXTRA_INDEX(site_forget_code);
     PyObject *boot = read_boot(boot_file);
     if (boot == NULL)
         return -1;
     bool recording = strcmp(text(boot, "mode"), "record") == 0;
     core.terminal_input = item(boot, "terminal_input") == Py_True;
-    if (PyLong_Check(item(boot, "perturb"))) /* a test's order */
-        perturb_load(PyLong_AsUnsignedLongLongMask(item(boot, "perturb")));
+    obey_tests(boot);
     perturb();
     core.depth = 1; /* nothing is a crossing until the program begins */
     if (recording && open_for_record(boot) < 0)
@@ -438,20 +473,22 @@ boot(const char *boot_file)
     }
     if ((recording ? guard_record() : guard_replay()) < 0)
         return -1;
-    bool site = item(boot, "site") == Py_True;
+    Start start = read_start(boot);
+    bool real_ids = item(boot, "real_ids") == Py_True;
+    Py_DECREF(boot);
     compat_unlink_frames(core.tstate);
     compat_recursion_credit(core.tstate, PY_VERSION_HEX >= 0x030C0000 ? 1 : 2);
     for (int i = 0; i < 100; i++)
         perturb();
     core.depth = 0;
-    if (identity_install(item(boot, "real_ids") == Py_True) < 0)
+    if (identity_install(real_ids) < 0)
         return -1;
-    PyGC_Collect();
-    if (site) {
+    collector_settle();
+    if (start.site) {
         PyObject *module = PyImport_ImportModule("site");
         if (module == NULL)
             end_without_site();
         Py_DECREF(module);
     }
-    run_program(boot);
+    run_program(start);
 }

@@ -20,6 +20,9 @@
 #ifdef Py_DEBUG
 #error "replaydbg's native core does not support debug builds"
 #endif
+#if PY_VERSION_HEX >= 0x030D0000
+#include <internal/pycore_ceval.h>
+#endif
 #include <internal/pycore_frame.h>
 #include <internal/pycore_interp.h>
 #include <internal/pycore_pystate.h>
@@ -168,6 +171,40 @@ static inline void
 compat_forget_path0(PyConfig *config)
 {
     compat_set_path0(config, NULL);
+}
+
+/* Since 3.12 an allocation only schedules a collection; the evaluation loop runs it at its next check. */
+static inline bool
+compat_collection_scheduled(PyThreadState *ts)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return _Py_eval_breaker_bit_is_set(ts, _PY_GC_SCHEDULED_BIT);
+#elif PY_VERSION_HEX >= 0x030C0000
+    return _Py_atomic_load_relaxed(&ts->interp->ceval.gc_scheduled);
+#else
+    return false;
+#endif
+}
+
+static inline void
+compat_schedule_collection(PyThreadState *ts)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    _Py_set_eval_breaker_bit(ts, _PY_GC_SCHEDULED_BIT);
+#elif PY_VERSION_HEX >= 0x030C0000
+    _Py_atomic_store_relaxed(&ts->interp->ceval.gc_scheduled, 1);
+    _Py_atomic_store_relaxed(&ts->interp->ceval.eval_breaker, 1);
+#endif
+}
+
+static inline void
+compat_unschedule_collection(PyThreadState *ts)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    _Py_unset_eval_breaker_bit(ts, _PY_GC_SCHEDULED_BIT);
+#elif PY_VERSION_HEX >= 0x030C0000
+    _Py_atomic_store_relaxed(&ts->interp->ceval.gc_scheduled, 0); /* the breaker itself goes down at the next check */
+#endif
 }
 
 static inline void

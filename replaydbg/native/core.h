@@ -4,6 +4,7 @@
  *   boot.c      from the bootstrap command to the program's own __main__, and to the end of the process
  *   gate.c      gates: the table in C, trampolines, installing, the regular crossing
  *   cross.c     a crossing: its begin and its end, recorded or replayed; divergence
+ *   garbage.c   the program's collections come at the same allocations in both modes
  *   site.c      where in the source a crossing happens
  *   log.c       the memory-mapped log, written and read
  *   value.c     values to bytes and back
@@ -27,7 +28,8 @@
 #include "compat.h"
 
 #define FORMAT_NUMBER 1
-enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_WORLD = 16 };
+enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_COLLECTOR,
+       CONTROL_WORLD = 16 };
 #define EXIT_DIVERGED 4
 #define EXIT_NOT_STARTED 126 /* the log could not be made: the launcher finds out why, and says so */
 
@@ -51,6 +53,7 @@ enum {
     GATE_SELF = 512,      /* of a method: self belongs to the arguments */
     GATE_READS = 2048,    /* bytes come from the current position of a file (self, or the first argument) */
     GATE_ALWAYS = 4096,   /* the handler is also asked where nothing is a crossing: it computes, in every thread and after the recording's end */
+    GATE_MAKES_NOTHING = 8192, /* neither its C function nor what comes of it is, or for a moment uses, a tracked object */
     GATE_FILLS_ALL = 1024, /* with GATE_FILLS: all of the buffer is filled, whatever number is returned */
 };
 
@@ -84,6 +87,8 @@ typedef struct {
     int socket_fd;            /* replay: the same for sockets, whose objects accept nothing else */
     char *live_dir;           /* record: absolute path of the live directory */
     Py_ssize_t code_extra;
+    uint64_t compare_every;   /* record: the collector's state is logged when the number of events so far has none of these bits */
+    bool strict;              /* replay: that it differs is a divergence at once; the tests want it so */
 } Core;
 extern Core core;
 
@@ -158,7 +163,7 @@ typedef struct { Crossing cross; } NativeCrossing;
 bool native_begin(NativeCrossing *c, Gate *g, const char *text, int64_t a, int64_t b, const void *data, size_t ndata);
 int64_t native_end(NativeCrossing *c, int64_t rc, void *out, size_t nout);
 
-/* Between these two nothing is a crossing, and what is allocated does not bring the program's next collection nearer. */
+/* Between these two nothing is a crossing, and what is allocated or freed does not move the program's next collection. */
 void own_work_begin(void);
 void own_work_end(void);
 

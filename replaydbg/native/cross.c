@@ -1,5 +1,5 @@
 /* One crossing: recorded as an event, or answered by the next event after it has been checked against what the program asks. */
-#include "core.h"
+#include "garbage.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,6 +17,10 @@ static size_t recorded_args_size;
 static PyObject *upcall_error; /* compared by address only: the exception that a handler raised inside a crossing */
 static bool armed;             /* replay: a handler between crossings is due before the next one */
 static int exit_code_seen = -1;
+static struct {
+    uint64_t event; /* before which the collector was first seen to stand elsewhere; 0: never */
+    char detail[120];
+} drift;
 static PyObject *raised_type, *raised_value, *raised_traceback; /* replay: what a handler inside the crossing raised */
 
 /* ---- arguments ---- */
@@ -68,39 +72,11 @@ intern_arguments(Crossing *c)
     c->args_id = *slot;
 }
 
-/* The program's collections must come at the same allocations in both modes, and what a crossing allocates differs between them: it
- * does not count. On 3.11 a collection also starts inside an allocation: none may run finalizers of the program inside a
- * crossing. On 3.12 and later collections wait for the evaluation loop by themselves. */
-static struct {
-    int enabled, count; /* as they were before the outermost crossing */
-} collector;
-
-static inline void
-collector_pause(void)
-{
-    struct _gc_runtime_state *gc = &core.tstate->interp->gc;
-    collector.count = gc->generations[0].count;
-#if PY_VERSION_HEX < 0x030C0000
-    collector.enabled = gc->enabled;
-    gc->enabled = 0;
-#endif
-}
-
-static inline void
-collector_resume(void)
-{
-    struct _gc_runtime_state *gc = &core.tstate->interp->gc;
-    gc->generations[0].count = collector.count;
-#if PY_VERSION_HEX < 0x030C0000
-    gc->enabled = collector.enabled;
-#endif
-}
-
 void
 own_work_begin(void)
 {
     if (core.depth++ == 0)
-        collector_pause();
+        collector_pause(false);
     perturb();
 }
 
@@ -135,7 +111,7 @@ upcall_leave(int depth)
     }
     core.depth = depth;
     if (depth > 0)
-        collector_pause();
+        collector_pause(false);
 }
 
 /* ---- the two ends, mode by mode ---- */
@@ -164,6 +140,8 @@ put_head(Crossing *c, uint8_t *p, bool raised)
     return p;
 }
 
+static void report(const char *kind, Gate *gate, Crossing *c, const char *detail);
+
 static void
 record_time(void)
 {
@@ -173,6 +151,14 @@ record_time(void)
         start = now;
     uint64_t since = now - start;
     cross_control(CONTROL_TIME, &since, 1);
+}
+
+static void
+record_collector(void)
+{
+    uint64_t numbers[4];
+    collector_numbers(numbers);
+    cross_control(CONTROL_COLLECTOR, numbers, 4);
 }
 
 static void
@@ -237,6 +223,8 @@ static void
 record_end(Crossing *c, PyObject *result)
 {
     uint8_t *p;
+    if ((core.crossings & core.compare_every) == 0)
+        record_collector();
     if (result && !(c->gate->flags & GATE_FILLS)) { /* the commonest outcomes go straight into the log */
         if (PyFloat_CheckExact(result)) {
             if ((p = log_room(&event_log, 40))) {
@@ -379,6 +367,21 @@ read_number(void)
     return v;
 }
 
+/* Is the collector where it was when this was recorded? If not, what the program has done is still as recorded, as far as anybody could
+ * see; but finalizers may run elsewhere from now on. It is remembered, and said at the end, or with the divergence that comes of it. */
+static void
+check_collector(void)
+{
+    uint64_t recorded[4];
+    for (int i = 0; i < 4; i++)
+        recorded[i] = read_number();
+    if (drift.event || core.current_source || core.tstate == NULL || collector_agrees(recorded, drift.detail, sizeof drift.detail))
+        return;
+    drift.event = core.crossings + 1;
+    if (core.strict)
+        diverge("collector", NULL, NULL, drift.detail);
+}
+
 /* Reads the control record whose head has just been read. */
 static void
 read_control(uint64_t rest)
@@ -407,6 +410,9 @@ read_control(uint64_t rest)
     case CONTROL_END:
         exit_code_seen = (int)read_number();
         break;
+    case CONTROL_COLLECTOR:
+        check_collector();
+        break;
     case CONTROL_NOTE:
         if (!value_skip(&event_log.rp, event_log.rend))
             diverge("corrupt", NULL, NULL, "a note cannot be read");
@@ -427,8 +433,8 @@ read_ahead(void)
 {
     while (event_log.rp < event_log.rend) {
         uint8_t head = *event_log.rp;
-        if ((head & 0x83) != 2 || head >> 2 == CONTROL_SIGNAL_INSIDE || armed)
-            return;
+        if ((head & 0x83) != 2 || head >> 2 == CONTROL_SIGNAL_INSIDE || head >> 2 == CONTROL_COLLECTOR || armed)
+            return; /* what belongs to the next crossing is read in it */
         event_log.rp++;
         read_control(head >> 2);
     }
@@ -460,6 +466,8 @@ cross_expect_exit(void)
         else
             diverge("early", NULL, NULL, "the program ended earlier than when it was recorded");
     }
+    if (drift.event)
+        report("drift", NULL, NULL, drift.detail);
 }
 
 static uint64_t
@@ -561,6 +569,9 @@ replay_end(Crossing *c)
 void
 cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
+    if (core.depth++ == 0)
+        collector_pause(g->flags & GATE_MAKES_NOTHING);
+    perturb();
     c->gate = g;
     c->self = self;
     c->args = args;
@@ -578,7 +589,6 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
         intern_arguments(c);
     }
     c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
-    own_work_begin();
 }
 
 void
@@ -610,6 +620,7 @@ bool
 native_begin(NativeCrossing *n, Gate *g, const char *text, int64_t a, int64_t b, const void *data, size_t ndata)
 {
     Crossing *c = &n->cross;
+    own_work_begin();
     memset(c, 0, sizeof *c);
     c->gate = g;
     c->site = site_here(g, &c->site_hash);
@@ -630,7 +641,6 @@ native_begin(NativeCrossing *n, Gate *g, const char *text, int64_t a, int64_t b,
     if (g->flags & GATE_DIGEST)
         cross_digest(c, data, ndata);
     c->perform = core.mode != REPLAY;
-    own_work_begin();
     return c->perform;
 }
 
@@ -725,13 +735,13 @@ put_stack(Buf *b)
     }
 }
 
-_Noreturn void
-diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
+static void
+report(const char *kind, Gate *gate, Crossing *c, const char *detail)
 {
     Buf b = {0};
     bool with_args = c && gate && (gate->flags & GATE_ARGS), with_bytes = c && c->leaving && strcmp(kind, "bytes") == 0;
     buf_byte(&b, 0x0A);
-    buf_varint(&b, (uint64_t)(5 + with_args + with_bytes));
+    buf_varint(&b, (uint64_t)(6 + with_args + with_bytes));
     put_text(&b, "kind", kind, strlen(kind));
     put_text(&b, "detail", detail, strlen(detail));
     char name[160];
@@ -741,6 +751,10 @@ diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
     buf_str(&b, "event", 5);
     buf_byte(&b, 0x03);
     buf_varint(&b, (core.crossings + 1) << 1);
+    buf_byte(&b, 0x06);
+    buf_str(&b, "drift", 5);
+    buf_byte(&b, 0x03);
+    buf_varint(&b, drift.event << 1);
     put_stack(&b);
     if (with_args) { /* handlers inside the crossing may have used the buffer since: then the digest differs and it is left out */
         buf_byte(&b, 0x06);
@@ -762,5 +776,12 @@ diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
             break;
         done += (size_t)k;
     }
+    free(b.data);
+}
+
+_Noreturn void
+diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
+{
+    report(kind, gate, c, detail);
     _exit(EXIT_DIVERGED);
 }

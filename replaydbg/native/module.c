@@ -4,7 +4,13 @@
 static PyObject *
 py_boot(PyObject *module, PyObject *path)
 {
-    PyObject *file = PyUnicode_EncodeFSDefault(path);
+    PyObject *file = PyUnicode_EncodeFSDefault(path), *name, *value;
+    Py_ssize_t i = 0;
+    PyObject_GC_UnTrack(module); /* the tool's own objects are out of the collector's sight, and so out of gc.get_objects() */
+    PyObject_GC_UnTrack(PyModule_GetDict(module));
+    while (PyDict_Next(PyModule_GetDict(module), &i, &name, &value))
+        if (PyCFunction_Check(value))
+            PyObject_GC_UnTrack(value);
     if (file)
         boot(PyBytes_AS_STRING(file)); /* comes back only with an exception set */
     Py_XDECREF(file);

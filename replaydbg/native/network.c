@@ -17,12 +17,12 @@ socket_fields(PyObject *s)
 static int
 init_with_fields(PyObject *self, PyObject *fields)
 {
+    own_work_begin();
     PyObject *args = Py_BuildValue("(OOOO)", PyTuple_GET_ITEM(fields, 1), PyTuple_GET_ITEM(fields, 2), PyTuple_GET_ITEM(fields, 3),
                                    PyTuple_GET_ITEM(fields, 0));
-    own_work_begin();
     int rc = args ? original_socket_init(self, args, NULL) : -1;
-    own_work_end();
     Py_XDECREF(args);
+    own_work_end();
     return rc;
 }
 
@@ -73,8 +73,11 @@ socket_pair(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     if (pair)
         outcome = Py_BuildValue("(NN)", socket_fields(PyTuple_GET_ITEM(pair, 0)), socket_fields(PyTuple_GET_ITEM(pair, 1)));
     outcome = cross_end(&c, outcome);
-    if (replayed && outcome && PyTuple_CheckExact(outcome) && PyTuple_GET_SIZE(outcome) == 2)
+    if (replayed && outcome && PyTuple_CheckExact(outcome) && PyTuple_GET_SIZE(outcome) == 2) {
+        own_work_begin();
         pair = Py_BuildValue("(NN)", make_socket(PyTuple_GET_ITEM(outcome, 0)), make_socket(PyTuple_GET_ITEM(outcome, 1)));
+        own_work_end();
+    }
     Py_XDECREF(outcome);
     return pair;
 }

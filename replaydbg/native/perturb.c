@@ -47,6 +47,8 @@ some_method(void)
 {
     PyObject *list = PyList_New(0);
     PyObject *method = list ? PyObject_GetAttrString(list, "append") : NULL;
+    if (list)
+        PyObject_GC_UnTrack(list);
     Py_XDECREF(list);
     return method;
 }
@@ -61,7 +63,7 @@ some_object(uint32_t kind)
     case 2: return some_tuple();
     case 3: return PyFloat_FromDouble(0.5 + below(1000));
     case 4: return PySlice_New(NULL, NULL, NULL);
-    case 5: return PyContext_New();
+    case 5: return PyList_New(0);
     case 6: return PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
     case 7: return PyBytes_FromStringAndSize(NULL, (Py_ssize_t)below(600));
     case 8: return PyUnicode_New((Py_ssize_t)below(300) + 2, 127);

@@ -97,8 +97,10 @@ scandir_next(PyObject *self)
         return entry;
     Py_DECREF(entry);
     if (replayed) {
+        own_work_begin();
         PyObject *closed = PyObject_CallMethod(self, "close", NULL);
         Py_XDECREF(closed);
+        own_work_end();
     }
     return NULL;
 }
@@ -159,15 +161,15 @@ mmap_on_memory(PyTypeObject *type, PyObject *args, PyObject *kwds, Crossing *c)
         offset = PyTuple_GET_ITEM(args, 5);
     long long begin = offset ? PyLong_AsLongLong(offset) : 0;
     int fd = memory_file(c->fill, c->fill_length, begin < 0 ? 0 : begin);
+    own_work_begin();
     PyObject *changed = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
     PyObject *first = Py_BuildValue("(i)", fd);
     PyObject *all = changed && first ? PySequence_Concat(first, changed) : NULL;
-    own_work_begin();
     PyObject *map = all ? original_mmap(type, all, kwds) : NULL;
-    own_work_end();
     Py_XDECREF(all);
     Py_XDECREF(first);
     Py_XDECREF(changed);
+    own_work_end();
     if (fd >= 0)
         close(fd);
     return map;
@@ -274,10 +276,11 @@ select_select(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     if (copy[0] && copy[1] && copy[2]) {
         cross_begin(&c, g, self, copy, nargs > 4 ? 4 : nargs, kwnames);
         PyObject *lists = c.perform ? gate_call_original(g, self, copy, nargs, kwnames) : NULL;
-        PyObject *places = cross_end(&c, convert_ready(copy, lists, ready_places));
+        PyObject *places = convert_ready(copy, lists, ready_places);
+        Py_XDECREF(lists);
+        places = cross_end(&c, places);
         result = places ? convert_ready(copy, places, ready_objects) : NULL;
         Py_XDECREF(places);
-        Py_XDECREF(lists);
     }
     for (int i = 0; i < 4; i++)
         Py_XDECREF(copy[i]);
@@ -323,9 +326,9 @@ semlock_without_semaphore(PyTypeObject *type, PyObject *fields)
     PyObject *rebuild = PyObject_GetAttrString((PyObject *)type, "_rebuild");
     PyObject *none = rebuild ? Py_BuildValue("(iOOO)", 0, PyTuple_GET_ITEM(fields, 0), PyTuple_GET_ITEM(fields, 2), Py_None) : NULL;
     PyObject *semlock = none ? PyObject_CallObject(rebuild, none) : NULL;
-    own_work_end();
     Py_XDECREF(none);
     Py_XDECREF(rebuild);
+    own_work_end();
     const char *name = semlock && !PyObject_IsTrue(PyTuple_GET_ITEM(fields, 4)) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(fields, 3)) : NULL;
     Py_ssize_t offset = name ? member_offset(type, "name") : 0;
     char *copy = offset ? PyMem_Malloc(strlen(name) + 1) : NULL;
@@ -373,7 +376,7 @@ os_fork(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     if (c.perform) {
         pid = fork();
         if (pid == 0) {
-            core.depth = 0;
+            upcall_enter(); /* the child never comes to the end of the crossing */
             PyOS_AfterFork_Child();
             return PyLong_FromLong(0);
         }

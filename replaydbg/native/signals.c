@@ -16,6 +16,16 @@ static struct {
     uint64_t fingerprint;
 } expected;
 
+/* One of ours, which the interpreter keeps: not part of the program's collections. */
+static PyObject *
+own_function(PyMethodDef *def)
+{
+    PyObject *function = PyCFunction_NewEx(def, NULL, NULL);
+    if (function)
+        PyObject_GC_UnTrack(function);
+    return function;
+}
+
 static int
 watch_signal(void)
 {
@@ -68,8 +78,9 @@ static PyMethodDef stub_def = {"handler", stub, METH_VARARGS, NULL};
 void
 signals_inside(int signum)
 {
+    PyObject *frame = (PyObject *)PyEval_GetFrame(); /* made inside the crossing, as the interpreter does it while recording */
     int depth = upcall_enter();
-    PyObject *result = run_handler(signum, (PyObject *)PyEval_GetFrame());
+    PyObject *result = run_handler(signum, frame);
     upcall_leave(depth);
     Py_XDECREF(result);
 }
@@ -132,7 +143,7 @@ signal_signal(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     cross_begin(&c, g, self, shown, 2, NULL);
     PyObject *done = NULL;
     if (c.perform) {
-        PyObject *installed = callable ? PyCFunction_NewEx(&stub_def, NULL, NULL) : Py_NewRef(args[1]);
+        PyObject *installed = callable ? own_function(&stub_def) : Py_NewRef(args[1]);
         done = installed ? set_really(args[0], installed) : NULL;
         Py_XDECREF(installed);
         if (done)
@@ -178,7 +189,7 @@ signals_prepare(void)
     PyObject *sigint = PyLong_FromLong(SIGINT), *replacement, *done = NULL;
     if (core.mode == REPLAY) {
         PyObject *number = PyLong_FromLong(watch_signal());
-        replacement = PyCFunction_NewEx(&watch_def, NULL, NULL);
+        replacement = own_function(&watch_def);
         done = set_really(number, replacement);
         Py_XDECREF(done);
         Py_XDECREF(replacement);
@@ -186,7 +197,7 @@ signals_prepare(void)
         replacement = PyLong_FromLong(0); /* SIG_DFL: Ctrl-C ends the replay */
     }
     else
-        replacement = PyCFunction_NewEx(&stub_def, NULL, NULL);
+        replacement = own_function(&stub_def);
     if (handlers[SIGINT] && PyCallable_Check(handlers[SIGINT]) && replacement) {
         done = set_really(sigint, replacement);
         Py_XDECREF(done);

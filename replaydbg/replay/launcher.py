@@ -42,6 +42,8 @@ class ReplayResult:
     """Why the recording ends before the program did (a kill, a full disk); empty if it does not."""
     stack: tuple[str, ...] = ()
     """Where the program stood when it was stopped with `stop_at`, innermost last."""
+    drift: int = 0
+    """The event before which the garbage collector was first seen to stand elsewhere than recorded; 0: never."""
 
 
 def replay(
@@ -97,8 +99,11 @@ def _result(recording: Recording, status: int, report: bytes, is_cut: bool, name
     # Imported here: 20 ms that a replay in which nothing happened need not take.
     from replaydbg.replay.report import ended_otherwise, read_report
 
-    if report:
-        return _stopped(recording, read_report(report), is_cut, name)
+    stop = read_report(report) if report else None
+    if stop is not None and stop.kind != "drift":
+        return _stopped(recording, stop, is_cut, name)
+    if stop is not None and (recorded is None or status == recorded or is_cut):
+        return ReplayResult(status, None, events, "", drift=stop.drift)
     assert recorded is not None, "compared above"
     if recorded < 0:
         # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
@@ -111,7 +116,7 @@ def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> Repla
         return ReplayResult(0, None, stop.event - 1, "", stop.stack)
     if stop.is_end_of_log:
         status = recording.end.status if recording.end is not None else 3
-        return ReplayResult(status, None, stop.event - 1, _why_it_ends(recording, is_cut))
+        return ReplayResult(status, None, stop.event - 1, _why_it_ends(recording, is_cut), drift=stop.drift)
     return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
 
 

@@ -30,6 +30,7 @@ CAUSES = {
     "corrupt": "The recording is damaged here.",
     "uncovered": "The program did something here that the gates cannot follow.",
     "status": "The program ended otherwise than when it was recorded, without asking for anything else.",
+    "collector": "The garbage collector came to stand elsewhere than when it was recorded; tests want it to be exact.",
     "descriptors": "The program uses the number of a descriptor that the replay needs for itself.",
 }
 
@@ -39,7 +40,7 @@ class Stop:
     """Where and why the core ended a replay."""
 
     kind: str
-    """One of CAUSES, or `stop` where it was told to."""
+    """One of CAUSES, or `stop` where it was told to, or `drift` where it was replayed to its end, but see `drift`."""
     detail: str
     """More about it; may be empty."""
     gate: str
@@ -52,6 +53,8 @@ class Stop:
     """The beginning of the bytes that were not those recorded; empty where it was something else."""
     stack: tuple[str, ...]
     """The program's frames, innermost last."""
+    drift: int
+    """The event before which the garbage collector was first seen to stand elsewhere; 0: never."""
 
     @property
     def is_end_of_log(self) -> bool:
@@ -77,8 +80,15 @@ class Stop:
             where=self.stack[-1] if self.stack else "",
             stack=self.stack,
             last_agreeing=f"event {before.number}: {show_call(before)}" if before is not None else "",
-            cause=CAUSES.get(self.kind, self.detail),
+            cause=CAUSES.get(self.kind, self.detail) + self._drift(),
             kind=self.kind if self.kind in CAUSES else "",
+        )
+
+    def _drift(self) -> str:
+        if not self.drift or self.kind == "collector":
+            return ""
+        return (
+            f" The garbage collector had stood elsewhere since event {self.drift}: finalizers may have run elsewhere."
         )
 
 
@@ -108,6 +118,7 @@ def read_report(data: bytes) -> Stop:
         arguments=report.get("arguments"),
         written=report.get("bytes", b""),
         stack=tuple(reversed(frames)),
+        drift=report["drift"],
     )
 
 
