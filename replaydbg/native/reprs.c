@@ -62,7 +62,9 @@ exchange(PyObject *text, Py_ssize_t from, Py_ssize_t end, uintptr_t address)
 {
     PyObject *before = PyUnicode_Substring(text, 0, from), *after = PyUnicode_Substring(text, end, PyUnicode_GET_LENGTH(text));
     Py_DECREF(text);
-    PyObject *result = before && after ? PyUnicode_FromFormat("%U0x%zx%U", before, (size_t)address, after) : NULL;
+    char digits[20]; /* 3.11's PyUnicode_FromFormat knows no %zx */
+    snprintf(digits, sizeof digits, "0x%zx", (size_t)address);
+    PyObject *result = before && after ? PyUnicode_FromFormat("%U%s%U", before, digits, after) : NULL;
     Py_XDECREF(before);
     Py_XDECREF(after);
     return result;

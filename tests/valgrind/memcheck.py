@@ -1,6 +1,7 @@
 """Starts valgrind where the tool starts the program's interpreter, and reads what it found."""
 
 import shlex
+import shutil
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
@@ -18,10 +19,11 @@ shift 2
 exec {python} -c {code} "$@"
 """
 _CODE = "import sys; sys.executable = {!r}; from replaydbg.cli.main import main; sys.exit(main())"
-# Valgrind, too, writes to the program's directory for temporary files, which is gone when the program is replayed.
+# Valgrind, too, writes to the program's directory for temporary files, which is gone when the program is replayed. The
+# shell exports the working directory, which is another one then.
 _UNDER = """#!/bin/sh
 mkdir -p "${{TMPDIR:-/tmp}}"
-exec {valgrind} {python} "$@"
+exec env -u PWD -u OLDPWD {valgrind} {python} "$@"
 """
 
 
@@ -46,7 +48,7 @@ def write_python(directory: Path) -> Path:
     directory.mkdir()
     python, under = directory / "python", directory / "python-under-valgrind"
     valgrind = [
-        "valgrind",
+        _valgrind(),
         "--quiet",
         "--track-origins=yes",
         "--num-callers=40",
@@ -61,6 +63,13 @@ def write_python(directory: Path) -> Path:
     for script in (python, under):
         script.chmod(0o755)
     return python
+
+
+def _valgrind() -> str:
+    """The binary itself: Debian's command is a script of a shell, which leaves its marks in the environment."""
+    command = shutil.which("valgrind")
+    assert command is not None, "looked for before"
+    return command + ".bin" if Path(command + ".bin").exists() else command
 
 
 def read_found(directory: Path) -> Iterator[Found]:
