@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replaydbg.events.records import StopReason
+from replaydbg.events.stops import StopReason
 from replaydbg.events.values import ExceptionValue, TypeName, Value
 from replaydbg.log import encode as codec
 from replaydbg.log.container import seal

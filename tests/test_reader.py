@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replaydbg.errors import Corrupt, NewerFormat, NoSuchRecording, NotARecording, ReplaydbgError
-from replaydbg.events.records import Control, ControlKind, Entry, Event, StopReason
+from replaydbg.events.records import Control, ControlKind, Entry, Event
+from replaydbg.events.stops import StopReason
 from replaydbg.events.values import ContentRef, ExceptionValue, TypeName
 from replaydbg.log import blocks
 from replaydbg.log import encode as codec

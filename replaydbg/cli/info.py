@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import shlex
-from dataclasses import asdict
 from typing import Any
 
 from replaydbg.cli.endings import show_seconds, show_size, show_status
 from replaydbg.cli.output import add_json, add_recording, open_named, print_json, print_problems
-from replaydbg.events.records import StopReason
 from replaydbg.events.show import printable
+from replaydbg.events.stops import StopReason
 from replaydbg.log.reader import Recording
 
 
@@ -42,7 +41,7 @@ def _facts(recording: Recording) -> dict[str, Any]:
         "problems": list(recording.problems),
         "header": dict(recording.header.raw),
         "end": None if recording.end is None else dict(recording.end.raw),
-        "log": None if log is None else asdict(log) | {"stopped": log.stopped.name.lower()},
+        "log": None if log is None else log._asdict() | {"stopped": log.stopped.name.lower()},
         "sections": {name: recording.size(name) for name in recording.sections},
     }
 

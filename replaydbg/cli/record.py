@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import sys
 from pathlib import Path
@@ -54,6 +55,10 @@ def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list
 
 def run(args: argparse.Namespace) -> int:
     """Record; returns the program's exit code, or ends by the signal that ended the program."""
+    # This process only starts the program and seals the recording. Looking for garbage, above all when it ends, finds
+    # none, and took 12 ms.
+    gc.freeze()
+    gc.disable()
     settings = load_settings({"quiet": args.quiet, "max_size": args.max_size, "real_ids": args.real_ids})
     result = record(args.program, output=args.output, settings=settings)
     try:
@@ -67,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         # Nobody can be told (a full disk, a reader that went away). The exit code stays the program's own: with our
         # text left in the stream, the flush at exit would change it.
         sys.stderr = None
+    gc.freeze()
     return end_like(result.status)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from replaydbg.log.files import PIECE, DataFile
 
@@ -24,8 +24,8 @@ MAX_NAME = 256
 """The longest section name; longer ones are damage."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileHead:
+# Recording loads this: named tuples, see config.py.
+class FileHead(NamedTuple):
     """The first 32 bytes of a sealed recording."""
 
     format: int
@@ -38,8 +38,7 @@ class FileHead:
     """Whether the checksum holds. If not, the other fields mean nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """Where one block stands and what it holds."""
 
     section: str

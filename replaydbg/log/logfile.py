@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from replaydbg.events.records import StopReason
+from replaydbg.events.stops import StopReason
 
 LOG_MAGIC = b"RDBGLOG\0"
 LOG_HEADER = 64
@@ -14,9 +14,8 @@ LOG_HEADER = 64
 _HEADER = struct.Struct("<8sIIQQQ24s")
 
 
-@dataclass(frozen=True, slots=True)
-class LogHeader:
-    """What a log file says about itself."""
+class LogHeader(NamedTuple):
+    """What a log file says about itself. Recording loads this: a named tuple, see config.py."""
 
     format: int
     """The format number."""

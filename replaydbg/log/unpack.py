@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from replaydbg.events.environment import GateRow
-from replaydbg.events.records import StopReason
+from replaydbg.events.stops import StopReason
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.sections import Sections
@@ -88,7 +88,7 @@ def _write_log(
     if size == header.committed and content is None:
         return header, False
     end, crossings = _sound_end(sections, name, size, gates, content)
-    cut = replace(header, committed=LOG_HEADER + end, crossings=crossings if name == "log" else header.crossings)
+    cut = header._replace(committed=LOG_HEADER + end, crossings=crossings if name == "log" else header.crossings)
     out.seek(0)
     out.write(pack_log_header(cut))
     out.truncate(cut.committed)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from replaydbg.events.records import StopReason
+from replaydbg.events.stops import StopReason
 from replaydbg.launch.process import Ended
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 
