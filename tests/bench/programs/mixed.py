@@ -1,4 +1,4 @@
-"""Everyday code: dictionaries, strings, instances, closures, sorting, JSON, exceptions; some of it hashes by identity."""
+"""Everyday code: dictionaries, instances, closures, sorting, JSON, exceptions; a little of it hashes by identity."""
 
 import json
 from collections.abc import Callable
