@@ -2,11 +2,13 @@
 
 A fixture is a program in `fixtures/<area>/`: a file, or a package directory with a `__main__.py`. Its lines
 `# run: {...}` hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given)
-of `assert_replays`, the fields of `How`, and `fails`: the reason why it must fail as long as something is missing.
+of `assert_replays`, the fields of `How`, and `fails`: the reason why it must fail as long as something is missing
+(`fails_on`: only on these versions of Python).
 """
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +20,7 @@ from tests.replay_places import Form
 from tests.replays import How, assert_replays
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+_VERSION = "{}.{}".format(*sys.version_info)
 _RUN = re.compile(r"^# run: (\{.*\})$", re.MULTILINE)
 _HOW_KEYS = {
     "stdin_is": "stdin_is",
@@ -79,7 +82,7 @@ def cases_of(program: Path) -> Iterator[Case]:
 
 
 def _case(program: Path, run: dict[str, Any]) -> Case:
-    unknown = run.keys() - {"as", "args", "stdin", "flags", "env", "status", "fails", *_HOW_KEYS}
+    unknown = run.keys() - {"as", "args", "stdin", "flags", "env", "status", "fails", "fails_on", *_HOW_KEYS}
     assert not unknown, f"{program} says {unknown} in a run line"
     how: dict[str, Any] = {name: run[key] for key, name in _HOW_KEYS.items() if key in run}
     how["ignored_signals"] = tuple(run.get("ignore", ()))
@@ -91,7 +94,7 @@ def _case(program: Path, run: dict[str, Any]) -> Case:
         env=run.get("env", {}),
         status=run.get("status", 0),
         how=How(form=Form(run.get("as", "script")), **how),
-        fails=run.get("fails"),
+        fails=run.get("fails") if _VERSION in run.get("fails_on", [_VERSION]) else None,
     )
 
 
