@@ -44,3 +44,18 @@ def test_identity_does_not_depend_on_what_the_tool_allocates(recorded: tuple[Pat
         assert (replayed.stdout, replayed.status) == (expected.stdout, 0), (
             f"{replayed.stderr} (seed {seed}, {sys.version})"
         )
+
+
+def test_ids_are_left_alone_where_that_is_asked_for(tmp_path: Path) -> None:
+    program = "import ctypes; x = 'text'; h = hash(object()); y = ctypes.cast(id(x), ctypes.py_object).value; print(x is y, h, id(x))"
+    path = tmp_path / "real.rdbg"
+    command = [sys.executable, "-m", "replaydbg", "record", "-q", "--real-ids", "-o", str(path), "--", "-c", program]
+
+    recorded = perturbed(command, 0)
+    replayed = perturbed(tool.replay(sys.executable, path), 1)
+
+    assert recorded.stdout.split()[0] == "True"
+    assert replayed.status == tool.DIVERGED, "the program writes an address, which is another one"
+    made_up = perturbed(["env", "REPLAYDBG_REAL_IDS=0", *command[:5], *command[6:]], 0).stdout.split()
+    assert made_up[1] == recorded.stdout.split()[1], "hashes are made from serials in any case"
+    assert made_up[2].startswith("4947"), "0x2d... in decimal"
