@@ -36,6 +36,7 @@ COMMANDS = {
     "ls": "list the recordings in the store",
     "info": "show what a recording is of, and how it ended",
     "events": "show the events of a recording",
+    "hits": "run a recording again and show how often each line ran",
     "verify": "check every checksum and decode everything",
     "rm": "remove recordings from the store",
     "doctor": "check whether this machine can record and replay",

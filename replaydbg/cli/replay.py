@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from replaydbg.cli.endings import end_like
 from replaydbg.cli.main import SCHEMA_VERSION
@@ -13,11 +14,18 @@ from replaydbg.errors import UsageError
 from replaydbg.replay import ReplayResult, replay
 from replaydbg.store.directory import Store
 
+if TYPE_CHECKING:
+    from replaydbg.replay.clock import Orders
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("recording", help="latest, a name in the store, or a file")
-    parser.add_argument("--to", metavar="EVENT", help="stop before this event and show where the program stands")
+    parser.add_argument(
+        "--to",
+        metavar="MOMENT",
+        help="stop before this event, or, as EVENT:LINES, so many lines after it, and show where the program stands",
+    )
     parser.add_argument("--current-source", action="store_true", help="run today's source files, not the recorded ones")
     parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say nothing but a divergence")
     parser.add_argument(
@@ -33,12 +41,14 @@ def run(args: argparse.Namespace) -> int:
     settings = load_settings({"quiet": args.quiet})
     store = Store(settings.store)
     path = store.resolve(args.recording)
-    stop_at = _event(args.to)
+    stop_at, step = _moment(args.to)
     result = replay(
         path,
         name=store.name_of(path),
         current_source=args.current_source,
-        stop_at=stop_at,
+        # Where fewer lines follow the event, the replay stops before the next one.
+        stop_at=stop_at + 1 if step else stop_at,
+        clock=_clock(stop_at, step),
         stdout=2 if args.json else None,
     )
     if args.json:
@@ -48,8 +58,8 @@ def run(args: argparse.Namespace) -> int:
         return 4 if result.divergence is not None else result.status if result.status >= 0 else 128 - result.status
     if result.divergence is not None:
         raise result.divergence
-    if stop_at and result.stack:
-        print(f"replaydbg: before event {result.events + 1}", file=sys.stderr)
+    if (stop_at or step) and result.stack:
+        print(f"replaydbg: {_where(result, step)}", file=sys.stderr)
         for line in result.stack:
             print(f"  {line}", file=sys.stderr)
         return 0
@@ -74,12 +84,34 @@ def _open_closed_streams() -> None:
     os.close(fd)
 
 
-def _event(text: str | None) -> int:
+def _moment(text: str | None) -> tuple[int, int]:
+    """Return an event's number and a number of lines after it (0: the moment before the event)."""
     if text is None:
-        return 0
-    if not text.isdigit() or int(text) < 1:
-        raise UsageError(f"--to cannot be {text!r}: give the number of an event.")
-    return int(text)
+        return 0, 0
+    event, colon, step = text.partition(":")
+    if not event.isdigit() or (colon and not step.isdigit()) or (int(step) if colon else int(event)) < 1:
+        raise UsageError(
+            f"--to cannot be {text!r}: give the number of an event, or EVENT:LINES, such as 120 or 120:35."
+        )
+    return int(event), int(step) if colon else 0
+
+
+def _clock(event: int, step: int) -> Orders | None:
+    if not step:
+        return None
+    # Imported here: a replay without a clock need not.
+    from replaydbg.replay.clock import Moment, Orders
+
+    return Orders(stop_at=Moment(event, step))
+
+
+def _where(result: ReplayResult, step: int) -> str:
+    if result.clock is None:
+        return f"before event {result.events + 1}"
+    lines = result.clock.lines_since_event
+    if result.clock.has_stopped:
+        return f"at line {lines} after event {result.clock.event}, before it runs"
+    return f"before event {result.events + 1}: only {lines} lines run before it, not {step}"
 
 
 def _as_json(result: ReplayResult) -> dict[str, object]:
@@ -91,4 +123,5 @@ def _as_json(result: ReplayResult) -> dict[str, object]:
         "drift": result.drift or None,
         "divergence": result.divergence.as_dict() if result.divergence is not None else None,
         "stack": list(result.stack),
+        "lines_since_event": result.clock.lines_since_event if result.clock is not None else None,
     }

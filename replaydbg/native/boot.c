@@ -346,6 +346,7 @@ static void
 on_process_exit(int status, void *unused)
 {
     core.tstate = NULL;
+    clocks_report();
     if (core.mode == RECORD)
         cross_ended(status);
     else if (core.mode == REPLAY)
@@ -464,7 +465,8 @@ boot(const char *boot_file)
         _exit(EXIT_NOT_STARTED);
     core.mode = recording ? RECORD : REPLAY;
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
-        dress_interpreter(boot) < 0 || signals_prepare() < 0 || fresh_main() < 0)
+        dress_interpreter(boot) < 0 || signals_prepare() < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
+        ticks_prepare(item(boot, "ticks")) < 0 || fresh_main() < 0)
         return -1;
     pthread_atfork(NULL, NULL, log_stop_in_child);
     if (!recording) { /* C code that prints by itself reaches the real streams */
@@ -484,6 +486,8 @@ boot(const char *boot_file)
     if (identity_install(real_ids) < 0)
         return -1;
     collector_settle();
+    ticks_begin();
+    stepclock_begin();
     if (start.site) {
         PyObject *module = PyImport_ImportModule("site");
         if (module == NULL)

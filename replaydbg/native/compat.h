@@ -27,6 +27,9 @@
 #include <internal/pycore_interp.h>
 #include <internal/pycore_pystate.h>
 #include <internal/pycore_runtime.h>
+#if PY_VERSION_HEX >= 0x030C0000
+#include <internal/pycore_instruments.h>
+#endif
 #if PY_VERSION_HEX >= 0x030D0000
 #include <internal/pycore_setobject.h>
 #endif

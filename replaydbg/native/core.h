@@ -22,6 +22,12 @@
  *   sqlite.c    SQLite's virtual file system
  *   guard.c     the two nets: audit hook and seccomp filter
  *   perturb.c   for tests: random allocations wherever the core does work of its own
+ *   codes.c     what is known of each code object while lines or ticks are counted
+ *   listen.c    how the core hears of lines, calls and jumps
+ *   relink.c    functions that C libraries call, replaced
+ *   stepclock.c the count of lines in a replay: positions, hits, breakpoints
+ *   ticks.c     the count behind the slices of lanes
+ *   report.c    values that the launcher is told
  */
 #ifndef REPLAYDBG_CORE_H
 #define REPLAYDBG_CORE_H
@@ -241,7 +247,100 @@ uint64_t site_recorded_hash(uint32_t id);
 int site_recorded_gate(uint32_t id);
 unsigned site_recorded_shape(uint32_t id);
 void site_forget_code(void *extra);                /* the free function of core.code_extra */
+int frame_place(_PyInterpreterFrame *frame);     /* as f_lasti, but the same whether it is traced or not */
 uint64_t stack_fingerprint(int *lasti);          /* frames and simple locals: where pure computation stands */
+
+uint64_t code_identity(PyCodeObject *code);        /* hash of file, qualified name and first line */
+
+/* ---- codes.c ---- */
+typedef struct CodeFacts {
+    struct CodeFacts *next;
+    PyCodeObject *code;
+    uint64_t hash;       /* code_identity() */
+    uint64_t *cells;     /* one for each code unit, or NULL: the step clock's */
+    bool is_importers;   /* Python of the importer itself: neither its lines nor its ticks count */
+} CodeFacts;
+typedef struct {
+    void (*born)(CodeFacts *), (*dies)(CodeFacts *); /* may be NULL */
+} CodeWatcher;
+void codes_watch(CodeWatcher watcher);           /* before the first code_facts() */
+void codes_each(void (*visit)(CodeFacts *));
+extern CodeFacts *code_last;
+CodeFacts *code_facts_find(PyCodeObject *code);
+static inline CodeFacts *
+code_facts(PyCodeObject *code)
+{
+    return code_last && code_last->code == code ? code_last : code_facts_find(code);
+}
+/* Calls `visit` for each run of code units with one line (-1: none). */
+void code_lines(PyCodeObject *code, void (*visit)(void *to, int unit, int units, int line), void *to);
+
+/* ---- listen.c ---- */
+enum { LISTEN_LINES = 1, LISTEN_TICKS = 2 };
+int listen_prepare(void);                        /* before the program begins, if it may be needed */
+int listen_to(unsigned what);                    /* 0: to nothing */
+unsigned listening_to(void);
+void listen_library_loaded(void);                /* an extension module is new in the process */
+
+/* ---- relink.c ---- */
+void relink(const char *name, void *function);   /* C libraries that call `name` call `function` from now on */
+
+/* ---- stepclock.c ---- */
+typedef struct {
+    uint64_t count;      /* lines since it was started; the one that is about to run is counted */
+    uint64_t digest;     /* of the path: code objects and instructions */
+    uint64_t stop_at;    /* the count at which `stop` is called */
+    void (*stop)(void);  /* before the line runs; may return: then the program goes on */
+    bool is_on;
+    int fd, steps_fd;    /* of the report, of the steps for each event; -1: the replay has no clock */
+} StepClock;
+extern StepClock stepclock;
+int stepclock_prepare(PyObject *asked);
+void stepclock_begin(void);                      /* the program begins */
+void stepclock_crossed(void);                    /* an event has been consumed */
+void stepclock_line(_PyInterpreterFrame *frame); /* from listen.c */
+void stepclock_start(_PyInterpreterFrame *frame);
+bool stepclock_wants_starts(void);
+void stepclock_report(bool stopped);             /* once, at the end */
+
+/* ---- ticks.c ---- */
+typedef void (*TickHandler)(void);
+int ticks_on(uint64_t slice, TickHandler used_up); /* counting goes on from where it stood */
+int ticks_off(void);
+void ticks_slice(uint64_t slice);                /* the handler's last act: ticks until it is called again */
+uint64_t ticks_count(void);
+void ticks_tick(_PyInterpreterFrame *frame);     /* from listen.c */
+int ticks_prepare(PyObject *asked);
+void ticks_begin(void);
+void ticks_crossed(void);
+void ticks_report(void);
+extern bool ticks_are_reported;                  /* only in tests */
+
+/* Both, each if it is asked for. */
+static inline void
+clocks_crossed(void)
+{
+    if (stepclock.fd >= 0)
+        stepclock_crossed();
+    if (ticks_are_reported)
+        ticks_crossed();
+}
+static inline void
+clocks_report(void)
+{
+    stepclock_report(false);
+    ticks_report();
+}
+
+/* ---- report.c: values as format.md has them, without Python's memory ---- */
+void report_dict(Buf *b, uint64_t items);
+void report_list(Buf *b, uint64_t items);
+void report_key(Buf *b, const char *key);
+void report_number(Buf *b, int64_t number);
+void report_text(Buf *b, const char *text, size_t n);
+void report_name(Buf *b, PyObject *text);        /* UTF-8 that keeps lone surrogates */
+void report_stack(Buf *b);                       /* list of (file, line, qualified name), innermost first */
+void report_send(int fd, Buf *b);                /* writes it all, and frees it */
 
 /* ---- world.c ---- */
 int world_install(void);

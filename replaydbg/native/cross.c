@@ -165,6 +165,7 @@ static void
 record_commit(uint8_t *end)
 {
     core.crossings++;
+    clocks_crossed();
     log_commit(&event_log, end);
     if ((core.crossings & 255) == 1)
         record_time();
@@ -560,6 +561,7 @@ replay_end(Crossing *c)
     if (site_recorded_shape((uint32_t)(head >> 2)) & GATE_FILLS)
         read_fill(c);
     core.crossings++;
+    clocks_crossed();
     read_ahead();
     return result;
 }
@@ -678,61 +680,10 @@ native_end(NativeCrossing *n, int64_t rc, void *out, size_t nout)
 /* ---- divergence ---- */
 
 static void
-put_text(Buf *b, const char *key, const char *text, size_t n)
+put_text(Buf *b, const char *key, const char *text)
 {
-    buf_byte(b, 0x06);
-    buf_str(b, key, strlen(key));
-    buf_byte(b, 0x06);
-    buf_str(b, text, n);
-}
-
-static size_t
-put_character(uint8_t *to, Py_UCS4 c)
-{
-    int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const uint8_t first[] = {0, 0xC0, 0xE0, 0xF0};
-    to[0] = (uint8_t)(first[more] | c >> 6 * more);
-    for (int i = 1; i <= more; i++)
-        to[i] = (uint8_t)(0x80 | (c >> 6 * (more - i) & 0x3F));
-    return 1 + (size_t)more;
-}
-
-/* In UTF-8 that keeps lone surrogates, without Python's memory: a replay may end in a signal handler. */
-static void
-put_name(Buf *b, PyObject *text)
-{
-    uint8_t name[4096];
-    size_t n = 0;
-    Py_ssize_t length = text && PyUnicode_CheckExact(text) ? PyUnicode_GET_LENGTH(text) : 0;
-    for (Py_ssize_t i = 0; i < length && n + 4 <= sizeof name; i++)
-        n += put_character(name + n, PyUnicode_READ_CHAR(text, i));
-    if (n == 0)
-        name[n++] = '?';
-    buf_byte(b, 0x06);
-    buf_str(b, (const char *)name, n);
-}
-
-static void
-put_stack(Buf *b)
-{
-    uint64_t n = 0;
-    _PyInterpreterFrame *top = core.tstate ? compat_top_frame(core.tstate) : NULL, *frame;
-    for (frame = top; frame && n < 60; frame = compat_previous_frame(frame))
-        n++;
-    buf_byte(b, 0x06);
-    buf_str(b, "stack", 5);
-    buf_byte(b, 0x09);
-    buf_varint(b, n);
-    for (frame = top; frame && n > 0; frame = compat_previous_frame(frame), n--) {
-        PyCodeObject *code = compat_frame_code(frame);
-        int line = PyCode_Addr2Line(code, compat_frame_lasti(frame));
-        buf_byte(b, 0x08);
-        buf_varint(b, 3);
-        put_name(b, code->co_filename);
-        buf_byte(b, 0x03);
-        buf_varint(b, (uint64_t)(line > 0 ? line : 0) << 1);
-        put_name(b, code->co_qualname);
-    }
+    report_key(b, key);
+    report_text(b, text, strlen(text));
 }
 
 static void
@@ -740,48 +691,38 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
 {
     Buf b = {0};
     bool with_args = c && gate && (gate->flags & GATE_ARGS), with_bytes = c && c->leaving && strcmp(kind, "bytes") == 0;
-    buf_byte(&b, 0x0A);
-    buf_varint(&b, (uint64_t)(6 + with_args + with_bytes));
-    put_text(&b, "kind", kind, strlen(kind));
-    put_text(&b, "detail", detail, strlen(detail));
-    char name[160];
-    int n = gate ? snprintf(name, sizeof name, "%s.%s", gate->module, gate->name) : 0;
-    put_text(&b, "gate", name, n > 0 ? (size_t)n : 0);
-    buf_byte(&b, 0x06);
-    buf_str(&b, "event", 5);
-    buf_byte(&b, 0x03);
-    buf_varint(&b, (core.crossings + 1) << 1);
-    buf_byte(&b, 0x06);
-    buf_str(&b, "drift", 5);
-    buf_byte(&b, 0x03);
-    buf_varint(&b, drift.event << 1);
-    put_stack(&b);
+    char name[160] = "";
+    if (gate)
+        snprintf(name, sizeof name, "%s.%s", gate->module, gate->name);
+    report_dict(&b, 6u + with_args + with_bytes);
+    put_text(&b, "kind", kind);
+    put_text(&b, "detail", detail);
+    put_text(&b, "gate", name);
+    report_key(&b, "event");
+    report_number(&b, (int64_t)core.crossings + 1);
+    report_key(&b, "drift");
+    report_number(&b, (int64_t)drift.event);
+    report_key(&b, "stack");
+    report_stack(&b);
     if (with_args) { /* handlers inside the crossing may have used the buffer since: then the digest differs and it is left out */
-        buf_byte(&b, 0x06);
-        buf_str(&b, "arguments", 9);
+        report_key(&b, "arguments");
         if (hash_bytes(args_buf.data, args_buf.used, 0) == c->args_hash)
             buf_bytes(&b, args_buf.data, args_buf.used);
         else
             buf_byte(&b, 0x00);
     }
     if (with_bytes) {
-        buf_byte(&b, 0x06);
-        buf_str(&b, "bytes", 5);
+        report_key(&b, "bytes");
         buf_byte(&b, 0x07);
         buf_str(&b, (const char *)c->leaving, c->leaving_length < 400 ? c->leaving_length : 400);
     }
-    for (size_t done = 0; core.report_fd >= 0 && done < b.used;) {
-        ssize_t k = write(core.report_fd, b.data + done, b.used - done);
-        if (k <= 0)
-            break;
-        done += (size_t)k;
-    }
-    free(b.data);
+    report_send(core.report_fd, &b);
 }
 
 _Noreturn void
 diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
 {
     report(kind, gate, c, detail);
+    clocks_report();
     _exit(EXIT_DIVERGED);
 }

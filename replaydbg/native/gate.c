@@ -474,6 +474,7 @@ gates_install_module(PyObject *module, const char *name)
     clock_module_loaded(module, name);
     network_module_loaded(module, name);
     sqlite_module_loaded(module, name);
+    listen_library_loaded();
     identity_module_loaded(module);
     addresses_module_loaded(module, name);
     return 0;

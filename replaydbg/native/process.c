@@ -409,6 +409,7 @@ os_exit(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     cross_ended((int)status);
     if (core.mode == REPLAY)
         cross_expect_exit();
+    clocks_report();
     _exit((int)status);
 }
 
@@ -419,6 +420,7 @@ os_abort(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObj
     cross_begin(&c, g, self, args, nargs, kwnames);
     PyObject *none = cross_end(&c, Py_NewRef(Py_None));
     Py_XDECREF(none);
+    clocks_report();
     return gate_call_original(g, self, args, nargs, kwnames);
 }
 

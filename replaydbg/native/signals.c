@@ -106,7 +106,7 @@ watch(PyObject *self, PyObject *args)
     if (!expected.pending)
         Py_RETURN_NONE;
     _PyInterpreterFrame *top = core.depth == 0 ? compat_top_frame(core.tstate) : NULL;
-    if (top == NULL || compat_frame_lasti(top) != expected.lasti || stack_fingerprint(&lasti) != expected.fingerprint) {
+    if (top == NULL || frame_place(top) != expected.lasti || stack_fingerprint(&lasti) != expected.fingerprint) {
         PyErr_SetInterruptEx(watch_signal());
         Py_RETURN_NONE;
     }

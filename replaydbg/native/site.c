@@ -3,6 +3,11 @@
  * taken for it. No reference to the program's code is held. */
 #include "core.h"
 #include <stdlib.h>
+#if PY_VERSION_HEX < 0x030C0000
+#define NEED_OPCODE_TABLES 1 /* the interpreter does not export its own */
+#include <internal/pycore_opcode.h>
+#include <opcode.h>
+#endif
 
 #define CACHE_SIZE 8192 /* a power of two; programs have 20 to 700 sites (measured on a dozen real ones) */
 
@@ -75,6 +80,12 @@ emit(Buf *b)
     b->used = 0;
 }
 
+uint64_t
+code_identity(PyCodeObject *code)
+{
+    return hash_text(code->co_filename, hash_text(code->co_qualname, (uint64_t)code->co_firstlineno));
+}
+
 static CodeNote *
 code_note(PyCodeObject *code)
 {
@@ -85,7 +96,7 @@ code_note(PyCodeObject *code)
     note = calloc(1, sizeof *note);
     if (note == NULL)
         Py_FatalError("replaydbg: out of memory for sites");
-    note->hash = hash_text(code->co_filename, hash_text(code->co_qualname, (uint64_t)code->co_firstlineno));
+    note->hash = code_identity(code);
     if (CODE_SET_EXTRA((PyObject *)code, core.code_extra, note) < 0)
         PyErr_Clear();
     return note;
@@ -107,6 +118,34 @@ code_id(PyCodeObject *code, CodeNote *note)
         emit(&b);
     }
     return note->id = *slot;
+}
+
+/* The instruction that a frame executes, the same whether it is traced or not. 3.11 runs the general form of every instruction while a
+ * trace function is set: a call happens at CALL then, and at the PRECALL before it in the specialised forms; and two stores are two
+ * instructions, otherwise one. */
+int
+frame_place(_PyInterpreterFrame *frame)
+{
+    int lasti = compat_frame_lasti(frame);
+#if PY_VERSION_HEX < 0x030C0000
+    const _Py_CODEUNIT *code = _PyCode_CODE(compat_frame_code(frame));
+    int unit = lasti / (int)sizeof *code, first = 0;
+    if (lasti < 0)
+        return lasti;
+    if (_PyOpcode_Deopt[_Py_OPCODE(code[unit])] == PRECALL)
+        unit += 1 + _PyOpcode_Caches[PRECALL];
+    else if (_PyOpcode_Deopt[_Py_OPCODE(code[unit])] == STORE_FAST) {
+        bool in_run = false; /* from the start: what lies before an instruction may be a cache of any content */
+        for (int i = 0; i <= unit; i += 1 + _PyOpcode_Caches[_PyOpcode_Deopt[_Py_OPCODE(code[i])]]) {
+            bool stores = _PyOpcode_Deopt[_Py_OPCODE(code[i])] == STORE_FAST;
+            first = stores && !in_run ? i : first;
+            in_run = stores;
+        }
+        unit = first;
+    }
+    lasti = unit * (int)sizeof *code;
+#endif
+    return lasti;
 }
 
 /* ---- sites ---- */
@@ -142,7 +181,7 @@ site_slow(Gate *g, _PyInterpreterFrame *frame, CacheEntry *entry, uint64_t *hash
 {
     PyCodeObject *code = frame ? compat_frame_code(frame) : NULL;
     CodeNote *note = code ? code_note(code) : NULL;
-    int lasti = code ? compat_frame_lasti(frame) : 0;
+    int lasti = code ? frame_place(frame) : 0;
     uint64_t h = site_hash(g, note ? note->hash : 0, lasti);
     entry->site = core.mode == RECORD ? site_id(g, code, note, lasti, h) : 0;
     entry->instr = code ? compat_frame_instr(frame) : NULL;
@@ -286,7 +325,7 @@ hash_frame(_PyInterpreterFrame *frame, uint64_t seed)
 {
     PyCodeObject *code = compat_frame_code(frame);
     seed = hash_text(code->co_filename, hash_text(code->co_qualname, seed));
-    int place[2] = {code->co_firstlineno, compat_frame_lasti(frame)};
+    int place[2] = {code->co_firstlineno, frame_place(frame)};
     seed = hash_bytes(place, sizeof place, seed);
     for (int i = 0; i < code->co_nlocalsplus; i++)
         seed = hash_simple(frame->localsplus[i], seed, 1);
@@ -304,7 +343,7 @@ stack_fingerprint(int *lasti)
 {
     uint64_t h = 0;
     _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
-    *lasti = frame ? compat_frame_lasti(frame) : 0;
+    *lasti = frame ? frame_place(frame) : 0;
     for (; frame; frame = compat_previous_frame(frame))
         h = hash_frame(frame, h);
     return h;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -22,6 +22,7 @@ from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
 
 if TYPE_CHECKING:
+    from replaydbg.replay.clock import ClockReport, Orders
     from replaydbg.replay.report import Stop
 
 HIGH = 200
@@ -41,9 +42,13 @@ class ReplayResult:
     ended_early: str
     """Why the recording ends before the program did (a kill, a full disk); empty if it does not."""
     stack: tuple[str, ...] = ()
-    """Where the program stood when it was stopped with `stop_at`, innermost last."""
+    """Where the program stood when it was stopped, innermost last."""
     drift: int = 0
     """The event before which the garbage collector was first seen to stand elsewhere than recorded; 0: never."""
+    python: str = ""
+    """The version of Python that ran it."""
+    clock: ClockReport | None = None
+    """What the step clock counted, if there was one."""
 
 
 def replay(
@@ -52,15 +57,16 @@ def replay(
     name: str = "",
     current_source: bool = False,
     stop_at: int = 0,
+    clock: Orders | None = None,
     stdout: int | None = None,
     stderr: int | None = None,
 ) -> ReplayResult:
     """Run the recording at `path` again, verified, touching nothing outside.
 
     `name` is how a command names the recording, for messages (default: its path). `current_source` runs today's source
-    files instead of the recorded ones; `stop_at` ends the replay before that event; `stdout` and `stderr` are
-    descriptors for what the program prints, None for our own. Raises the errors of `open_recording`, WrongPython if the
-    recorded Python is not here, NotBuilt without the core for it.
+    files instead of the recorded ones; `stop_at` ends the replay before that event; `clock` counts lines; `stdout` and
+    `stderr` are descriptors for what the program prints, None for our own. Raises the errors of `open_recording`,
+    WrongPython if the recorded Python is not here, NotBuilt without the core for it.
     """
     with open_recording(path) as recording, ExitStack() as stack:
         header = recording.header
@@ -79,6 +85,10 @@ def replay(
         env = interpreter.start_environment(dict(header.env), options, header.hash_seed)
         boot = boot_values(header.raw, table, env) | fds | orders_of_tests()
         boot |= {"mode": "replay", "current_source": current_source, "stop_at": stop_at, "fds": list(header.fds)}
+        counted = stack.enter_context(_memory_file("clock")) if clock is not None else None
+        steps = stack.enter_context(_memory_file("steps")) if clock is not None else None
+        if clock is not None and counted is not None and steps is not None:
+            boot["clock"] = clock.as_boot(_high(stack, counted.fileno()), _high(stack, steps.fileno()))
         boot_file.write(encode_value(boot))
         boot_file.flush()
         streams = [_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)]
@@ -86,8 +96,14 @@ def replay(
         command = interpreter.command_line(executable, options, core, boot_path)
         ignored = [int(number) for number, state in header.signals.items() if state == "ignored"]
         ended = run_process(command, env, fds=streams, ignored=ignored)
-        report.seek(0)
-        return _result(recording, ended.status, report.read(), unpacked.is_cut, name or str(path))
+        result = _result(recording, ended.status, _whole(report), unpacked.is_cut, name or str(path))
+        if clock is not None and result.divergence is None:
+            # Imported here: a replay without a clock need not.
+            from replaydbg.replay.clock import read_report
+
+            assert counted is not None and steps is not None
+            result = replace(result, clock=read_report(_whole(counted), _whole(steps), clock))
+        return replace(result, python=header.python.version)
 
 
 def _result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
@@ -159,6 +175,12 @@ def _recorded_table(header: Header) -> list[Row]:
         row = own.get(gate.name)
         table.append(row if row is not None else Row("-", gate.name, "regular", 0))
     return table
+
+
+def _whole(file: BinaryIO) -> bytes:
+    """Return all that the program's process has written into a memory file."""
+    file.seek(0)
+    return file.read()
 
 
 def _memory_file(name: str) -> BinaryIO:

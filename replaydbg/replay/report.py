@@ -31,6 +31,7 @@ CAUSES = {
     "uncovered": "The program did something here that the gates cannot follow.",
     "status": "The program ended otherwise than when it was recorded, without asking for anything else.",
     "collector": "The garbage collector came to stand elsewhere than when it was recorded; tests want it to be exact.",
+    "tools": "The program listens to the interpreter in every way that there is, and leaves none to the step clock.",
     "descriptors": "The program uses the number of a descriptor that the replay needs for itself.",
 }
 

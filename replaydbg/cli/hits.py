@@ -1,0 +1,89 @@
+"""`replaydbg hits`: how often each line ran, counted by running the recording again."""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import re
+import sys
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from replaydbg.cli.output import add_json, is_terminal, print_json, print_table, the_store
+from replaydbg.errors import UsageError
+from replaydbg.events.show import printable
+from replaydbg.replay.clock import Hits
+from replaydbg.replay.steps import Steps, count
+
+ON_A_TERMINAL = 40
+"""How many lines a terminal gets unless `--limit` says otherwise."""
+
+LIBRARY = re.compile(r"/lib/python3\.\d+/|^<frozen ")
+"""In the file names of the standard library and of installed packages."""
+
+
+class Line(NamedTuple):
+    """A line that ran."""
+
+    hits: int
+    file: str
+    line: int
+    function: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("recording", help="latest, a name in the store, or a file")
+    parser.add_argument("--file", metavar="PATTERN", help="only files whose path matches, such as '*/models.py'")
+    parser.add_argument("--all", action="store_true", help="also the standard library and installed packages")
+    parser.add_argument("--limit", type=int, metavar="N", help="at most so many lines")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Replay under the step clock, showing nothing of what the program prints, and show the lines, most hit first."""
+    if args.limit is not None and args.limit < 0:
+        raise UsageError(f"--limit cannot be {args.limit}: a number from 0 is needed.")
+    store = the_store()
+    path = store.resolve(args.recording)
+    counted = count(path, name=store.name_of(path), hits=True)
+    lines = sorted(_lines(counted.hits, args.file, args.all), key=lambda each: (-each.hits, each[1:]))
+    limit = args.limit if args.limit is not None or args.json or not is_terminal() else ON_A_TERMINAL
+    if args.json:
+        print_json(_facts(counted, lines[:limit]))
+        return 0
+    rows = ((f"{each.hits}", printable(f"{each.file}:{each.line}"), printable(each.function)) for each in lines[:limit])
+    print_table(("hits", "line", "in"), rows, right=("hits",))
+    print(_summary(counted, lines, limit), file=sys.stderr)
+    return 0
+
+
+def _lines(hits: Iterable[Hits], pattern: str | None, with_libraries: bool) -> Iterable[Line]:
+    for each in hits:
+        if pattern is not None:
+            is_wanted = fnmatch.fnmatchcase(each.file, pattern)
+        else:
+            is_wanted = with_libraries or LIBRARY.search(each.file) is None
+        if is_wanted:
+            yield from (Line(number, each.file, line, each.function) for line, number in each.lines.items())
+
+
+def _summary(counted: Steps, lines: list[Line], limit: int | None) -> str:
+    shown = sum(each.hits for each in lines)
+    words = f"replaydbg: {counted.total:,} lines ran under Python {counted.python} ({counted.mechanism})"
+    if shown < counted.total:
+        words += f", {shown:,} of them in these files"
+    if limit is not None and len(lines) > limit:
+        words += f"; only the {limit} lines that ran most are shown (--limit)"
+    return words + "."
+
+
+def _facts(counted: Steps, lines: list[Line]) -> dict[str, Any]:
+    return {
+        "python": counted.python,
+        "mechanism": counted.mechanism,
+        "lines_run": counted.total,
+        "events": len(counted.per_event),
+        "digest": f"{counted.digest:016x}",
+        "lines": [each._asdict() for each in lines],
+    }

@@ -1,0 +1,97 @@
+/* Ticks: a count of how far a program has computed, for the slices of its lanes. A tick is a call or a jump (3.12 and later) or a call or
+ * a line (3.11). Nothing ticks inside a crossing, whose work differs between recording and replay, nor in the importer's own Python,
+ * whose work depends on what is cached: so the count is the same at each crossing of both. */
+#include "core.h"
+
+static struct {
+    uint64_t count, left; /* left: until the slice is used up */
+    TickHandler used_up;
+} ticks;
+static int report_fd = -1;
+bool ticks_are_reported;
+static Buf reported;
+
+void
+ticks_tick(_PyInterpreterFrame *frame)
+{
+    if (core.depth > 0 || code_facts(compat_frame_code(frame))->is_importers)
+        return;
+    ticks.count++;
+    if (--ticks.left == 0)
+        ticks.used_up();
+}
+
+int
+ticks_on(uint64_t slice, TickHandler used_up)
+{
+    ticks.used_up = used_up;
+    ticks.left = slice;
+    return listen_to(listening_to() | LISTEN_TICKS);
+}
+
+void
+ticks_slice(uint64_t slice)
+{
+    ticks.left = slice;
+}
+
+int
+ticks_off(void)
+{
+    return listen_to(listening_to() & ~LISTEN_TICKS);
+}
+
+uint64_t
+ticks_count(void)
+{
+    return ticks.count;
+}
+
+/* ---- for the tests: ticks from the first line on, and their count at each crossing ---- */
+
+static uint64_t test_slice, slices;
+
+static void
+test_used_up(void)
+{
+    slices++;
+    ticks_slice(test_slice);
+}
+
+int
+ticks_prepare(PyObject *asked)
+{
+    unsigned long long slice;
+    if (asked == Py_None)
+        return 0;
+    codes_watch((CodeWatcher){0});
+    if (!PyArg_ParseTuple(asked, "Ki", &slice, &report_fd))
+        return -1;
+    report_fd = fd_keep(report_fd);
+    test_slice = slice;
+    ticks_are_reported = true;
+    return listen_prepare();
+}
+
+void
+ticks_begin(void)
+{
+    if (report_fd >= 0 && ticks_on(test_slice, test_used_up) < 0)
+        Py_FatalError("replaydbg: ticks cannot be counted");
+}
+
+void
+ticks_crossed(void)
+{
+    buf_varint(&reported, ticks.count);
+    buf_varint(&reported, slices);
+    if (reported.used > 60000)
+        report_send(report_fd, &reported);
+}
+
+void
+ticks_report(void)
+{
+    if (report_fd >= 0)
+        report_send(report_fd, &reported);
+}

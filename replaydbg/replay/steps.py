@@ -1,0 +1,120 @@
+"""Counting the lines of a recorded run: positions, hits, and stopping at a line. Runs the program again, verified."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from replaydbg.errors import ReplaydbgError
+from replaydbg.replay.clock import Breakpoint, BreakpointHits, Hits, LineBefore, Moment, Orders
+from replaydbg.replay.launcher import replay
+
+MONITORING = "monitoring"
+"""Lines are LINE events of `sys.monitoring` (Python 3.12 and later)."""
+TRACING = "tracing"
+"""Lines are those of a trace function (Python 3.11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Where a counting replay stood when it was told to stop; the line named has not run yet."""
+
+    moment: Moment
+    """The position."""
+    count: int
+    """Lines since the clock started, this one included."""
+    digest: int
+    """Of the path up to here."""
+    stack: tuple[str, ...]
+    """The program's frames, innermost last."""
+    breakpoint: Breakpoint | None
+    """Which one stopped it, if one did."""
+    before: LineBefore | None
+    """Where a step backwards over calls goes (`activations`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The lines that a recorded program runs."""
+
+    python: str
+    """The version whose lines these are; a position means nothing to another one."""
+    mechanism: str
+    """MONITORING or TRACING: the same program has other lines under each."""
+    start_event: int
+    """The event after which counting began; 0: at the program's start."""
+    total: int
+    """Lines begun."""
+    per_event: tuple[int, ...]
+    """For each event after `start_event`: lines begun between the one before and it."""
+    digest: int
+    """64 bits over the path: equal for equal places in equal order."""
+    hits: tuple[Hits, ...]
+    """Passages for each line, if asked for."""
+    breakpoints: tuple[BreakpointHits, ...]
+    """In the order asked for."""
+    stop: Stop | None
+    """Where the replay was stopped; None: it ran to the end."""
+
+    def moment(self, count: int) -> Moment:
+        """Return the position of the line that is the `count`-th since the clock started."""
+        before = 0
+        for event, lines in enumerate(self.per_event, self.start_event):
+            if count <= before + lines:
+                return Moment(event, count - before)
+            before += lines
+        return Moment(self.start_event + len(self.per_event), count - before)
+
+
+def count(
+    path: Path,
+    *,
+    name: str = "",
+    start_event: int = 0,
+    stop_at: Moment | None = None,
+    breakpoints: tuple[Breakpoint, ...] = (),
+    hits: bool = False,
+    activations: bool = False,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> Steps:
+    """Replay the recording at `path` under the step clock and return what it counted.
+
+    `start_event` starts the clock when that event has been consumed, `stop_at` and the breakpoints' `stop_at` end the
+    replay at a line. `name`, `stdout` and `stderr` are as for `replay`, except that what the program prints goes
+    nowhere unless they say where. Raises what `replay` does, and Divergence.
+    """
+    orders = Orders(start_event, stop_at, breakpoints, hits, activations)
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        result = replay(
+            path,
+            name=name,
+            clock=orders,
+            stdout=null if stdout is None else stdout,
+            stderr=null if stderr is None else stderr,
+        )
+    finally:
+        os.close(null)
+    if result.divergence is not None:
+        raise result.divergence
+    report = result.clock
+    assert report is not None, "asked for"
+    if not report.is_started:
+        raise ReplaydbgError(f"The recording has no event {start_event}: it ends after event {report.event}.")
+    stop = None
+    if report.has_stopped:
+        moment = Moment(report.event, report.lines_since_event)
+        stop = Stop(moment, report.lines, report.digest, result.stack, report.stopped_by, report.before)
+    return Steps(
+        python=result.python,
+        mechanism=TRACING if result.python.startswith("3.11.") else MONITORING,
+        start_event=start_event,
+        total=report.lines,
+        per_event=report.per_event,
+        digest=report.digest,
+        hits=report.hits,
+        breakpoints=report.breakpoints,
+        stop=stop,
+    )
