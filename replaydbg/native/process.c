@@ -525,6 +525,32 @@ keyed_by_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
     return fresh;
 }
 
+/* A lock that the main thread holds shows its owner. */
+static reprfunc rlock_repr_original;
+
+static PyObject *
+rlock_repr(PyObject *lock)
+{
+    PyObject *text = rlock_repr_original(lock), *real = PyUnicode_FromFormat("owner=%lu ", main_ident);
+    PyObject *shown = PyUnicode_FromFormat("owner=%lu ", MAIN_IDENT);
+    PyObject *result = text && real && shown ? PyUnicode_Replace(text, real, shown, 1) : NULL;
+    Py_XDECREF(text);
+    Py_XDECREF(real);
+    Py_XDECREF(shown);
+    return result;
+}
+
+static void
+install_rlock(PyObject *module)
+{
+    PyTypeObject *type = (PyTypeObject *)PyDict_GetItemString(PyModule_GetDict(module), "RLock");
+    if (type == NULL || rlock_repr_original)
+        return;
+    rlock_repr_original = type->tp_repr;
+    type->tp_repr = rlock_repr;
+    patch_wrapper(type, "__repr__", (void *)rlock_repr);
+}
+
 /* A collection runs finalizers, weak references' callbacks and gc.callbacks: program code, whose crossings come before the outcome. */
 static PyObject *
 gc_collect(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -562,6 +588,8 @@ process_module_loaded(PyObject *module, const char *name)
         main_ident = PyThread_get_thread_ident(); /* gates are installed in the main thread */
     if (strcmp(name, "posix") == 0 && direntry_type == NULL)
         install_scandir(module);
+    else if (strcmp(name, "_thread") == 0)
+        install_rlock(module);
     else if (strcmp(name, "mmap") == 0 && original_mmap == NULL && (type = PyDict_GetItemString(dict, "mmap"))) {
         if ((mmap_gate = gate_named("mmap", "mmap.__new__"))) {
             original_mmap = ((PyTypeObject *)type)->tp_new;
