@@ -48,8 +48,7 @@
 #define CODE_SET_EXTRA _PyCode_SetExtra
 #endif
 
-/* Identity: the words before an object that its type asks for, the hash of an address, what a weak reference refers to, and the free
- * list of floats. */
+/* Identity: the words before an object that its type asks for, the hash of an address, and what a weak reference refers to. */
 #if PY_VERSION_HEX >= 0x030C0000
 #define COMPAT_PREHEADER Py_TPFLAGS_PREHEADER
 #else
@@ -57,14 +56,8 @@
 #endif
 #if PY_VERSION_HEX >= 0x030D0000
 #define COMPAT_HASH_POINTER(p) Py_HashPointer(p)
-#define COMPAT_FLOAT_LIST struct _Py_float_freelist
-#define COMPAT_FLOAT_FIRST(list) (*(PyFloatObject **)&(list)->items)
-#define compat_float_list(interp) (&(interp)->object_state.freelists.floats)
 #else
 #define COMPAT_HASH_POINTER(p) _Py_HashPointer(p)
-#define COMPAT_FLOAT_LIST struct _Py_float_state
-#define COMPAT_FLOAT_FIRST(list) ((list)->free_list)
-#define compat_float_list(interp) (&(interp)->float_state)
 #endif
 #define compat_weakref_object(ref) (((PyWeakReference *)(ref))->wr_object)
 

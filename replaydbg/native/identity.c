@@ -163,29 +163,48 @@ reused_dealloc(int n, destructor wrapper, PyObject *o)
 REUSED(0) REUSED(1) REUSED(2) REUSED(3) REUSED(4) REUSED(5) REUSED(6) REUSED(7)
 static const destructor reused_wrappers[MOST_REUSED] = {reused_0, reused_1, reused_2, reused_3, reused_4, reused_5, reused_6, reused_7};
 
-/* Floats are freed by specialised instructions too, which ask no deallocator: their free list is closed instead. */
+/* Floats are freed by specialised instructions too, which ask no deallocator, and reused in place by others. One that has a number is
+ * kept alive instead, until it is found that nobody else has it. */
+static struct {
+    PyObject **kept;
+    size_t used, size;
+} floats;
+
 static void
-close_float_list(void)
+drop_floats(void)
 {
-    COMPAT_FLOAT_LIST *list = compat_float_list(core.tstate->interp);
-    if (list->numfree >= PyFloat_MAXFREELIST && COMPAT_FLOAT_FIRST(list) == NULL)
-        return;
-    while (COMPAT_FLOAT_FIRST(list)) {
-        PyFloatObject *first = COMPAT_FLOAT_FIRST(list);
-        COMPAT_FLOAT_FIRST(list) = (PyFloatObject *)Py_TYPE(first);
-        PyObject_Free(first);
+    size_t left = 0;
+    for (size_t i = 0; i < floats.used; i++) {
+        PyObject *o = floats.kept[i];
+        if (Py_REFCNT(o) > 1) {
+            floats.kept[left++] = o;
+            continue;
+        }
+        forget(block_of(o));
+        Py_DECREF(o);
     }
-    list->numfree = PyFloat_MAXFREELIST; /* it looks full, and is empty */
+    floats.used = left;
+}
+
+static void
+keep_float(PyObject *o)
+{
+    if (floats.used == floats.size) {
+        drop_floats();
+        if (floats.used * 2 >= floats.size) { /* the next search comes after as many new ones as there are old ones */
+            floats.size = floats.size ? floats.size * 2 : 256;
+            floats.kept = realloc(floats.kept, floats.size * sizeof *floats.kept);
+            if (floats.kept == NULL)
+                Py_FatalError("replaydbg: out of memory for the identities of objects");
+        }
+    }
+    floats.kept[floats.used++] = Py_NewRef(o);
 }
 
 static void
 watch_type(PyTypeObject *type)
 {
     static IdMap seen;
-    if (type == &PyFloat_Type) {
-        close_float_list(); /* a full collection opens it again */
-        return;
-    }
     if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && type->tp_name[0] != '_')
         return;
     uint32_t *slot = idmap_slot(&seen, (uintptr_t)type >> 4);
@@ -213,7 +232,10 @@ new_entry(Entry *e, PyObject *o, uintptr_t block)
     e->number = serial << 2 | ((uintptr_t)o - block) >> 4;
     table_used++;
     count_in(block);
-    watch_type(Py_TYPE(o));
+    if (PyFloat_CheckExact(o))
+        keep_float(o); /* may move entries */
+    else
+        watch_type(Py_TYPE(o));
     return serial;
 }
 
