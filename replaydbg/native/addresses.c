@@ -5,11 +5,46 @@
 static char dead_object[4096]; /* what is found at the id of an object that lives no longer: zeros, as is likely after a free */
 static bool missing;           /* the last translation met such an id */
 
+static PyTypeObject *simple_metatype; /* the type of c_void_p, c_size_t ... */
+
+/* c_void_p(id(x)) keeps the number that it was given, as its `value` is compared with ids: a copy of it with the real address is handed
+ * over instead. New reference: `o` itself, unless it holds the id of an object. */
+static PyObject *
+translated_holder(PyObject *o)
+{
+    Py_buffer held, fresh;
+    PyObject *copy = NULL, *nothing;
+    void *memory = NULL;
+    if (PyObject_GetBuffer(o, &held, PyBUF_SIMPLE) < 0)
+        return NULL;
+    if (held.len == sizeof memory)
+        memcpy(&memory, held.buf, sizeof memory);
+    PyBuffer_Release(&held);
+    if (!identity_is_made_up((uintptr_t)memory))
+        return Py_NewRef(o);
+    memory = identity_memory((uintptr_t)memory);
+    missing = memory == NULL;
+    note("uncovered", "ctypes reads the memory of a Python object");
+    if ((nothing = PyTuple_New(0)) == NULL)
+        return NULL;
+    copy = Py_TYPE(o)->tp_new(Py_TYPE(o), nothing, NULL);
+    Py_DECREF(nothing);
+    if (copy == NULL || PyObject_GetBuffer(copy, &fresh, PyBUF_WRITABLE) < 0) {
+        Py_XDECREF(copy);
+        return NULL;
+    }
+    memcpy(fresh.buf, &memory, sizeof memory);
+    PyBuffer_Release(&fresh);
+    return copy;
+}
+
 /* New reference: `o` itself, unless it is the id of an object, or was. */
 static PyObject *
 translated(PyObject *o)
 {
     int overflow;
+    if (Py_IS_TYPE((PyObject *)Py_TYPE(o), simple_metatype))
+        return translated_holder(o);
     long long value = PyLong_CheckExact(o) ? PyLong_AsLongLongAndOverflow(o, &overflow) : 0;
     if (value <= 0 || !identity_is_made_up((uintptr_t)value))
         return Py_NewRef(o);
@@ -19,36 +54,27 @@ translated(PyObject *o)
     return PyLong_FromVoidPtr(memory ? memory : dead_object);
 }
 
-static bool
-is_made_up(PyObject *o)
-{
-    PyObject *other = translated(o);
-    bool differs = other != o;
-    Py_XDECREF(other);
-    return differs;
-}
-
 static PyObject *
 translated_tuple(PyObject *args)
 {
-    Py_ssize_t n = PyTuple_GET_SIZE(args), i = 0;
-    while (i < n && !is_made_up(PyTuple_GET_ITEM(args, i)))
-        i++;
-    if (i == n)
-        return Py_NewRef(args);
+    Py_ssize_t n = PyTuple_GET_SIZE(args);
     PyObject *copy = PyTuple_New(n);
-    for (i = 0; copy && i < n; i++) {
+    bool differs = false;
+    for (Py_ssize_t i = 0; copy && i < n; i++) {
         PyObject *o = translated(PyTuple_GET_ITEM(args, i));
-        if (o && missing && o != PyTuple_GET_ITEM(args, i)) {
-            missing = false;
+        differs |= o != PyTuple_GET_ITEM(args, i);
+        if (o && missing) {
             Py_CLEAR(o);
             PyErr_SetString(PyExc_ValueError, "the id of an object that lives no longer is used as an address");
         }
+        missing = false;
         if (o == NULL)
             Py_CLEAR(copy);
         else
             PyTuple_SET_ITEM(copy, i, o);
     }
+    if (copy && !differs)
+        Py_SETREF(copy, Py_NewRef(args));
     return copy;
 }
 
@@ -63,24 +89,6 @@ call_function(PyObject *function, PyObject *args, PyObject *kwargs)
     PyObject *result = real ? call_original(function, real, kwargs) : NULL;
     Py_XDECREF(real);
     return result;
-}
-
-/* ---- c_void_p(id(x)) ---- */
-
-static initproc init_original;
-
-static int
-init_simple(PyObject *self, PyObject *args, PyObject *kwargs)
-{
-    PyObject *code = PyTuple_GET_SIZE(args) == 1 && is_made_up(PyTuple_GET_ITEM(args, 0))
-                         ? PyObject_GetAttrString((PyObject *)Py_TYPE(self), "_type_") : NULL;
-    bool pointer = code && PyUnicode_Check(code) && PyUnicode_CompareWithASCIIString(code, "P") == 0;
-    Py_XDECREF(code);
-    PyErr_Clear();
-    PyObject *real = pointer ? translated_tuple(args) : Py_NewRef(args);
-    int rc = real ? init_original(self, real, kwargs) : -1;
-    Py_XDECREF(real);
-    return rc;
 }
 
 /* ---- functions and methods of one argument: c_long.from_address(id(x)), _ctypes.PyObj_FromPtr(id(x)) ---- */
@@ -171,9 +179,7 @@ addresses_module_loaded(PyObject *module, const char *name)
     PyTypeObject *foreign = (PyTypeObject *)PyDict_GetItemString(dict, "CFuncPtr");
     if (simple == NULL || foreign == NULL)
         return;
-    init_original = simple->tp_init;
-    simple->tp_init = init_simple;
-    patch_wrapper_of(simple, "__init__", (void *)init_original, (void *)init_simple);
+    simple_metatype = Py_TYPE(simple);
     call_original = foreign->tp_call;
     foreign->tp_call = call_function;
     patch_wrapper_of(foreign, "__call__", (void *)call_original, (void *)call_function);

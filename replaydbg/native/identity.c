@@ -8,6 +8,7 @@
  * apart, so that an id to which an offset was added can still be told. */
 #define FIRST_ADDRESS ((uintptr_t)0x2d0000000000)
 #define APART 12
+#define BEFORE 64 /* so much before the id still belongs to the object: its collector's header, for one */
 #define NOT_COUNTED ((uint64_t)1 << 32) /* serials from here: first asked for inside a crossing, where the modes may differ */
 
 /* ---- the table ---- */
@@ -257,7 +258,7 @@ identity_address(PyObject *o)
 bool
 identity_is_made_up(uintptr_t address)
 {
-    uint64_t serial = (address - FIRST_ADDRESS) >> APART;
+    uint64_t serial = (address + BEFORE - FIRST_ADDRESS) >> APART;
     bool was_given = serial < next_serial || (serial >= NOT_COUNTED && serial < next_not_counted);
     return address > FIRST_ADDRESS && was_given;
 }
@@ -265,10 +266,10 @@ identity_is_made_up(uintptr_t address)
 void *
 identity_memory(uintptr_t address)
 {
-    uint64_t serial = (address - FIRST_ADDRESS) >> APART;
+    uint64_t serial = (address + BEFORE - FIRST_ADDRESS) >> APART;
     for (size_t i = 0; i <= table_mask; i++)
         if (table[i].block && table[i].number >> 2 == serial)
-            return (char *)table[i].block + ((table[i].number & 3) << 4) + (address & ((1 << APART) - 1));
+            return (char *)table[i].block + ((table[i].number & 3) << 4) + (ptrdiff_t)(address - FIRST_ADDRESS - (serial << APART));
     return NULL;
 }
 
