@@ -91,7 +91,8 @@ def _check(case: Case) -> Result:
     except AssertionError as error:
         trouble = "" if case.fails else str(error)
     found = tuple(read_found(scene.base / "valgrind"))
-    scene.remove()
+    if not trouble:
+        scene.remove()
     return Result(found, trouble, time.monotonic() - began)
 
 
