@@ -105,8 +105,10 @@ watch(PyObject *self, PyObject *args)
         return NULL;
     if (!expected.pending)
         Py_RETURN_NONE;
-    _PyInterpreterFrame *top = core.depth == 0 ? compat_top_frame(core.tstate) : NULL;
-    if (top == NULL || frame_place(top) != expected.lasti || stack_fingerprint(&lasti) != expected.fingerprint) {
+    /* There may be no frame, as at the end of the program, when the streams are flushed. */
+    _PyInterpreterFrame *top = compat_top_frame(core.tstate);
+    int place = top ? frame_place(top) : 0;
+    if (core.depth > 0 || place != expected.lasti || stack_fingerprint(&lasti) != expected.fingerprint) {
         PyErr_SetInterruptEx(watch_signal());
         Py_RETURN_NONE;
     }
