@@ -32,6 +32,7 @@ _HOW_KEYS = {
     "replay_within": "replay_within",
     "replay_prefix": "is_cut_short",
     "perturb": "perturb",
+    "strict": "is_strict",
 }
 
 

@@ -68,10 +68,11 @@ NETWORK: list[Row] = [
     *rows(
         "_socket",
         """
-        gethostname sethostname gethostbyname gethostbyname_ex gethostbyaddr getaddrinfo getnameinfo getservbyname
-        getservbyport getprotobyname if_nameindex if_nametoindex if_indextoname
+        gethostname sethostname getnameinfo getservbyname getservbyport getprotobyname if_nameindex if_nametoindex
+        if_indextoname
         """,
     ),
+    *rows("_socket", "gethostbyname gethostbyname_ex gethostbyaddr getaddrinfo", ARGS, "takes_host"),
     *rows("_socket", "dup", ARGS | OPENS | COPIES),
     *rows("_socket", "close", ARGS | CLOSES | BOTH, "os_close"),
     *rows("_socket", "socket.__init__", ARGS, "slot"),

@@ -11,6 +11,7 @@ from replaydbg.gates.row import (
     DIGEST,
     FILLS,
     FILLS_ALL,
+    MAKES_NOTHING,
     NOTED,
     OPENS,
     PATH,
@@ -44,11 +45,12 @@ POSIX: list[Row] = [
     *rows(
         "posix",
         """
-        cpu_count getcwd getcwdb getegid geteuid getgid getgroups getloadavg getlogin getpgrp getpid getppid getresgid
-        getresuid getuid sched_yield setpgrp setsid sync times uname wait
+        cpu_count getcwd getcwdb getgroups getloadavg getlogin getresgid getresuid sched_yield setpgrp setsid sync times
+        uname wait
         """,
         0,
     ),
+    *rows("posix", "getpid getppid getpgrp getuid geteuid getgid getegid", MAKES_NOTHING),
     *rows("posix", "open", PATHS | OPENS),
     *rows("posix", "pipe pipe2 openpty memfd_create eventfd pidfd_open timerfd_create posix_openpt", ARGS | OPENS),
     *rows("posix", "dup dup2", ARGS | OPENS | COPIES),
@@ -63,7 +65,8 @@ POSIX: list[Row] = [
     *rows("posix", "scandir", ARGS, "os_scandir"),
     *rows("posix", "ScandirIterator.__next__", 0, "slot"),
     *rows("posix", "DirEntry.is_dir DirEntry.is_file DirEntry.is_symlink DirEntry.is_junction", ARGS | SELF),
-    *rows("posix", "DirEntry.stat DirEntry.inode", ARGS | SELF),
+    *rows("posix", "DirEntry.inode", ARGS | SELF),
+    *rows("posix", "DirEntry.stat", ARGS | SELF, "direntry_stat"),
     *rows("posix", "wait3 wait4", ARGS, "os_wait_usage"),
     *rows("posix", "fork", 0, "os_fork"),
     *rows("posix", "_exit", ARGS, "os_exit"),

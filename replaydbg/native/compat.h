@@ -203,6 +203,17 @@ compat_unschedule_collection(PyThreadState *ts)
 #endif
 }
 
+/* For calls of C functions; the tool's own do not count. */
+static inline void
+compat_call_credit(PyThreadState *ts, int levels)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    ts->c_recursion_remaining += levels;
+#else
+    ts->recursion_remaining += levels;
+#endif
+}
+
 static inline void
 compat_recursion_credit(PyThreadState *ts, int levels)
 {

@@ -11,7 +11,8 @@
  *   world.c     the importer's private world
  *   fileio.c    files and descriptors
  *   opening.c   the constructor of FileIO
- *   process.c   directories, processes, and the end of a process
+ *   directories.c  what scandir() yields
+ *   process.c   memory maps, selection, processes, and the end of a process
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
  *   network.c   sockets
@@ -108,10 +109,12 @@ PyObject *gate_slot(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t n
 Handler handler_named(const char *name);
 bool is_path_object(PyObject *o);                             /* not str, bytes or int, but with __fspath__ */
 void patch_wrapper(PyTypeObject *type, const char *name, void *function);
+Py_ssize_t member_offset(PyTypeObject *type, const char *name);
 void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void *function); /* only if it led to `original` */
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
-extern const HandlerEntry fileio_handlers[], process_handlers[], clock_handlers[], signal_handlers[], network_handlers[];
+extern const HandlerEntry fileio_handlers[], directory_handlers[], process_handlers[], clock_handlers[], signal_handlers[],
+    network_handlers[];
 static inline bool
 gate_passes(void)
 {
@@ -232,7 +235,8 @@ PyObject *value_decode(const uint8_t **p, const uint8_t *end, TypeTable *types, 
 int value_prepare(void);
 bool value_skip(const uint8_t **p, const uint8_t *end);
 int types_define(TypeTable *types, const uint8_t **p, const uint8_t *end); /* reads one TYPE record */
-/* Set by process.c: makes the look-alike of a directory entry from name and path. */
+/* ---- directories.c: a directory entry is made from name and path ---- */
+void directories_install(PyObject *posix);
 extern PyTypeObject *direntry_type;
 PyObject *direntry_make(PyObject *name, PyObject *path);
 PyObject *direntry_name(PyObject *entry);        /* borrowed */

@@ -9,6 +9,8 @@ Core core = {.mode = OBSERVE, .report_fd = -1, .null_fd = -1, .socket_fd = -1};
 
 #define LARGEST_EVENT (200u << 20) /* readers take no record beyond 256 MiB: a length is not believed without limit */
 
+#define DECODING_CALLS 50
+
 static Buf args_buf, out_buf;
 static IdMap args_ids;
 static uint32_t args_defined;
@@ -554,7 +556,9 @@ replay_end(Crossing *c)
         Py_XDECREF(type);
         Py_XDECREF(value);
         Py_XDECREF(traceback);
+        compat_call_credit(core.tstate, DECODING_CALLS); /* at the program's recursion limit too */
         result = value_decode(&event_log.rp, event_log.rend, &event_types, c->args, c->nargs);
+        compat_call_credit(core.tstate, -DECODING_CALLS);
         if (result == NULL && !PyErr_Occurred())
             diverge("unrecordable", c->gate, c, "the outcome could not be recorded");
     }
@@ -572,7 +576,7 @@ void
 cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     if (core.depth++ == 0)
-        collector_pause(g->flags & GATE_MAKES_NOTHING);
+        collector_pause((g->flags & GATE_MAKES_NOTHING) && nargs == 0 && kwnames == NULL); /* else it makes an exception */
     perturb();
     c->gate = g;
     c->self = self;

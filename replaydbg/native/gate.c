@@ -4,6 +4,7 @@
  * gate. A C function is only told its `self`, not which function object was called: hence one trampoline for each gate. */
 #include "core.h"
 #include <stdlib.h>
+#include <structmember.h>
 
 #define MOST_GATES 1024
 
@@ -273,8 +274,8 @@ static const HandlerEntry own_handlers[] = {
 Handler
 handler_named(const char *name)
 {
-    const HandlerEntry *tables[] = {own_handlers, fileio_handlers, process_handlers, clock_handlers, signal_handlers,
-                                    network_handlers};
+    const HandlerEntry *tables[] = {own_handlers, fileio_handlers, directory_handlers, process_handlers, clock_handlers,
+                                    signal_handlers, network_handlers};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const HandlerEntry *e = tables[i]; e->name; e++)
             if (strcmp(e->name, name) == 0)
@@ -416,6 +417,14 @@ patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void *fun
     PyObject *wrapper = PyDict_GetItemString(compat_type_dict(type), name);
     if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type) && ((PyWrapperDescrObject *)wrapper)->d_wrapped == original)
         ((PyWrapperDescrObject *)wrapper)->d_wrapped = function;
+}
+
+/* Where an object of this type keeps the attribute, or 0. */
+Py_ssize_t
+member_offset(PyTypeObject *type, const char *name)
+{
+    PyObject *descr = PyDict_GetItemString(compat_type_dict(type), name);
+    return descr && Py_IS_TYPE(descr, &PyMemberDescr_Type) ? ((PyMemberDescrObject *)descr)->d_member->offset : 0;
 }
 
 /* "stat", "FileIO.read", or "poll().poll" for a type that has no name in its module. Borrowed from where it lives. */

@@ -1,4 +1,4 @@
-/* Directories, memory maps and selection; processes, and the end of a process. */
+/* Memory maps and selection; processes, and the end of a process. */
 #include "core.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -6,130 +6,6 @@
 #include <sys/mman.h>
 #include <structmember.h>
 #include <unistd.h>
-
-/* ---- directory entries ---- */
-
-PyTypeObject *direntry_type;
-static Py_ssize_t name_offset, path_offset;
-
-static Py_ssize_t
-member_offset(PyTypeObject *type, const char *name)
-{
-    PyObject *descr = PyDict_GetItemString(compat_type_dict(type), name);
-    return descr && Py_IS_TYPE(descr, &PyMemberDescr_Type) ? ((PyMemberDescrObject *)descr)->d_member->offset : 0;
-}
-
-static PyObject **
-slot_at(PyObject *o, Py_ssize_t offset)
-{
-    return (PyObject **)((char *)o + offset);
-}
-
-/* A genuine entry whose other fields stay empty: its methods are gated, so nothing ever reads them. */
-PyObject *
-direntry_make(PyObject *name, PyObject *path)
-{
-    PyObject *entry = direntry_type ? direntry_type->tp_alloc(direntry_type, 0) : NULL;
-    if (entry) {
-        *slot_at(entry, name_offset) = Py_NewRef(name);
-        *slot_at(entry, path_offset) = Py_NewRef(path);
-    }
-    return entry;
-}
-
-PyObject *
-direntry_name(PyObject *entry)
-{
-    return *slot_at(entry, name_offset);
-}
-
-PyObject *
-direntry_path(PyObject *entry)
-{
-    return *slot_at(entry, path_offset);
-}
-
-/* ---- scandir ---- */
-
-static iternextfunc original_next;
-static Gate *next_gate;
-
-/* In replay the iterator is a real one over the root directory; what it yields comes from the log. */
-static PyObject *
-os_scandir(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    Crossing c;
-    PyObject *path = nargs == 1 && !kwnames && is_path_object(args[0]) ? PyOS_FSPath(args[0]) : NULL;
-    if (PyErr_Occurred())
-        return NULL;
-    PyObject *converted[] = {path};
-    if (path)
-        args = converted;
-    cross_begin(&c, g, self, args, nargs, kwnames);
-    PyObject *iterator = c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL;
-    bool replayed = !c.perform;
-    PyObject *result = cross_end(&c, iterator ? Py_NewRef(Py_None) : NULL);
-    if (replayed && result) {
-        PyObject *root = PyUnicode_FromString("/");
-        own_work_begin();
-        iterator = gate_call_original(g, self, &root, 1, NULL);
-        own_work_end();
-        Py_DECREF(root);
-    }
-    Py_XDECREF(result);
-    Py_XDECREF(path);
-    return iterator;
-}
-
-static PyObject *
-scandir_next(PyObject *self)
-{
-    if (gate_passes())
-        return original_next(self);
-    Crossing c;
-    cross_begin(&c, next_gate, self, NULL, 0, NULL);
-    bool replayed = !c.perform;
-    PyObject *entry = c.perform ? original_next(self) : NULL;
-    if (c.perform && entry == NULL && !PyErr_Occurred())
-        entry = Py_NewRef(Py_None); /* exhausted */
-    entry = cross_end(&c, entry);
-    if (entry != Py_None)
-        return entry;
-    Py_DECREF(entry);
-    if (replayed) {
-        own_work_begin();
-        PyObject *closed = PyObject_CallMethod(self, "close", NULL);
-        Py_XDECREF(closed);
-        own_work_end();
-    }
-    return NULL;
-}
-
-static void
-install_scandir(PyObject *posix)
-{
-    PyObject *type = PyDict_GetItemString(PyModule_GetDict(posix), "DirEntry");
-    next_gate = gate_named("posix", "ScandirIterator.__next__");
-    if (type == NULL || next_gate == NULL)
-        return;
-    own_work_begin();
-    PyObject *iterator = PyObject_CallMethod(posix, "scandir", "s", "/");
-    own_work_end();
-    if (iterator == NULL) {
-        PyErr_Clear();
-        return;
-    }
-    direntry_type = (PyTypeObject *)type;
-    name_offset = member_offset(direntry_type, "name");
-    path_offset = member_offset(direntry_type, "path");
-    PyTypeObject *iterator_type = Py_TYPE(iterator);
-    original_next = iterator_type->tp_iternext;
-    iterator_type->tp_iternext = scandir_next;
-    patch_wrapper(iterator_type, "__next__", (void *)scandir_next);
-    PyObject *closed = PyObject_CallMethod(iterator, "close", NULL);
-    Py_XDECREF(closed);
-    Py_DECREF(iterator);
-}
 
 /* ---- memory maps ---- */
 
@@ -576,7 +452,7 @@ os_wait_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
 
 const HandlerEntry process_handlers[] = {
     {"gc_collect", gc_collect}, {"os_wait_usage", os_wait_usage},
-    {"os_scandir", os_scandir}, {"os_fork", os_fork}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
+    {"os_fork", os_fork}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
     {"select_select", select_select}, {"builtin_input", builtin_input}, {"thread_ident", thread_ident},
     {"takes_ident", takes_ident}, {"keyed_by_ident", keyed_by_ident}, {NULL, NULL}};
 
@@ -586,8 +462,8 @@ process_module_loaded(PyObject *module, const char *name)
     PyObject *dict = PyModule_GetDict(module), *type;
     if (main_ident == 0)
         main_ident = PyThread_get_thread_ident(); /* gates are installed in the main thread */
-    if (strcmp(name, "posix") == 0 && direntry_type == NULL)
-        install_scandir(module);
+    if (strcmp(name, "posix") == 0)
+        directories_install(module);
     else if (strcmp(name, "_thread") == 0)
         install_rlock(module);
     else if (strcmp(name, "mmap") == 0 && original_mmap == NULL && (type = PyDict_GetItemString(dict, "mmap"))) {

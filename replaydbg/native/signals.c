@@ -78,11 +78,17 @@ static PyMethodDef stub_def = {"handler", stub, METH_VARARGS, NULL};
 void
 signals_inside(int signum)
 {
-    PyObject *frame = (PyObject *)PyEval_GetFrame(); /* made inside the crossing, as the interpreter does it while recording */
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    /* both made inside the crossing, as the interpreter does it while recording, and alive while the handler runs */
+    PyObject *args = Py_BuildValue("(iO)", signum, frame ? frame : Py_None);
     int depth = upcall_enter();
     PyObject *result = run_handler(signum, frame);
     upcall_leave(depth);
     Py_XDECREF(result);
+    PyObject *type, *value, *traceback; /* of the handler, perhaps */
+    PyErr_Fetch(&type, &value, &traceback);
+    Py_XDECREF(args);
+    PyErr_Restore(type, value, traceback);
 }
 
 void

@@ -96,12 +96,17 @@ def _laid_out(scenario: Scenario, base: Path) -> Path:
 def _environment(scenario: Scenario, work: Path) -> dict[str, str]:
     """Ours, with a home of its own, and without what would steer the programs or the tool."""
     steering = ("REPLAYDBG_", "PYTEST_", "COV", "XDG_", "PIP_", "PYTHON", "VIRTUAL_ENV")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(steering)}
+    kept = _orders() | {name: value for name, value in os.environ.items() if not name.startswith(steering)}
     home = work / "home"
     home.mkdir(exist_ok=True)
     # pip would look for a newer one of itself, and tests would load whatever plugins are installed.
     quiet = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "100"}
     return kept | quiet | {"HOME": str(home)} | dict(scenario.env)
+
+
+def _orders() -> dict[str, str]:
+    """What our own environment orders the core to do for tests, see CONTRIBUTING."""
+    return {name: value for name, value in os.environ.items() if name.startswith("REPLAYDBG_TEST_")}
 
 
 def _spoiling(work: Path) -> Iterator[int]:
@@ -119,7 +124,7 @@ def _spoiling(work: Path) -> Iterator[int]:
 def _replay(recording: Path, base: Path, timeout: float) -> Finished:
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     elsewhere = {"HOME": "/nonexistent", "TZ": "Asia/Tokyo", "LC_ALL": "C", "COLUMNS": "33", "TODO_OWNER": "nobody"}
-    return run(tool.replay(sys.executable, recording), cwd=base, env=kept | elsewhere, timeout=timeout)
+    return run(tool.replay(sys.executable, recording), cwd=base, env=_orders() | kept | elsewhere, timeout=timeout)
 
 
 def _require_expected(scenario: Scenario, finished: Finished) -> None:
