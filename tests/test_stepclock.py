@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from replaydbg.errors import ReplaydbgError
-from replaydbg.replay import steps
-from replaydbg.replay.clock import Breakpoint, Moment
+from replaydbg.replay import replay, steps
+from replaydbg.replay.clock import Breakpoint, Moment, Orders
 from tests.harness import tool
 from tests.replay_cases import FIXTURES, Case, cases
 from tests.replays import passed_on
@@ -29,6 +29,7 @@ BLIND = (
     "profilers",
     "coverage_of_itself",
     "finalizers",
+    "garbage_in_cycles",
     "signal_handler",
     "recursion_limit",
 )
@@ -171,6 +172,14 @@ def test_stops_before_the_first_line(recorded: Recorder) -> None:
 def test_an_event_that_is_not_there(recorded: Recorder) -> None:
     with pytest.raises(ReplaydbgError, match="has no event 99999"):
         steps.count(recorded("activations"), start_event=99999)
+
+
+def test_garbage_is_collected_where_it_was(recorded: Recorder) -> None:
+    """The clock moves no automatic collection: the finalizers of cycles run between the same events."""
+    result = replay(recorded("garbage_in_cycles"), clock=Orders(hits=True, activations=True))
+
+    assert result.divergence is None
+    assert result.drift == 0
 
 
 def line_of(name: str, text: str) -> int:

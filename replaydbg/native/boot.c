@@ -443,6 +443,8 @@ obey_tests(PyObject *boot)
 {
     if (PyLong_Check(item(boot, "perturb")))
         perturb_load(PyLong_AsUnsignedLongLongMask(item(boot, "perturb")));
+    if (PyLong_Check(item(boot, "ticks")))
+        ticks_load((uint64_t)number(boot, "ticks", 0), number(boot, "ticks_fd", -1));
     core.strict = number(boot, "strict", 0);
     core.compare_every = core.strict ? 0 : 255;
 }
@@ -466,7 +468,7 @@ boot(const char *boot_file)
     core.mode = recording ? RECORD : REPLAY;
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
         dress_interpreter(boot) < 0 || signals_prepare() < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
-        ticks_prepare(item(boot, "ticks")) < 0 || fresh_main() < 0)
+        fresh_main() < 0)
         return -1;
     pthread_atfork(NULL, NULL, log_stop_in_child);
     if (!recording) { /* C code that prints by itself reaches the real streams */

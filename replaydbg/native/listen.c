@@ -11,6 +11,7 @@
  * sys.gettrace() returns is kept beside it and stays the program's. */
 #include "core.h"
 #include <dlfcn.h>
+#include <opcode.h>
 #include <stdlib.h>
 
 static unsigned listening; /* LISTEN_LINES, LISTEN_TICKS */
@@ -20,36 +21,25 @@ static unsigned listening; /* LISTEN_LINES, LISTEN_TICKS */
 enum { PROFILE_SLOT = PY_MONITORING_SYS_PROFILE_ID, TOOLS = PY_MONITORING_SYS_PROFILE_ID };
 
 static int slot = -1; /* the tool id that we have */
-static struct {
-    PyObject *line, *start, *jump; /* callbacks */
-} ours;
 static PyObject *saved[_PY_MONITORING_EVENTS]; /* the profiler's own callbacks, while we have its place */
 /* From before the program could replace them; when the interpreter ends they are gone from their modules. */
 static PyObject *set_events, *set_local_events, *modules;
 
-/* ---- the callbacks are objects of a type of their own: 3 ns a line less than a builtin function ---- */
+/* The callbacks are objects of a type of their own: 3 ns a line less than a builtin function. Type and objects are static and the type is
+ * never made ready: the collector does not know it, nor does object.__subclasses__(). */
 typedef struct {
     PyObject_HEAD
     vectorcallfunc call;
 } Listener;
 
 static PyTypeObject listener_type = {
-    PyVarObject_HEAD_INIT(NULL, 0)
+    PyVarObject_HEAD_INIT(&PyType_Type, 0)
     .tp_name = "listener",
     .tp_basicsize = sizeof(Listener),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_vectorcall_offset = offsetof(Listener, call),
     .tp_call = PyVectorcall_Call,
 };
-
-static PyObject *
-listener(vectorcallfunc call)
-{
-    Listener *l = PyObject_New(Listener, &listener_type);
-    if (l)
-        l->call = call;
-    return (PyObject *)l;
-}
 
 static inline _PyInterpreterFrame *
 current_frame(void)
@@ -142,6 +132,10 @@ on_jump(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
     Py_RETURN_NONE;
 }
 
+static Listener line_listener = {PyObject_HEAD_INIT(&listener_type) on_line};
+static Listener start_listener = {PyObject_HEAD_INIT(&listener_type) on_start};
+static Listener jump_listener = {PyObject_HEAD_INIT(&listener_type) on_jump};
+
 /* ---- places among the interpreter's tools ---- */
 
 static unsigned
@@ -204,10 +198,10 @@ take_slot(int number)
         events |= 1u << PY_MONITORING_EVENT_LINE | 1u << PY_MONITORING_EVENT_PY_START;
     if (listening & LISTEN_TICKS)
         events |= 1u << PY_MONITORING_EVENT_JUMP | 1u << PY_MONITORING_EVENT_PY_START;
-    interp->monitoring_callables[slot][PY_MONITORING_EVENT_LINE] = Py_NewRef(ours.line);
-    interp->monitoring_callables[slot][PY_MONITORING_EVENT_JUMP] = Py_NewRef(ours.jump);
+    interp->monitoring_callables[slot][PY_MONITORING_EVENT_LINE] = Py_NewRef((PyObject *)&line_listener);
+    interp->monitoring_callables[slot][PY_MONITORING_EVENT_JUMP] = Py_NewRef((PyObject *)&jump_listener);
     if (listening & LISTEN_TICKS || stepclock_wants_starts() || PY_VERSION_HEX >= 0x030D0000)
-        interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_START] = Py_NewRef(ours.start);
+        interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_START] = Py_NewRef((PyObject *)&start_listener);
     for (int e = 0; e < EVENT_COUNT; e++)
         interp->monitors.tools[e] |= (uint8_t)((events >> e & 1) << slot);
 #if PY_VERSION_HEX >= 0x030D0000
@@ -349,17 +343,14 @@ int
 listen_prepare(void)
 {
     PyObject *monitoring = PySys_GetObject("monitoring");
-    if (ours.line)
+    if (set_events)
         return 0;
     modules = Py_NewRef(PyImport_GetModuleDict());
-    if (monitoring == NULL || PyType_Ready(&listener_type) < 0)
+    if (monitoring == NULL)
         return -1;
     set_events = PyObject_GetAttrString(monitoring, "set_events");
     set_local_events = PyObject_GetAttrString(monitoring, "set_local_events");
-    ours.line = listener(on_line);
-    ours.start = listener(on_start);
-    ours.jump = listener(on_jump);
-    if (!set_events || !set_local_events || !ours.line || !ours.start || !ours.jump || PySys_AddAuditHook(heard_of_change, NULL) < 0)
+    if (!set_events || !set_local_events || PySys_AddAuditHook(heard_of_change, NULL) < 0)
         return -1;
     if (show_otherwise(monitoring, USE_TOOL_ID, "use_tool_id", (PyCFunction)(void (*)(void))use_tool_id) < 0 ||
         show_otherwise(monitoring, REGISTER_CALLBACK, "register_callback", (PyCFunction)(void (*)(void))register_callback) < 0)
@@ -476,10 +467,24 @@ adopt(PyThreadState *ts)
     _PyThreadState_UpdateTracingState(ts);
 }
 
+/* Tracing makes a frame object for each frame, which the collector counts while the frame runs, and a program that is not traced does not
+ * make. (One that asks for its frame, or raises an exception, makes it as well: then a collection may come one allocation late until
+ * that frame ends. A collection that begins in the making of a frame object comes one allocation early.) */
+static inline void
+hide_frame_object(_PyInterpreterFrame *frame, int what, PyObject *arg)
+{
+    int *count = &core.tstate->interp->gc.generations[0].count;
+    if (what == PyTrace_CALL)
+        *count -= _Py_OPARG(*frame->prev_instr) == 0; /* not a generator that goes on */
+    else if (what == PyTrace_RETURN)
+        *count += arg == NULL || _Py_OPCODE(*frame->prev_instr) != YIELD_VALUE; /* NULL: an exception ends it */
+}
+
 static int
 trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
 {
     _PyInterpreterFrame *frame = f->f_frame;
+    hide_frame_object(frame, what, arg);
     if (what == PyTrace_LINE) {
         if (listening & LISTEN_LINES)
             stepclock_line(frame);
@@ -550,6 +555,14 @@ listen_to(unsigned what)
     PyThreadState *ts = core.tstate;
     if (listen_prepare() < 0)
         return -1;
+    if (what && !listening) { /* the frames that run have theirs now, uncounted */
+        own_work_begin();
+        for (PyFrameObject *f = PyThreadState_GetFrame(ts), *back; f; f = back) {
+            back = PyFrame_GetBack(f);
+            Py_DECREF(f);
+        }
+        own_work_end();
+    }
     listening = what;
     if (what)
         adopt(ts);

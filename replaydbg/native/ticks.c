@@ -58,19 +58,13 @@ test_used_up(void)
     ticks_slice(test_slice);
 }
 
-int
-ticks_prepare(PyObject *asked)
+void
+ticks_load(uint64_t slice, int fd)
 {
-    unsigned long long slice;
-    if (asked == Py_None)
-        return 0;
-    codes_watch((CodeWatcher){0});
-    if (!PyArg_ParseTuple(asked, "Ki", &slice, &report_fd))
-        return -1;
-    report_fd = fd_keep(report_fd);
+    report_fd = fd_keep(fd);
     test_slice = slice;
     ticks_are_reported = true;
-    return listen_prepare();
+    codes_watch((CodeWatcher){0});
 }
 
 void
