@@ -4,10 +4,12 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from tests.bench.measure import Measurement, Modes, measure
 from tests.bench.report import as_json, as_table
+from tests.bench.steps import measure_steps
 from tests.bench.workloads import EMPTY, WORKLOADS
 
 
@@ -21,15 +23,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     for workload in (EMPTY, *(each for each in wanted if each is not EMPTY)):
         print(f"measuring {workload.name} ...", file=sys.stderr, flush=True)
         measurements.append(measure(workload, runs=options.runs, modes=modes, timeout=options.timeout))
+    step_costs = None
+    if not options.plain and (not options.only or "lines" in options.only):
+        print("measuring lines ...", file=sys.stderr, flush=True)
+        step_costs = measure_steps(options.runs)
     print(as_table(measurements, measurements[0]))
+    if step_costs is not None:
+        print(step_costs.as_text())
     if options.json is not None:
-        options.json.write_text(json.dumps(as_json(measurements, measurements[0]), indent=2) + "\n")
+        facts = as_json(measurements, measurements[0])
+        facts["steps"] = asdict(step_costs) if step_costs is not None else None
+        options.json.write_text(json.dumps(facts, indent=2) + "\n")
         print(f"every figure: {options.json}", file=sys.stderr)
     return int(any(each.failure for each in measurements))
 
 
 def _parser() -> argparse.ArgumentParser:
-    names = ", ".join(each.name for each in WORKLOADS)
+    names = ", ".join([*(each.name for each in WORKLOADS), "lines"])
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--only", metavar="NAME", action="append", help=f"one workload; can be repeated: {names}")
     parser.add_argument("--runs", metavar="N", type=int, default=5, help="rounds of each workload (default: 5)")
