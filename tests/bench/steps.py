@@ -1,4 +1,4 @@
-"""Measures the step clock, a replay that counts lines, against the program alone; and what ticks cost while recording."""
+"""Measures the step clock, a replay that counts lines, against the program alone; and what ticks cost a recording."""
 
 import resource
 import subprocess
