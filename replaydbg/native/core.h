@@ -389,6 +389,7 @@ uintptr_t identity_address(PyObject *o);         /* what id() says */
 Py_hash_t identity_hash(PyObject *o);
 void *identity_memory(uintptr_t address);        /* the real address, of a living object; else NULL */
 bool identity_is_made_up(uintptr_t address);     /* what id() gave for some object, living or dead, or little more */
+void identity_share(void);                       /* from now on several interpreters may ask at once */
 bool identity_is_off(void);                      /* id() is left alone */
 void identity_module_loaded(PyObject *module);
 void addresses_module_loaded(PyObject *module, const char *name);

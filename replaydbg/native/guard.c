@@ -172,15 +172,18 @@ static int
 hook(const char *event, PyObject *args, void *data)
 {
     char text[256];
-    if (!may_be_ours(event) || core.mode == OBSERVE)
+    if (!may_be_ours(event))
         return 0;
     PyThreadState *ts = THREAD_STATE_OR_NULL();
     if (ts == NULL || (ts == core.tstate && core.depth > 0))
         return 0;
     if (core.tstate && ts->interp != core.tstate->interp) {
-        end_before_second_interpreter();
-        return 0;
+        identity_share(); /* it begins in this thread: nobody else runs yet */
+        if (core.mode != OBSERVE)
+            end_before_second_interpreter();
     }
+    if (core.mode == OBSERVE)
+        return 0;
     if (core.mode == REPLAY && parser_opens(event, args)) {
         PyErr_SetString(PyExc_FileNotFoundError, "a replay shows the source that was compiled");
         return -1;

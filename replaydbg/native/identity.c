@@ -2,6 +2,7 @@
  * with it the order of every set of objects. Here each object gets a serial number at the moment when the program first asks,
  * and an address made up from it. The numbers are kept by memory block in a table of ours; when the block is freed they are dropped. */
 #include "core.h"
+#include <pthread.h>
 #include <stdlib.h>
 
 /* Made-up addresses have the twelve digits of real ones, and lie where neither Linux nor a sanitizer maps anything. They are a page
@@ -22,6 +23,31 @@ static size_t table_mask, table_used;
 static uint64_t next_serial = 1, next_not_counted = NOT_COUNTED;
 static uint8_t *filter; /* how many entries' blocks have these bits; 255: that many or more. Most blocks that are freed end here */
 static size_t filter_mask;
+
+/* Since 3.12 a second interpreter can have a lock of its own: then two threads may come here at once. Nothing is recorded any more. */
+static bool is_shared;
+static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static inline void
+enter(void)
+{
+    if (__builtin_expect(is_shared, 0))
+        pthread_mutex_lock(&shared_lock);
+}
+
+static inline void
+leave(void)
+{
+    if (__builtin_expect(is_shared, 0))
+        pthread_mutex_unlock(&shared_lock);
+}
+
+void
+identity_share(void)
+{
+    is_shared = true;
+}
+
 static PyMemAllocatorEx allocator; /* as it was */
 
 static inline uint8_t *
@@ -111,11 +137,20 @@ forget(uintptr_t block)
 
 /* ---- memory that is freed ---- */
 
+static inline void
+block_goes(uintptr_t block)
+{
+    if (__builtin_expect(is_shared, 0) || *filter_of(block)) {
+        enter();
+        forget(block);
+        leave();
+    }
+}
+
 static void
 free_block(void *ctx, void *p)
 {
-    if (*filter_of((uintptr_t)p))
-        forget((uintptr_t)p);
+    block_goes((uintptr_t)p);
     allocator.free(ctx, p);
 }
 
@@ -123,8 +158,8 @@ free_block(void *ctx, void *p)
 static void *
 resize_block(void *ctx, void *p, size_t size)
 {
-    if (p && *filter_of((uintptr_t)p))
-        forget((uintptr_t)p);
+    if (p)
+        block_goes((uintptr_t)p);
     return allocator.realloc(ctx, p, size);
 }
 
@@ -147,9 +182,7 @@ static struct {
 static inline void
 reused_dealloc(int n, destructor wrapper, PyObject *o)
 {
-    uintptr_t block = block_of(o);
-    if (*filter_of(block))
-        forget(block);
+    block_goes(block_of(o));
     if (!reused[n].in_trashcan) {
         reused[n].original(o);
         return;
@@ -244,8 +277,10 @@ static inline uint64_t
 serial_of(PyObject *o)
 {
     uintptr_t block = block_of(o);
+    enter();
     Entry *e = find(block);
     uint64_t serial = e->block ? e->number >> 2 : new_entry(e, o, block);
+    leave();
     return serial;
 }
 
