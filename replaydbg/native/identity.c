@@ -266,8 +266,10 @@ new_entry(Entry *e, PyObject *o, uintptr_t block)
     e->number = serial << 2 | ((uintptr_t)o - block) >> 4;
     table_used++;
     count_in(block);
-    if (PyFloat_CheckExact(o))
-        keep_float(o); /* may move entries */
+    if (PyFloat_CheckExact(o)) {
+        if (!is_shared) /* else another interpreter might drop it */
+            keep_float(o); /* may move entries */
+    }
     else
         watch_type(Py_TYPE(o));
     return serial;
