@@ -397,6 +397,7 @@ extern hashfunc hash_in_python;
 extern reprfunc repr_in_python;
 int identity_types_install(void);
 void identity_patch_hash(PyTypeObject *type);
+void identity_leave_hash(PyTypeObject *type);
 void identity_watch_hash(PyTypeObject *type);    /* of an extension module: its own hash function may fall back to the address */
 void identity_patch_repr(PyTypeObject *type);
 

@@ -370,7 +370,7 @@ hash_complex(PyObject *o)
 }
 
 /* ---- hashes of other types in C: by value, but some fall back to the address (a NaN, say) ---- */
-#define MOST_HASHES 64
+#define MOST_HASHES 256
 static hashfunc hash_originals[MOST_HASHES];
 static int hash_count;
 
@@ -381,31 +381,43 @@ hash_through(int n, PyObject *o)
     return h == COMPAT_HASH_POINTER(o) ? identity_hash(o) : h;
 }
 
-#define HASH(n) static Py_hash_t hash_0##n(PyObject *o) { return hash_through(0##n, o); }
+#define HASH(n) static Py_hash_t hash_##n(PyObject *o) { return hash_through(0##n - 01000, o); }
 #define EIGHT(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7)
-#define SIXTYFOUR(m) EIGHT(m, 0) EIGHT(m, 1) EIGHT(m, 2) EIGHT(m, 3) EIGHT(m, 4) EIGHT(m, 5) EIGHT(m, 6) EIGHT(m, 7)
-#define NAME(n) hash_0##n,
-SIXTYFOUR(HASH)
-static const hashfunc hash_wrappers[MOST_HASHES] = {SIXTYFOUR(NAME)};
+#define SIXTYFOUR(m, n) EIGHT(m, n##0) EIGHT(m, n##1) EIGHT(m, n##2) EIGHT(m, n##3) \
+    EIGHT(m, n##4) EIGHT(m, n##5) EIGHT(m, n##6) EIGHT(m, n##7)
+#define ALL(m) SIXTYFOUR(m, 10) SIXTYFOUR(m, 11) SIXTYFOUR(m, 12) SIXTYFOUR(m, 13)
+#define NAME(n) hash_##n,
+ALL(HASH)
+static const hashfunc hash_wrappers[MOST_HASHES] = {ALL(NAME)};
 
 /* ---- which hash function stands for which ---- */
-static struct { hashfunc original, ours; } hashes[8 + MOST_HASHES];
-static int hashes_used;
+static IdMap known_hashes; /* hash function: 1 + number of ours in `hashes`, or LEFT_ALONE */
+static hashfunc hashes[8 + MOST_HASHES];
+static uint32_t hashes_used;
+#define LEFT_ALONE UINT32_MAX
 
 static void
 stand_for(hashfunc original, hashfunc ours)
 {
-    hashes[hashes_used].original = original;
-    hashes[hashes_used++].ours = ours;
+    hashes[hashes_used++] = ours;
+    *idmap_slot(&known_hashes, (uintptr_t)original) = hashes_used;
+    *idmap_slot(&known_hashes, (uintptr_t)ours) = LEFT_ALONE;
 }
 
 static hashfunc
 hash_standing_for(hashfunc original)
 {
-    for (int i = 0; i < hashes_used; i++)
-        if (hashes[i].original == original)
-            return hashes[i].ours;
-    return NULL;
+    uint32_t known = original ? *idmap_slot(&known_hashes, (uintptr_t)original) : 0;
+    return known && known != LEFT_ALONE ? hashes[known - 1] : NULL;
+}
+
+/* Of a type of the interpreter: what hashes by address there is known. */
+void
+identity_leave_hash(PyTypeObject *type)
+{
+    uint32_t *known = type->tp_hash ? idmap_slot(&known_hashes, (uintptr_t)type->tp_hash) : NULL;
+    if (known && *known == 0)
+        *known = LEFT_ALONE;
 }
 
 void
@@ -425,10 +437,7 @@ identity_watch_hash(PyTypeObject *type)
 {
     if (type->tp_hash == NULL || type->tp_hash == PyObject_HashNotImplemented || type->tp_hash == hash_in_python)
         return;
-    for (int i = 0; i < hashes_used; i++)
-        if (hashes[i].ours == type->tp_hash || hashes[i].original == type->tp_hash)
-            return;
-    if (hash_count == MOST_HASHES)
+    if (*idmap_slot(&known_hashes, (uintptr_t)type->tp_hash) || hash_count == MOST_HASHES)
         return;
     hash_originals[hash_count] = type->tp_hash;
     stand_for(type->tp_hash, hash_wrappers[hash_count++]);

@@ -40,21 +40,23 @@ all_types(void)
     return types;
 }
 
-/* A module of C code has just been loaded: the types that it shows, and those of what it shows. */
+/* A module of C code has just been loaded: it may have made types that it does not show (numpy's scalars are in a dictionary). */
 void
 identity_module_loaded(PyObject *module)
 {
     if (hash_in_python == NULL) /* not installed yet: all types will be looked at */
         return;
-    PyObject *key, *value;
-    Py_ssize_t position = 0;
-    while (PyDict_Next(PyModule_GetDict(module), &position, &key, &value)) {
-        PyTypeObject *type = PyType_Check(value) ? (PyTypeObject *)value : Py_TYPE(value);
-        for (; type; type = type->tp_base) {
-            identity_watch_hash(type);
-            patch_type(type);
-        }
+    own_work_begin();
+    PyObject *types = all_types();
+    for (Py_ssize_t i = 0; types && i < PyList_GET_SIZE(types); i++) {
+        PyTypeObject *type = (PyTypeObject *)PyList_GET_ITEM(types, i);
+        identity_watch_hash(type);
+        patch_type(type);
     }
+    if (types == NULL)
+        PyErr_Clear(); /* out of memory: these types' addresses show */
+    Py_XDECREF(types);
+    own_work_end();
 }
 
 /* ---- containers that hold what was hashed by address ---- */
