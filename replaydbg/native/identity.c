@@ -4,6 +4,7 @@
 #include "core.h"
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 /* Made-up addresses have the twelve digits of real ones, and lie where neither Linux nor a sanitizer maps anything. They are a page
  * apart, so that an id to which an offset was added can still be told. */
@@ -93,16 +94,27 @@ count_in(uintptr_t block)
         ++*count;
 }
 
+/* Large tables lie on large pages, where the kernel has some: each look goes to another place, and finding that place costs most. */
+static void *
+zeroed(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        Py_FatalError("replaydbg: out of memory for the identities of objects");
+    if (size >= 4u << 20)
+        madvise(memory, size, MADV_HUGEPAGE);
+    return memory;
+}
+
 static void
 resize_table(size_t size)
 {
     Entry *old = table;
     size_t old_size = table ? table_mask + 1 : 0;
-    free(filter);
-    table = calloc(size, sizeof *table);
-    filter = calloc(size, 8);
-    if (table == NULL || filter == NULL)
-        Py_FatalError("replaydbg: out of memory for the identities of objects");
+    if (old)
+        munmap(filter, old_size * 8);
+    table = zeroed(size * sizeof *table);
+    filter = zeroed(size * 8);
     table_mask = size - 1;
     filter_mask = size * 8 - 1;
     for (size_t i = 0; i < old_size; i++)
@@ -110,7 +122,8 @@ resize_table(size_t size)
             *find(old[i].block) = old[i];
             count_in(old[i].block);
         }
-    free(old);
+    if (old)
+        munmap(old, old_size * sizeof *old);
 }
 
 /* Takes an entry out; those behind it that it had displaced move up. */
