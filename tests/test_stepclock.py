@@ -34,7 +34,7 @@ BLIND = (
     "recursion_limit",
 )
 # Random starts of the clock; `tox -e steps` tries 200.
-MOMENTS = int(os.environ.get("REPLAYDBG_TEST_MOMENTS", "40"))
+MOMENTS = int(os.environ.get("TEST_MOMENTS", "40"))
 MECHANISM = steps.TRACING if sys.version_info < (3, 12) else steps.MONITORING
 Recorder = Callable[..., Path]
 
