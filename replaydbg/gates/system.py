@@ -125,7 +125,10 @@ PROCESSES: list[Row] = [
     *rows("_locale", "setlocale", ARGS | BOTH),
     *rows("_locale", "localeconv nl_langinfo getencoding"),
     *rows("syslog", "syslog openlog closelog setlogmask"),
-    *rows("sys", "getallocatedblocks", 0),
+    # What memory looks like differs between any two runs, and by what the tool itself has allocated.
+    *rows("sys", "getallocatedblocks getrefcount getunicodeinternedsize", 0),
+    *rows("sys", "_debugmallocstats", 0, NOTED),
+    *rows("_tracemalloc", "get_traced_memory get_tracemalloc_memory _get_traces _get_object_traceback", 0),
     *rows("sys", "addaudithook", 0, NOTED),
     *rows("gc", "get_count get_stats", 0),
     *rows("gc", "collect", ARGS | BOTH, "gc_collect"),
