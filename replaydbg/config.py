@@ -134,10 +134,11 @@ def orders_of_tests() -> dict[str, int]:
     `REPLAYDBG_TEST_PERTURB`, a number: random allocations, seeded with it, wherever the core does work of its own.
     `REPLAYDBG_TEST_STRICT=1`: the collector's state is recorded and compared at each event, and a difference ends the
     replay.
+    `REPLAYDBG_TEST_DRIFT`, a number: after that event the next collection comes 200 allocations too early.
     `REPLAYDBG_TEST_TICKS` and `REPLAYDBG_TEST_TICKS_FD`, numbers: ticks are counted from the program's first line on,
     in slices of so many, and at each event their count and that of the slices go to the descriptor, as varints.
     """
-    names = ("perturb", "strict", "ticks", "ticks_fd")
+    names = ("perturb", "strict", "drift", "ticks", "ticks_fd")
     values = {name: os.environ.get(TEST_PREFIX + name.upper(), "") for name in names}
     return {name: int(value) for name, value in values.items() if value.isdigit()}
 

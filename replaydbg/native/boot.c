@@ -445,6 +445,8 @@ obey_tests(PyObject *boot)
         perturb_load(PyLong_AsUnsignedLongLongMask(item(boot, "perturb")));
     if (PyLong_Check(item(boot, "ticks")))
         ticks_load((uint64_t)number(boot, "ticks", 0), number(boot, "ticks_fd", -1));
+    if (PyLong_Check(item(boot, "drift")))
+        perturb_collector((uint64_t)number(boot, "drift", 0));
     core.strict = number(boot, "strict", 0);
     core.compare_every = core.strict ? 0 : 255;
 }

@@ -144,6 +144,7 @@ typedef struct {
     Py_ssize_t nargs;
     PyObject *self;
     bool perform;
+    bool raised_by_program; /* the exception is of program code that ran inside */
     bool digested;
     uint32_t digest;
     const uint8_t *leaving; /* what is digested, shown if it is not what was recorded */
@@ -175,6 +176,7 @@ int64_t native_end(NativeCrossing *c, int64_t rc, void *out, size_t nout);
 /* Between these two nothing is a crossing, and what is allocated or freed does not move the program's next collection. */
 void own_work_begin(void);
 void own_work_end(void);
+void own_work_gives(PyObject *made); /* NULL, or what the program gets of the tool's work besides the outcome of a crossing */
 
 /* Program code that runs inside a crossing (a handler, an opener): crossings count again between these two. */
 int upcall_enter(void);           /* returns the depth to give back */
@@ -374,6 +376,7 @@ void signals_expect(int signum, uint64_t fingerprint, int lasti); /* replay: a h
 /* ---- perturb.c: for tests, off otherwise ---- */
 extern bool perturbing;
 void perturb_load(uint64_t seed);
+void perturb_collector(uint64_t event); /* from this event on, collections come elsewhere */
 void perturb_now(void);
 static inline void
 perturb(void)

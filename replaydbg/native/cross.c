@@ -90,6 +90,15 @@ own_work_end(void)
         collector_resume();
 }
 
+void
+own_work_gives(PyObject *made)
+{
+    own_work_begin();
+    if (made && core.depth == 1)
+        collector_give(made);
+    own_work_end();
+}
+
 int
 upcall_enter(void)
 {
@@ -197,6 +206,7 @@ record_value(Crossing *c, PyObject *result)
         bool of_upcall = upcall_error && value == upcall_error;
         PyErr_Restore(type, value, traceback);
         (void)error;
+        c->raised_by_program = of_upcall;
         if (of_upcall)
             buf_byte(b, 0x00); /* replay raises what its own handler raised */
         else if (value_encode_exception(b, &event_types, c->args, c->nargs) < 0) {
@@ -550,6 +560,7 @@ replay_end(Crossing *c)
     PyObject *result = NULL;
     if ((head & 3) == 1 && event_log.rp < event_log.rend && *event_log.rp == 0x00 && type) {
         event_log.rp++;
+        c->raised_by_program = true;
         PyErr_Restore(type, value, traceback);
     }
     else {
@@ -587,6 +598,7 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
     c->leaving = NULL;
     c->fill = NULL;
     c->fill_length = 0;
+    c->raised_by_program = false;
     c->args_id = 0;
     c->args_hash = 0;
     c->site = site_here(g, &c->site_hash);
@@ -607,6 +619,17 @@ cross_digest(Crossing *c, const void *data, size_t n)
     c->leaving_length = n;
 }
 
+static void
+give_outcome(Crossing *c, PyObject *result)
+{
+    if (core.depth > 1)
+        return;
+    if (result)
+        collector_give(result);
+    else if (!c->raised_by_program)
+        collector_give_exception();
+}
+
 PyObject *
 cross_end(Crossing *c, PyObject *result)
 {
@@ -618,6 +641,8 @@ cross_end(Crossing *c, PyObject *result)
     }
     else if (core.mode == RECORD)
         record_end(c, result);
+    if (result == NULL || PyType_IS_GC(Py_TYPE(result)))
+        give_outcome(c, result);
     own_work_end();
     return result;
 }

@@ -116,6 +116,58 @@ levels_restore(void)
     PyErr_Restore(type, value, traceback);
 }
 
+/* ---- what the program gets ---- */
+
+static void
+take(int *level)
+{
+    if (level && *level > 0)
+        --*level;
+    else
+        collector.count++;
+}
+
+/* Only what is data comes out of a crossing, and nothing that refers to itself. */
+void
+collector_give(PyObject *made)
+{
+    if (!PyObject_IS_GC(made))
+        return;
+    Levels *levels = &collector.levels;
+    Py_ssize_t i = 0, n = PyTuple_Check(made) || PyList_Check(made) ? Py_SIZE(made) : 0;
+    if (PyTuple_CheckExact(made) && n == 0)
+        return; /* there is one for all */
+    take(!collector.has_levels       ? NULL
+         : PyTuple_CheckExact(made)  ? n < TUPLE_SIZES ? &levels->tuples[n - 1] : NULL /* those of the last size are only given back */
+         : PyList_CheckExact(made)   ? &levels->lists
+         : PyDict_CheckExact(made)   ? &levels->dicts
+                                     : NULL);
+    if (PyDict_CheckExact(made)) {
+        PyObject *key, *value;
+        while (PyDict_Next(made, &i, &key, &value)) {
+            collector_give(key);
+            collector_give(value);
+        }
+    }
+    for (i = 0; i < n; i++) {
+        PyObject *item = PyTuple_Check(made) ? PyTuple_GET_ITEM(made, i) : PyList_GET_ITEM(made, i);
+        if (item)
+            collector_give(item);
+    }
+}
+
+void
+collector_give_exception(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (value && PyExceptionInstance_Check(value)) {
+        collector.count++;
+        collector_give(((PyBaseExceptionObject *)value)->args);
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
 /* ---- the beginning ---- */
 
 /* Until the program begins, nothing is collected: the order of what is alive stays the order in which it was made. */

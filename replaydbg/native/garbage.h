@@ -5,7 +5,9 @@
  * not count; so the next collection depends on the count and on how full the free lists of tracked types are. A stretch of the
  * tool's own work (a crossing, above all: a real listing while recording, decoding in replay) therefore begins by noting both and
  * ends by putting both back. No collection begins within. Then both modes leave every stretch as they entered it, and what the
- * program allocates in between is the same: its collections come at the same allocations.
+ * program allocates in between is the same: its collections come at the same allocations. What a crossing hands to the program
+ * counts as if the program had made it itself at that moment, from the free lists as they were: the program will free it, and
+ * a count that is only taken from would never bring a collection.
  *
  * The free lists of asynchronous generators' helpers and of MemoryErrors are left out: no C function in a crossing makes the
  * former, and the latter are raised the same in both modes. Floats and the keys of dictionaries are not tracked.
@@ -61,6 +63,8 @@ typedef struct {
 extern Collector collector; /* as the program left it, while the tool works */
 
 void levels_restore(void);
+void collector_give(PyObject *made);                 /* within the tool's work: the program gets this, and made it */
+void collector_give_exception(void);                 /* the same of the exception that is set */
 void collector_hold(void);                           /* boot.c: from the start of its work */
 void collector_settle(void);                         /* boot.c: the same beginning for the program in both modes */
 void collector_numbers(uint64_t numbers[4]);         /* collections of each generation, and a digest of the rest */

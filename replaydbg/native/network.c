@@ -79,6 +79,7 @@ socket_pair(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
         own_work_end();
     }
     Py_XDECREF(outcome);
+    own_work_gives(pair);
     return pair;
 }
 

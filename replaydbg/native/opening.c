@@ -155,6 +155,18 @@ init_in_two_steps(PyObject *self, Opening *o)
     return rc;
 }
 
+/* The opening sets `name`, for which the object gets its dictionary: that goes to the program. */
+static int
+init_giving_dict(PyObject *self, Opening *o)
+{
+    PyObject **dict = _PyObject_GetDictPtr(self);
+    bool had = dict == NULL || *dict != NULL;
+    int rc = init_crossing(self, o);
+    if (!had)
+        own_work_gives(*dict);
+    return rc;
+}
+
 static int
 fileio_init(PyObject *self, PyObject *args, PyObject *kwds)
 {
@@ -178,7 +190,7 @@ fileio_init(PyObject *self, PyObject *args, PyObject *kwds)
     else {
         o.file = path;
         o.mode = mode;
-        rc = Py_TYPE(self)->tp_setattro == fileio_type->tp_setattro ? init_crossing(self, &o) : init_in_two_steps(self, &o);
+        rc = Py_TYPE(self)->tp_setattro == fileio_type->tp_setattro ? init_giving_dict(self, &o) : init_in_two_steps(self, &o);
     }
     Py_XDECREF(path);
     Py_XDECREF(mode);

@@ -1,14 +1,14 @@
 /* For tests alone: wherever the core does work of its own, allocates and frees at random, so that what the program sees may not
  * depend on it. Off unless the boot file has a seed, see `orders_of_tests` in replaydbg/config.py. What is kept alive is untracked:
  * the tool keeps nothing where the program's collector sees it. */
-#include "core.h"
+#include "garbage.h"
 
 bool perturbing;
 
 #define KEPT 2048
 #define MOST_AT_ONCE 120 /* more than any free list of lists and dictionaries holds */
 
-static uint64_t state;
+static uint64_t state, drift_at;
 static PyObject *kept[KEPT];
 static void *blocks[KEPT];
 
@@ -107,6 +107,12 @@ drain_and_fill(void)
 void
 perturb_now(void)
 {
+    if (drift_at && core.crossings >= drift_at) {
+        collector.count += 200; /* this is what the program finds after the crossing */
+        drift_at = 0;
+    }
+    if (state == 0)
+        return;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     for (uint32_t n = below(12); n > 0; n--) {
@@ -131,5 +137,12 @@ void
 perturb_load(uint64_t seed)
 {
     state = seed * 0x9E3779B97F4A7C15u + 1;
+    perturbing = true;
+}
+
+void
+perturb_collector(uint64_t event)
+{
+    drift_at = event;
     perturbing = true;
 }

@@ -86,6 +86,7 @@ mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     if (replayed && outcome)
         map = mmap_on_memory(type, args, kwds, &c);
     Py_XDECREF(outcome);
+    own_work_gives(map);
     return map;
 }
 
@@ -186,6 +187,7 @@ epoll_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     if (outcome == NULL)
         Py_CLEAR(epoll);
     Py_XDECREF(outcome);
+    own_work_gives(epoll);
     return epoll;
 }
 
@@ -236,6 +238,7 @@ semlock_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
         semlock = semlock_without_semaphore(type, fields);
     Py_XDECREF(outcome);
     Py_DECREF(fields);
+    own_work_gives(semlock);
     return semlock;
 }
 

@@ -2,7 +2,7 @@
  * functions note, for each path, what the importer saw. In replay they answer from these notes, outside the order of events, so
  * that the recorded sources run even when the originals were edited or are gone. (A finder on sys.meta_path over archived
  * sources was tried before: it shows, and pkgutil still looks at the real disk.) */
-#include "core.h"
+#include "garbage.h"
 #include <stdlib.h>
 
 typedef struct {
@@ -150,6 +150,12 @@ world_ask(const char *op, PyObject *path, PyObject *(*real)(PyObject *))
         value = real(path);
         if (core.mode == RECORD)
             world_note(op, key, value);
+    }
+    if (core.depth == 1) {
+        if (value)
+            collector_give(value);
+        else
+            collector_give_exception();
     }
     own_work_end();
     Py_XDECREF(fallback);
