@@ -119,7 +119,7 @@ def _write_document(file: Path, results: Sequence[Result]) -> None:
     waiting = sum(_waits(each) for each in results)
     summary = (
         f"Python {platform.python_version()} on {platform.system()}: {equal} of {len(results)} programs are equal, "
-        f"{waiting} wait for a part of replaydbg that is still to come: addresses that repeat, or threads."
+        f"{waiting} cannot be yet: threads are still to come."
     )
     table = as_markdown(_HEADING, [_row(each, False) for each in results])
     file.write_text(f"{_INTRODUCTION}\n{summary}\n\n{table}\n")

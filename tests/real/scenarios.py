@@ -3,7 +3,6 @@
 from tests.real import prepare
 from tests.real.scenario import Scenario, script
 
-_IDENTITY = "identity: it prints addresses"
 _THREADS = "lanes: it starts threads"
 
 _PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
@@ -26,7 +25,6 @@ _TESTING = (
         "built-in method",
         {"test_addresses.py": "addresses_suite.py.in", "stock.csv": "stock.csv"},
         exit_code=1,
-        waits_for=_IDENTITY,
     ),
     Scenario(
         "hypothesis",
@@ -213,7 +211,6 @@ _TERMINAL = (
         "object at",
         "three.txt",
         exit_code=1,
-        waits_for=_IDENTITY,
     ),
     script("bars_tqdm", "tqdm", "nested progress bars on stderr, without the monitor thread", "outer: 100%"),
     Scenario(
@@ -274,7 +271,6 @@ _SYSTEM = (
         ("-m", "cProfile", "-s", "cumulative", "hot_profile.py"),
         "function calls",
         {"hot_profile.py": "hot_profile.py", "three.txt": "three.txt"},
-        waits_for=_IDENTITY,
     ),
     script("refused_http", None, "http.client and urllib where nothing listens", "Connection refused"),
 )
