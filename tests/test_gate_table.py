@@ -44,6 +44,7 @@ _NO_EVENT = {
     NOTED: "it is only named",
     "thread_ident": "the ident is computed",
     "keyed_by_ident": "the ident is computed",
+    "profile_entries": "what the profiler has is put in order",
     "signal_getsignal": "the handler is the program's own object",
     "dt_utcnow": "it crosses as datetime.now",
 }
