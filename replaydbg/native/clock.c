@@ -246,7 +246,12 @@ static PyObject *
 profile_entries(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *entries = gate_call_original(g, self, args, nargs, kwnames);
-    if (entries && PyList_CheckExact(entries) && order_entries(entries) < 0)
+    if (entries == NULL || !PyList_CheckExact(entries))
+        return entries;
+    own_work_begin(); /* how many tuples live at once depends on the order that there was */
+    int rc = order_entries(entries);
+    own_work_end();
+    if (rc < 0)
         Py_CLEAR(entries);
     return entries;
 }
