@@ -394,7 +394,8 @@ void *identity_memory(uintptr_t address);        /* the real address, of a livin
 bool identity_is_made_up(uintptr_t address);     /* what id() gave for some object, living or dead, or little more */
 void identity_share(void);                       /* from now on several interpreters may ask at once */
 bool identity_is_off(void);                      /* id() is left alone */
-void identity_module_loaded(PyObject *module);
+void identity_module_loaded(const char *name);
+void identity_not_covered(const char *what, const char *of); /* a note */
 void addresses_module_loaded(PyObject *module, const char *name);
 extern hashfunc hash_in_python;
 extern reprfunc repr_in_python;

@@ -200,12 +200,10 @@ record_value(Crossing *c, PyObject *result)
     Buf *b = &out_buf;
     b->used = 0;
     if (result == NULL) {
-        PyObject *error = PyErr_Occurred(); /* its type: the value is compared below */
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
         bool of_upcall = upcall_error && value == upcall_error;
         PyErr_Restore(type, value, traceback);
-        (void)error;
         c->raised_by_program = of_upcall;
         if (of_upcall)
             buf_byte(b, 0x00); /* replay raises what its own handler raised */

@@ -3,6 +3,7 @@
  * time`, class attributes, defaults) and the interpreter's specialised calls all go on as before and all lead through the
  * gate. A C function is only told its `self`, not which function object was called: hence one trampoline for each gate. */
 #include "core.h"
+#include "many.h"
 #include <stdlib.h>
 #include <structmember.h>
 
@@ -26,20 +27,9 @@ pass_through(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     {                                                                                                              \
         return pass_through(&gates[0##n - 01000], self, args, nargs, kwnames);                                     \
     }
-/* Octal numbers 1000 to 2777 (1024 gates in all), so that pasting digits counts without gaps. */
-#define EIGHT(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7)
-#define SIXTYFOUR(m, n) EIGHT(m, n##0) EIGHT(m, n##1) EIGHT(m, n##2) EIGHT(m, n##3) \
-    EIGHT(m, n##4) EIGHT(m, n##5) EIGHT(m, n##6) EIGHT(m, n##7)
-#define HUNDREDS(m, n) SIXTYFOUR(m, n##0) SIXTYFOUR(m, n##1) SIXTYFOUR(m, n##2) SIXTYFOUR(m, n##3) \
-    SIXTYFOUR(m, n##4) SIXTYFOUR(m, n##5) SIXTYFOUR(m, n##6) SIXTYFOUR(m, n##7)
 #define NAME(n) trampoline_##n,
-HUNDREDS(TRAMPOLINE, 1)
-SIXTYFOUR(TRAMPOLINE, 20) SIXTYFOUR(TRAMPOLINE, 21) SIXTYFOUR(TRAMPOLINE, 22) SIXTYFOUR(TRAMPOLINE, 23)
-SIXTYFOUR(TRAMPOLINE, 24) SIXTYFOUR(TRAMPOLINE, 25) SIXTYFOUR(TRAMPOLINE, 26) SIXTYFOUR(TRAMPOLINE, 27)
-static const _PyCFunctionFastWithKeywords trampolines[] = {
-    HUNDREDS(NAME, 1) SIXTYFOUR(NAME, 20) SIXTYFOUR(NAME, 21) SIXTYFOUR(NAME, 22) SIXTYFOUR(NAME, 23)
-    SIXTYFOUR(NAME, 24) SIXTYFOUR(NAME, 25) SIXTYFOUR(NAME, 26) SIXTYFOUR(NAME, 27)
-};
+MANY_1024(TRAMPOLINE)
+static const _PyCFunctionFastWithKeywords trampolines[MOST_GATES] = {MANY_1024(NAME)};
 
 /* ---- the real thing ---- */
 
@@ -484,7 +474,7 @@ gates_install_module(PyObject *module, const char *name)
     network_module_loaded(module, name);
     sqlite_module_loaded(module, name);
     listen_library_loaded();
-    identity_module_loaded(module);
+    identity_module_loaded(name);
     addresses_module_loaded(module, name);
     return 0;
 }

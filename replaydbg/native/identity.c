@@ -2,6 +2,7 @@
  * with it the order of every set of objects. Here each object gets a serial number at the moment when the program first asks,
  * and an address made up from it. The numbers are kept by memory block in a table of ours; when the block is freed they are dropped. */
 #include "core.h"
+#include "many.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -395,13 +396,9 @@ hash_through(int n, PyObject *o)
 }
 
 #define HASH(n) static Py_hash_t hash_##n(PyObject *o) { return hash_through(0##n - 01000, o); }
-#define EIGHT(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7)
-#define SIXTYFOUR(m, n) EIGHT(m, n##0) EIGHT(m, n##1) EIGHT(m, n##2) EIGHT(m, n##3) \
-    EIGHT(m, n##4) EIGHT(m, n##5) EIGHT(m, n##6) EIGHT(m, n##7)
-#define ALL(m) SIXTYFOUR(m, 10) SIXTYFOUR(m, 11) SIXTYFOUR(m, 12) SIXTYFOUR(m, 13)
 #define NAME(n) hash_##n,
-ALL(HASH)
-static const hashfunc hash_wrappers[MOST_HASHES] = {ALL(NAME)};
+MANY_256(HASH)
+static const hashfunc hash_wrappers[MOST_HASHES] = {MANY_256(NAME)};
 
 /* ---- which hash function stands for which ---- */
 static IdMap known_hashes; /* hash function: 1 + number of ours in `hashes`, or LEFT_ALONE */
@@ -444,14 +441,27 @@ identity_patch_hash(PyTypeObject *type)
     patch_wrapper_of(type, "__hash__", (void *)original, (void *)ours);
 }
 
+/* What is left as it is for want of room: where it is an address, that of the recording's process does not come again. */
+void
+identity_not_covered(const char *what, const char *of)
+{
+    char text[240];
+    snprintf(text, sizeof text, "identity: %s of %s", what, of);
+    note("uncovered", text);
+}
+
 /* A type of an extension module with a hash function of its own. */
 void
 identity_watch_hash(PyTypeObject *type)
 {
     if (type->tp_hash == NULL || type->tp_hash == PyObject_HashNotImplemented || type->tp_hash == hash_in_python)
         return;
-    if (*idmap_slot(&known_hashes, (uintptr_t)type->tp_hash) || hash_count == MOST_HASHES)
+    if (*idmap_slot(&known_hashes, (uintptr_t)type->tp_hash))
         return;
+    if (hash_count == MOST_HASHES) {
+        identity_not_covered("hashes", type->tp_name);
+        return;
+    }
     hash_originals[hash_count] = type->tp_hash;
     stand_for(type->tp_hash, hash_wrappers[hash_count++]);
 }

@@ -42,7 +42,7 @@ all_types(void)
 
 /* A module of C code has just been loaded: it may have made types that it does not show (numpy's scalars are in a dictionary). */
 void
-identity_module_loaded(PyObject *module)
+identity_module_loaded(const char *name)
 {
     if (hash_in_python == NULL) /* not installed yet: all types will be looked at */
         return;
@@ -53,8 +53,10 @@ identity_module_loaded(PyObject *module)
         identity_watch_hash(type);
         patch_type(type);
     }
-    if (types == NULL)
-        PyErr_Clear(); /* out of memory: these types' addresses show */
+    if (types == NULL) { /* out of memory: these types' addresses show */
+        PyErr_Clear();
+        identity_not_covered("types", name);
+    }
     Py_XDECREF(types);
     own_work_end();
 }

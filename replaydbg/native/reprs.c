@@ -2,6 +2,7 @@
  * modules have more. The functions stay; what they return is looked through, and an address in it that belongs to the object, or to one that it
  * refers to, is exchanged for the made-up address of that object. */
 #include "core.h"
+#include "many.h"
 
 /* ---- finding what an address belongs to ---- */
 
@@ -107,14 +108,9 @@ repr_through(int n, PyObject *self)
 }
 
 #define REPR(n) static PyObject *repr_##n(PyObject *self) { return repr_through(0##n - 01000, self); }
-#define EIGHT(m, n) m(n##0) m(n##1) m(n##2) m(n##3) m(n##4) m(n##5) m(n##6) m(n##7)
-#define SIXTYFOUR(m, n) EIGHT(m, n##0) EIGHT(m, n##1) EIGHT(m, n##2) EIGHT(m, n##3) \
-    EIGHT(m, n##4) EIGHT(m, n##5) EIGHT(m, n##6) EIGHT(m, n##7)
-#define ALL(m) SIXTYFOUR(m, 10) SIXTYFOUR(m, 11) SIXTYFOUR(m, 12) SIXTYFOUR(m, 13) \
-    SIXTYFOUR(m, 14) SIXTYFOUR(m, 15) SIXTYFOUR(m, 16) SIXTYFOUR(m, 17)
 #define NAME(n) repr_##n,
-ALL(REPR)
-static const reprfunc wrappers[MOST_REPRS] = {ALL(NAME)};
+MANY_512(REPR)
+static const reprfunc wrappers[MOST_REPRS] = {MANY_512(NAME)};
 
 /* Reprs of plain data and of containers print no addresses of their own, and may be long. */
 static bool
@@ -142,8 +138,10 @@ identity_patch_repr(PyTypeObject *type)
     if (*slot > MOST_REPRS)
         return;
     if (*slot == 0) {
-        if (used == MOST_REPRS)
+        if (used == MOST_REPRS) {
+            identity_not_covered("addresses in reprs", type->tp_name);
             return;
+        }
         int n = used++;
         originals[n] = original;
         *slot = (uint32_t)n + 1;

@@ -7,7 +7,7 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from replaydbg.config import orders_of_tests
 from replaydbg.errors import Divergence, WrongPython
@@ -85,10 +85,9 @@ def replay(
         env = interpreter.start_environment(dict(header.env), options, header.hash_seed)
         boot = boot_values(header.raw, table, env) | fds | orders_of_tests()
         boot |= {"mode": "replay", "current_source": current_source, "stop_at": stop_at, "fds": list(header.fds)}
-        counted = stack.enter_context(_memory_file("clock")) if clock is not None else None
-        steps = stack.enter_context(_memory_file("steps")) if clock is not None else None
-        if clock is not None and counted is not None and steps is not None:
-            boot["clock"] = clock.as_boot(_high(stack, counted.fileno()), _high(stack, steps.fileno()))
+        counting = _Counting.begin(stack, clock) if clock is not None else None
+        if counting is not None:
+            boot["clock"] = counting.as_boot(stack)
         boot_file.write(encode_value(boot))
         boot_file.flush()
         streams = [_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)]
@@ -97,13 +96,33 @@ def replay(
         ignored = [int(number) for number, state in header.signals.items() if state == "ignored"]
         ended = run_process(command, env, fds=streams, ignored=ignored)
         result = _result(recording, ended.status, _whole(report), unpacked.is_cut, name or str(path))
-        if clock is not None and result.divergence is None:
-            # Imported here: a replay without a clock need not.
-            from replaydbg.replay.clock import read_report
-
-            assert counted is not None and steps is not None
-            result = replace(result, clock=read_report(_whole(counted), _whole(steps), clock))
+        if counting is not None and result.divergence is None:
+            result = replace(result, clock=counting.report())
         return replace(result, python=header.python.version)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """What the step clock of a replay is told, and the files that it writes."""
+
+    orders: Orders
+    totals: BinaryIO
+    """The report, written at the end."""
+    steps: BinaryIO
+    """The lines before each event, written as they come."""
+
+    @classmethod
+    def begin(cls, stack: ExitStack, orders: Orders) -> _Counting:
+        return cls(orders, stack.enter_context(_memory_file("clock")), stack.enter_context(_memory_file("steps")))
+
+    def as_boot(self, stack: ExitStack) -> dict[str, Any]:
+        return self.orders.as_boot(_high(stack, self.totals.fileno()), _high(stack, self.steps.fileno()))
+
+    def report(self) -> ClockReport:
+        # Imported here: a replay without a clock need not.
+        from replaydbg.replay.clock import read_report
+
+        return read_report(_whole(self.totals), _whole(self.steps), self.orders)
 
 
 def _result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.replay.clock import Breakpoint, BreakpointHits, Hits, LineBefore, Moment, Orders
-from replaydbg.replay.launcher import replay
+from replaydbg.replay.launcher import ReplayResult, replay
 
 MONITORING = "monitoring"
 """Lines are LINE events of `sys.monitoring` (Python 3.12 and later)."""
@@ -99,6 +99,10 @@ def count(
         os.close(null)
     if result.divergence is not None:
         raise result.divergence
+    return _steps(result, start_event)
+
+
+def _steps(result: ReplayResult, start_event: int) -> Steps:
     report = result.clock
     assert report is not None, "asked for"
     if not report.is_started:
