@@ -125,7 +125,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """An open file that was given as an argument."""
+    """An open file or a socket that was given as an argument."""
 
     fd: int | None
     """Its descriptor; None if it was closed."""

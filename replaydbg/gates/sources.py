@@ -14,7 +14,6 @@ from replaydbg.gates.row import (
     NOTED,
     OPENS,
     SELF,
-    STOPS,
     Row,
     rows,
 )
@@ -82,16 +81,20 @@ NETWORK: list[Row] = [
     *rows(
         "_socket",
         """
-        socket.bind socket.listen socket.connect socket.connect_ex socket.getsockname socket.getpeername
-        socket.setsockopt socket.shutdown socket.recv socket.recvfrom socket.recvmsg socket.sendmsg
+        socket.listen socket.getsockname socket.getpeername socket.setsockopt socket.shutdown socket.recv
+        socket.recvfrom
         """,
         ARGS | SELF,
     ),
+    *rows("_socket", "socket.bind socket.connect socket.connect_ex", ARGS | SELF, "takes_address"),
     *rows("_socket", "socket.getsockopt", ARGS | SELF),
     *rows("_socket", "socket._accept", ARGS | SELF | OPENS, "socket_accept"),
-    *rows("_socket", "socket.recv_into socket.recvfrom_into", ARGS | SELF | FILLS, buffer=0),
-    *rows("_socket", "socket.send socket.sendall socket.sendto", ARGS | SELF | DIGEST, buffer=0),
-    *rows("_socket", "socket.recvmsg_into socket.sendmsg_afalg", 0, STOPS),
+    *rows("_socket", "socket.recv_into socket.recvfrom_into", ARGS | SELF | FILLS, "socket_recv_into", 0),
+    *rows("_socket", "socket.send socket.sendall", ARGS | SELF | DIGEST, buffer=0),
+    *rows("_socket", "socket.sendto", ARGS | SELF | DIGEST, "takes_address", 0),
+    *rows("_socket", "socket.sendmsg socket.sendmsg_afalg", ARGS | SELF | DIGEST, "socket_sendmsg", 0),
+    *rows("_socket", "socket.recvmsg", ARGS | SELF, "socket_recvmsg"),
+    *rows("_socket", "socket.recvmsg_into", ARGS | SELF | FILLS, "socket_recvmsg_into", 0),
     *rows("_ssl", "_SSLContext._wrap_socket", 0, NOTED),
 ]
 """Single-lane sockets; the network with everything that waits comes with lanes."""

@@ -92,7 +92,8 @@ FILES: list[Row] = [
     *rows("select", "select", ARGS, "select_select"),
     *rows("select", "poll().poll"),
     *rows("select", "epoll.__new__", 0, "slot"),
-    *rows("select", "epoll.register epoll.modify epoll.unregister epoll.poll epoll.fileno"),
+    *rows("select", "epoll.register epoll.modify epoll.unregister", ARGS, "takes_descriptor"),
+    *rows("select", "epoll.poll epoll.fileno"),
     *rows("select", "epoll.close", ARGS | BOTH),
 ]
 

@@ -10,6 +10,7 @@
  *   value.c     values to bytes and back
  *   world.c     the importer's private world
  *   fileio.c    files and descriptors
+ *   scatter.c   calls that take several buffers
  *   opening.c   the constructor of FileIO
  *   directories.c  what scandir() yields
  *   process.c   memory maps, selection, processes, and the end of a process
@@ -114,7 +115,7 @@ void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
 extern const HandlerEntry fileio_handlers[], directory_handlers[], process_handlers[], clock_handlers[], signal_handlers[],
-    network_handlers[];
+    network_handlers[], scatter_handlers[];
 static inline bool
 gate_passes(void)
 {
@@ -244,6 +245,7 @@ PyObject *direntry_make(PyObject *name, PyObject *path);
 PyObject *direntry_name(PyObject *entry);        /* borrowed */
 PyObject *direntry_path(PyObject *entry);        /* borrowed */
 int file_fd(PyObject *fileio);                   /* -2: not a FileIO; -1: closed */
+int socket_fd(PyObject *socket);                 /* -2: not a socket; -1: closed */
 
 /* ---- site.c ---- */
 uint32_t site_here(Gate *g, uint64_t *hash);     /* record: id (defines it when new); replay: 0, with the hash */

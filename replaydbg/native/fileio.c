@@ -487,88 +487,6 @@ os_closerange(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     return cross_end(&c, Py_NewRef(Py_None));
 }
 
-#define MOST_BUFFERS 64
-
-/* readv, preadv: what arrives fills the buffers one after the other. */
-static PyObject *
-os_readv(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    Py_buffer views[MOST_BUFFERS];
-    PyObject *list = nargs > 1 ? PySequence_Fast(args[1], "buffers") : NULL;
-    Py_ssize_t n = list ? PySequence_Fast_GET_SIZE(list) : 0, have = 0;
-    size_t total = 0;
-    PyErr_Clear();
-    for (; have < n && have < MOST_BUFFERS; have++) {
-        if (PyObject_GetBuffer(PySequence_Fast_GET_ITEM(list, have), &views[have], PyBUF_WRITABLE) < 0)
-            break;
-        total += (size_t)views[have].len;
-    }
-    PyErr_Clear();
-    Crossing c;
-    uint8_t *joined = malloc(total + 1);
-    cross_begin(&c, g, self, args, nargs, kwnames);
-    PyObject *result = c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL;
-    if (c.perform && result && joined) {
-        size_t got = (size_t)PyLong_AsSsize_t(result), done = 0;
-        for (Py_ssize_t i = 0; i < have; done += (size_t)views[i++].len)
-            memcpy(joined + done, views[i].buf, (size_t)views[i].len);
-        c.fill = joined;
-        c.fill_length = got < total ? got : total;
-    }
-    bool replayed = !c.perform;
-    result = cross_end(&c, result);
-    if (replayed && result) {
-        size_t left = c.fill_length, done = 0;
-        for (Py_ssize_t i = 0; i < have && left > 0; i++) {
-            size_t part = left < (size_t)views[i].len ? left : (size_t)views[i].len;
-            memcpy(views[i].buf, c.fill + done, part);
-            done += part;
-            left -= part;
-        }
-    }
-    while (have > 0)
-        PyBuffer_Release(&views[--have]);
-    free(joined);
-    Py_XDECREF(list);
-    return result;
-}
-
-/* writev, pwritev: the digest covers all buffers. */
-static PyObject *
-os_writev(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    Crossing c;
-    PyObject *list = nargs > 1 ? PySequence_Fast(args[1], "buffers") : NULL;
-    PyErr_Clear();
-    long fd = nargs > 0 && PyLong_Check(args[0]) ? PyLong_AsLong(args[0]) : -1;
-    cross_begin(&c, g, self, args, nargs, kwnames);
-    for (Py_ssize_t i = 0; list && i < PySequence_Fast_GET_SIZE(list); i++) {
-        Py_buffer view;
-        if (PyObject_GetBuffer(PySequence_Fast_GET_ITEM(list, i), &view, PyBUF_SIMPLE) < 0) {
-            PyErr_Clear();
-            continue;
-        }
-        cross_digest(&c, view.buf, (size_t)view.len);
-        PyBuffer_Release(&view);
-    }
-    PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
-    size_t left = result && PyLong_Check(result) ? (size_t)PyLong_AsSsize_t(result) : 0;
-    int stream = core.mode == REPLAY ? fd_stream((int)fd) : 0;
-    for (Py_ssize_t i = 0; stream && left > 0 && list && i < PySequence_Fast_GET_SIZE(list); i++) {
-        Py_buffer view;
-        if (PyObject_GetBuffer(PySequence_Fast_GET_ITEM(list, i), &view, PyBUF_SIMPLE) < 0) {
-            PyErr_Clear();
-            break;
-        }
-        size_t part = left < (size_t)view.len ? left : (size_t)view.len;
-        stream_show(stream, view.buf, part);
-        left -= part;
-        PyBuffer_Release(&view);
-    }
-    Py_XDECREF(list);
-    return result;
-}
-
 /* Only two of its commands make a descriptor. */
 static PyObject *
 fcntl_fcntl(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -587,5 +505,4 @@ fcntl_fcntl(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 const HandlerEntry fileio_handlers[] = {
     {"fcntl_fcntl", fcntl_fcntl},
     {"file_write", file_write}, {"file_close", file_close}, {"file_fileno", file_fileno}, {"os_close", os_close},
-    {"os_closerange", os_closerange}, {"os_readv", os_readv}, {"os_writev", os_writev},
-    {NULL, NULL}};
+    {"os_closerange", os_closerange}, {NULL, NULL}};

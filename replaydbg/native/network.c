@@ -1,17 +1,36 @@
-/* Sockets of a program with one lane. The object is genuine in both modes; in replay it stands on a placeholder descriptor. */
+/* Sockets. The object is genuine in both modes; in replay it stands on a placeholder descriptor. */
 #include "core.h"
+#include <sys/socket.h>
+#include <sys/stat.h>
 
 static PyTypeObject *socket_type;
 static initproc original_socket_init;
 static Gate *socket_gate;
 
-/* Descriptor, family, type and protocol: the first fields of the C object. A Python class over it may have methods of its own. */
+/* The first field of the C object. */
+int
+socket_fd(PyObject *o)
+{
+    int fd = -2;
+    if (socket_type && PyObject_TypeCheck(o, socket_type))
+        memcpy(&fd, (char *)o + sizeof(PyObject), sizeof fd);
+    return fd;
+}
+
+/* The first fields of the C object. A Python class over it may have methods of its own. */
+typedef struct {
+    int fd, family, type, protocol;
+    void *error_handler;
+    int64_t timeout;
+} Fields;
+
+/* Descriptor, family, type and protocol; a socket that is made not to wait has lost that flag of its type. */
 static PyObject *
 socket_fields(PyObject *s)
 {
-    int f[4];
-    memcpy(f, (char *)s + sizeof(PyObject), sizeof f);
-    return Py_BuildValue("(iiii)", f[0], f[1], f[2], f[3]);
+    Fields f;
+    memcpy(&f, (char *)s + sizeof(PyObject), sizeof f);
+    return Py_BuildValue("(iiii)", f.fd, f.family, f.timeout == 0 ? f.type | SOCK_NONBLOCK : f.type, f.protocol);
 }
 
 static int
@@ -24,6 +43,13 @@ init_with_fields(PyObject *self, PyObject *fields)
     Py_XDECREF(args);
     own_work_end();
     return rc;
+}
+
+static bool
+is_socket(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
 static int
@@ -40,7 +66,7 @@ socket_init(PyObject *self, PyObject *args, PyObject *kwds)
     if (fields && PyTuple_CheckExact(fields) && PyTuple_GET_SIZE(fields) == 4) {
         int fd = (int)PyLong_AsLong(PyTuple_GET_ITEM(fields, 0));
         bool given = PyTuple_GET_SIZE(args) > 3 && PyTuple_GET_ITEM(args, 3) != Py_None;
-        if (replayed && !given)
+        if (replayed && !(given && is_socket(fd))) /* one that was inherited, or came from a pipe's end, may be none here */
             fd_place_socket(fd);
         if (!given)
             fd_opened(fd, -1);
@@ -100,20 +126,71 @@ socket_accept(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     return result;
 }
 
-/* The real function encodes names with a codec that is written in Python: it is imported before the crossing, in both modes. */
+#define MOST_ARGUMENTS 8
+
+/* A codec that is written in Python. */
+static void
+import_idna(void)
+{
+    PyObject *encoder = PyCodec_Encoder("idna");
+    Py_XDECREF(encoder);
+    PyErr_Clear();
+}
+
+/* Names are encoded before the crossing, in both modes: that is Python code, whose exceptions have causes and tracebacks. */
 static PyObject *
 takes_host(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    if (nargs > 0 && PyUnicode_Check(args[0])) {
-        PyObject *encoder = PyCodec_Encoder("idna");
-        Py_XDECREF(encoder);
-        PyErr_Clear();
+    PyObject *copy[MOST_ARGUMENTS];
+    Py_ssize_t n = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    if (nargs == 0 || n > MOST_ARGUMENTS || !PyUnicode_Check(args[0])) {
+        import_idna();
+        return gate_regular(g, self, args, nargs, kwnames);
     }
+    memcpy(copy, args, (size_t)n * sizeof *copy);
+    if ((copy[0] = PyUnicode_AsEncodedString(args[0], "idna", NULL)) == NULL)
+        return NULL;
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, copy, nargs, kwnames) : NULL);
+    Py_DECREF(copy[0]);
+    return result;
+}
+
+/* In an address only a name that is not ASCII needs the codec. */
+static PyObject *
+takes_address(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *address = nargs > 0 ? args[nargs - 1] : NULL;
+    PyObject *host = address && PyTuple_Check(address) && PyTuple_GET_SIZE(address) > 0 ? PyTuple_GET_ITEM(address, 0) : NULL;
+    if (host && PyUnicode_Check(host) && !PyUnicode_IS_ASCII(host))
+        import_idna();
     return gate_regular(g, self, args, nargs, kwnames);
 }
 
+/* recv_into(buffer, nbytes=0, flags=0), recvfrom_into: the buffer may be given by name. */
+static PyObject *
+socket_recv_into(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    static const char *const names[] = {"buffer", "nbytes", "flags"};
+    Py_ssize_t named = kwnames ? PyTuple_GET_SIZE(kwnames) : 0, known = 0;
+    if (nargs > 0 || named == 0 || named > 3)
+        return gate_regular(g, self, args, nargs, kwnames);
+    PyObject *zero = PyLong_FromLong(0), *all[3] = {NULL, zero, zero};
+    for (Py_ssize_t i = 0; i < named; i++)
+        for (int k = 0; k < 3; k++)
+            if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), names[k]) == 0) {
+                all[k] = args[i];
+                known++;
+            }
+    PyObject *result = all[0] && known == named ? gate_regular(g, self, all, 3, NULL) : gate_regular(g, self, args, nargs, kwnames);
+    Py_XDECREF(zero);
+    return result;
+}
+
 const HandlerEntry network_handlers[] = {
-    {"socket_pair", socket_pair}, {"socket_accept", socket_accept}, {"takes_host", takes_host}, {NULL, NULL}};
+    {"socket_pair", socket_pair}, {"socket_accept", socket_accept}, {"takes_host", takes_host},
+    {"takes_address", takes_address}, {"socket_recv_into", socket_recv_into}, {NULL, NULL}};
 
 void
 network_module_loaded(PyObject *module, const char *name)

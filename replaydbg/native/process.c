@@ -138,29 +138,71 @@ convert_ready(PyObject *const *args, PyObject *lists, PyObject *(*convert)(PyObj
     return out;
 }
 
+/* `fileno` may be program code: it runs before the crossing. */
+static PyObject *
+descriptor_of(PyObject *o)
+{
+    int fd = PyObject_AsFileDescriptor(o);
+    return fd < 0 ? NULL : PyLong_FromLong(fd);
+}
+
+static PyObject *
+descriptors_of(PyObject *items)
+{
+    PyObject *numbers = PyList_New(0);
+    for (Py_ssize_t i = 0; numbers && i < PySequence_Fast_GET_SIZE(items); i++) {
+        PyObject *number = descriptor_of(PySequence_Fast_GET_ITEM(items, i));
+        if (number == NULL || PyList_Append(numbers, number) < 0)
+            Py_CLEAR(numbers);
+        Py_XDECREF(number);
+    }
+    return numbers;
+}
+
 static PyObject *
 select_select(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     if (nargs < 3)
         return gate_call_original(g, self, args, nargs, kwnames);
     Crossing c;
-    PyObject *copy[8] = {NULL}; /* iterators would be used up by the first look */
-    for (int i = 0; i < 3; i++)
-        copy[i] = PySequence_Fast(args[i], "arguments 1-3 must be sequences");
+    PyObject *copy[4] = {NULL}, *asked[4] = {NULL}; /* iterators would be used up by the first look */
+    for (int i = 0; i < 3; i++) {
+        copy[i] = PyErr_Occurred() ? NULL : PySequence_Fast(args[i], "arguments 1-3 must be sequences");
+        asked[i] = copy[i] ? descriptors_of(copy[i]) : NULL;
+    }
     if (nargs > 3)
-        copy[3] = Py_NewRef(args[3]);
+        copy[3] = asked[3] = Py_NewRef(args[3]);
     PyObject *result = NULL;
-    if (copy[0] && copy[1] && copy[2]) {
+    if (asked[0] && asked[1] && asked[2]) {
         cross_begin(&c, g, self, copy, nargs > 4 ? 4 : nargs, kwnames);
-        PyObject *lists = c.perform ? gate_call_original(g, self, copy, nargs, kwnames) : NULL;
-        PyObject *places = convert_ready(copy, lists, ready_places);
+        PyObject *lists = c.perform ? gate_call_original(g, self, asked, nargs, kwnames) : NULL;
+        PyObject *places = convert_ready(asked, lists, ready_places);
         Py_XDECREF(lists);
         places = cross_end(&c, places);
         result = places ? convert_ready(copy, places, ready_objects) : NULL;
         Py_XDECREF(places);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         Py_XDECREF(copy[i]);
+        if (i < 3)
+            Py_XDECREF(asked[i]);
+    }
+    return result;
+}
+
+/* epoll.register(fd, eventmask), modify, unregister: as above. */
+static PyObject *
+takes_descriptor(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *copy[4];
+    Py_ssize_t n = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
+    if (nargs == 0 || n > 4 || PyLong_Check(args[0]))
+        return gate_regular(g, self, args, nargs, kwnames);
+    memcpy(copy, args, (size_t)n * sizeof *copy);
+    if ((copy[0] = descriptor_of(args[0])) == NULL)
+        return NULL;
+    PyObject *result = gate_regular(g, self, copy, nargs, kwnames);
+    Py_DECREF(copy[0]);
     return result;
 }
 
@@ -457,7 +499,8 @@ const HandlerEntry process_handlers[] = {
     {"gc_collect", gc_collect}, {"os_wait_usage", os_wait_usage},
     {"os_fork", os_fork}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
     {"select_select", select_select}, {"builtin_input", builtin_input}, {"thread_ident", thread_ident},
-    {"takes_ident", takes_ident}, {"keyed_by_ident", keyed_by_ident}, {NULL, NULL}};
+    {"takes_descriptor", takes_descriptor}, {"takes_ident", takes_ident}, {"keyed_by_ident", keyed_by_ident},
+    {NULL, NULL}};
 
 void
 process_module_loaded(PyObject *module, const char *name)

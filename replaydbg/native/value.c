@@ -405,6 +405,8 @@ encode_other(Encoder *e, PyObject *v)
     if (e->how == ENCODE_RESULT)
         return -1;
     int fd = file_fd(v);
+    if (fd == -2)
+        fd = socket_fd(v);
     if (fd != -2) {
         buf_byte(e->b, T_FILE);
         buf_varint(e->b, (uint64_t)(fd + 1));
