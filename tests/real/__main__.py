@@ -80,9 +80,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(scenario: Scenario, options: argparse.Namespace) -> Result:
-    if scenario.version is None:
-        missing = f"{scenario.distribution} is not installed; pip install -r tests/real/requirements.txt"
-        return Result(scenario, missing, has_run=False)
+    if scenario.missing is not None:
+        return Result(scenario, scenario.missing, has_run=False)
     if options.plain:
         return check_plainly(scenario, timeout=options.timeout)
     return check_replays(scenario, timeout=options.timeout, keep=options.keep)

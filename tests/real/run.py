@@ -12,6 +12,7 @@ from statistics import median
 from tests.harness import tool
 from tests.harness.figures import Figures, read_figures
 from tests.harness.process import Finished, run
+from tests.real.peer import PeerFailed, running_beside, with_port
 from tests.real.scenario import Scenario
 
 REPLAYS = 5
@@ -43,12 +44,12 @@ def check_plainly(scenario: Scenario, *, timeout: float) -> Result:
     """Runs the scenario without the tool: does it do what its row says?"""
     with tempfile.TemporaryDirectory(prefix="replaydbg-real-") as name:
         work = _laid_out(scenario, Path(name))
-        finished = run([sys.executable, *scenario.argv], cwd=work, env=_environment(scenario, work), timeout=timeout)
+        finished, failure = _run_beside(scenario, [sys.executable], work, _environment(scenario, work), timeout=timeout)
         try:
             _require_expected(scenario, finished)
-        except _Failed as failure:
-            return Result(scenario, str(failure) + "\n" + _text(finished))
-        return Result(scenario, None, record_seconds=finished.wall)
+        except _Failed as found:
+            failure = "; ".join(filter(None, (str(found), failure))) + "\n" + _text(finished)
+        return Result(scenario, failure, record_seconds=finished.wall)
 
 
 def check_replays(scenario: Scenario, *, timeout: float, keep: Path) -> Result:
@@ -57,11 +58,14 @@ def check_replays(scenario: Scenario, *, timeout: float, keep: Path) -> Result:
         base = Path(name)
         work = _laid_out(scenario, base)
         recording = base / f"{scenario.name}.rdbg"
-        command = tool.record(sys.executable, recording, scenario.argv)
-        recorded = run(command, cwd=work, env=_environment(scenario, work), timeout=timeout)
+        command = tool.record(sys.executable, recording, ())
+        recorded, unhappy = _run_beside(scenario, command, work, _environment(scenario, work), timeout=timeout)
         outputs = [("recorded", recorded)]
         figures, failure, has_run = None, None, False
         try:
+            # A program fails because its peer does, or the other way round.
+            if unhappy is not None:
+                raise _Failed(f"{unhappy}; the program: {recorded.ending}: {_last_line(recorded)}")
             _require_expected(scenario, recorded)
             has_run = True
             figures = _require_whole(recording)
@@ -84,6 +88,19 @@ def check_replays(scenario: Scenario, *, timeout: float, keep: Path) -> Result:
             keep / scenario.name if failure else None,
             has_run,
         )
+
+
+def _run_beside(
+    scenario: Scenario, command: list[str], work: Path, env: dict[str, str], *, timeout: float
+) -> tuple[Finished, str | None]:
+    """The program run by `command`, its peer beside it; and what the peer has to complain of, which is gone then."""
+    finished = None
+    try:
+        with running_beside(scenario.peer, env) as port:
+            finished = run([*command, *with_port(scenario.argv, port)], cwd=work, env=env, timeout=timeout)
+        return finished, None
+    except PeerFailed as failure:
+        return finished or Finished((), 0, b"", b"", 0.0, 0.0, False), str(failure)
 
 
 def _laid_out(scenario: Scenario, base: Path) -> Path:

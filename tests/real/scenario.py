@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tests.real.peer import Peer
+
 _SOURCES = (Path(__file__).parent / "programs", Path(__file__).parent / "inputs")
 
 
@@ -36,6 +38,8 @@ class Scenario:
     child_lines: str | None = None
     # What of replaydbg it waits for. It must fail until then: a row that is equal all the same has to lose this mark.
     waits_for: str | None = None
+    # What it talks to; `{port}` in `argv` is then the port of whichever side listens.
+    peer: Peer | None = None
 
     @property
     def version(self) -> str | None:
@@ -46,6 +50,15 @@ class Scenario:
             return version(self.distribution)
         except PackageNotFoundError:
             return None
+
+    @property
+    def missing(self) -> str | None:
+        """What has to be installed first, as a sentence; None: nothing."""
+        if self.version is None:
+            return f"{self.distribution} is not installed; pip install -r tests/real/requirements.txt"
+        if self.peer is not None and not self.peer.is_installed():
+            return f"its server is not installed; apt-get install {self.peer.package}"
+        return None
 
     def lay_out(self, directory: Path) -> None:
         """Puts every input into the empty `directory`."""
@@ -67,17 +80,24 @@ def script(
     env: Mapping[str, str] | None = None,
     prepare: Callable[[Path], None] = _nothing,
     waits_for: str | None = None,
+    peer: Peer | None = None,
+    program: str | None = None,
 ) -> Scenario:
-    """A scenario whose program is one of ours; `name` is its file without `.py`, `inputs` keep their names."""
+    """A scenario whose program is one of ours, the file `program` (`name` if it has no other) without `.py`.
+
+    `inputs` keep their names.
+    """
+    file = f"{program or name}.py"
     return Scenario(
         name=name,
         distribution=distribution,
         does=does,
-        argv=(f"{name}.py", *arguments),
+        argv=(file, *arguments),
         expect=expect,
-        files={f"{name}.py": f"{name}.py"} | {file: file for file in inputs},
+        files={each: each for each in (file, *inputs)},
         exit_code=exit_code,
         env=env or {},
         prepare=prepare,
         waits_for=waits_for,
+        peer=peer,
     )

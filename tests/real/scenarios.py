@@ -2,6 +2,7 @@
 
 from tests.real import prepare
 from tests.real.scenario import Scenario, script
+from tests.real.scenarios_lanes import LANES
 
 _THREADS = "lanes: it starts threads"
 
@@ -275,4 +276,4 @@ _SYSTEM = (
     script("refused_http", None, "http.client and urllib where nothing listens", "Connection refused"),
 )
 
-SCENARIOS = (*_TESTING, *_CHECKING, *_PACKAGING, *_DATA, *_TEXT, *_TERMINAL, *_SYSTEM)
+SCENARIOS = (*_TESTING, *_CHECKING, *_PACKAGING, *_DATA, *_TEXT, *_TERMINAL, *_SYSTEM, *LANES)
