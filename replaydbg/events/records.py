@@ -68,6 +68,7 @@ class ControlKind(Enum):
     LANE = "another lane goes on"
     CHILD = "a child process was started"
     COLLECTOR = "garbage collections so far"
+    MEMORY = "shared memory changed in map"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ class Control:
     time_ns: int
     """Nanoseconds from the start to the last clock mark, its own included."""
     number: int | None = None
-    """Signal number, nanoseconds, exit code, lane, process id or collections, as the kind has it."""
+    """Signal number, nanoseconds, exit code, lane, process id, collections or map, as the kind has it."""
     note: tuple[str, str] | None = None
     """For NOTE: its kind and its text."""
     fingerprint: bytes | None = None

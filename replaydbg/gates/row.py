@@ -34,6 +34,8 @@ ALWAYS = 4096
 """The handler is also asked where nothing is a crossing: in other threads, and after the recording has ended."""
 MAKES_NOTHING = 8192
 """Neither the C function nor what comes of it is, or uses for a moment, an object that the collector tracks."""
+HEARS = 16384
+"""It waits for other processes, or tells of them: after it, what they did can be known."""
 
 NO_BUFFER = 99
 """The index of the buffer argument where there is none."""

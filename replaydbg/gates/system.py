@@ -29,14 +29,14 @@ POSIX: list[Row] = [
     *rows(
         "posix",
         """
-        access chdir chmod chown chroot confstr copy_file_range ctermid fchdir fchmod fchown fdatasync forkpty fpathconf
+        access chdir chmod chown chroot confstr copy_file_range ctermid fchdir fchmod fchown fdatasync fpathconf
         fstat fstatvfs fsync ftruncate get_blocking get_inheritable get_terminal_size getgrouplist getpgid getpriority
         getsid getxattr initgroups isatty kill killpg lchown link listdir listxattr lockf login_tty lseek lstat mkdir
-        mkfifo mknod nice pathconf posix_fadvise posix_fallocate posix_spawn posix_spawnp readlink remove removexattr
+        mkfifo mknod nice pathconf posix_fadvise posix_fallocate readlink remove removexattr
         rename replace rmdir sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getparam
         sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setparam sched_setscheduler sendfile
         set_blocking set_inheritable setegid seteuid setgid setgroups setns setpgid setpriority setregid setresgid
-        setresuid setreuid setuid setxattr splice stat statvfs symlink sysconf system tcgetpgrp tcsetpgrp truncate
+        setresuid setreuid setuid setxattr splice stat statvfs symlink sysconf tcgetpgrp tcsetpgrp truncate
         ttyname umask unlink unshare utime waitid waitpid getrandom urandom eventfd_read eventfd_write
         device_encoding timerfd_settime timerfd_settime_ns timerfd_gettime timerfd_gettime_ns grantpt unlockpt ptsname
         """,
@@ -69,6 +69,8 @@ POSIX: list[Row] = [
     *rows("posix", "DirEntry.stat", ARGS | SELF, "direntry_stat"),
     *rows("posix", "wait3 wait4", ARGS, "os_wait_usage"),
     *rows("posix", "fork", 0, "os_fork"),
+    *rows("posix", "forkpty", 0, "os_forkpty"),
+    *rows("posix", "posix_spawn posix_spawnp system", PATHS, "starts_process"),
     *rows("posix", "_exit", ARGS, "os_exit"),
     *rows("posix", "abort", 0, "os_abort"),
     *rows("posix", "execv execve", PATHS, "os_exec"),
@@ -85,6 +87,7 @@ FILES: list[Row] = [
     *rows("_io", "FileIO.fileno", ARGS | SELF | FILLS, "file_fileno"),
     *rows("builtins", "input", ARGS, "builtin_input"),
     *rows("mmap", "mmap.__new__", ARGS | FILLS, "slot"),
+    *rows("mmap", "mmap.size", 0),
     *rows("fcntl", "flock lockf"),
     *rows("fcntl", "fcntl", ARGS, "fcntl_fcntl"),
     *rows("fcntl", "ioctl", ARGS | FILLS | FILLS_ALL, buffer=2),
@@ -98,14 +101,17 @@ FILES: list[Row] = [
 ]
 
 PROCESSES: list[Row] = [
-    *rows("_posixsubprocess", "fork_exec"),
+    *rows("_posixsubprocess", "fork_exec", ARGS, "starts_process"),
+    *rows("_posixshmem", "shm_open", ARGS | OPENS),
+    *rows("_posixshmem", "shm_unlink"),
     *rows("_multiprocessing", "SemLock.__new__", ARGS, "slot"),
+    *rows("_multiprocessing", "SemLock._rebuild", ARGS, "semlock_rebuild"),
     *rows("_multiprocessing", "SemLock.acquire SemLock.release SemLock.__exit__ sem_unlink", ARGS),
     *rows(
         "_multiprocessing", "SemLock.__enter__ SemLock._count SemLock._is_mine SemLock._is_zero SemLock._get_value", 0
     ),
-    *rows("_signal", "signal", ARGS, "signal_signal"),
-    *rows("_signal", "getsignal", 0, "signal_getsignal"),
+    *rows("_signal", "signal", ARGS | ALWAYS, "signal_signal"),
+    *rows("_signal", "getsignal", ALWAYS, "signal_getsignal"),
     *rows(
         "_signal",
         """

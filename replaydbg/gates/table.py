@@ -5,12 +5,13 @@ from __future__ import annotations
 # Not hashlib: that loads OpenSSL, which takes 3 ms before every recorded program.
 from _blake2 import blake2b
 
+from replaydbg.gates.others import marked
 from replaydbg.gates.plugins import plugin_rows
 from replaydbg.gates.row import Row
 from replaydbg.gates.sources import CLOCKS, DATABASES, ENTROPY, NETWORK
 from replaydbg.gates.system import FILES, POSIX, PROCESSES
 
-OWN: list[Row] = [*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK]
+OWN: list[Row] = marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK])
 """Our own rows. Their order is part of each recording's header, not of the format."""
 
 

@@ -157,6 +157,9 @@ class LogStream:
             self._time_ns = number
         elif kind is ControlKind.LANE:
             self._lane = number
+        elif kind is ControlKind.MEMORY:
+            number, _ = number >> 1, cursor.varint()
+            cursor.raw(cursor.varint())
         elif kind is ControlKind.COLLECTOR:
             number += cursor.varint() + cursor.varint()
             cursor.varint()
@@ -209,6 +212,7 @@ _CONTROLS = (
     ControlKind.LANE,
     ControlKind.CHILD,
     ControlKind.COLLECTOR,
+    ControlKind.MEMORY,
 )
 """In the order of their numbers in the format."""
 

@@ -13,7 +13,9 @@
  *   scatter.c   calls that take several buffers
  *   opening.c   the constructor of FileIO
  *   directories.c  what scandir() yields
- *   process.c   memory maps, selection, processes, and the end of a process
+ *   process.c   selection, semaphores, processes, and the end of a process
+ *   maps.c      memory maps
+ *   shared.c    memory that other processes write
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
  *   network.c   sockets
@@ -37,7 +39,7 @@
 
 #define FORMAT_NUMBER 1
 enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_COLLECTOR,
-       CONTROL_WORLD = 16 };
+       CONTROL_MEMORY, CONTROL_WORLD = 16 };
 #define EXIT_DIVERGED 4
 #define EXIT_NOT_STARTED 126 /* the log could not be made: the launcher finds out why, and says so */
 
@@ -62,6 +64,7 @@ enum {
     GATE_READS = 2048,    /* bytes come from the current position of a file (self, or the first argument) */
     GATE_ALWAYS = 4096,   /* the handler is also asked where nothing is a crossing: it computes, in every thread and after the recording's end */
     GATE_MAKES_NOTHING = 8192, /* neither its C function nor what comes of it is, or for a moment uses, a tracked object */
+    GATE_HEARS = 16384, /* it waits for other processes, or tells of them: after it, what they did can be known */
     GATE_FILLS_ALL = 1024, /* with GATE_FILLS: all of the buffer is filled, whatever number is returned */
 };
 
@@ -406,6 +409,25 @@ void identity_patch_hash(PyTypeObject *type);
 void identity_leave_hash(PyTypeObject *type);
 void identity_watch_hash(PyTypeObject *type);    /* of an extension module: its own hash function may fall back to the address */
 void identity_patch_repr(PyTypeObject *type);
+
+/* ---- maps.c, shared.c ---- */
+typedef enum { MAP_IS_PRIVATE, MAP_IS_READ, MAP_IS_WRITTEN } MapKind;
+void maps_module_loaded(PyObject *module, const char *name);
+/* Each map that the program makes, in the same order in both modes. Returns the copy with which it will be compared, or NULL. */
+const uint8_t *shared_map_made(PyObject *map, int fd, MapKind kind, size_t known);
+void shared_map_gone(PyObject *map);
+void shared_process_starts(void);                /* before there can be a child that shares our memory */
+void shared_end(void);                           /* nothing is logged any more */
+extern bool shared_watching;
+extern uint64_t shared_written;
+void shared_look(bool before, unsigned flags);   /* record: logs what has changed; flags of the crossing's gate */
+bool shared_change(const uint8_t **p, const uint8_t *end); /* replay: one MEMORY record without its head */
+static inline void
+shared_crossing(bool before, unsigned flags)
+{
+    if (__builtin_expect(shared_watching, 0))
+        shared_look(before, flags);
+}
 
 /* ---- process.c, boot.c, guard.c ---- */
 void process_module_loaded(PyObject *module, const char *name);

@@ -428,6 +428,10 @@ read_control(uint64_t rest)
         if (!value_skip(&event_log.rp, event_log.rend))
             diverge("corrupt", NULL, NULL, "a note cannot be read");
         break;
+    case CONTROL_MEMORY:
+        if (!shared_change(&event_log.rp, event_log.rend))
+            diverge("corrupt", NULL, NULL, "a change of memory cannot be read");
+        break;
     case CONTROL_TIME:
     case CONTROL_LANE:
     case CONTROL_CHILD:
@@ -446,6 +450,8 @@ read_ahead(void)
         uint8_t head = *event_log.rp;
         if ((head & 0x83) != 2 || head >> 2 == CONTROL_SIGNAL_INSIDE || head >> 2 == CONTROL_COLLECTOR || armed)
             return; /* what belongs to the next crossing is read in it */
+        if (head >> 2 == CONTROL_MEMORY && event_log.rp + 1 < event_log.rend && (event_log.rp[1] & 1))
+            return; /* written until then, perhaps by the program itself */
         event_log.rp++;
         read_control(head >> 2);
     }
@@ -584,6 +590,7 @@ replay_end(Crossing *c)
 void
 cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
+    shared_crossing(true, g->flags);
     if (core.depth++ == 0)
         collector_pause((g->flags & GATE_MAKES_NOTHING) && nargs == 0 && kwnames == NULL); /* else it makes an exception */
     perturb();
@@ -637,8 +644,10 @@ cross_end(Crossing *c, PyObject *result)
             PyErr_Fetch(&raised_type, &raised_value, &raised_traceback);
         result = replay_end(c);
     }
-    else if (core.mode == RECORD)
+    else if (core.mode == RECORD) {
         record_end(c, result);
+        shared_crossing(false, c->gate->flags);
+    }
     if (result == NULL || PyType_IS_GC(Py_TYPE(result)))
         give_outcome(c, result);
     own_work_end();
@@ -721,7 +730,7 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     char name[160] = "";
     if (gate)
         snprintf(name, sizeof name, "%s.%s", gate->module, gate->name);
-    report_dict(&b, 6u + with_args + with_bytes);
+    report_dict(&b, 7u + with_args + with_bytes);
     put_text(&b, "kind", kind);
     put_text(&b, "detail", detail);
     put_text(&b, "gate", name);
@@ -729,6 +738,8 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     report_number(&b, (int64_t)core.crossings + 1);
     report_key(&b, "drift");
     report_number(&b, (int64_t)drift.event);
+    report_key(&b, "memory");
+    report_number(&b, (int64_t)shared_written);
     report_key(&b, "stack");
     report_stack(&b);
     if (with_args) { /* handlers inside the crossing may have used the buffer since: then the digest differs and it is left out */

@@ -470,6 +470,7 @@ gates_install_module(PyObject *module, const char *name)
     }
     fileio_module_loaded(module, name);
     process_module_loaded(module, name);
+    maps_module_loaded(module, name);
     clock_module_loaded(module, name);
     network_module_loaded(module, name);
     sqlite_module_loaded(module, name);

@@ -161,6 +161,7 @@ log_stop_in_child(void)
     event_log.base = world_log.base = NULL;
     event_log.failed = world_log.failed = true;
     core.mode = OBSERVE;
+    shared_end();
 }
 
 /* ---- reading ---- */

@@ -1,94 +1,11 @@
-/* Memory maps and selection; processes, and the end of a process. */
+/* Selection; semaphores; processes, and the end of a process. */
 #include "core.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <pty.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <structmember.h>
 #include <unistd.h>
-
-/* ---- memory maps ---- */
-
-static newfunc original_mmap;
-static Gate *mmap_gate;
-#define LARGEST_MAP (200u << 20)
-
-/* A memory file with the recorded content where the program's map begins. */
-static int
-memory_file(const uint8_t *data, size_t n, long long offset)
-{
-    int fd = memfd_create("map", 0);
-    if (fd < 0 || ftruncate(fd, (off_t)(offset + (long long)n)) < 0)
-        return -1;
-    for (size_t done = 0; done < n;) {
-        ssize_t k = pwrite(fd, data + done, n - done, (off_t)(offset + (long long)done));
-        if (k <= 0)
-            break;
-        done += (size_t)k;
-    }
-    return fd;
-}
-
-static PyObject *
-mmap_on_memory(PyTypeObject *type, PyObject *args, PyObject *kwds, Crossing *c)
-{
-    PyObject *offset = kwds ? PyDict_GetItemString(kwds, "offset") : NULL;
-    if (offset == NULL && PyTuple_GET_SIZE(args) > 5)
-        offset = PyTuple_GET_ITEM(args, 5);
-    long long begin = offset ? PyLong_AsLongLong(offset) : 0;
-    int fd = memory_file(c->fill, c->fill_length, begin < 0 ? 0 : begin);
-    own_work_begin();
-    PyObject *changed = PyTuple_GetSlice(args, 1, PyTuple_GET_SIZE(args));
-    PyObject *first = Py_BuildValue("(i)", fd);
-    PyObject *all = changed && first ? PySequence_Concat(first, changed) : NULL;
-    PyObject *map = all ? original_mmap(type, all, kwds) : NULL;
-    Py_XDECREF(all);
-    Py_XDECREF(first);
-    Py_XDECREF(changed);
-    own_work_end();
-    if (fd >= 0)
-        close(fd);
-    return map;
-}
-
-static PyObject *
-mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
-{
-    long fd = PyTuple_GET_SIZE(args) > 0 && PyLong_Check(PyTuple_GET_ITEM(args, 0)) ? PyLong_AsLong(PyTuple_GET_ITEM(args, 0)) : -1;
-    if (gate_passes() || fd < 0)
-        return original_mmap(type, args, kwds);
-    Crossing c;
-    Py_buffer view = {0};
-    cross_begin(&c, mmap_gate, NULL, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL);
-    PyObject *map = NULL, *outcome = NULL;
-    if (c.perform) {
-        map = original_mmap(type, args, kwds);
-        if (map && PyObject_GetBuffer(map, &view, PyBUF_SIMPLE) == 0) {
-            outcome = PyLong_FromSsize_t(view.len);
-            if (view.len > LARGEST_MAP) { /* its content is not even looked at: that would take seconds */
-                note("large", "a memory map of more than 200 MiB");
-                log_fail(4);
-            }
-            else {
-                c.fill = view.buf;
-                c.fill_length = (size_t)view.len;
-            }
-        }
-        else if (map) {
-            PyErr_Clear();
-            outcome = PyLong_FromLong(-1);
-        }
-    }
-    bool replayed = !c.perform;
-    outcome = cross_end(&c, outcome);
-    if (view.obj)
-        PyBuffer_Release(&view);
-    if (replayed && outcome)
-        map = mmap_on_memory(type, args, kwds, &c);
-    Py_XDECREF(outcome);
-    own_work_gives(map);
-    return map;
-}
 
 /* ---- select ---- */
 
@@ -238,25 +155,44 @@ epoll_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
 static newfunc original_semlock;
 static Gate *semlock_gate;
 
-/* In replay an object without a semaphore: all that it is asked comes from the log. SemLock(kind, value, maxvalue, name, unlink). */
+/* In replay an object without a semaphore: all that it is asked comes from the log. Its handle is the recorded one, since programs see
+ * it (multiprocessing logs it, and pickles it for a child that is spawned); giving it back to the system fails, in silence. */
 static PyObject *
-semlock_without_semaphore(PyTypeObject *type, PyObject *fields)
+semlock_without_semaphore(PyTypeObject *type, PyObject *kind, PyObject *maxvalue, PyObject *handle, PyObject *name)
 {
     own_work_begin();
     PyObject *rebuild = PyObject_GetAttrString((PyObject *)type, "_rebuild");
-    PyObject *none = rebuild ? Py_BuildValue("(iOOO)", 0, PyTuple_GET_ITEM(fields, 0), PyTuple_GET_ITEM(fields, 2), Py_None) : NULL;
+    PyObject *none = rebuild ? Py_BuildValue("(iOOO)", 0, kind, maxvalue, Py_None) : NULL;
     PyObject *semlock = none ? PyObject_CallObject(rebuild, none) : NULL;
     Py_XDECREF(none);
     Py_XDECREF(rebuild);
     own_work_end();
-    const char *name = semlock && !PyObject_IsTrue(PyTuple_GET_ITEM(fields, 4)) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(fields, 3)) : NULL;
-    Py_ssize_t offset = name ? member_offset(type, "name") : 0;
-    char *copy = offset ? PyMem_Malloc(strlen(name) + 1) : NULL;
+    Py_ssize_t at_name = member_offset(type, "name"), at_handle = member_offset(type, "handle");
+    const char *text = semlock && PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    char *copy = text && at_name ? PyMem_Malloc(strlen(text) + 1) : NULL;
     if (copy)
-        *(char **)((char *)semlock + offset) = strcpy(copy, name);
+        *(char **)((char *)semlock + at_name) = strcpy(copy, text);
+    if (semlock && at_handle)
+        *(void **)((char *)semlock + at_handle) = PyLong_AsVoidPtr(handle);
     return semlock;
 }
 
+/* Begins where the semaphore has been made or is to be; the outcome is its handle. */
+static PyObject *
+semlock_end(Crossing *c, PyTypeObject *type, PyObject *semlock, PyObject *kind, PyObject *maxvalue, PyObject *name)
+{
+    bool replayed = !c->perform;
+    PyObject *outcome = cross_end(c, semlock ? PyObject_GetAttrString(semlock, "handle") : NULL);
+    if (replayed && outcome)
+        semlock = semlock_without_semaphore(type, kind, maxvalue, outcome, name);
+    if (outcome == NULL)
+        Py_CLEAR(semlock);
+    Py_XDECREF(outcome);
+    own_work_gives(semlock);
+    return semlock;
+}
+
+/* SemLock(kind, value, maxvalue, name, unlink) */
 static PyObject *
 semlock_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
 {
@@ -273,36 +209,63 @@ semlock_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
         return NULL;
     Crossing c;
     cross_begin(&c, semlock_gate, NULL, f, 5, NULL);
-    bool replayed = !c.perform;
     PyObject *semlock = c.perform ? original_semlock(type, args, kwds) : NULL;
-    PyObject *outcome = cross_end(&c, semlock ? Py_NewRef(Py_None) : NULL);
-    if (replayed && outcome)
-        semlock = semlock_without_semaphore(type, fields);
-    Py_XDECREF(outcome);
+    semlock = semlock_end(&c, type, semlock, f[0], f[2], PyObject_IsTrue(f[4]) ? Py_None : f[3]);
     Py_DECREF(fields);
-    own_work_gives(semlock);
     return semlock;
+}
+
+/* SemLock._rebuild(handle, kind, maxvalue, name): one that exists already, out of a pickle. */
+static PyObject *
+semlock_rebuild(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    if (nargs != 4 || kwnames)
+        return gate_call_original(g, self, args, nargs, kwnames);
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, NULL);
+    PyObject *semlock = c.perform ? gate_call_original(g, self, args, nargs, NULL) : NULL;
+    return semlock_end(&c, (PyTypeObject *)self, semlock, args[1], args[2], args[3]);
 }
 
 /* ---- processes ---- */
 
-/* The program's own at-fork functions are program code: they run before and after the crossing. */
+static pid_t
+fork_only(int *master)
+{
+    return fork();
+}
+
+static pid_t
+fork_with_terminal(int *master)
+{
+    return forkpty(master, NULL, NULL, NULL);
+}
+
+/* Runs the program's own at-fork functions outside the crossing, before and after it: they are program code. Of the two results the
+ * child gets the first; `*pid` is 0 in it, and the crossing never comes to its end there. */
 static PyObject *
-os_fork(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, pid_t (*make)(int *master))
 {
     Crossing c;
+    int master = -1;
     PyOS_BeforeFork();
+    shared_process_starts();
     cross_begin(&c, g, self, args, nargs, kwnames);
     pid_t pid = -1;
+    PyObject *result = NULL;
     if (c.perform) {
-        pid = fork();
+        pid = make(&master);
         if (pid == 0) {
-            upcall_enter(); /* the child never comes to the end of the crossing */
+            upcall_enter();
             PyOS_AfterFork_Child();
-            return PyLong_FromLong(0);
+            return make == fork_only ? PyLong_FromLong(0) : Py_BuildValue("(ii)", 0, master);
         }
+        if (pid < 0)
+            PyErr_SetFromErrno(PyExc_OSError);
+        else
+            result = make == fork_only ? PyLong_FromLong(pid) : Py_BuildValue("(ii)", (int)pid, master);
     }
-    PyObject *result = cross_end(&c, !c.perform ? NULL : pid < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromLong(pid));
+    result = cross_end(&c, result);
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     PyOS_AfterFork_Parent();
@@ -312,6 +275,32 @@ os_fork(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
         cross_control(CONTROL_CHILD, &number, 1);
     }
     return result;
+}
+
+static PyObject *
+os_fork(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    return fork_by(g, self, args, nargs, kwnames, fork_only);
+}
+
+static PyObject *
+os_forkpty(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *result = fork_by(g, self, args, nargs, kwnames, fork_with_terminal);
+    long master = result && core.mode != OBSERVE ? PyLong_AsLong(PyTuple_GET_ITEM(result, 1)) : -1;
+    if (master >= 0 && core.mode == REPLAY)
+        fd_place((int)master, -1);
+    if (master >= 0)
+        fd_opened((int)master, -1);
+    return result;
+}
+
+/* fork_exec, posix_spawn, system: nothing but what the table says, once the child's memory is thought of. */
+static PyObject *
+starts_process(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    shared_process_starts();
+    return gate_regular(g, self, args, nargs, kwnames);
 }
 
 static PyObject *
@@ -497,7 +486,7 @@ os_wait_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
 
 const HandlerEntry process_handlers[] = {
     {"gc_collect", gc_collect}, {"os_wait_usage", os_wait_usage},
-    {"os_fork", os_fork}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
+    {"os_fork", os_fork}, {"os_forkpty", os_forkpty}, {"semlock_rebuild", semlock_rebuild}, {"starts_process", starts_process}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
     {"select_select", select_select}, {"builtin_input", builtin_input}, {"thread_ident", thread_ident},
     {"takes_descriptor", takes_descriptor}, {"takes_ident", takes_ident}, {"keyed_by_ident", keyed_by_ident},
     {NULL, NULL}};
@@ -512,12 +501,6 @@ process_module_loaded(PyObject *module, const char *name)
         directories_install(module);
     else if (strcmp(name, "_thread") == 0)
         install_rlock(module);
-    else if (strcmp(name, "mmap") == 0 && original_mmap == NULL && (type = PyDict_GetItemString(dict, "mmap"))) {
-        if ((mmap_gate = gate_named("mmap", "mmap.__new__"))) {
-            original_mmap = ((PyTypeObject *)type)->tp_new;
-            ((PyTypeObject *)type)->tp_new = mmap_new;
-        }
-    }
     else if (strcmp(name, "_multiprocessing") == 0 && original_semlock == NULL && (type = PyDict_GetItemString(dict, "SemLock"))) {
         if ((semlock_gate = gate_named("_multiprocessing", "SemLock.__new__"))) {
             original_semlock = ((PyTypeObject *)type)->tp_new;

@@ -58,6 +58,7 @@ stub(PyObject *self, PyObject *args)
         return run_handler(signum, frame);
     uint64_t numbers[3] = {(uint64_t)signum, 0, 0};
     if (core.depth > 0) {
+        shared_crossing(false, GATE_HEARS); /* what has changed in the crossing so far */
         cross_control(CONTROL_SIGNAL_INSIDE, numbers, 1);
         int depth = upcall_enter();
         PyObject *result = run_handler(signum, frame);
@@ -139,14 +140,39 @@ set_really(PyObject *signum, PyObject *handler)
 }
 
 static PyObject *
+exchange_handler(long signum, PyObject *handler)
+{
+    PyObject *old = handlers[signum];
+    handlers[signum] = Py_NewRef(handler);
+    return old ? old : Py_NewRef(Py_None);
+}
+
+/* In a child, or when the recording has ended: the stubs are still in place, and the program must go on not to see them. */
+static PyObject *
+signal_unrecorded(PyObject *number, long signum, PyObject *handler, bool callable)
+{
+    bool known = signum > 0 && signum < MOST_SIGNALS;
+    PyObject *installed = known && callable ? own_function(&stub_def) : Py_NewRef(handler);
+    PyObject *done = installed ? set_really(number, installed) : NULL;
+    Py_XDECREF(installed);
+    if (done && known)
+        Py_SETREF(done, exchange_handler(signum, handler));
+    return done;
+}
+
+static PyObject *
 signal_signal(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     if (nargs != 2 || kwnames || !PyLong_Check(args[0]))
         return gate_call_original(g, self, args, nargs, kwnames);
     long signum = PyLong_AsLong(args[0]);
     PyErr_Clear();
-    Crossing c;
     bool callable = PyCallable_Check(args[1]);
+    if (core.mode == OBSERVE)
+        return signal_unrecorded(args[0], signum, args[1], callable);
+    if (gate_passes())
+        return gate_call_original(g, self, args, nargs, kwnames);
+    Crossing c;
     PyObject *shown[] = {args[0], callable ? Py_None : args[1]}; /* which function it is, is the program's matter */
     cross_begin(&c, g, self, shown, 2, NULL);
     PyObject *done = NULL;
@@ -161,9 +187,7 @@ signal_signal(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     if (done == NULL || signum < 1 || signum >= MOST_SIGNALS)
         return done;
     Py_DECREF(done);
-    PyObject *old = handlers[signum];
-    handlers[signum] = Py_NewRef(args[1]);
-    return old ? old : Py_NewRef(Py_None);
+    return exchange_handler(signum, args[1]);
 }
 
 static PyObject *

@@ -56,6 +56,8 @@ class Stop:
     """The program's frames, innermost last."""
     drift: int
     """The event before which the garbage collector was first seen to stand elsewhere; 0: never."""
+    memory: int
+    """The event before which another process first wrote into shared memory while the program computed; 0: never."""
 
     @property
     def is_end_of_log(self) -> bool:
@@ -81,8 +83,16 @@ class Stop:
             where=self.stack[-1] if self.stack else "",
             stack=self.stack,
             last_agreeing=f"event {before.number}: {show_call(before)}" if before is not None else "",
-            cause=CAUSES.get(self.kind, self.detail) + self._drift(),
+            cause=CAUSES.get(self.kind, self.detail) + self._memory() + self._drift(),
             kind=self.kind if self.kind in CAUSES else "",
+        )
+
+    def _memory(self) -> str:
+        if not self.memory:
+            return ""
+        return (
+            f" Before event {self.memory} another process wrote into shared memory while the program computed: "
+            "what it read there without waiting for that process may differ."
         )
 
     def _drift(self) -> str:
@@ -120,6 +130,7 @@ def read_report(data: bytes) -> Stop:
         written=report.get("bytes", b""),
         stack=tuple(reversed(frames)),
         drift=report["drift"],
+        memory=report["memory"],
     )
 
 

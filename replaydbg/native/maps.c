@@ -1,0 +1,178 @@
+/* Memory maps. In replay a map of a file lies over a memory file with the recorded content; one without a file is real in both modes.
+ * What other processes write there later: shared.c. */
+#include "core.h"
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static newfunc original_mmap;
+static destructor original_dealloc;
+static Gate *mmap_gate;
+#define LARGEST_MAP (200u << 20)
+
+/* mmap(fileno, length, flags, prot, access, offset) */
+enum { FILENO, LENGTH, FLAGS, PROT, ACCESS, OFFSET };
+enum { ACCESS_DEFAULT, ACCESS_READ, ACCESS_WRITE, ACCESS_COPY };
+
+static PyObject *
+argument(PyObject *args, PyObject *kwds, int place)
+{
+    static const char *const names[] = {"fileno", "length", "flags", "prot", "access", "offset"};
+    if (PyTuple_GET_SIZE(args) > place)
+        return PyTuple_GET_ITEM(args, place);
+    return kwds ? PyDict_GetItemString(kwds, names[place]) : NULL;
+}
+
+static long long
+number(PyObject *args, PyObject *kwds, int place, long long otherwise)
+{
+    PyObject *value = argument(args, kwds, place);
+    long long n = value && PyLong_Check(value) ? PyLong_AsLongLong(value) : otherwise;
+    PyErr_Clear();
+    return n;
+}
+
+static MapKind
+kind_of(PyObject *args, PyObject *kwds)
+{
+    long long access = number(args, kwds, ACCESS, ACCESS_DEFAULT);
+    if (access == ACCESS_DEFAULT) {
+        bool is_shared = number(args, kwds, FLAGS, MAP_SHARED) & MAP_SHARED;
+        bool is_written = number(args, kwds, PROT, PROT_READ | PROT_WRITE) & PROT_WRITE;
+        return !is_shared ? MAP_IS_PRIVATE : is_written ? MAP_IS_WRITTEN : MAP_IS_READ;
+    }
+    return access == ACCESS_READ ? MAP_IS_READ : access == ACCESS_WRITE ? MAP_IS_WRITTEN : MAP_IS_PRIVATE;
+}
+
+/* A memory file of `total` bytes from where the program's map begins, with the recorded content there; the rest is zero. */
+static int
+memory_file(const uint8_t *data, size_t n, size_t total, long long offset)
+{
+    int fd = memfd_create("map", 0);
+    if (fd < 0 || ftruncate(fd, (off_t)(offset + (long long)(total < n ? n : total))) < 0)
+        return -1;
+    for (size_t done = 0; done < n;) {
+        ssize_t k = pwrite(fd, data + done, n - done, (off_t)(offset + (long long)done));
+        if (k <= 0)
+            break;
+        done += (size_t)k;
+    }
+    return fd;
+}
+
+/* The same call for another descriptor. */
+static PyObject *
+map_descriptor(PyTypeObject *type, PyObject *args, PyObject *kwds, int fd)
+{
+    bool by_place = PyTuple_GET_SIZE(args) > 0;
+    PyObject *first = PyLong_FromLong(fd), *map = NULL, *all = NULL, *named = kwds ? PyDict_Copy(kwds) : NULL;
+    if (by_place && (all = PyTuple_GetSlice(args, 0, PyTuple_GET_SIZE(args)))) { /* a slice of all would be the tuple itself */
+        Py_SETREF(all, PyTuple_New(PyTuple_GET_SIZE(args)));
+        for (Py_ssize_t i = 0; all && i < PyTuple_GET_SIZE(args); i++)
+            PyTuple_SET_ITEM(all, i, Py_NewRef(i ? PyTuple_GET_ITEM(args, i) : first));
+    }
+    else if (!by_place && named && PyDict_SetItemString(named, "fileno", first) == 0)
+        all = Py_NewRef(args);
+    if (all)
+        map = original_mmap(type, all, named);
+    Py_XDECREF(all);
+    Py_XDECREF(named);
+    Py_XDECREF(first);
+    return map;
+}
+
+static PyObject *
+map_recorded(PyTypeObject *type, PyObject *args, PyObject *kwds, Crossing *c, PyObject *outcome)
+{
+    long long begin = number(args, kwds, OFFSET, 0), total = PyLong_Check(outcome) ? PyLong_AsLongLong(outcome) : 0;
+    int fd = memory_file(c->fill, c->fill_length, total < 0 ? 0 : (size_t)total, begin < 0 ? 0 : begin);
+    own_work_begin();
+    PyObject *map = map_descriptor(type, args, kwds, fd);
+    own_work_end();
+    if (fd >= 0)
+        close(fd);
+    return map;
+}
+
+/* How much of it must be kept: what follows is zero. A file without blocks is not even read. */
+static size_t
+length_without_zeros(const uint8_t *data, size_t n, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_blocks == 0)
+        return 0;
+    while (n >= 8 && n % 8 == 0 && *(const uint64_t *)(data + n - 8) == 0)
+        n -= 8;
+    while (n > 0 && data[n - 1] == 0)
+        n--;
+    return n;
+}
+
+/* What a new map holds becomes the crossing's content: the copy that later looks are compared with, if there is one. */
+static PyObject *
+content_of(Crossing *c, PyObject *map, int fd, MapKind kind)
+{
+    Py_buffer view;
+    if (PyObject_GetBuffer(map, &view, PyBUF_SIMPLE) < 0) {
+        PyErr_Clear();
+        return PyLong_FromLong(-1);
+    }
+    size_t n = length_without_zeros(view.buf, (size_t)view.len, fd);
+    if (n > LARGEST_MAP) {
+        note("large", "a memory map of more than 200 MiB");
+        log_fail(4);
+        n = 0;
+    }
+    const uint8_t *copy = shared_map_made(map, fd, kind, n);
+    c->fill = copy ? copy : view.buf;
+    c->fill_length = n;
+    PyObject *length = PyLong_FromSsize_t(view.len);
+    PyBuffer_Release(&view); /* the memory stays: the map is not closed before the crossing ends */
+    return length;
+}
+
+static PyObject *
+mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
+{
+    long fd = (long)number(args, kwds, FILENO, -1);
+    MapKind kind = kind_of(args, kwds);
+    if (gate_passes())
+        return original_mmap(type, args, kwds);
+    if (fd < 0) { /* memory without a file: new, and ours alone until there is a child */
+        PyObject *map = original_mmap(type, args, kwds);
+        if (map)
+            shared_map_made(map, -1, kind, 0);
+        return map;
+    }
+    Crossing c;
+    cross_begin(&c, mmap_gate, NULL, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL);
+    PyObject *map = c.perform ? original_mmap(type, args, kwds) : NULL;
+    bool replayed = !c.perform;
+    PyObject *outcome = cross_end(&c, map ? content_of(&c, map, (int)fd, kind) : NULL);
+    if (replayed && outcome && (map = map_recorded(type, args, kwds, &c, outcome)))
+        shared_map_made(map, (int)fd, kind, 0);
+    Py_XDECREF(outcome);
+    own_work_gives(map);
+    return map;
+}
+
+static void
+mmap_dealloc(PyObject *map)
+{
+    shared_map_gone(map);
+    original_dealloc(map);
+}
+
+void
+maps_module_loaded(PyObject *module, const char *name)
+{
+    PyTypeObject *type;
+    if (strcmp(name, "mmap") != 0 || original_mmap || !(mmap_gate = gate_named("mmap", "mmap.__new__")) ||
+        !(type = (PyTypeObject *)PyDict_GetItemString(PyModule_GetDict(module), "mmap")))
+        return;
+    original_mmap = type->tp_new;
+    type->tp_new = mmap_new;
+    original_dealloc = type->tp_dealloc;
+    type->tp_dealloc = mmap_dealloc;
+}
