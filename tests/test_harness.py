@@ -1,18 +1,22 @@
 """The long-running harnesses read what they are given correctly: a harness that is wrong finds nothing."""
 
+import os
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from replaydbg.log.container import Writer, split
 from tests.bench.measure import Measurement, Round
+from tests.bench.messages import message_parts
 from tests.bench.report import Startup, as_table, startup_ms, summarise
 from tests.bench.workloads import EMPTY, WORKLOADS
 from tests.harness.figures import read_figures
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
 from tests.harness.table import as_markdown, as_text, with_unit
+from tests.real.peer import PORT, SITE, Peer, PeerFailed, running_beside, with_port
 from tests.real.scenarios import SCENARIOS
 from tests.stdlib.exceptions import Allowed, allowing, read_exceptions
 from tests.stdlib.modules import modules_of
@@ -144,13 +148,38 @@ def test_the_report_judges_and_never_asserts() -> None:
     compute = next(each for each in WORKLOADS if each.name == "compute")
     empty = Measurement(EMPTY, (Round(0.01, 0.01, 0.1, 0.1, 0.03, 0.09, 0.09),), None, None)
     slow = Measurement(compute, (Round(1.0, 1.0, 3.0, 3.0, 2.5, 2.0, 2.0),), None, None)
-    failed = Measurement(WORKLOADS[-1], (), None, "pytest is not installed")
+    suite = next(each for each in WORKLOADS if each.name == "pytest")
+    failed = Measurement(suite, (), None, "pytest is not installed")
 
     table = as_table([empty, slow, failed], empty)
 
     assert startup_ms(empty) == pytest.approx((90, 90))
     assert "start-up: 90 ms more CPU time, 90 ms more wall; target at most 80 ms: missed" in table
     assert "pytest FAILED: pytest is not installed" in table
+
+
+def test_messages_are_counted_and_parked_threads_compared() -> None:
+    one, thousand = (next(each for each in WORKLOADS if each.name == f"parked-{count}") for count in (1, 1000))
+    measured = [
+        Measurement(one, (Round(1.0, 1.0, plain_message=10.0, recorded_message=20.0),), None, None),
+        Measurement(thousand, (Round(1.0, 1.0, plain_message=30.0, recorded_message=19.0),), None, None),
+    ]
+
+    table, parked, _ = message_parts(measured, Startup(plain=0.5, program=None, replayed=None))
+
+    assert "parked-1000      30.0         19.0" in table
+    assert parked.endswith("plain 3.00, recorded 0.95; target at most 1.00: met")
+
+
+def test_a_peer_runs_beside_and_its_failure_is_said() -> None:
+    environment = dict(os.environ)
+
+    with running_beside(SITE, environment) as port, urlopen(f"http://127.0.0.1:{port}/json") as answer:
+        assert answer.status == 200
+
+    with pytest.raises(PeerFailed, match="talk_websocket"), running_beside(Peer("talk_websocket"), environment):
+        pass
+    assert with_port(["a", f"--at={PORT}"], 80) == ["a", "--at=80"]
 
 
 def test_scenarios_have_their_files_and_names_of_their_own(tmp_path: Path) -> None:

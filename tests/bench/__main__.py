@@ -8,7 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from tests.bench.measure import Measurement, Modes, measure
-from tests.bench.report import as_json, as_table
+from tests.bench.messages import message_parts
+from tests.bench.report import as_json, as_table, startup_of
 from tests.bench.steps import measure_steps
 from tests.bench.workloads import EMPTY, WORKLOADS
 
@@ -28,6 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("measuring lines ...", file=sys.stderr, flush=True)
         step_costs = measure_steps(options.runs)
     print(as_table(measurements, measurements[0]))
+    for part in message_parts(measurements, startup_of(measurements[0])):
+        print(f"\n{part}")
     if step_costs is not None:
         print(step_costs.as_text())
     if options.json is not None:

@@ -1,5 +1,6 @@
 """Runs a workload plain, recorded and replayed in turn, and keeps every figure."""
 
+import re
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -33,6 +34,13 @@ class Round:
     program_cpu: float | None = None
     replayed_wall: float | None = None
     replayed_cpu: float | None = None
+    # Bytes of memory of the largest process.
+    plain_peak: int = 0
+    # Microseconds a message, as the program itself measured and printed it; None: it says nothing of the kind.
+    plain_message: float | None = None
+    recorded_peak: int | None = None
+    recorded_message: float | None = None
+    replayed_peak: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +84,7 @@ def _round(workload: Workload, directory: Path, modes: Modes, timeout: float) ->
     inputs = directory / "inputs"
     plain = _run_well([sys.executable, *workload.argv], workload, inputs, timeout)
     if modes is Modes.PLAIN:
-        return Round(plain.wall, plain.cpu), None
+        return Round(plain.wall, plain.cpu, plain_peak=plain.peak, plain_message=_message(plain)), None
     recording = directory / "run.rdbg"
     recorded = _run_well(tool.record(sys.executable, recording, workload.argv), workload, inputs, timeout)
     figures = read_figures(recording)
@@ -89,11 +97,16 @@ def _round(workload: Workload, directory: Path, modes: Modes, timeout: float) ->
     turn = Round(
         plain_wall=plain.wall,
         plain_cpu=plain.cpu,
+        plain_peak=plain.peak,
+        plain_message=_message(plain),
         recorded_wall=recorded.wall,
         recorded_cpu=recorded.cpu,
         program_cpu=figures.cpu_seconds,
         replayed_wall=replayed.wall,
         replayed_cpu=replayed.cpu,
+        recorded_peak=recorded.peak,
+        recorded_message=_message(recorded),
+        replayed_peak=replayed.peak,
     )
     return turn, figures
 
@@ -105,6 +118,11 @@ def _run_well(argv: list[str], workload: Workload, inputs: Path, timeout: float)
         last = finished.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise _Failed(f"{_which(argv)}: {finished.ending}: {' '.join(last)}")
     return finished
+
+
+def _message(finished: Finished) -> float | None:
+    found = re.search(rb"^([0-9.]+) us a message$", finished.stdout, re.MULTILINE)
+    return float(found[1]) if found else None
 
 
 def _which(argv: list[str]) -> str:

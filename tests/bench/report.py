@@ -27,6 +27,8 @@ class Startup:
     plain: float
     program: float | None
     replayed: float | None
+    # In wall time.
+    replayed_wall: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,9 @@ class Summary:
 def startup_of(measurement: Measurement) -> Startup:
     """What the empty program cost."""
     summary = summarise(measurement, None)
-    return Startup(summary.plain_cpu or 0.0, summary.program_cpu, summary.replayed_cpu)
+    walls = [turn.replayed_wall for turn in measurement.rounds if turn.replayed_wall is not None]
+    wall = median(walls) if walls else None
+    return Startup(summary.plain_cpu or 0.0, summary.program_cpu, summary.replayed_cpu, wall)
 
 
 def summarise(measurement: Measurement, startup: Startup | None) -> Summary:
@@ -119,9 +123,9 @@ def as_table(measurements: Sequence[Measurement], empty: Measurement) -> str:
             _times(summary.program_ratio),
             _times(summary.net_ratio),
             _times(each.workload.target),
-            _verdict(summary.net_ratio, each.workload.target),
+            verdict(summary.net_ratio, each.workload.target),
             _times(summary.recorded_ratio),
-            _verdict(summary.recorded_ratio, each.workload.target),
+            verdict(summary.recorded_ratio, each.workload.target),
             _times(summary.recorded_wall_ratio),
         ]
         for each, summary in summaries
@@ -133,7 +137,7 @@ def as_table(measurements: Sequence[Measurement], empty: Measurement) -> str:
             _times(summary.replayed_ratio),
             _times(summary.replayed_net_ratio),
             _times(summary.replayed_to_recorded),
-            _verdict(summary.replayed_to_recorded, 1.0),
+            verdict(summary.replayed_to_recorded, 1.0),
             _times(summary.replayed_to_recorded_wall),
             f"{each.figures.events:,}" if each.figures else "-",
             f"{summary.raw_bytes:.1f}" if summary.raw_bytes else "-",
@@ -168,14 +172,14 @@ def _single_figures(measurements: Sequence[Measurement], empty: Measurement) -> 
     if cpu is not None and wall is not None:
         lines.append(
             f"start-up: {cpu:.0f} ms more CPU time, {wall:.0f} ms more wall; "
-            f"target at most {STARTUP_TARGET_MS:.0f} ms: {_verdict(wall, STARTUP_TARGET_MS)}"
+            f"target at most {STARTUP_TARGET_MS:.0f} ms: {verdict(wall, STARTUP_TARGET_MS)}"
         )
     for each in measurements:
         raw = summarise(each, None).raw_bytes
         if each.workload.name == "clock" and raw is not None:
             lines.append(
                 f"a clock event: {raw:.1f} bytes before compression; "
-                f"target at most {CLOCK_BYTES_TARGET:.0f}: {_verdict(raw, CLOCK_BYTES_TARGET)}"
+                f"target at most {CLOCK_BYTES_TARGET:.0f}: {verdict(raw, CLOCK_BYTES_TARGET)}"
             )
     return lines
 
@@ -188,7 +192,8 @@ def _times(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _verdict(value: float | None, target: float | None) -> str:
+def verdict(value: float | None, target: float | None) -> str:
+    """Whether a target is met, in a word; a dash where there is none."""
     if value is None or target is None:
         return "-"
     # Two digits are what is printed, and what the targets are given in.
@@ -209,6 +214,8 @@ def as_json(measurements: Sequence[Measurement], empty: Measurement) -> dict[str
                 "name": each.workload.name,
                 "does": each.workload.does,
                 "target": each.workload.target,
+                "replay_target": each.workload.replay_target,
+                "messages": each.workload.messages,
                 "failure": each.failure,
                 "medians": asdict(summarise(each, startup if each is not empty else None)),
                 "recording": asdict(each.figures) if each.figures else None,

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -35,6 +36,10 @@ class Workload:
     clean: Callable[[Path], None] = _nothing
     # A module that must be installed.
     needs: str | None = None
+    # How many messages it passes on; None: it is not about messages.
+    messages: int | None = None
+    # The greatest ratio of CPU time, replayed to plain; None: none but that to the recording.
+    replay_target: float | None = None
 
     @property
     def is_possible(self) -> bool:
@@ -112,7 +117,58 @@ WORKLOADS = (
         clean=_remove_suite_leavings,
         needs="pytest",
     ),
+    Workload(
+        "http",
+        "4,000 requests to a threading HTTP server in the same process",
+        (_program("http_loopback.py"),),
+        1.15,
+        messages=4_000,
+        replay_target=1.0,
+    ),
+    Workload(
+        "echo",
+        "40,000 lines to an asyncio server in the same loop and back",
+        (_program("echo.py"),),
+        1.15,
+        messages=40_000,
+        replay_target=1.0,
+    ),
+    Workload(
+        "ping-pong",
+        "100,000 numbers through a queue to another thread and back",
+        (_program("ping_pong.py"),),
+        1.0,
+        messages=100_000,
+        replay_target=1.0,
+    ),
+    Workload(
+        "four-threads",
+        "four threads in pure computation, preempted",
+        (_program("four_threads.py"),),
+        # 3.11 has no hook that is as cheap: its figure is reported.
+        1.6 if sys.version_info >= (3, 12) else None,
+        replay_target=1.0,
+    ),
+    Workload(
+        "parked-1",
+        "40,000 messages to one thread, blocked in recv",
+        (_program("parked.py"), "1"),
+        None,
+        messages=40_000,
+        replay_target=1.0,
+    ),
+    Workload(
+        "parked-1000",
+        "40,000 messages to a thousand threads, each blocked in recv",
+        (_program("parked.py"), "1000"),
+        None,
+        messages=40_000,
+        replay_target=1.0,
+    ),
 )
+
+# How much longer a message may take among a thousand threads that wait than with one.
+PARKED_TARGET = 1.0
 
 # Milliseconds that the start-up of an empty program may take more than plain.
 STARTUP_TARGET_MS = 80.0

@@ -26,6 +26,9 @@ class Finished:
     cpu: float
     # It was killed because its time was over.
     is_timed_out: bool
+    # Bytes of memory that the largest of these processes held at once. Not below what we hold ourselves: a process
+    # begins as a copy of who starts it.
+    peak: int = 0
 
     @property
     def ending(self) -> str:
@@ -62,6 +65,7 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
             wall=wall,
             cpu=usage.ru_utime + usage.ru_stime,
             is_timed_out=is_timed_out,
+            peak=usage.ru_maxrss * 1024,
         )
 
 
