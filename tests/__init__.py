@@ -1,1 +1,1 @@
-"""The tests of replaydbg, and the long-running harnesses: `tests.real`, `tests.stdlib`, `tests.bench`."""
+"""The tests of replaydbg, and the long-running harnesses: `real`, `stdlib`, `stress`, `bench`."""

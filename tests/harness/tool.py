@@ -7,9 +7,9 @@ from pathlib import Path
 DIVERGED = 4
 
 
-def record(python: str, recording: Path, argv: Sequence[str]) -> list[str]:
+def record(python: str, recording: Path, argv: Sequence[str], options: Sequence[str] = ()) -> list[str]:
     """Records `python *argv` into `recording`, without the tool's own words on stderr."""
-    return [python, "-m", "replaydbg", "record", "-q", "-o", str(recording), "--", *argv]
+    return [python, "-m", "replaydbg", "record", "-q", *options, "-o", str(recording), "--", *argv]
 
 
 def replay(python: str, recording: Path) -> list[str]:

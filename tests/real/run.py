@@ -156,7 +156,8 @@ def _require_whole(recording: Path) -> Figures:
         raise _Failed("there is no recording")
     figures = read_figures(recording)
     if figures.reason is not None:
-        raise _Failed(f"the recording ends early: {figures.reason}")
+        notes = "; ".join(f"{kind}: {text}" for kind, text in figures.notes)
+        raise _Failed(f"the recording ends early: {figures.reason} ({notes})")
     return figures
 
 

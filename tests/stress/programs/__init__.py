@@ -1,0 +1,1 @@
+"""Programs that `tests.stress` records: much at once, and everything that depends on its order is printed."""
