@@ -45,6 +45,8 @@ _NO_EVENT = {
     "thread_ident": "the ident is computed",
     "keyed_by_ident": "the ident is computed",
     "profile_entries": "what the profiler has is put in order",
+    "ssl_sni_callback": "the function is the program's own object; where it runs, a control record says so",
+    "ssl_msg_callback": "as for server names",
     "signal_getsignal": "the handler is the program's own object",
     "dt_utcnow": "it crosses as datetime.now",
 }

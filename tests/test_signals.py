@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.events.records import Event
+from replaydbg.events.show import show_outcome
 from replaydbg.launch.process import run_process
+from replaydbg.log.reader import open_recording
 from tests.harness import tool
-from tests.replay_cases import Case, cases
-from tests.replays import TIMEOUT, Outcome, passed_on, run
+from tests.replay_cases import FIXTURES, Case, cases
+from tests.replays import TIMEOUT, Outcome, Scene, passed_on, run
 
 pytestmark = pytest.mark.slow
 
@@ -212,3 +215,16 @@ def _replay(recording: Path) -> Outcome:
 
 def _env() -> dict[str, str]:
     return {**passed_on(), "PATH": os.environ.get("PATH", os.defpath)}
+
+
+def test_what_a_handler_raised_inside_a_crossing_can_be_read() -> None:
+    scene = Scene.make(FIXTURES / "signals" / "alarm_inside_sleep.py")
+    try:
+        scene.record()
+        with open_recording(scene.recording) as recording:
+            events = [entry for entry in recording.events() if isinstance(entry, Event)]
+    finally:
+        scene.remove()
+
+    raised = [show_outcome(event) for event in events if event.gate == "time.sleep" and event.raised]
+    assert raised == ["raised what the program's own code raised inside"]

@@ -43,7 +43,7 @@ class Event:
     raised: bool
     """Whether the outcome was raised."""
     outcome: Value
-    """What was returned, or raised (an ExceptionValue)."""
+    """What was returned, or raised: an ExceptionValue, or None for what program code raised inside the crossing."""
     filled: Value
     """What was written into the caller's buffer; None where there is none."""
     digest: bytes | None
@@ -69,6 +69,7 @@ class ControlKind(Enum):
     CHILD = "a child process was started"
     COLLECTOR = "garbage collections so far"
     MEMORY = "shared memory changed in map"
+    CALLBACK = "a callback of the program runs inside the next crossing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ def show_crossing(gate: str, given: tuple[Value, ...], limit: int = 80) -> str:
 
 def show_outcome(event: Event, limit: int = 80) -> str:
     """Return what the crossing gave, such as `-> b'...'` or `raised KeyError('x')`."""
+    if event.raised and event.outcome is None:
+        return "raised what the program's own code raised inside"
     return f"raised {show_value(event.outcome, limit)}" if event.raised else f"-> {show_value(event.outcome, limit)}"
 
 

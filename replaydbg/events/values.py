@@ -72,7 +72,7 @@ class ExceptionValue:
     args: tuple[Value, ...]
     """Its `args`."""
     os_error: tuple[Value, ...] | None = None
-    """For an OSError: errno, strerror, filename, filename2."""
+    """For an OSError: errno, strerror, filename, filename2, and a dict of other attributes if there are any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ _HEARING = {
     socket._accept socket.connect socket.connect_ex socket.recv socket.recv_into socket.recvfrom socket.recvfrom_into
     socket.recvmsg socket.recvmsg_into
     """,
+    "_ssl": "_SSLSocket.read _SSLSocket.do_handshake",
     "_multiprocessing": "SemLock.acquire SemLock.__enter__ SemLock._get_value SemLock._is_zero",
 }
 _NAMES = frozenset((module, name) for module, names in _HEARING.items() for name in names.split())

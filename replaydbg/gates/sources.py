@@ -11,9 +11,10 @@ from replaydbg.gates.row import (
     DIGEST,
     FILLS,
     MAKES_NOTHING,
-    NOTED,
     OPENS,
+    PATH,
     SELF,
+    STOPS,
     Row,
     rows,
 )
@@ -95,6 +96,57 @@ NETWORK: list[Row] = [
     *rows("_socket", "socket.sendmsg socket.sendmsg_afalg", ARGS | SELF | DIGEST, "socket_sendmsg", 0),
     *rows("_socket", "socket.recvmsg", ARGS | SELF, "socket_recvmsg"),
     *rows("_socket", "socket.recvmsg_into", ARGS | SELF | FILLS, "socket_recvmsg_into", 0),
-    *rows("_ssl", "_SSLContext._wrap_socket", 0, NOTED),
 ]
-"""Single-lane sockets; the network with everything that waits comes with lanes."""
+"""Bytes that leave are digested, bytes that arrive are logged."""
+
+TLS: list[Row] = [
+    *rows(
+        "_ssl",
+        """
+        _SSLContext.load_verify_locations _SSLContext.load_dh_params _SSLContext.set_default_verify_paths
+        _SSLContext.set_ciphers _SSLContext.set_ecdh_curve _SSLContext._set_alpn_protocols _SSLContext.get_ca_certs
+        _SSLContext.get_ciphers _SSLContext.cert_store_stats _SSLContext.session_stats _SSLContext.keylog_filename
+        """,
+        ARGS | SELF | PATH,
+    ),
+    *rows("_ssl", "_SSLContext.load_cert_chain", ARGS | SELF | PATH, "ssl_load_cert_chain"),
+    *rows("_ssl", "_SSLContext._wrap_socket _SSLContext._wrap_bio", ARGS | SELF, "ssl_wrap"),
+    *rows(
+        "_ssl",
+        """
+        _SSLContext.options _SSLContext.minimum_version _SSLContext.maximum_version _SSLContext.security_level
+        _SSLContext.verify_flags _SSLContext.num_tickets
+        """,
+        ARGS | SELF,
+        "ssl_setting",
+    ),
+    *rows("_ssl", "_SSLContext.sni_callback", 0, "ssl_sni_callback"),
+    *rows("_ssl", "_SSLContext._msg_callback", 0, "ssl_msg_callback"),
+    *rows("_ssl", "_SSLContext.set_psk_client_callback _SSLContext.set_psk_server_callback", 0, STOPS),
+    *rows(
+        "_ssl",
+        """
+        _SSLSocket.do_handshake _SSLSocket.pending _SSLSocket.getpeercert _SSLSocket.cipher _SSLSocket.shared_ciphers
+        _SSLSocket.compression _SSLSocket.version _SSLSocket.selected_alpn_protocol _SSLSocket.get_channel_binding
+        _SSLSocket.session_reused _SSLSocket.verify_client_post_handshake
+        """,
+        ARGS | SELF,
+    ),
+    *rows("_ssl", "_SSLSocket.read", ARGS | SELF | FILLS, buffer=1),
+    *rows("_ssl", "_SSLSocket.write", ARGS | SELF | DIGEST, buffer=0),
+    *rows("_ssl", "_SSLSocket.shutdown", ARGS | SELF, "ssl_shutdown"),
+    *rows("_ssl", "_SSLSocket.session", ARGS | SELF, "ssl_session"),
+    *rows("_ssl", "_SSLSocket.get_verified_chain _SSLSocket.get_unverified_chain", ARGS | SELF, "ssl_chain"),
+    *rows("_ssl", "SSLSession.__eq__", ARGS | SELF, "slot"),
+    *rows(
+        "_ssl",
+        """
+        SSLSession.id SSLSession.time SSLSession.timeout SSLSession.ticket_lifetime_hint SSLSession.has_ticket
+        """,
+        ARGS | SELF,
+    ),
+    *rows("_ssl", "MemoryBIO.read MemoryBIO.write_eof MemoryBIO.pending MemoryBIO.eof", ARGS | SELF),
+    *rows("_ssl", "MemoryBIO.write", ARGS | SELF | DIGEST, buffer=0),
+    *rows("_ssl", "_test_decode_cert get_default_verify_paths", ARGS | PATH),
+]
+"""What the objects of TLS give: OpenSSL takes its randomness by itself, so nothing below them could be repeated."""

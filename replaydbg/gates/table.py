@@ -8,10 +8,10 @@ from _blake2 import blake2b
 from replaydbg.gates.others import marked
 from replaydbg.gates.plugins import plugin_rows
 from replaydbg.gates.row import Row
-from replaydbg.gates.sources import CLOCKS, DATABASES, ENTROPY, NETWORK
+from replaydbg.gates.sources import CLOCKS, DATABASES, ENTROPY, NETWORK, TLS
 from replaydbg.gates.system import FILES, POSIX, PROCESSES
 
-OWN: list[Row] = marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK])
+OWN: list[Row] = marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS])
 """Our own rows. Their order is part of each recording's header, not of the format."""
 
 

@@ -126,13 +126,16 @@ class LogStream:
             arguments = _defined(self._arguments, cursor.varint(), "arguments")
         digest = cursor.raw(4) if shape & SHAPE_DIGEST else None
         outcome = cursor.value()
-        if raised and not isinstance(outcome, ExceptionValue):
+        if raised and outcome is not None and not isinstance(outcome, ExceptionValue):
             raise Malformed("something was raised that is no exception")
         filled = cursor.value() if shape & SHAPE_FILLED else None
         self.crossings += 1
         return Event(self.crossings, self._lane, site, arguments, raised, outcome, filled, digest, self._time_ns)
 
     def _control(self, cursor: Cursor, rest: int) -> Control:
+        if rest == _CALLBACK:
+            cursor.value()
+            return Control(ControlKind.CALLBACK, self.crossings, self._lane, self._time_ns)
         if rest >= len(_CONTROLS):
             raise Malformed(f"control record {rest} is not known")
         kind = _CONTROLS[rest]
@@ -215,6 +218,7 @@ _CONTROLS = (
     ControlKind.MEMORY,
 )
 """In the order of their numbers in the format."""
+_CALLBACK = 12
 
 
 def _defined(table: Sequence[_T], number: int, what: str) -> _T:

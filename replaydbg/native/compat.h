@@ -224,4 +224,16 @@ compat_recursion_credit(PyThreadState *ts, int levels)
 #endif
 }
 
+/* What a weak reference leads to, or None: a new reference. */
+static inline PyObject *
+compat_weakref_target(PyObject *weak)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *target;
+    return PyWeakref_GetRef(weak, &target) > 0 ? target : Py_NewRef(Py_None);
+#else
+    return Py_NewRef(PyWeakref_GET_OBJECT(weak));
+#endif
+}
+
 #endif

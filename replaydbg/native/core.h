@@ -19,6 +19,7 @@
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
  *   network.c   sockets
+ *   tls.c       TLS
  *   identity.c  id() and hashes of objects
  *   reprs.c     addresses in reprs
  *   addresses.c ids that ctypes is given as addresses
@@ -39,7 +40,7 @@
 
 #define FORMAT_NUMBER 1
 enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_COLLECTOR,
-       CONTROL_MEMORY, CONTROL_WORLD = 16 };
+       CONTROL_MEMORY, CONTROL_CALLBACK = 12, CONTROL_WORLD = 16 };
 #define EXIT_DIVERGED 4
 #define EXIT_NOT_STARTED 126 /* the log could not be made: the launcher finds out why, and says so */
 
@@ -75,6 +76,7 @@ struct Gate {
     int buffer;         /* GATE_DIGEST, GATE_FILLS: index of the argument that is the buffer (self not counted) */
     Handler handler;
     PyMethodDef *original_def;
+    PyGetSetDef attribute, *original_attribute; /* of an attribute: no argument to get it, one to set it */
     PyObject *original; /* a genuine callable that does the real thing; of a method: takes self first */
     PyObject *self;     /* of a function: its m_self */
     bool is_method;
@@ -118,7 +120,7 @@ void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
 extern const HandlerEntry fileio_handlers[], directory_handlers[], process_handlers[], clock_handlers[], signal_handlers[],
-    network_handlers[], scatter_handlers[];
+    network_handlers[], scatter_handlers[], tls_handlers[];
 static inline bool
 gate_passes(void)
 {
@@ -433,6 +435,8 @@ shared_crossing(bool before, unsigned flags)
 void process_module_loaded(PyObject *module, const char *name);
 int boot(const char *boot_file);                 /* never returns but with an exception set */
 void network_module_loaded(PyObject *module, const char *name);
+void tls_module_loaded(PyObject *module, const char *name);
+void tls_called_back(Crossing *c, PyObject *recorded); /* replay: a callback of the program runs inside this crossing */
 int guard_record(void);                          /* audit hook that notes uncovered acts */
 int guard_replay(void);                          /* audit hook that refuses, and the seccomp filter */
 

@@ -393,20 +393,36 @@ check_collector(void)
         diverge("collector", NULL, NULL, drift.detail);
 }
 
-/* Reads the control record whose head has just been read. */
+/* What a handler raised, kept apart while more records are read. */
 static void
-read_control(uint64_t rest)
+keep_raised(void)
+{
+    if (!PyErr_Occurred())
+        return;
+    Py_CLEAR(raised_type);
+    Py_CLEAR(raised_value);
+    Py_CLEAR(raised_traceback);
+    PyErr_Fetch(&raised_type, &raised_value, &raised_traceback);
+}
+
+/* Reads the control record whose head has just been read; `c` is the crossing that is open, if one is. */
+static void
+read_control(uint64_t rest, Crossing *c)
 {
     switch (rest) {
     case CONTROL_SIGNAL_INSIDE:
         signals_inside((int)read_number());
-        if (PyErr_Occurred()) { /* kept apart while more records are read */
-            Py_CLEAR(raised_type);
-            Py_CLEAR(raised_value);
-            Py_CLEAR(raised_traceback);
-            PyErr_Fetch(&raised_type, &raised_value, &raised_traceback);
-        }
+        keep_raised();
         break;
+    case CONTROL_CALLBACK: {
+        PyObject *recorded = value_decode(&event_log.rp, event_log.rend, &event_types, NULL, 0);
+        if (recorded == NULL)
+            diverge("corrupt", NULL, NULL, "a callback cannot be read");
+        tls_called_back(c, recorded);
+        keep_raised();
+        Py_DECREF(recorded);
+        break;
+    }
     case CONTROL_SIGNAL_BETWEEN: {
         int signum = (int)read_number();
         uint64_t fingerprint;
@@ -448,12 +464,13 @@ read_ahead(void)
 {
     while (event_log.rp < event_log.rend) {
         uint8_t head = *event_log.rp;
-        if ((head & 0x83) != 2 || head >> 2 == CONTROL_SIGNAL_INSIDE || head >> 2 == CONTROL_COLLECTOR || armed)
+        if ((head & 0x83) != 2 || head >> 2 == CONTROL_SIGNAL_INSIDE || head >> 2 == CONTROL_CALLBACK || head >> 2 == CONTROL_COLLECTOR ||
+            armed)
             return; /* what belongs to the next crossing is read in it */
         if (head >> 2 == CONTROL_MEMORY && event_log.rp + 1 < event_log.rend && (event_log.rp[1] & 1))
             return; /* written until then, perhaps by the program itself */
         event_log.rp++;
-        read_control(head >> 2);
+        read_control(head >> 2, NULL);
     }
 }
 
@@ -478,8 +495,9 @@ cross_expect_exit(void)
         uint64_t head = read_number();
         if ((head & 3) == 3)
             read_definition(head >> 2);
-        else if ((head & 3) == 2 && head >> 2 != CONTROL_SIGNAL_INSIDE && head >> 2 != CONTROL_SIGNAL_BETWEEN)
-            read_control(head >> 2);
+        else if ((head & 3) == 2 && head >> 2 != CONTROL_SIGNAL_INSIDE && head >> 2 != CONTROL_SIGNAL_BETWEEN &&
+                 head >> 2 != CONTROL_CALLBACK)
+            read_control(head >> 2, NULL);
         else
             diverge("early", NULL, NULL, "the program ended earlier than when it was recorded");
     }
@@ -499,7 +517,7 @@ read_head(Crossing *c)
         if ((head & 3) == 3)
             read_definition(head >> 2);
         else if ((head & 3) == 2)
-            read_control(head >> 2);
+            read_control(head >> 2, c);
         else
             return head;
     }

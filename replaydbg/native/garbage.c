@@ -164,6 +164,8 @@ collector_give_exception(void)
     if (value && PyExceptionInstance_Check(value)) {
         collector.count++;
         collector_give(((PyBaseExceptionObject *)value)->args);
+        if (((PyBaseExceptionObject *)value)->dict)
+            collector_give(((PyBaseExceptionObject *)value)->dict);
     }
     PyErr_Restore(type, value, traceback);
 }

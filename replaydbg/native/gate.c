@@ -33,9 +33,20 @@ static const _PyCFunctionFastWithKeywords trampolines[MOST_GATES] = {MANY_1024(N
 
 /* ---- the real thing ---- */
 
+static PyObject *
+attribute_really(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs)
+{
+    PyGetSetDef *def = g->original_attribute;
+    if (nargs == 0)
+        return def->get(self, def->closure);
+    return def->set(self, args[0], def->closure) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 PyObject *
 gate_call_original(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
+    if (g->original_attribute)
+        return attribute_really(g, self, args, nargs);
     if (!g->is_method) {
         if ((g->original_def->ml_flags & ~METH_COEXIST) == METH_NOARGS && nargs == 0 && kwnames == NULL)
             return g->original_def->ml_meth(g->self, NULL);
@@ -265,7 +276,7 @@ Handler
 handler_named(const char *name)
 {
     const HandlerEntry *tables[] = {own_handlers, fileio_handlers, directory_handlers, process_handlers, clock_handlers,
-                                    signal_handlers, network_handlers, scatter_handlers};
+                                    signal_handlers, network_handlers, scatter_handlers, tls_handlers};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const HandlerEntry *e = tables[i]; e->name; e++)
             if (strcmp(e->name, name) == 0)
@@ -392,6 +403,37 @@ install_method(Gate *g, PyObject *object)
     return 0;
 }
 
+static PyObject *
+attribute_get(PyObject *self, void *gate)
+{
+    return pass_through(gate, self, NULL, 0, NULL);
+}
+
+static int
+attribute_set(PyObject *self, PyObject *value, void *gate)
+{
+    PyGetSetDef *def = ((Gate *)gate)->original_attribute;
+    if (value == NULL)
+        return def->set(self, value, def->closure); /* none of them can be deleted: it says so */
+    PyObject *done = pass_through(gate, self, &value, 1, NULL);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+}
+
+static int
+install_attribute(Gate *g, PyObject *object)
+{
+    PyGetSetDescrObject *d = (PyGetSetDescrObject *)object;
+    g->original = Py_NewRef(object);
+    g->original_attribute = d->d_getset;
+    g->attribute = *d->d_getset;
+    g->attribute.get = attribute_get;
+    g->attribute.set = d->d_getset->set ? attribute_set : NULL;
+    g->attribute.closure = g;
+    d->d_getset = &g->attribute;
+    return 0;
+}
+
 /* When a slot of a type is replaced, the method that shows it to Python code leads to the replacement too. */
 void
 patch_wrapper(PyTypeObject *type, const char *name, void *function)
@@ -465,6 +507,8 @@ gates_install_module(PyObject *module, const char *name)
             rc = install_function(g, target);
         else if (Py_IS_TYPE(target, &PyMethodDescr_Type) || Py_IS_TYPE(target, &PyClassMethodDescr_Type))
             rc = install_method(g, target);
+        else if (Py_IS_TYPE(target, &PyGetSetDescr_Type))
+            rc = install_attribute(g, target);
         if (rc < 0)
             return -1;
     }
@@ -473,6 +517,7 @@ gates_install_module(PyObject *module, const char *name)
     maps_module_loaded(module, name);
     clock_module_loaded(module, name);
     network_module_loaded(module, name);
+    tls_module_loaded(module, name);
     sqlite_module_loaded(module, name);
     listen_library_loaded();
     identity_module_loaded(name);

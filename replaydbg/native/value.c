@@ -497,11 +497,12 @@ value_encode_exception(Buf *b, TypeTable *types, PyObject *const *args, Py_ssize
         rc = encode(&e, ((PyBaseExceptionObject *)value)->args);
         if (rc == 0 && PyObject_TypeCheck(value, (PyTypeObject *)PyExc_OSError)) {
             PyOSErrorObject *o = (PyOSErrorObject *)value;
-            PyObject *parts[] = {o->myerrno, o->strerror, o->filename, o->filename2};
+            PyObject *parts[] = {o->myerrno, o->strerror, o->filename, o->filename2, o->dict}; /* TLS sets attributes */
+            int n = o->dict && PyDict_GET_SIZE(o->dict) ? 5 : 4;
             for (int i = 0; i < 4; i++)
                 if (parts[i] == NULL)
                     parts[i] = Py_None;
-            rc = encode_items(&e, T_TUPLE, parts, 4);
+            rc = encode_items(&e, T_TUPLE, parts, n);
         }
         else if (rc == 0)
             buf_byte(b, T_NONE);
@@ -680,7 +681,7 @@ decode_exception(Decoder *d)
     PyObject *os = args ? decode(d) : NULL;
     PyObject *exception = NULL;
     if (os && type && PyTuple_CheckExact(args)) {
-        if (PyTuple_CheckExact(os) && PyTuple_GET_SIZE(os) == 4 && PyTuple_GET_SIZE(args) == 2 && PyTuple_GET_ITEM(os, 2) != Py_None) {
+        if (PyTuple_CheckExact(os) && PyTuple_GET_SIZE(os) >= 4 && PyTuple_GET_SIZE(args) == 2 && PyTuple_GET_ITEM(os, 2) != Py_None) {
             PyObject *one = as_passed(d, PyTuple_GET_ITEM(os, 2)), *two = as_passed(d, PyTuple_GET_ITEM(os, 3));
             exception = PyObject_CallFunctionObjArgs((PyObject *)type, PyTuple_GET_ITEM(os, 0), PyTuple_GET_ITEM(os, 1),
                                                      one, two == Py_None ? NULL : Py_None,
@@ -689,6 +690,8 @@ decode_exception(Decoder *d)
         else
             exception = PyObject_Call((PyObject *)type, args, NULL);
     }
+    if (exception && PyExceptionInstance_Check(exception) && PyTuple_CheckExact(os) && PyTuple_GET_SIZE(os) == 5)
+        Py_XSETREF(((PyBaseExceptionObject *)exception)->dict, Py_NewRef(PyTuple_GET_ITEM(os, 4)));
     if (exception && PyExceptionInstance_Check(exception))
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
     Py_XDECREF(args);
