@@ -70,7 +70,8 @@ POSIX: list[Row] = [
     *rows("posix", "wait3 wait4", ARGS, "os_wait_usage"),
     *rows("posix", "fork", 0, "os_fork"),
     *rows("posix", "forkpty", 0, "os_forkpty"),
-    *rows("posix", "posix_spawn posix_spawnp system", PATHS, "starts_process"),
+    *rows("posix", "posix_spawn posix_spawnp", PATHS, "spawns_process"),
+    *rows("posix", "system", PATHS, "os_system"),
     *rows("posix", "_exit", ARGS, "os_exit"),
     *rows("posix", "abort", 0, "os_abort"),
     *rows("posix", "execv execve", PATHS, "os_exec"),
@@ -101,7 +102,7 @@ FILES: list[Row] = [
 ]
 
 PROCESSES: list[Row] = [
-    *rows("_posixsubprocess", "fork_exec", ARGS, "starts_process"),
+    *rows("_posixsubprocess", "fork_exec", ARGS, "fork_exec"),
     *rows("_posixshmem", "shm_open", ARGS | OPENS),
     *rows("_posixshmem", "shm_unlink"),
     *rows("_multiprocessing", "SemLock.__new__", ARGS, "slot"),

@@ -236,4 +236,17 @@ compat_weakref_target(PyObject *weak)
 #endif
 }
 
+/* Since 3.12 there is no fork while the interpreter is being finalized. */
+static inline bool
+compat_refuses_to_fork(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return Py_IsFinalizing();
+#elif PY_VERSION_HEX >= 0x030C0000
+    return _Py_IsFinalizing();
+#else
+    return false;
+#endif
+}
+
 #endif

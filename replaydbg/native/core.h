@@ -416,7 +416,9 @@ void identity_patch_repr(PyTypeObject *type);
 typedef enum { MAP_IS_PRIVATE, MAP_IS_READ, MAP_IS_WRITTEN } MapKind;
 void maps_module_loaded(PyObject *module, const char *name);
 /* Each map that the program makes, in the same order in both modes. Returns the copy with which it will be compared, or NULL. */
-const uint8_t *shared_map_made(PyObject *map, int fd, MapKind kind, size_t known);
+const uint8_t *shared_map_made(PyObject *map, int fd, uint64_t file, MapKind kind, size_t known);
+uint64_t shared_file(int fd);
+int shared_descriptor(uint64_t file);
 void shared_map_gone(PyObject *map);
 void shared_process_starts(void);                /* before there can be a child that shares our memory */
 void shared_end(void);                           /* nothing is logged any more */

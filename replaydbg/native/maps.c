@@ -1,6 +1,7 @@
 /* Memory maps. In replay a map of a file lies over a memory file with the recorded content; one without a file is real in both modes.
  * What other processes write there later: shared.c. */
 #include "core.h"
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@ static newfunc original_mmap;
 static destructor original_dealloc;
 static Gate *mmap_gate;
 #define LARGEST_MAP (200u << 20)
+#define HIGH 800 /* below the descriptors that the replay keeps for itself where the limit is the usual 1024, see fd_keep() */
 
 /* mmap(fileno, length, flags, prot, access, offset) */
 enum { FILENO, LENGTH, FLAGS, PROT, ACCESS, OFFSET };
@@ -45,12 +47,26 @@ kind_of(PyObject *args, PyObject *kwds)
     return access == ACCESS_READ ? MAP_IS_READ : access == ACCESS_WRITE ? MAP_IS_WRITTEN : MAP_IS_PRIVATE;
 }
 
-/* A memory file of `total` bytes from where the program's map begins, with the recorded content there; the rest is zero. */
+/* Out of the way: a map has a descriptor of its own, which must get the number that it had when this was recorded, or the program's
+ * next one would be put over it. */
 static int
-memory_file(const uint8_t *data, size_t n, size_t total, long long offset)
+move_high(int low)
 {
-    int fd = memfd_create("map", 0);
-    if (fd < 0 || ftruncate(fd, (off_t)(offset + (long long)(total < n ? n : total))) < 0)
+    int fd = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, HIGH);
+    if (fd >= 0)
+        close(low);
+    return fd < 0 ? low : fd;
+}
+
+/* The memory file that stands for `file`, of at least `total` bytes from where the program's map begins, with the recorded content there.
+ * Maps of one file share their memory in a replay too. */
+static int
+memory_file(const uint8_t *data, size_t n, uint64_t file, long long total, long long offset)
+{
+    struct stat st;
+    int other = shared_descriptor(file), fd = move_high(other < 0 ? memfd_create("map", 0) : dup(other));
+    long long size = offset + (total < (long long)n ? (long long)n : total);
+    if (fd < 0 || fstat(fd, &st) < 0 || (st.st_size < size && ftruncate(fd, (off_t)size) < 0))
         return -1;
     for (size_t done = 0; done < n;) {
         ssize_t k = pwrite(fd, data + done, n - done, (off_t)(offset + (long long)done));
@@ -83,10 +99,10 @@ map_descriptor(PyTypeObject *type, PyObject *args, PyObject *kwds, int fd)
 }
 
 static PyObject *
-map_recorded(PyTypeObject *type, PyObject *args, PyObject *kwds, Crossing *c, PyObject *outcome)
+map_recorded(PyTypeObject *type, PyObject *args, PyObject *kwds, Crossing *c, uint64_t file, long long total)
 {
-    long long begin = number(args, kwds, OFFSET, 0), total = PyLong_Check(outcome) ? PyLong_AsLongLong(outcome) : 0;
-    int fd = memory_file(c->fill, c->fill_length, total < 0 ? 0 : (size_t)total, begin < 0 ? 0 : begin);
+    long long begin = number(args, kwds, OFFSET, 0);
+    int fd = memory_file(c->fill, c->fill_length, file, total, begin < 0 ? 0 : begin);
     own_work_begin();
     PyObject *map = map_descriptor(type, args, kwds, fd);
     own_work_end();
@@ -109,14 +125,15 @@ length_without_zeros(const uint8_t *data, size_t n, int fd)
     return n;
 }
 
-/* What a new map holds becomes the crossing's content: the copy that later looks are compared with, if there is one. */
+/* What a new map holds becomes the crossing's content: the copy that later looks are compared with, if there is one. The outcome is its
+ * length and a number for its file. */
 static PyObject *
 content_of(Crossing *c, PyObject *map, int fd, MapKind kind)
 {
     Py_buffer view;
     if (PyObject_GetBuffer(map, &view, PyBUF_SIMPLE) < 0) {
         PyErr_Clear();
-        return PyLong_FromLong(-1);
+        return Py_BuildValue("(ii)", 0, 0);
     }
     size_t n = length_without_zeros(view.buf, (size_t)view.len, fd);
     if (n > LARGEST_MAP) {
@@ -124,12 +141,13 @@ content_of(Crossing *c, PyObject *map, int fd, MapKind kind)
         log_fail(4);
         n = 0;
     }
-    const uint8_t *copy = shared_map_made(map, fd, kind, n);
+    uint64_t file = shared_file(fd);
+    const uint8_t *copy = shared_map_made(map, fd, file, kind, n);
     c->fill = copy ? copy : view.buf;
     c->fill_length = n;
-    PyObject *length = PyLong_FromSsize_t(view.len);
+    PyObject *outcome = Py_BuildValue("(nK)", view.len, (unsigned long long)file);
     PyBuffer_Release(&view); /* the memory stays: the map is not closed before the crossing ends */
-    return length;
+    return outcome;
 }
 
 static PyObject *
@@ -142,7 +160,7 @@ mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     if (fd < 0) { /* memory without a file: new, and ours alone until there is a child */
         PyObject *map = original_mmap(type, args, kwds);
         if (map)
-            shared_map_made(map, -1, kind, 0);
+            shared_map_made(map, -1, 0, kind, 0);
         return map;
     }
     Crossing c;
@@ -150,8 +168,14 @@ mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     PyObject *map = c.perform ? original_mmap(type, args, kwds) : NULL;
     bool replayed = !c.perform;
     PyObject *outcome = cross_end(&c, map ? content_of(&c, map, (int)fd, kind) : NULL);
-    if (replayed && outcome && (map = map_recorded(type, args, kwds, &c, outcome)))
-        shared_map_made(map, (int)fd, kind, 0);
+    if (replayed && outcome) {
+        long long total = 0;
+        unsigned long long file = 0;
+        if (!PyArg_ParseTuple(outcome, "LK", &total, &file))
+            PyErr_Clear(); /* a recording by an older version */
+        if ((map = map_recorded(type, args, kwds, &c, file, total)))
+            shared_map_made(map, -1, file, kind, 0);
+    }
     Py_XDECREF(outcome);
     own_work_gives(map);
     return map;

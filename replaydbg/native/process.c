@@ -241,6 +241,14 @@ fork_with_terminal(int *master)
     return forkpty(master, NULL, NULL, NULL);
 }
 
+static void
+log_child(PyObject *pid)
+{
+    uint64_t number = pid && PyLong_Check(pid) ? PyLong_AsUnsignedLongLong(pid) : 0;
+    if (core.mode == RECORD && number)
+        cross_control(CONTROL_CHILD, &number, 1);
+}
+
 /* Runs the program's own at-fork functions outside the crossing, before and after it: they are program code. Of the two results the
  * child gets the first; `*pid` is 0 in it, and the crossing never comes to its end there. */
 static PyObject *
@@ -248,6 +256,8 @@ fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
 {
     Crossing c;
     int master = -1;
+    if (compat_refuses_to_fork())
+        return gate_call_original(g, self, args, nargs, kwnames); /* it says so */
     PyOS_BeforeFork();
     shared_process_starts();
     cross_begin(&c, g, self, args, nargs, kwnames);
@@ -270,10 +280,7 @@ fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     PyErr_Fetch(&type, &value, &traceback);
     PyOS_AfterFork_Parent();
     PyErr_Restore(type, value, traceback);
-    if (core.mode == RECORD && pid > 0) {
-        uint64_t number = (uint64_t)pid;
-        cross_control(CONTROL_CHILD, &number, 1);
-    }
+    log_child(result && PyTuple_Check(result) ? PyTuple_GET_ITEM(result, 0) : result);
     return result;
 }
 
@@ -295,12 +302,59 @@ os_forkpty(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     return result;
 }
 
-/* fork_exec, posix_spawn, system: nothing but what the table says, once the child's memory is thought of. */
+/* posix_spawn: nothing but what the table says, once the child's memory is thought of. */
 static PyObject *
-starts_process(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+spawns_process(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    shared_process_starts();
+    PyObject *pid = gate_regular(g, self, args, nargs, kwnames);
+    log_child(pid);
+    return pid;
+}
+
+/* Its result is a status, not a process id. */
+static PyObject *
+os_system(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     shared_process_starts();
     return gate_regular(g, self, args, nargs, kwnames);
+}
+
+/* With a function to be run in the child, the program's own at-fork functions run in the parent: before and after the crossing, and
+ * not in it. The interpreter's C function finds none. */
+enum { PREEXEC_FUNCTION = 21 };
+
+static void
+run_at_fork(PyObject *functions, bool backwards)
+{
+    PyObject *copy = functions ? PyList_GetSlice(functions, 0, PyList_GET_SIZE(functions)) : NULL;
+    Py_ssize_t n = copy ? PyList_GET_SIZE(copy) : 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *function = PyList_GET_ITEM(copy, backwards ? n - 1 - i : i), *done = PyObject_CallNoArgs(function);
+        if (done == NULL)
+            PyErr_WriteUnraisable(function);
+        Py_XDECREF(done);
+    }
+    Py_XDECREF(copy);
+}
+
+static PyObject *
+fork_exec(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    if (nargs <= PREEXEC_FUNCTION || args[PREEXEC_FUNCTION] == Py_None)
+        return spawns_process(g, self, args, nargs, kwnames);
+    PyInterpreterState *interp = PyInterpreterState_Get();
+    run_at_fork(interp->before_forkers, true);
+    PyObject *before = interp->before_forkers, *after = interp->after_forkers_parent;
+    interp->before_forkers = interp->after_forkers_parent = NULL;
+    PyObject *pid = spawns_process(g, self, args, nargs, kwnames);
+    interp->before_forkers = before;
+    interp->after_forkers_parent = after;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    run_at_fork(after, false);
+    PyErr_Restore(type, value, traceback);
+    return pid;
 }
 
 static PyObject *
@@ -486,7 +540,8 @@ os_wait_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
 
 const HandlerEntry process_handlers[] = {
     {"gc_collect", gc_collect}, {"os_wait_usage", os_wait_usage},
-    {"os_fork", os_fork}, {"os_forkpty", os_forkpty}, {"semlock_rebuild", semlock_rebuild}, {"starts_process", starts_process}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
+    {"os_fork", os_fork}, {"os_forkpty", os_forkpty}, {"semlock_rebuild", semlock_rebuild}, {"spawns_process", spawns_process},
+    {"os_system", os_system}, {"fork_exec", fork_exec}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
     {"select_select", select_select}, {"builtin_input", builtin_input}, {"thread_ident", thread_ident},
     {"takes_descriptor", takes_descriptor}, {"takes_ident", takes_ident}, {"keyed_by_ident", keyed_by_ident},
     {NULL, NULL}};

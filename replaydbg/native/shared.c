@@ -36,9 +36,11 @@ typedef struct {
 typedef struct {
     MapObject *map; /* borrowed: it tells us when it goes */
     uint64_t number;
+    uint64_t file; /* several maps may lie over one; 0: none */
+    dev_t dev;
+    ino_t ino;
     MapKind kind;
     bool is_memory; /* on a memory file system, as all of multiprocessing's */
-    bool has_file;
     uint8_t *copy; /* record: what it is known to hold; NULL: it is not watched */
     size_t size;   /* of the copy */
     size_t there;  /* how much of it can be read without a SIGBUS: its file may have been cut */
@@ -70,7 +72,7 @@ may_change(const Map *m)
 {
     if (m->kind == MAP_IS_PRIVATE)
         return false;
-    if (!m->has_file)
+    if (!m->file)
         return has_children;
     return m->is_memory || (size_t)m->map->size + watched_bytes <= SMALL || (has_children && m->kind == MAP_IS_WRITTEN);
 }
@@ -79,7 +81,7 @@ static size_t
 bytes_there(const Map *m)
 {
     struct stat st;
-    if (!m->has_file)
+    if (!m->file)
         return SIZE_MAX;
     if (m->map->fd < 0 || fstat(m->map->fd, &st) < 0 || st.st_size <= m->map->offset)
         return 0;
@@ -114,8 +116,30 @@ on_memory(int fd)
     return fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS;
 }
 
+/* Record: a number for the file, which it keeps as long as there is a map of it. */
+uint64_t
+shared_file(int fd)
+{
+    static uint64_t files;
+    struct stat st;
+    for (size_t i = 0; i < count && fstat(fd, &st) == 0; i++)
+        if (maps[i].file && maps[i].dev == st.st_dev && maps[i].ino == st.st_ino)
+            return maps[i].file;
+    return ++files;
+}
+
+/* Replay: a descriptor of the memory file that stands for it, or -1. */
+int
+shared_descriptor(uint64_t file)
+{
+    for (size_t i = 0; i < count; i++)
+        if (file && maps[i].file == file && maps[i].map->data)
+            return maps[i].map->fd;
+    return -1;
+}
+
 const uint8_t *
-shared_map_made(PyObject *object, int fd, MapKind kind, size_t known)
+shared_map_made(PyObject *object, int fd, uint64_t file, MapKind kind, size_t known)
 {
     made++;
     if (count == room) {
@@ -127,7 +151,12 @@ shared_map_made(PyObject *object, int fd, MapKind kind, size_t known)
         room = more;
     }
     Map *m = &maps[count++];
-    *m = (Map){.map = (MapObject *)object, .number = made, .kind = kind, .has_file = fd >= 0, .is_memory = on_memory(fd)};
+    *m = (Map){.map = (MapObject *)object, .number = made, .kind = kind, .file = file, .is_memory = on_memory(fd)};
+    struct stat st;
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        m->dev = st.st_dev;
+        m->ino = st.st_ino;
+    }
     watch(m, known);
     return m->copy;
 }
@@ -251,7 +280,7 @@ shared_look(bool before, unsigned flags)
     if (core.mode != RECORD || !(hears || writes) || (before && is_clock))
         return;
     for (size_t i = 0; i < count; i++)
-        if (maps[i].copy && (hears || (maps[i].has_file && !maps[i].is_memory)))
+        if (maps[i].copy && (hears || (maps[i].file && !maps[i].is_memory)))
             look_at(&maps[i], before, !is_clock);
 }
 
