@@ -32,6 +32,10 @@ class Settings(NamedTuple):
     """Whether to leave out what is said on stderr when all went well."""
     real_ids: bool
     """Whether `id()` gives addresses as it does unrecorded, which differ in a replay."""
+    chaos: int | None
+    """The seed of short, uneven slices for the program's threads, which provoke races; None for ordinary ones."""
+    on_deadlock: str
+    """What happens when every thread waits for another one: `wait`, as the program would, or `stop`."""
 
 
 class Found(NamedTuple):
@@ -39,7 +43,7 @@ class Found(NamedTuple):
 
     name: str
     """Its name in a file; the variable is REPLAYDBG_ and the name in capitals."""
-    value: Path | int | bool
+    value: Path | int | str | None
     """Its value."""
     source: str
     """Where it is from, in words."""
@@ -135,10 +139,11 @@ def orders_of_tests() -> dict[str, int]:
     `REPLAYDBG_TEST_STRICT=1`: the collector's state is recorded and compared at each event, and a difference ends the
     replay.
     `REPLAYDBG_TEST_DRIFT`, a number: after that event the next collection comes 200 allocations too early.
+    `REPLAYDBG_TEST_SLICE`, a number: the mean slice of a lane, in ticks.
     `REPLAYDBG_TEST_TICKS` and `REPLAYDBG_TEST_TICKS_FD`, numbers: ticks are counted from the program's first line on,
     in slices of so many, and at each event their count and that of the slices go to the descriptor, as varints.
     """
-    names = ("perturb", "strict", "drift", "ticks", "ticks_fd")
+    names = ("perturb", "strict", "drift", "slice", "ticks", "ticks_fd")
     values = {name: os.environ.get(TEST_PREFIX + name.upper(), "") for name in names}
     return {name: int(value) for name, value in values.items() if value.isdigit()}
 
@@ -179,10 +184,10 @@ def _known(path: Path, table: object) -> Mapping[str, Any]:
     return values
 
 
-def _default(name: str) -> Path | int | bool:
+def _default(name: str) -> Path | int | str | None:
     if name == "store":
         return _user_directory("XDG_DATA_HOME", ".local/share", "user_data_path") / "recordings"
-    return {"max_size": 0, "quiet": False, "real_ids": False}[name]
+    return _DEFAULTS[name]
 
 
 def _path(value: Any) -> Path:
@@ -215,7 +220,28 @@ def _truth(value: Any) -> bool:
     return words[value.lower()]
 
 
-_READ: dict[str, Callable[[Any], Path | int | bool]] = {
+def _seed(value: Any) -> int:
+    if isinstance(value, bool) or not str(value).strip().isdecimal() or int(value) >= 1 << 63:
+        raise ValueError("a seed is needed: a whole number from 0 on")
+    return int(value)
+
+
+def _on_deadlock(value: Any) -> str:
+    if value not in ("wait", "stop"):
+        raise ValueError("it is either wait or stop")
+    return str(value)
+
+
+_DEFAULTS: dict[str, int | str | None] = {
+    "max_size": 0,
+    "quiet": False,
+    "real_ids": False,
+    "chaos": None,
+    "on_deadlock": "wait",
+}
+_READ: dict[str, Callable[[Any], Path | int | str]] = {
+    "chaos": _seed,
+    "on_deadlock": _on_deadlock,
     "store": _path,
     "max_size": parse_size,
     "quiet": _truth,

@@ -42,8 +42,6 @@ _NO_ROW = {
 _NO_EVENT = {
     STOPS: "the recording ends there",
     NOTED: "it is only named",
-    "thread_ident": "the ident is computed",
-    "keyed_by_ident": "the ident is computed",
     "profile_entries": "what the profiler has is put in order",
     "ssl_sni_callback": "the function is the program's own object; where it runs, a control record says so",
     "ssl_msg_callback": "as for server names",

@@ -59,11 +59,15 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 
 def _control(entry: Control) -> str:
+    if entry.why is not None:
+        return f"-- lane {entry.number} goes on: lane {entry.lane} {entry.why.value}"
     parts = [entry.kind.value]
     if entry.note is not None:
         parts.append(f"{printable(entry.note[1])} ({printable(entry.note[0])})")
     elif entry.number is not None:
         parts.append(str(entry.number))
+    if entry.name is not None:
+        parts.append(printable(entry.name))
     return "-- " + ": ".join(parts)
 
 
@@ -85,6 +89,9 @@ def _facts(entry: Entry) -> dict[str, Any]:
             "lane": entry.lane,
             "time_ns": entry.time_ns,
             "number": entry.number,
+            "name": entry.name,
+            "why": None if entry.why is None else entry.why.name.lower(),
+            "ticks": entry.ticks,
             "note": None if entry.note is None else {"kind": entry.note[0], "text": entry.note[1]},
         }
     return _event(entry)

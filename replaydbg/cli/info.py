@@ -70,8 +70,8 @@ def _lines(recording: Recording) -> list[tuple[str, str]]:
         if end.reason:
             lines.append(("reason", end.reason))
         lines.append(("sources", f"{len(end.sources):,} files; {len(end.packages):,} packages were installed"))
-        lines.extend(
-            ("note", f"{note.text} ({note.kind}{f', {note.count:,} times' if note.count > 1 else ''})")
-            for note in end.notes
-        )
+        for note in end.notes:
+            first, *more = note.text.split("\n")
+            lines.append(("note", f"{first} ({note.kind}{f', {note.count:,} times' if note.count > 1 else ''})"))
+            lines.extend(("", line) for line in more)
     return lines

@@ -13,6 +13,7 @@ from replaydbg.cli.main import SCHEMA_VERSION
 from replaydbg.config import load_settings
 from replaydbg.errors import quoted
 from replaydbg.record import RecordResult, record
+from replaydbg.record.chaos import record_until_failure
 from replaydbg.store.directory import Store
 
 
@@ -27,6 +28,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         default=None,
         help="leave id() alone, for programs that use ids as addresses; ids differ in a replay then",
+    )
+    parser.add_argument(
+        "--chaos",
+        metavar="SEED",
+        help="give threads short, uneven slices, drawn from this number, to provoke races",
+    )
+    parser.add_argument(
+        "--chaos-runs",
+        type=int,
+        metavar="N",
+        help="up to N runs, each with the next seed, until one fails; that one is kept",
+    )
+    parser.add_argument(
+        "--on-deadlock",
+        choices=("wait", "stop"),
+        help="when every thread waits for another: wait as the program would (default), or stop it",
     )
     parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
     parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
@@ -59,8 +76,15 @@ def run(args: argparse.Namespace) -> int:
     # none, and took 12 ms.
     gc.freeze()
     gc.disable()
-    settings = load_settings({"quiet": args.quiet, "max_size": args.max_size, "real_ids": args.real_ids})
-    result = record(args.program, output=args.output, settings=settings)
+    given = {name: getattr(args, name) for name in ("quiet", "max_size", "real_ids", "chaos", "on_deadlock")}
+    settings = load_settings(given)
+    if args.chaos_runs is not None:
+        result = record_until_failure(args.program, args.chaos_runs, output=args.output, settings=settings)
+        if result is None:
+            print(f"replaydbg: none of {args.chaos_runs} runs failed.", file=sys.stderr)
+            return 0
+    else:
+        result = record(args.program, output=args.output, settings=settings)
     try:
         if args.json:
             print(json.dumps(_as_json(result)), file=sys.stderr)
@@ -79,7 +103,8 @@ def run(args: argparse.Namespace) -> int:
 def _say(result: RecordResult, name: str) -> None:
     lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
     for note in result.notes:
-        lines.append(f"replaydbg: {note['kind']}: {note['text']}")
+        # A deadlock has been said at length when it came.
+        lines.append(f"replaydbg: {note['kind']}: {note['text'].partition(chr(10))[0]}")
     if result.reason:
         lines.append(f"replaydbg: the recording ends before the program did: {result.reason}.")
     if result.problem:

@@ -64,12 +64,22 @@ class ControlKind(Enum):
     SIGNAL_BETWEEN = "a signal handler runs between two crossings"
     TIME = "so much time has passed"
     END = "the program ended"
-    NOTE = "something was met that cannot be recorded"
+    NOTE = "noted"
     LANE = "another lane goes on"
     CHILD = "a child process was started"
     COLLECTOR = "garbage collections so far"
     MEMORY = "shared memory changed in map"
     CALLBACK = "a callback of the program runs inside the next crossing"
+    LANE_STARTED = "a thread is started"
+
+
+class Why(Enum):
+    """Why a lane gave way to another one."""
+
+    LOCK = "waits for a lock"
+    CROSSING = "waits inside a crossing"
+    PREEMPTED = "had its slice"
+    ENDED = "has ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +102,12 @@ class Control:
     """For SIGNAL_BETWEEN: 8 bytes that identify the place."""
     instruction: int | None = None
     """For SIGNAL_BETWEEN: the instruction after which the handler ran."""
+    name: str | None = None
+    """For LANE_STARTED: the name of the thread."""
+    why: Why | None = None
+    """For LANE: why the lane that ran until now gave way."""
+    ticks: int | None = None
+    """For LANE: how far it had computed since the last event or switch."""
 
 
 Entry: TypeAlias = Event | Control

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from replaydbg.gates.row import (
-    ALWAYS,
     ARGS,
     BOTH,
     CLOSES,
@@ -36,7 +35,7 @@ CLOCKS: list[Row] = [
         """,
     ),
     *rows("time", "tzset", BOTH),
-    *rows("time", "pthread_getcpuclockid", ARGS | ALWAYS, "takes_ident"),
+    *rows("time", "pthread_getcpuclockid"),
     *rows("_datetime", "datetime.now", 0, "dt_now"),
     *rows("_datetime", "datetime.utcnow", 0, "dt_utcnow"),
     *rows("_lsprof", "Profiler.getstats", 0, "profile_entries"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from replaydbg.gates.row import (
-    ALWAYS,
     ARGS,
     BOTH,
     CLOSES,
@@ -120,12 +119,9 @@ PROCESSES: list[Row] = [
         sigpending sigtimedwait sigwait sigwaitinfo
         """,
     ),
-    *rows("_signal", "pthread_kill", ARGS | ALWAYS, "takes_ident"),
-    *rows("_thread", "get_ident _get_main_thread_ident", ALWAYS, "thread_ident"),
-    *rows("sys", "_current_frames _current_exceptions", ALWAYS, "keyed_by_ident"),
+    *rows("_signal", "pthread_kill"),
     *rows("_thread", "get_native_id", 0),
     *rows("_thread", "interrupt_main"),
-    *rows("_thread", "start_new_thread start_new start_joinable_thread", ARGS, STOPS),
     *rows("resource", "getrusage getrlimit setrlimit prlimit getpagesize"),
     *rows("pwd", "getpwuid getpwnam getpwall"),
     *rows("grp", "getgrgid getgrnam getgrall"),

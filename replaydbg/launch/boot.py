@@ -24,6 +24,7 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         "env_changes": environment_changes(header["env"], start),
         # Recordings from before there was a choice have no such field.
         "real_ids": bool(header.get("real_ids", False)),
+        "chaos": header.get("chaos"),
         "site": options.site,
         "isolated": options.isolated,
         "ignore_environment": options.ignore_environment,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from replaydbg.events.environment import GateRow
-from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, WorldAnswer
+from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, Why, WorldAnswer
 from replaydbg.events.values import ExceptionValue, TypeName, Value
 from replaydbg.log.decode import Cursor, Malformed, Short
 
@@ -159,7 +159,14 @@ class LogStream:
         if kind is ControlKind.TIME:
             self._time_ns = number
         elif kind is ControlKind.LANE:
+            before, why, ticks = self._lane, _WHYS[cursor.varint() & 3], cursor.varint()
             self._lane = number
+            return Control(kind, self.crossings, before, self._time_ns, number, why=why, ticks=ticks)
+        elif kind is ControlKind.LANE_STARTED:
+            name = cursor.value()
+            if type(name) is not str:
+                raise Malformed("a lane's name is not a text")
+            return Control(kind, self.crossings, self._lane, self._time_ns, number, name=name)
         elif kind is ControlKind.MEMORY:
             number, _ = number >> 1, cursor.varint()
             cursor.raw(cursor.varint())
@@ -216,9 +223,13 @@ _CONTROLS = (
     ControlKind.CHILD,
     ControlKind.COLLECTOR,
     ControlKind.MEMORY,
+    ControlKind.LANE_STARTED,
 )
 """In the order of their numbers in the format."""
 _CALLBACK = 12
+
+_WHYS = tuple(Why)
+"""In the order of their numbers in the format."""
 
 
 def _defined(table: Sequence[_T], number: int, what: str) -> _T:

@@ -447,6 +447,10 @@ obey_tests(PyObject *boot)
         ticks_load((uint64_t)number(boot, "ticks", 0), number(boot, "ticks_fd", -1));
     if (PyLong_Check(item(boot, "drift")))
         perturb_collector((uint64_t)number(boot, "drift", 0));
+    PyObject *chaos = item(boot, "chaos");
+    bool is_chaos = PyLong_Check(chaos);
+    lanes_obey(is_chaos ? PyLong_AsUnsignedLongLongMask(chaos) : monotonic_ns(), is_chaos, (uint64_t)number(boot, "slice", 0),
+               item(boot, "stop_on_deadlock") == Py_True);
     core.strict = number(boot, "strict", 0);
     core.compare_every = core.strict ? 0 : 255;
 }
@@ -471,6 +475,8 @@ boot(const char *boot_file)
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
         dress_interpreter(boot) < 0 || signals_prepare() < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
         fresh_main() < 0)
+        return -1;
+    if (lanes_begin() < 0)
         return -1;
     pthread_atfork(NULL, NULL, log_stop_in_child);
     if (!recording) { /* C code that prints by itself reaches the real streams */

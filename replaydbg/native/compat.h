@@ -61,6 +61,30 @@
 #endif
 #define compat_weakref_object(ref) (((PyWeakReference *)(ref))->wr_object)
 
+/* The thread state that holds the interpreter's lock, or NULL; since 3.12: if this thread does. */
+static inline PyThreadState *
+compat_attached(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return PyThreadState_GetUnchecked();
+#else
+    return _PyThreadState_UncheckedGet();
+#endif
+}
+
+/* A signal has come whose handler has not run yet. */
+static inline bool
+compat_signals_tripped(void)
+{
+#if PY_VERSION_HEX >= 0x030D0000
+    return _Py_atomic_load_int_relaxed(&_PyRuntime.signals.is_tripped);
+#elif PY_VERSION_HEX >= 0x030C0000
+    return _Py_atomic_load_relaxed(&_PyRuntime.signals.is_tripped);
+#else
+    return _Py_atomic_load_relaxed(&_PyRuntime.ceval.signals_pending);
+#endif
+}
+
 /* The topmost frame of Python code, or NULL. Frames that have not begun, and the shims of the C stack, are not frames. */
 static inline _PyInterpreterFrame *
 compat_top_frame(PyThreadState *ts)

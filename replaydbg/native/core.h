@@ -33,6 +33,7 @@
  *   stepclock.c the count of lines in a replay: positions, hits, breakpoints
  *   ticks.c     the count behind the slices of lanes
  *   report.c    values that the launcher is told
+ *   lanes.c     the program's threads: see lanes.h; with it hub.c, threads.c, libcalls.c
  */
 #ifndef REPLAYDBG_CORE_H
 #define REPLAYDBG_CORE_H
@@ -40,8 +41,9 @@
 
 #define FORMAT_NUMBER 1
 enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_COLLECTOR,
-       CONTROL_MEMORY, CONTROL_CALLBACK = 12, CONTROL_WORLD = 16 };
+       CONTROL_MEMORY, CONTROL_LANE_STARTED, CONTROL_CALLBACK = 12, CONTROL_WORLD = 16 };
 #define EXIT_DIVERGED 4
+#define EXIT_DEADLOCK 5   /* the program was to be ended there */
 #define EXIT_NOT_STARTED 126 /* the log could not be made: the launcher finds out why, and says so */
 
 typedef enum { OBSERVE, RECORD, REPLAY } Mode;
@@ -63,7 +65,6 @@ enum {
     GATE_WRITES_FD = 256, /* bytes go to the descriptor in the first argument: shown in replay if it is a standard stream */
     GATE_SELF = 512,      /* of a method: self belongs to the arguments */
     GATE_READS = 2048,    /* bytes come from the current position of a file (self, or the first argument) */
-    GATE_ALWAYS = 4096,   /* the handler is also asked where nothing is a crossing: it computes, in every thread and after the recording's end */
     GATE_MAKES_NOTHING = 8192, /* neither its C function nor what comes of it is, or for a moment uses, a tracked object */
     GATE_HEARS = 16384, /* it waits for other processes, or tells of them: after it, what they did can be known */
     GATE_FILLS_ALL = 1024, /* with GATE_FILLS: all of the buffer is filled, whatever number is returned */
@@ -87,7 +88,7 @@ struct Gate {
 typedef struct {
     Mode mode;
     int depth;                /* > 0: inside a crossing, nothing is a crossing */
-    PyThreadState *tstate;    /* of the main thread */
+    PyThreadState *tstate;    /* of the lane that runs */
     bool interrupted;         /* KeyboardInterrupt ended the program */
     bool terminal_input;      /* stdin and stdout were terminals at start */
     bool current_source;      /* replay: sites need not agree, the importer sees the real files */
@@ -121,10 +122,11 @@ void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void
 typedef struct { const char *name; Handler handler; } HandlerEntry;
 extern const HandlerEntry fileio_handlers[], directory_handlers[], process_handlers[], clock_handlers[], signal_handlers[],
     network_handlers[], scatter_handlers[], tls_handlers[];
+bool lane_adopt(void);                                       /* lanes.c: a thread state that is not core.tstate; false: of no lane */
 static inline bool
 gate_passes(void)
 {
-    return core.mode == OBSERVE || core.depth > 0 || PyThreadState_Get() != core.tstate;
+    return core.mode == OBSERVE || core.depth > 0 || (PyThreadState_Get() != core.tstate && !lane_adopt());
 }
 /* Things to do when a module has just been loaded that are no rows (slots of types, the VFS of SQLite). */
 void fileio_module_loaded(PyObject *module, const char *name);
@@ -178,6 +180,16 @@ void cross_control(unsigned rest, const uint64_t *numbers, int n); /* record: a 
 typedef struct { Crossing cross; } NativeCrossing;
 bool native_begin(NativeCrossing *c, Gate *g, const char *text, int64_t a, int64_t b, const void *data, size_t ndata);
 int64_t native_end(NativeCrossing *c, int64_t rc, void *out, size_t nout);
+
+/* What of a crossing belongs to the lane that is in it. */
+typedef struct {
+    PyObject *upcall_error;
+    PyObject *raised_type, *raised_value, *raised_traceback;
+} CrossState;
+void cross_state_swap(CrossState *leaves, const CrossState *comes);
+void cross_lane_started(int id, PyObject *name);            /* name: NULL or a str */
+bool cross_read_switch(unsigned why, uint64_t numbers[3]);  /* replay: reads a LANE record; false: a crossing comes first */
+void cross_read_ahead(void);                                /* replay */
 
 /* Between these two nothing is a crossing, and what is allocated or freed does not move the program's next collection. */
 void own_work_begin(void);
@@ -289,14 +301,36 @@ code_facts(PyCodeObject *code)
 void code_lines(PyCodeObject *code, void (*visit)(void *to, int unit, int units, int line), void *to);
 
 /* ---- listen.c ---- */
-enum { LISTEN_LINES = 1, LISTEN_TICKS = 2 };
+enum { LISTEN_LINES = 1, LISTEN_TICKS = 2, LISTEN_LINE_TICKS = 4 }; /* the last one: lines tick too (on 3.11 they do anyway) */
 int listen_prepare(void);                        /* before the program begins, if it may be needed */
 int listen_to(unsigned what);                    /* 0: to nothing */
+void listen_switch(void **leaves, void **comes); /* another lane runs: what is kept for each thread of the interpreter */
+void listen_started(PyThreadState *ts);          /* a thread of the interpreter is new; may be NULL */
 unsigned listening_to(void);
 void listen_library_loaded(void);                /* an extension module is new in the process */
 
+/* ---- lanes.c; the rest of it is in lanes.h ---- */
+int lanes_begin(void);
+int lane_number(void);                           /* of the one that runs; 0: the main lane */
+void lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop); /* mean: of a slice, in ticks; 0: the usual one */
+void lanes_crossed(void);                        /* an event has been recorded, or consumed */
+void lanes_expect_preemption(uint64_t ticks);
+void lane_switch_inside(const uint64_t numbers[3]); /* replay: in the middle of a crossing; numbers of the LANE record */
+void libcalls_module_loaded(const char *name);
+
 /* ---- relink.c ---- */
-void relink(const char *name, void *function);   /* C libraries that call `name` call `function` from now on */
+typedef struct {
+    const char *name;
+    void *function;
+} Relink;
+typedef struct {
+    const Relink *functions; /* the last one has no name */
+    bool only_interpreter;   /* in the library (or program) that the interpreter itself is; else in all of them */
+    const char *only_named;  /* in libraries whose file's name begins so; NULL: in any */
+    uintptr_t seen[1024];    /* where libraries lie that have been looked at; more than these are looked at each time */
+    int seen_count;
+} Relinking;
+void relink(Relinking *wanted);                  /* those that are there now call these from now on */
 
 /* ---- stepclock.c ---- */
 typedef struct {
@@ -318,7 +352,7 @@ void stepclock_report(bool stopped);             /* once, at the end */
 
 /* ---- ticks.c ---- */
 typedef void (*TickHandler)(void);
-int ticks_on(uint64_t slice, TickHandler used_up); /* counting goes on from where it stood */
+int ticks_on(uint64_t slice, bool by_line, TickHandler used_up); /* counting goes on from where it stood */
 int ticks_off(void);
 void ticks_slice(uint64_t slice);                /* the handler's last act: ticks until it is called again */
 uint64_t ticks_count(void);

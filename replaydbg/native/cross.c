@@ -16,14 +16,18 @@ static IdMap args_ids;
 static uint32_t args_defined;
 static uint64_t *recorded_args;
 static size_t recorded_args_size;
-static PyObject *upcall_error; /* compared by address only: the exception that a handler raised inside a crossing */
+/* upcall_error is compared by address only: the exception that a handler raised inside a crossing; raised_*: the same in replay. */
+static CrossState state;
+#define upcall_error state.upcall_error
+#define raised_type state.raised_type
+#define raised_value state.raised_value
+#define raised_traceback state.raised_traceback
 static bool armed;             /* replay: a handler between crossings is due before the next one */
 static int exit_code_seen = -1;
 static struct {
     uint64_t event; /* before which the collector was first seen to stand elsewhere; 0: never */
     char detail[120];
 } drift;
-static PyObject *raised_type, *raised_value, *raised_traceback; /* replay: what a handler inside the crossing raised */
 
 /* ---- arguments ---- */
 
@@ -176,6 +180,7 @@ static void
 record_commit(uint8_t *end)
 {
     core.crossings++;
+    lanes_crossed();
     clocks_crossed();
     log_commit(&event_log, end);
     if ((core.crossings & 255) == 1)
@@ -302,7 +307,13 @@ note_in_file(const char *kind, const char *text)
     snprintf(path, sizeof path, "%s/notes", core.live_dir);
     int saved = errno, fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd >= 0) {
-        dprintf(fd, "%s\t%s\n", kind, text);
+        Buf b = {0};
+        buf_bytes(&b, kind, strlen(kind));
+        buf_byte(&b, '\t');
+        for (; *text; text++)
+            buf_byte(&b, *text == '\n' ? '\v' : (uint8_t)*text); /* one line each */
+        buf_byte(&b, '\n');
+        report_send(fd, &b);
         close(fd);
     }
     errno = saved;
@@ -393,6 +404,13 @@ check_collector(void)
         diverge("collector", NULL, NULL, drift.detail);
 }
 
+static void
+read_lane(uint64_t numbers[3])
+{
+    for (int i = 0; i < 3; i++)
+        numbers[i] = read_number();
+}
+
 /* What a handler raised, kept apart while more records are read. */
 static void
 keep_raised(void)
@@ -449,29 +467,119 @@ read_control(uint64_t rest, Crossing *c)
             diverge("corrupt", NULL, NULL, "a change of memory cannot be read");
         break;
     case CONTROL_TIME:
-    case CONTROL_LANE:
     case CONTROL_CHILD:
         read_number();
         break;
+    case CONTROL_LANE: { /* the lane that is to cross next gave up in the middle of it */
+        uint64_t numbers[3];
+        read_lane(numbers);
+        lane_switch_inside(numbers);
+        break;
+    }
     default:
         diverge("corrupt", NULL, NULL, "an unknown record");
     }
+}
+
+/* The next record is about a switch: if it is a preemption, the lane that runs must be told. It is read where it happens. */
+static void
+look_at_switch(void)
+{
+    enum { PREEMPTED = 2 };
+    const uint8_t *here = event_log.rp++;
+    uint64_t numbers[3];
+    read_lane(numbers);
+    event_log.rp = here;
+    if ((numbers[1] & 3) == PREEMPTED)
+        lanes_expect_preemption(numbers[2]);
 }
 
 /* After a crossing: what the log says must happen before the next one is read now. Handlers inside the next crossing wait for it. */
 static void
 read_ahead(void)
 {
-    while (event_log.rp < event_log.rend) {
+    while (event_log.rp < event_log.rend && !armed) {
         uint8_t head = *event_log.rp;
         if ((head & 0x83) != 2 || head >> 2 == CONTROL_SIGNAL_INSIDE || head >> 2 == CONTROL_CALLBACK || head >> 2 == CONTROL_COLLECTOR ||
-            armed)
-            return; /* what belongs to the next crossing is read in it */
+            head >> 2 == CONTROL_LANE_STARTED)
+            return; /* what belongs to the next crossing, or the next lane, is read in it */
         if (head >> 2 == CONTROL_MEMORY && event_log.rp + 1 < event_log.rend && (event_log.rp[1] & 1))
             return; /* written until then, perhaps by the program itself */
+        if (head >> 2 == CONTROL_LANE) {
+            look_at_switch();
+            return;
+        }
         event_log.rp++;
         read_control(head >> 2, NULL);
     }
+}
+
+void
+cross_read_ahead(void)
+{
+    read_ahead();
+}
+
+/* The next record that is no definition, time or note: its head, not yet read. Ends the replay where the log ends. */
+static uint64_t
+next_record(void)
+{
+    for (;;) {
+        if (event_log.rp >= event_log.rend)
+            diverge("end", NULL, NULL, exit_code_seen >= 0 ? "after the recorded end of the program" : "");
+        const uint8_t *here = event_log.rp;
+        uint64_t head = read_number();
+        if ((head & 3) == 3)
+            read_definition(head >> 2);
+        else if ((head & 3) == 2 && head >> 2 != CONTROL_LANE && head >> 2 != CONTROL_LANE_STARTED && head >> 2 != CONTROL_SIGNAL_INSIDE &&
+                 head >> 2 != CONTROL_COLLECTOR && head >> 2 != CONTROL_CALLBACK)
+            read_control(head >> 2, NULL);
+        else {
+            event_log.rp = here;
+            return head;
+        }
+    }
+}
+
+bool
+cross_read_switch(unsigned why, uint64_t numbers[3])
+{
+    if (next_record() != (CONTROL_LANE << 2 | 2u))
+        return false;
+    event_log.rp++;
+    read_lane(numbers);
+    if ((numbers[1] & 3) != why)
+        diverge("lane", NULL, NULL, "in the recording it gave way to another lane, for another reason");
+    return true;
+}
+
+void
+cross_lane_started(int id, PyObject *name)
+{
+    Buf b = {0};
+    buf_varint(&b, CONTROL_LANE_STARTED << 2 | 2u);
+    buf_varint(&b, (uint64_t)id);
+    report_name(&b, name);
+    if (core.mode == REPLAY) {
+        if (next_record() != (CONTROL_LANE_STARTED << 2 | 2u))
+            diverge("lane", NULL, NULL, "a thread is started here, and in the recording none was");
+        if ((size_t)(event_log.rend - event_log.rp) < b.used || memcmp(event_log.rp, b.data, b.used) != 0)
+            diverge("lane", NULL, NULL, "another thread is started here than in the recording");
+        event_log.rp += b.used;
+    }
+    uint8_t *p = core.mode == RECORD ? log_room(&event_log, b.used) : NULL;
+    if (p) {
+        memcpy(p, b.data, b.used);
+        log_commit(&event_log, p + b.used);
+    }
+    free(b.data);
+}
+
+void
+cross_state_swap(CrossState *leaves, const CrossState *comes)
+{
+    *leaves = state;
+    state = *comes;
 }
 
 void
@@ -496,7 +604,7 @@ cross_expect_exit(void)
         if ((head & 3) == 3)
             read_definition(head >> 2);
         else if ((head & 3) == 2 && head >> 2 != CONTROL_SIGNAL_INSIDE && head >> 2 != CONTROL_SIGNAL_BETWEEN &&
-                 head >> 2 != CONTROL_CALLBACK)
+                 head >> 2 != CONTROL_CALLBACK && head >> 2 != CONTROL_LANE && head >> 2 != CONTROL_LANE_STARTED)
             read_control(head >> 2, NULL);
         else
             diverge("early", NULL, NULL, "the program ended earlier than when it was recorded");
@@ -598,6 +706,7 @@ replay_end(Crossing *c)
     if (site_recorded_shape((uint32_t)(head >> 2)) & GATE_FILLS)
         read_fill(c);
     core.crossings++;
+    lanes_crossed();
     clocks_crossed();
     read_ahead();
     return result;
@@ -748,12 +857,14 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     char name[160] = "";
     if (gate)
         snprintf(name, sizeof name, "%s.%s", gate->module, gate->name);
-    report_dict(&b, 7u + with_args + with_bytes);
+    report_dict(&b, 8u + with_args + with_bytes);
     put_text(&b, "kind", kind);
     put_text(&b, "detail", detail);
     put_text(&b, "gate", name);
     report_key(&b, "event");
     report_number(&b, (int64_t)core.crossings + 1);
+    report_key(&b, "lane");
+    report_number(&b, lane_number());
     report_key(&b, "drift");
     report_number(&b, (int64_t)drift.event);
     report_key(&b, "memory");

@@ -108,6 +108,15 @@ collector_pause(bool makes_nothing)
         levels_note();
 }
 
+/* Without an object made or freed: for a lane that the interpreter ended in the middle of a crossing. */
+static inline void
+collector_put_back(void)
+{
+    struct _gc_runtime_state *gc = &PyInterpreterState_Main()->gc;
+    gc->generations[0].count = collector.count;
+    gc->collecting = collector.collecting;
+}
+
 static inline void
 collector_resume(void)
 {

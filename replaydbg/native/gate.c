@@ -16,7 +16,7 @@ static vectorcallfunc function_vectorcall, method_vectorcall; /* of METH_FASTCAL
 static inline PyObject *
 pass_through(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    if (gate_passes() && !(g->flags & GATE_ALWAYS))
+    if (gate_passes())
         return gate_call_original(g, self, args, nargs, kwnames);
     return g->handler(g, self, args, nargs, kwnames);
 }
@@ -520,6 +520,7 @@ gates_install_module(PyObject *module, const char *name)
     tls_module_loaded(module, name);
     sqlite_module_loaded(module, name);
     listen_library_loaded();
+    libcalls_module_loaded(name);
     identity_module_loaded(name);
     addresses_module_loaded(module, name);
     return 0;

@@ -14,7 +14,7 @@
 #include <opcode.h>
 #include <stdlib.h>
 
-static unsigned listening; /* LISTEN_LINES, LISTEN_TICKS */
+static unsigned listening; /* LISTEN_LINES, LISTEN_TICKS, LISTEN_LINE_TICKS */
 
 #if PY_VERSION_HEX >= 0x030C0000
 #define EVENT_COUNT _PY_MONITORING_UNGROUPED_EVENTS
@@ -98,7 +98,10 @@ static PyObject *
 on_line(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     _PyInterpreterFrame *frame = current_frame();
-    stepclock_line(frame);
+    if (listening & LISTEN_LINES)
+        stepclock_line(frame);
+    if (listening & LISTEN_LINE_TICKS)
+        ticks_tick(frame);
 #if PY_VERSION_HEX >= 0x030D0000
     if (mute.asked) {
         unmute();
@@ -194,7 +197,7 @@ take_slot(int number)
     slot = number;
     memcpy(saved, interp->monitoring_callables[slot], sizeof saved);
     memset(interp->monitoring_callables[slot], 0, sizeof saved);
-    if (listening & LISTEN_LINES)
+    if (listening & (LISTEN_LINES | LISTEN_LINE_TICKS))
         events |= 1u << PY_MONITORING_EVENT_LINE | 1u << PY_MONITORING_EVENT_PY_START;
     if (listening & LISTEN_TICKS)
         events |= 1u << PY_MONITORING_EVENT_JUMP | 1u << PY_MONITORING_EVENT_PY_START;
@@ -447,6 +450,17 @@ listen_library_loaded(void)
     /* whoever calls PyEval_SetTrace has a place of its own */
 }
 
+/* The interpreter's tools are the same for all threads. */
+void
+listen_switch(void **leaves, void **comes)
+{
+}
+
+void
+listen_started(PyThreadState *ts)
+{
+}
+
 #else /* ---- 3.11 ---- */
 
 static Py_tracefunc program_function; /* the program's own, or NULL; its object is where the interpreter keeps it */
@@ -528,8 +542,10 @@ set_from_c(Py_tracefunc function, PyObject *object)
 void
 listen_library_loaded(void)
 {
+    static const Relink functions[] = {{"PyEval_SetTrace", (void *)set_from_c}, {NULL, NULL}};
+    static Relinking tracing = {.functions = functions};
     if (settrace)
-        relink("PyEval_SetTrace", (void *)set_from_c);
+        relink(&tracing);
 }
 
 int
@@ -547,6 +563,23 @@ listen_prepare(void)
     ((PyCFunctionObject *)f)->m_ml = &settrace_def;
     listen_library_loaded();
     return 0;
+}
+
+/* Each thread has a trace function of its own. */
+void
+listen_switch(void **leaves, void **comes)
+{
+    *leaves = (void *)program_function;
+    program_function = (Py_tracefunc)*comes;
+}
+
+void
+listen_started(PyThreadState *ts)
+{
+    if (ts && listening) {
+        ts->c_tracefunc = trace;
+        _PyThreadState_UpdateTracingState(ts);
+    }
 }
 
 int

@@ -437,84 +437,6 @@ builtin_input(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     return line;
 }
 
-/* The main thread's ident is computed, never an event: importlib reads it thousands of times. It is the same number for as long as the
- * process lives, also when the recording has ended: the program compares it with what it was told before. */
-#define MAIN_IDENT 0x100000000000ul
-static unsigned long main_ident; /* the real one */
-
-static PyObject *
-thread_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    PyObject *ident = gate_call_original(g, self, args, nargs, kwnames);
-    if (ident && PyLong_AsUnsignedLong(ident) == main_ident)
-        Py_SETREF(ident, PyLong_FromUnsignedLong(MAIN_IDENT));
-    return ident;
-}
-
-/* Where the program hands an ident back to C, the real one takes its place. */
-static PyObject *
-takes_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    PyObject *copy[4];
-    bool passes = gate_passes(), is_main = nargs > 0 && nargs <= 4 && kwnames == NULL && PyLong_Check(args[0]) &&
-                                           PyLong_AsUnsignedLongMask(args[0]) == MAIN_IDENT;
-    if (!is_main)
-        return passes ? gate_call_original(g, self, args, nargs, kwnames) : gate_regular(g, self, args, nargs, kwnames);
-    memcpy(copy, args, (size_t)nargs * sizeof *copy);
-    copy[0] = PyLong_FromUnsignedLong(main_ident);
-    PyObject *result;
-    if (passes)
-        result = gate_call_original(g, self, copy, nargs, NULL);
-    else {
-        Crossing c;
-        cross_begin(&c, g, self, args, nargs, NULL); /* the log has the number that the program knows */
-        result = cross_end(&c, c.perform ? gate_call_original(g, self, copy, nargs, NULL) : NULL);
-    }
-    Py_DECREF(copy[0]);
-    return result;
-}
-
-/* A dictionary whose keys are idents: the main thread is found under the number that the program knows. */
-static PyObject *
-keyed_by_ident(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    PyObject *found = gate_call_original(g, self, args, nargs, kwnames), *fresh = found ? PyDict_New() : NULL, *key, *value;
-    PyObject *ident = PyLong_FromUnsignedLong(MAIN_IDENT);
-    Py_ssize_t i = 0;
-    while (fresh && ident && PyDict_Next(found, &i, &key, &value))
-        if (PyDict_SetItem(fresh, PyLong_AsUnsignedLong(key) == main_ident ? ident : key, value) < 0)
-            Py_CLEAR(fresh);
-    Py_XDECREF(ident);
-    Py_XDECREF(found);
-    return fresh;
-}
-
-/* A lock that the main thread holds shows its owner. */
-static reprfunc rlock_repr_original;
-
-static PyObject *
-rlock_repr(PyObject *lock)
-{
-    PyObject *text = rlock_repr_original(lock), *real = PyUnicode_FromFormat("owner=%lu ", main_ident);
-    PyObject *shown = PyUnicode_FromFormat("owner=%lu ", MAIN_IDENT);
-    PyObject *result = text && real && shown ? PyUnicode_Replace(text, real, shown, 1) : NULL;
-    Py_XDECREF(text);
-    Py_XDECREF(real);
-    Py_XDECREF(shown);
-    return result;
-}
-
-static void
-install_rlock(PyObject *module)
-{
-    PyTypeObject *type = (PyTypeObject *)PyDict_GetItemString(PyModule_GetDict(module), "RLock");
-    if (type == NULL || rlock_repr_original)
-        return;
-    rlock_repr_original = type->tp_repr;
-    type->tp_repr = rlock_repr;
-    patch_wrapper(type, "__repr__", (void *)rlock_repr);
-}
-
 /* A collection runs finalizers, weak references' callbacks and gc.callbacks: program code, whose crossings come before the outcome. */
 static PyObject *
 gc_collect(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -542,20 +464,14 @@ const HandlerEntry process_handlers[] = {
     {"gc_collect", gc_collect}, {"os_wait_usage", os_wait_usage},
     {"os_fork", os_fork}, {"os_forkpty", os_forkpty}, {"semlock_rebuild", semlock_rebuild}, {"spawns_process", spawns_process},
     {"os_system", os_system}, {"fork_exec", fork_exec}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
-    {"select_select", select_select}, {"builtin_input", builtin_input}, {"thread_ident", thread_ident},
-    {"takes_descriptor", takes_descriptor}, {"takes_ident", takes_ident}, {"keyed_by_ident", keyed_by_ident},
-    {NULL, NULL}};
+    {"select_select", select_select}, {"builtin_input", builtin_input}, {"takes_descriptor", takes_descriptor}, {NULL, NULL}};
 
 void
 process_module_loaded(PyObject *module, const char *name)
 {
     PyObject *dict = PyModule_GetDict(module), *type;
-    if (main_ident == 0)
-        main_ident = PyThread_get_thread_ident(); /* gates are installed in the main thread */
     if (strcmp(name, "posix") == 0)
         directories_install(module);
-    else if (strcmp(name, "_thread") == 0)
-        install_rlock(module);
     else if (strcmp(name, "_multiprocessing") == 0 && original_semlock == NULL && (type = PyDict_GetItemString(dict, "SemLock"))) {
         if ((semlock_gate = gate_named("_multiprocessing", "SemLock.__new__"))) {
             original_semlock = ((PyTypeObject *)type)->tp_new;

@@ -1,7 +1,8 @@
-/* Calls of one function of the interpreter from C libraries led to another: the entries of their global offset tables are replaced, as
- * the dynamic linker would have filled them had it known ours first. For functions that extension modules call directly and that
- * no Python object stands for: coverage's tracer sets its trace function with PyEval_SetTrace. */
+/* Calls of functions from the interpreter and from C libraries led to others: the entries of their global offset tables are replaced, as
+ * the dynamic linker would have filled them had it known ours first. The core's own table is left alone, so the core calls the
+ * real ones; so are those of the C library and of the dynamic linker. */
 #include "core.h"
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -14,13 +15,6 @@ enum { SLOT_OF_CALL = R_AARCH64_JUMP_SLOT, SLOT_OF_ADDRESS = R_AARCH64_GLOB_DAT 
 #else
 enum { SLOT_OF_CALL = -1, SLOT_OF_ADDRESS = -1 };
 #endif
-
-typedef struct {
-    const char *name;
-    void *function;
-} Relink;
-static uintptr_t seen[1024]; /* where libraries lie; more than these are looked at each time */
-static int seen_count;
 
 typedef struct {
     const ElfW(Sym) *symbols;
@@ -59,33 +53,72 @@ read_dynamic(const struct dl_phdr_info *info, Dynamic *d)
     return d->symbols && d->strings && (uintptr_t)d->strings > info->dlpi_addr;
 }
 
+static bool
+contains(const struct dl_phdr_info *info, const void *address)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type == PT_LOAD && (uintptr_t)address >= start && (uintptr_t)address < start + part->p_memsz)
+            return true;
+    }
+    return false;
+}
+
+static bool
+is_left_alone(const struct dl_phdr_info *info)
+{
+    static const char *const names[] = {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libasan", "libubsan", "libtsan"};
+    const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    if (contains(info, (const void *)(uintptr_t)relink))
+        return true;
+    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
+        if (strncmp(name + 1, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
+static const Relink *
+find(const Relinking *wanted, const char *name)
+{
+    for (const Relink *r = wanted->functions; r->name; r++)
+        if (r->name[0] == name[0] && strcmp(r->name, name) == 0)
+            return r;
+    return NULL;
+}
+
 static int
 relink_object(struct dl_phdr_info *info, size_t size, void *data)
 {
-    Relink *wanted = data;
+    Relinking *wanted = data;
     Dynamic d = {0};
-    for (int i = 0; i < seen_count; i++)
-        if (seen[i] == info->dlpi_addr)
+    for (int i = 0; i < wanted->seen_count; i++)
+        if (wanted->seen[i] == info->dlpi_addr)
             return 0;
-    if (seen_count < (int)(sizeof seen / sizeof *seen))
-        seen[seen_count++] = info->dlpi_addr;
-    if (!read_dynamic(info, &d))
+    if (wanted->seen_count < (int)(sizeof wanted->seen / sizeof *wanted->seen))
+        wanted->seen[wanted->seen_count++] = info->dlpi_addr;
+    if (is_left_alone(info) || !read_dynamic(info, &d))
+        return 0;
+    const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    if (wanted->only_named && (!name || strncmp(name + 1, wanted->only_named, strlen(wanted->only_named)) != 0))
+        return 0;
+    if (wanted->only_interpreter && !contains(info, (const void *)(uintptr_t)PyThread_start_new_thread))
         return 0;
     for (int t = 0; t < 2; t++)
         for (size_t i = 0; d.tables[t] && i < d.sizes[t] / sizeof(ElfW(Rela)); i++) {
             const ElfW(Rela) *r = &d.tables[t][i];
             int type = (int)ELF64_R_TYPE(r->r_info);
-            if ((type == SLOT_OF_CALL || type == SLOT_OF_ADDRESS) &&
-                strcmp(d.strings + d.symbols[ELF64_R_SYM(r->r_info)].st_name, wanted->name) == 0)
-                replace((void **)(info->dlpi_addr + r->r_offset), wanted->function);
+            if (type != SLOT_OF_CALL && type != SLOT_OF_ADDRESS)
+                continue;
+            const Relink *found = find(wanted, d.strings + d.symbols[ELF64_R_SYM(r->r_info)].st_name);
+            if (found)
+                replace((void **)(info->dlpi_addr + r->r_offset), found->function);
         }
     return 0;
 }
 
-/* Libraries that are there now, each looked at once; a process has one function that is replaced. */
 void
-relink(const char *name, void *function)
+relink(Relinking *wanted)
 {
-    Relink wanted = {name, function};
-    dl_iterate_phdr(relink_object, &wanted);
+    dl_iterate_phdr(relink_object, wanted);
 }

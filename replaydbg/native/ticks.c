@@ -22,11 +22,11 @@ ticks_tick(_PyInterpreterFrame *frame)
 }
 
 int
-ticks_on(uint64_t slice, TickHandler used_up)
+ticks_on(uint64_t slice, bool by_line, TickHandler used_up)
 {
     ticks.used_up = used_up;
     ticks.left = slice;
-    return listen_to(listening_to() | LISTEN_TICKS);
+    return listen_to(listening_to() | LISTEN_TICKS | (by_line ? LISTEN_LINE_TICKS : 0));
 }
 
 void
@@ -38,7 +38,7 @@ ticks_slice(uint64_t slice)
 int
 ticks_off(void)
 {
-    return listen_to(listening_to() & ~LISTEN_TICKS);
+    return listen_to(listening_to() & LISTEN_LINES);
 }
 
 uint64_t
@@ -70,7 +70,7 @@ ticks_load(uint64_t slice, int fd)
 void
 ticks_begin(void)
 {
-    if (report_fd >= 0 && ticks_on(test_slice, test_used_up) < 0)
+    if (report_fd >= 0 && ticks_on(test_slice, false, test_used_up) < 0)
         Py_FatalError("replaydbg: ticks cannot be counted");
 }
 

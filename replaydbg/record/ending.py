@@ -54,11 +54,11 @@ def _log_header(path: Path) -> tuple[int, StopReason]:
 
 def _notes(path: Path) -> list[dict[str, Any]]:
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return []  # nothing was met
-    pairs = [line.partition("\t") for line in lines]
-    return [{"kind": kind, "text": text, "count": 1} for kind, _, text in pairs]
+    pairs = [line.partition("\t") for line in lines if line]
+    return [{"kind": kind, "text": text.replace("\v", "\n"), "count": 1} for kind, _, text in pairs]
 
 
 def _packages() -> dict[str, str]:

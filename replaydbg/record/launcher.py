@@ -51,9 +51,11 @@ def record(
     fds = (None, stdout, stderr)
     header = _header(target, options, environment, seed, table, live)
     header["real_ids"] = settings.real_ids
+    header["chaos"] = settings.chaos
     header["stdio"] = [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)]
     env = interpreter.start_environment(environment, options, seed)
     boot = {"mode": "record", "live_dir": os.fsencode(live), "max_size": settings.max_size}
+    boot["stop_on_deadlock"] = settings.on_deadlock == "stop"
     boot_file = write_start(live, header, boot | boot_values(header, table, env) | orders_of_tests())
     command = interpreter.command_line(sys.executable, options, core, str(boot_file))
     began = time.monotonic()

@@ -31,6 +31,8 @@ CAUSES = {
     "uncovered": "The program did something here that the gates cannot follow.",
     "status": "The program ended otherwise than when it was recorded, without asking for anything else.",
     "collector": "The garbage collector came to stand elsewhere than when it was recorded; tests want it to be exact.",
+    "lane": "Another thread was running here when this was recorded: what decides which one runs was different.",
+    "ticks": "The thread computed more or less than when it was recorded. Often: an input that no gate covers.",
     "tools": "The program listens to the interpreter in every way that there is, and leaves none to the step clock.",
     "descriptors": "The program uses the number of a descriptor that the replay needs for itself.",
 }
@@ -54,6 +56,8 @@ class Stop:
     """The beginning of the bytes that were not those recorded; empty where it was something else."""
     stack: tuple[str, ...]
     """The program's frames, innermost last."""
+    lane: int
+    """The lane that asked: 0 is the main one."""
     drift: int
     """The event before which the garbage collector was first seen to stand elsewhere; 0: never."""
     memory: int
@@ -76,7 +80,7 @@ class Stop:
             observed = self.detail
         return Divergence(
             recording=name,
-            lane="main" if recorded is None or recorded.lane == 0 else str(recorded.lane),
+            lane=str(self.lane) if self.lane else "main",
             event=self.event,
             recorded=show_call(recorded) if recorded is not None else "the end of the recording",
             observed=observed,
@@ -129,6 +133,7 @@ def read_report(data: bytes) -> Stop:
         arguments=report.get("arguments"),
         written=report.get("bytes", b""),
         stack=tuple(reversed(frames)),
+        lane=report["lane"],
         drift=report["drift"],
         memory=report["memory"],
     )

@@ -1,0 +1,120 @@
+/* Lanes: the program's threads, all on one thread of the operating system.
+ *
+ * For the interpreter they are ordinary threads: each has a thread state, an ident, locks of the interpreter's own kind, thread-local
+ * storage. But the functions of the C library by which the interpreter makes threads and waits are led to ours (libcalls.c): a thread
+ * that it starts is a lane, which is a C stack and what is kept beside it, and a lane that would wait gives the processor to another
+ * one. So it is we who say who runs, and a replay can say the same again. Nothing of the interpreter's own knows of it: joins,
+ * shutdown, daemon threads, locals, timeouts, fork are as they are.
+ *
+ *   lanes.c     the lanes: making them, switching between them, who is next
+ *   hub.c       while recording: who waits for what from outside, and who is woken by it
+ *   threads.c   functions of the C library about threads and semaphores
+ *   libcalls.c  functions of the C library that wait for the outside
+ *   deadlock.c  what is said when nobody can go on
+ *
+ * Each switch is a record of the log: who goes on, why the other gave up, what the one who goes on is told. In a replay nobody waits
+ * for anything: whoever would, reads that record. A semaphore has its genuine value in both modes.
+ */
+#ifndef REPLAYDBG_LANES_H
+#define REPLAYDBG_LANES_H
+#include "core.h"
+#include <semaphore.h>
+#include <ucontext.h>
+
+/* Why a lane gives up, and what it is told when it goes on: two bits each of a LANE record. */
+typedef enum { FOR_A_LOCK, INSIDE_A_CROSSING, PREEMPTED, ENDED } Why;
+typedef enum { WOKEN, TIMED_OUT, INTERRUPTED } Wake;
+
+#define NEVER UINT64_MAX
+
+typedef struct Lane Lane;
+struct Lane {
+    char *name;              /* for people; NULL: has none */
+    int id;                  /* from 0, the main lane, in the order in which they are made */
+    int parent;
+    bool ended, is_ready;    /* is_ready: stands in the queue of those that can run */
+    ucontext_t context;
+    void *stack;
+    size_t stack_size;
+    void *(*start)(void *);
+    void *argument, *result;
+    PyThreadState *tstate;   /* NULL: not known, or it has none */
+    /* what belongs to a lane while it does not run */
+    int depth, saved_errno;
+    CrossState crossing;
+    void *tracing;           /* of listen.c */
+    void **specific;         /* values of pthread keys; of the main lane: the real ones */
+    size_t specific_size;
+    void *fake_stack;        /* of AddressSanitizer */
+    /* while it waits */
+    const void *key;         /* the semaphore, or the lane that is joined; NULL: something outside, or nothing */
+    const char *waits_for;   /* the same for people, or NULL */
+    bool interruptible;
+    Wake wake;
+    uint64_t deadline;       /* ns of CLOCK_MONOTONIC, or NEVER */
+    size_t heap_index;       /* in the hub's timers, from 1; 0: has none */
+    Lane *next_ready, *next_waiting, *previous_waiting;
+};
+
+typedef struct {
+    bool is_on;              /* this process has lanes: false before the program begins, and in a child that it forks */
+    Lane *running;           /* NULL while the next one is looked for */
+    Lane *chooser;           /* then: on whose stack */
+    Lane main;
+    Lane **at;               /* by id; NULL: has ended */
+    int alive, made, size;
+    Lane *ready_first, *ready_last;
+    int ready_count;
+} Lanes;
+extern Lanes lanes;
+extern __thread bool on_lanes __attribute__((tls_model("initial-exec"))); /* this is the thread that all lanes run on */
+
+/* lanes.c */
+Wake lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interruptible); /* the running lane waits */
+void lane_wake(Lane *lane, Wake wake);                 /* it can run */
+void lane_wake_first(const void *key);                 /* the one that has waited longest for it */
+void lane_wake_all(const void *key);
+bool lanes_signal_due(void);                           /* the main lane waits and has not been told of a signal */
+void lane_yield(void);                                 /* others that can run do so first */
+Lane *lane_make(size_t stack_size, void *(*start)(void *), void *argument);
+_Noreturn void lane_end(void *result);
+Lane *lane_of_ident(uintptr_t ident);                  /* NULL: there is none */
+uintptr_t lane_ident(const Lane *lane);
+bool lane_has_gil(void);                               /* the running lane may call the interpreter */
+
+/* Lanes give way to each other between a switch in the middle of a blocking call and its end; this says whether there is need. */
+static inline bool
+lanes_share(void)
+{
+    return on_lanes && lanes.is_on && core.mode != REPLAY && lanes.alive > 1 && !lane_has_gil();
+}
+
+/* hub.c: only while recording */
+typedef struct HubWait {
+    int fd;
+    unsigned events, revents; /* as epoll has them */
+    Lane *lane;
+    struct HubWait *next;
+} HubWait;
+Wake hub_wait(HubWait *waits, int n, const char *waits_for, uint64_t deadline); /* TIMED_OUT; WOKEN: look again */
+void hub_look(bool may_sleep);                         /* wakes lanes */
+bool hub_is_idle(void);                                /* nobody waits for anything outside */
+void hub_forget(Lane *lane);                           /* it waits for no time any more */
+void hub_time(Lane *lane);                             /* it waits for lane->deadline */
+void hub_notify(void);                                 /* from another thread: look again */
+typedef long (*HelperCall)(void *argument);
+long hub_help(HelperCall call, void *argument, const char *waits_for); /* in a helper thread; sets errno */
+void hub_forked(void);
+
+/* threads.c, libcalls.c */
+void threads_install(void);
+void libcalls_install(void);
+bool lane_semaphore_free(const void *semaphore);
+extern const char waits_for_lock[];                    /* lane->waits_for of one that waits for a semaphore */
+
+/* deadlock.c */
+void report_deadlock(void);
+void deadlock_taken(const void *semaphore);
+void deadlock_given(const void *semaphore);
+
+#endif

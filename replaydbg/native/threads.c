@@ -1,0 +1,245 @@
+/* Functions of the C library about threads and semaphores, as the interpreter calls them: its threads are lanes. The real ones serve
+ * whoever is no lane: helpers, threads of C libraries, and a child that the program has forked. */
+#include "lanes.h"
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline bool
+is_lane(void)
+{
+    return on_lanes && lanes.is_on;
+}
+
+/* ---- threads ---- */
+
+static int
+our_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
+{
+    size_t size = 0;
+    if (!is_lane())
+        return pthread_create(thread, attributes, start, argument);
+    if (attributes)
+        pthread_attr_getstacksize(attributes, &size);
+    Lane *lane = lane_make(size, start, argument);
+    if (lane == NULL)
+        return EAGAIN;
+    *thread = (pthread_t)lane_ident(lane);
+    return 0;
+}
+
+static pthread_t
+our_self(void)
+{
+    /* in a forked child too: the one thread that lives on is who it was */
+    return on_lanes ? (pthread_t)lane_ident(lanes.running) : pthread_self();
+}
+
+_Noreturn static void
+our_exit(void *result)
+{
+    if (on_lanes && !lanes.is_on && lanes.running != &lanes.main)
+        exit(0); /* the last thread of a forked child */
+    if (!is_lane() || lanes.running == &lanes.main)
+        pthread_exit(result);
+    lane_end(result);
+}
+
+static int
+our_detach(pthread_t thread)
+{
+    return is_lane() ? 0 : pthread_detach(thread);
+}
+
+static int
+our_join(pthread_t thread, void **result)
+{
+    if (!is_lane())
+        return pthread_join(thread, result);
+    for (Lane *lane; (lane = lane_of_ident((uintptr_t)thread)) && !lane->ended;)
+        lane_wait(lane, "the end of a thread", NEVER, false);
+    if (result)
+        *result = NULL;
+    return 0;
+}
+
+/* Signals for a lane are signals for the thread that they all run on. */
+static int
+our_kill(pthread_t thread, int signum)
+{
+    if (!on_lanes || (uintptr_t)thread < lane_ident(&lanes.main))
+        return pthread_kill(thread, signum);
+    if (lane_of_ident((uintptr_t)thread) == NULL)
+        return ESRCH;
+    return pthread_kill(pthread_self(), signum);
+}
+
+static int
+our_cpu_clock(pthread_t thread, clockid_t *clock)
+{
+    return pthread_getcpuclockid(on_lanes ? pthread_self() : thread, clock);
+}
+
+static int
+our_set_name(pthread_t thread, const char *name)
+{
+    return on_lanes ? 0 : pthread_setname_np(thread, name);
+}
+
+/* The interpreter asks for the kernel's number of its thread in this way: lanes must not share one. */
+static long
+our_syscall(long number, ...)
+{
+    long a[6];
+    va_list args;
+    va_start(args, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(args, long);
+    va_end(args);
+    long result = syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    return number == SYS_gettid && on_lanes ? result + lanes.running->id : result;
+}
+
+/* ---- values for each thread ---- */
+
+static void *
+our_get_specific(pthread_key_t key)
+{
+    if (!on_lanes || lanes.running == NULL || lanes.running == &lanes.main)
+        return pthread_getspecific(key);
+    return key < lanes.running->specific_size ? lanes.running->specific[key] : NULL;
+}
+
+static int
+our_set_specific(pthread_key_t key, const void *value)
+{
+    if (!on_lanes || lanes.running == NULL || lanes.running == &lanes.main)
+        return pthread_setspecific(key, value);
+    Lane *lane = lanes.running;
+    if (key >= lane->specific_size) {
+        size_t size = key + 8;
+        void **fresh = realloc(lane->specific, size * sizeof *fresh);
+        if (fresh == NULL)
+            return ENOMEM;
+        memset(fresh + lane->specific_size, 0, (size - lane->specific_size) * sizeof *fresh);
+        lane->specific = fresh;
+        lane->specific_size = size;
+    }
+    lane->specific[key] = (void *)value;
+    return 0;
+}
+
+/* ---- semaphores: the interpreter's locks ---- */
+
+const char waits_for_lock[] = "a lock";
+
+bool
+lane_semaphore_free(const void *semaphore)
+{
+    int value = 0;
+    return sem_getvalue((sem_t *)semaphore, &value) == 0 && value > 0;
+}
+
+static int
+wait_until(sem_t *semaphore, uint64_t deadline)
+{
+    for (;;) {
+        if (sem_trywait(semaphore) == 0) {
+            deadlock_taken(semaphore);
+            return 0;
+        }
+        Wake wake = lane_wait(semaphore, waits_for_lock, deadline, true);
+        if (wake == WOKEN)
+            continue;
+        errno = wake == TIMED_OUT ? ETIMEDOUT : EINTR;
+        return -1;
+    }
+}
+
+static int
+our_sem_trywait(sem_t *semaphore)
+{
+    int rc = sem_trywait(semaphore);
+    if (rc == 0 && is_lane())
+        deadlock_taken(semaphore);
+    return rc;
+}
+
+static int
+our_sem_wait(sem_t *semaphore)
+{
+    return is_lane() ? wait_until(semaphore, NEVER) : sem_wait(semaphore);
+}
+
+static uint64_t
+deadline_of(clockid_t clock, const struct timespec *time)
+{
+    struct timespec now = {0};
+    if (time->tv_sec < 0)
+        return 0;
+    if (time->tv_sec > INT32_MAX * 4LL)
+        return NEVER - 1;
+    uint64_t deadline = (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
+    if (clock == CLOCK_MONOTONIC || core.mode == REPLAY)
+        return deadline;
+    clock_gettime(clock, &now);
+    uint64_t real = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return deadline > real ? monotonic_ns() + (deadline - real) : 0;
+}
+
+static int
+our_sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *time)
+{
+    return is_lane() ? wait_until(semaphore, deadline_of(clock, time)) : sem_clockwait(semaphore, clock, time);
+}
+
+static int
+our_sem_timedwait(sem_t *semaphore, const struct timespec *time)
+{
+    return is_lane() ? wait_until(semaphore, deadline_of(CLOCK_REALTIME, time)) : sem_timedwait(semaphore, time);
+}
+
+static int
+our_sem_post(sem_t *semaphore)
+{
+    int rc = sem_post(semaphore);
+    if (is_lane()) {
+        deadlock_given(semaphore);
+        lane_wake_first(semaphore);
+    }
+    else if (lanes.is_on)
+        hub_notify(); /* a lane may wait for it */
+    return rc;
+}
+
+/* In a replay no time passes: what the interpreter computes for waiting must come out as if it had just begun. Clocks that the program
+ * reads are crossings. */
+static int
+our_clock_gettime(clockid_t clock, struct timespec *time)
+{
+    if (!is_lane() || core.mode != REPLAY || clock != CLOCK_MONOTONIC)
+        return clock_gettime(clock, time);
+    *time = (struct timespec){1000000, 0};
+    return 0;
+}
+
+static const Relink functions[] = {
+    {"pthread_create", (void *)our_create}, {"pthread_self", (void *)our_self}, {"pthread_exit", (void *)our_exit},
+    {"pthread_detach", (void *)our_detach}, {"pthread_join", (void *)our_join}, {"pthread_kill", (void *)our_kill},
+    {"pthread_getcpuclockid", (void *)our_cpu_clock}, {"pthread_setname_np", (void *)our_set_name},
+    {"pthread_getspecific", (void *)our_get_specific}, {"pthread_setspecific", (void *)our_set_specific},
+    {"syscall", (void *)our_syscall}, {"sem_wait", (void *)our_sem_wait}, {"sem_clockwait", (void *)our_sem_clockwait},
+    {"sem_timedwait", (void *)our_sem_timedwait}, {"sem_post", (void *)our_sem_post}, {"sem_trywait", (void *)our_sem_trywait},
+    {"clock_gettime", (void *)our_clock_gettime}, {NULL, NULL}};
+
+void
+threads_install(void)
+{
+    static Relinking interpreter = {.functions = functions, .only_interpreter = true};
+    relink(&interpreter);
+}

@@ -1,0 +1,30 @@
+"""Records a program again and again, its threads each time interleaved in another way, until it fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from replaydbg.config import Settings
+from replaydbg.errors import UsageError
+from replaydbg.record.launcher import record
+from replaydbg.record.result import RecordResult
+
+
+def record_until_failure(
+    argv: list[str], runs: int, *, output: Path | None = None, settings: Settings
+) -> RecordResult | None:
+    """Record `argv` up to `runs` times, with the seeds from `settings.chaos` (or 0) on; see `record` for the rest.
+
+    The first run that ends with another exit code than 0, by a signal or in a deadlock is kept and returned; None if
+    there was none. Raises what `record` raises, and UsageError if `runs` is not at least 1.
+    """
+    if runs < 1:
+        raise UsageError("--chaos-runs needs a number from 1 on.")
+    first = settings.chaos or 0
+    for seed in range(first, first + runs):
+        # Nobody would come to end a run that hangs.
+        result = record(argv, output=output, settings=settings._replace(chaos=seed, on_deadlock="stop"))
+        if result.status != 0:
+            return result
+        result.path.unlink(missing_ok=True)
+    return None
