@@ -30,6 +30,8 @@ FILLS_ALL = 1024
 """With FILLS: all of the buffer is filled, whatever number is returned."""
 READS = 2048
 """Bytes come from the current position of a file."""
+ALWAYS = 4096
+"""The handler is also asked where nothing is a crossing: in other threads, and after the recording has ended."""
 MAKES_NOTHING = 8192
 """Neither the C function nor what comes of it is, or uses for a moment, an object that the collector tracks."""
 HEARS = 16384

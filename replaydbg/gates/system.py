@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from replaydbg.gates.row import (
+    ALWAYS,
     ARGS,
     BOTH,
     CLOSES,

@@ -65,6 +65,7 @@ enum {
     GATE_WRITES_FD = 256, /* bytes go to the descriptor in the first argument: shown in replay if it is a standard stream */
     GATE_SELF = 512,      /* of a method: self belongs to the arguments */
     GATE_READS = 2048,    /* bytes come from the current position of a file (self, or the first argument) */
+    GATE_ALWAYS = 4096,   /* the handler is also asked where nothing is a crossing: it computes, in every thread and after the recording's end */
     GATE_MAKES_NOTHING = 8192, /* neither its C function nor what comes of it is, or for a moment uses, a tracked object */
     GATE_HEARS = 16384, /* it waits for other processes, or tells of them: after it, what they did can be known */
     GATE_FILLS_ALL = 1024, /* with GATE_FILLS: all of the buffer is filled, whatever number is returned */

@@ -16,7 +16,7 @@ static vectorcallfunc function_vectorcall, method_vectorcall; /* of METH_FASTCAL
 static inline PyObject *
 pass_through(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    if (gate_passes())
+    if (gate_passes() && !(g->flags & GATE_ALWAYS))
         return gate_call_original(g, self, args, nargs, kwnames);
     return g->handler(g, self, args, nargs, kwnames);
 }
