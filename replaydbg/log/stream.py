@@ -133,12 +133,12 @@ class LogStream:
         return Event(self.crossings, self._lane, site, arguments, raised, outcome, filled, digest, self._time_ns)
 
     def _control(self, cursor: Cursor, rest: int) -> Control:
-        if rest == _CALLBACK:
-            cursor.value()
-            return Control(ControlKind.CALLBACK, self.crossings, self._lane, self._time_ns)
         if rest >= len(_CONTROLS):
             raise Malformed(f"control record {rest} is not known")
         kind = _CONTROLS[rest]
+        if kind is ControlKind.CALLBACK:
+            cursor.value()
+            return Control(kind, self.crossings, self._lane, self._time_ns)
         if kind is ControlKind.NOTE:
             note = cursor.value()
             if type(note) is not tuple or len(note) != 2 or not all(type(part) is str for part in note):
@@ -224,9 +224,9 @@ _CONTROLS = (
     ControlKind.COLLECTOR,
     ControlKind.MEMORY,
     ControlKind.LANE_STARTED,
+    ControlKind.CALLBACK,
 )
 """In the order of their numbers in the format."""
-_CALLBACK = 12
 
 _WHYS = tuple(Why)
 """In the order of their numbers in the format."""
