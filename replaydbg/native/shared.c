@@ -8,20 +8,20 @@
  * begins, too; what has changed by then and was not written by the program itself, which a replay can tell, was written while the
  * program computed. A replay that diverges later says so.
  *
- * Small maps (the locks and values of multiprocessing share one page) are compared at each crossing, for a microsecond (clocks: a tenth); larger
- * ones where the program waits for others or hears of them; very large ones not at all, which is noted. */
+ * Small maps (the locks and values of multiprocessing share one page) are compared at each crossing, for a microsecond (clocks: a tenth);
+ * larger ones after the program has waited for others or heard of them, as long as that takes no more than half of the time; very large
+ * ones not at all. What is left out is noted. */
 #include "core.h"
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #define SMALL (64u << 10)  /* of all maps together: 2 us to compare */
 #define LARGEST (64u << 20) /* 5 ms; twice that much memory is used */
 #define BLOCK 4096u
 #define NEARBY 64u /* changes that are no further apart than this become one record, whose head takes about 8 bytes */
-#define TMPFS 0x01021994 /* not in the headers of every C library */
+#define FREE_TIME 50000000u /* ns: looks at larger maps that are not weighed against the time that the program takes */
 
 /* The beginning of an mmap object; the same in 3.11 to 3.13. */
 typedef struct {
@@ -40,7 +40,7 @@ typedef struct {
     dev_t dev;
     ino_t ino;
     MapKind kind;
-    bool is_memory; /* on a memory file system, as all of multiprocessing's */
+    bool is_memory; /* made to be shared: in /dev/shm, as all of multiprocessing's, or a memory file */
     uint8_t *copy; /* record: what it is known to hold; NULL: it is not watched */
     size_t size;   /* of the copy */
     size_t there;  /* how much of it can be read without a SIGBUS: its file may have been cut */
@@ -110,10 +110,11 @@ watch(Map *m, size_t known)
 }
 
 static bool
-on_memory(int fd)
+made_to_be_shared(int fd)
 {
-    struct statfs fs;
-    return fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS;
+    char link[40], path[16] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    return fd >= 0 && readlink(link, path, sizeof path - 1) > 0 && (strncmp(path, "/dev/shm/", 9) == 0 || strncmp(path, "/memfd:", 7) == 0);
 }
 
 /* Record: a number for the file, which it keeps as long as there is a map of it. */
@@ -151,7 +152,7 @@ shared_map_made(PyObject *object, int fd, uint64_t file, MapKind kind, size_t kn
         room = more;
     }
     Map *m = &maps[count++];
-    *m = (Map){.map = (MapObject *)object, .number = made, .kind = kind, .file = file, .is_memory = on_memory(fd)};
+    *m = (Map){.map = (MapObject *)object, .number = made, .kind = kind, .file = file, .is_memory = made_to_be_shared(fd)};
     struct stat st;
     if (fd >= 0 && fstat(fd, &st) == 0) {
         m->dev = st.st_dev;
@@ -268,6 +269,24 @@ look_at(Map *m, bool before, bool asks)
         log_change(m, before, from, to);
 }
 
+/* Larger maps may take half of the program's time; what a look that is left out would have found, the next one finds. */
+static void
+look_at_larger(void)
+{
+    static uint64_t start, spent;
+    uint64_t begin = monotonic_ns();
+    if (start == 0)
+        start = begin;
+    if (spent > FREE_TIME && spent > (begin - start) / 2) {
+        note("uncovered", "large shared memory: it is not looked at each time that other processes may have written there");
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (maps[i].copy)
+            look_at(&maps[i], false, true);
+    spent += monotonic_ns() - begin;
+}
+
 /* At clocks, which programs ask for in loops, half of the work is left out: a look when they begin, and whether a file in memory has been
  * cut (multiprocessing cuts none). What has changed is found all the same.
  *
@@ -275,10 +294,14 @@ look_at(Map *m, bool before, bool asks)
 void
 shared_look(bool before, unsigned flags)
 {
-    bool hears = (flags & GATE_HEARS) || watched_bytes <= SMALL, writes = flags & GATE_DIGEST;
+    bool is_large = watched_bytes > SMALL, hears = (flags & GATE_HEARS) || !is_large, writes = flags & GATE_DIGEST;
     bool is_clock = flags & GATE_MAKES_NOTHING;
-    if (core.mode != RECORD || !(hears || writes) || (before && is_clock))
+    if (core.mode != RECORD || !(hears || writes) || (before && (is_clock || is_large)))
         return;
+    if (is_large && hears) {
+        look_at_larger();
+        return;
+    }
     for (size_t i = 0; i < count; i++)
         if (maps[i].copy && (hears || (maps[i].file && !maps[i].is_memory)))
             look_at(&maps[i], before, !is_clock);
