@@ -85,4 +85,4 @@ def _run(program: Path, seed: int, timeout: float, keep: Path) -> _Run:
             keep.mkdir(parents=True, exist_ok=True)
             if recording.exists():
                 shutil.copy(recording, kept)
-        return _Run(seed, recorded.status == _BUG, failure, kept)
+        return _Run(seed, recorded.status == _BUG and b"BUG" in recorded.stdout, failure, kept)
