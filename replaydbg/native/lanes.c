@@ -566,6 +566,8 @@ static void
 lane_main(void)
 {
     arrive();
+    if (core.mode == REPLAY)
+        cross_read_ahead(); /* it may be preempted before its first crossing */
     void *result = lanes.running->start(lanes.running->argument);
     if (!lanes.is_on)
         exit(0); /* the last thread of a child that it has forked */
