@@ -288,6 +288,7 @@ forget_ended(void)
     lanes.at[ended->id] = NULL; /* whoever joins it later finds nobody of that ident: it has ended */
     free(ended->specific);
     free(ended->name);
+    free(ended->locals);
     free(ended);
     ended = NULL;
 }
@@ -332,6 +333,7 @@ switch_to(Lane *next)
     from->saved_errno = errno;
     cross_state_swap(&from->crossing, &next->crossing);
     listen_switch(&from->tracing, &next->tracing);
+    locals_switch(from, next);
     lanes.running = next;
     core.tstate = next->tstate;
     core.depth = next->depth;
@@ -660,6 +662,7 @@ _Noreturn void
 lane_end(void *result)
 {
     Lane *self = lanes.running, *next;
+    locals_end(self);
     self->ended = true;
     self->result = result;
     lanes.alive--;

@@ -10,6 +10,7 @@
  *   hub.c       while recording: who waits for what from outside, and who is woken by it
  *   threads.c   functions of the C library about threads and semaphores
  *   libcalls.c  functions of the C library that wait for the outside
+ *   locals.c    thread-local variables of C libraries
  *   deadlock.c  what is said when nobody can go on
  *
  * Each switch is a record of the log: who goes on, why the other gave up, what the one who goes on is told. In a replay nobody waits
@@ -45,6 +46,9 @@ struct Lane {
     void *tracing;           /* of listen.c */
     void **specific;         /* values of pthread keys; of the main lane: the real ones */
     size_t specific_size;
+    uint8_t *locals;         /* of locals.c: thread-local variables of so many libraries */
+    int locals_count;
+    struct Destructor *destructors; /* of such variables */
     void *fake_stack;        /* of AddressSanitizer */
     /* while it waits */
     const void *key;         /* the semaphore, or the lane that is joined; NULL: something outside, or nothing */
@@ -111,6 +115,17 @@ void threads_install(void);
 void libcalls_install(void);
 bool lane_semaphore_free(const void *semaphore);
 extern const char waits_for_lock[];                    /* lane->waits_for of one that waits for a semaphore */
+
+/* locals.c */
+extern const Relink locals_functions[];
+void locals_library_loaded(void);
+void locals_switch(Lane *leaves, Lane *comes);
+void locals_end(Lane *lane);
+
+/* relink.c */
+struct dl_phdr_info;
+bool relink_leaves_alone(const struct dl_phdr_info *library); /* the core, the C library and their like */
+bool relink_is_interpreter(const struct dl_phdr_info *library);
 
 /* deadlock.c */
 void report_deadlock(void);

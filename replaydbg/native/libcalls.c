@@ -532,8 +532,10 @@ static const Relink semaphores[] = {ROW(sem_wait), ROW(sem_timedwait), {NULL, NU
 static void
 relink_waiting(void)
 {
-    static Relinking waiting = {.functions = functions};
+    static Relinking waiting = {.functions = functions}, ending = {.functions = locals_functions};
     relink(&waiting);
+    relink(&ending);
+    locals_library_loaded();
 }
 
 /* With it C libraries may have come that it needs. */

@@ -1,7 +1,7 @@
 /* Calls of functions from the interpreter and from C libraries led to others: the entries of their global offset tables are replaced, as
  * the dynamic linker would have filled them had it known ours first. The core's own table is left alone, so the core calls the
  * real ones; so are those of the C library and of the dynamic linker. */
-#include "core.h"
+#include "lanes.h"
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
@@ -65,8 +65,8 @@ contains(const struct dl_phdr_info *info, const void *address)
     return false;
 }
 
-static bool
-is_left_alone(const struct dl_phdr_info *info)
+bool
+relink_leaves_alone(const struct dl_phdr_info *info)
 {
     static const char *const names[] = {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libasan", "libubsan", "libtsan"};
     const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
@@ -76,6 +76,12 @@ is_left_alone(const struct dl_phdr_info *info)
         if (strncmp(name + 1, names[i], strlen(names[i])) == 0)
             return true;
     return false;
+}
+
+bool
+relink_is_interpreter(const struct dl_phdr_info *info)
+{
+    return contains(info, (const void *)(uintptr_t)PyThread_start_new_thread);
 }
 
 static const Relink *
@@ -97,12 +103,12 @@ relink_object(struct dl_phdr_info *info, size_t size, void *data)
             return 0;
     if (wanted->seen_count < (int)(sizeof wanted->seen / sizeof *wanted->seen))
         wanted->seen[wanted->seen_count++] = info->dlpi_addr;
-    if (is_left_alone(info) || !read_dynamic(info, &d))
+    if (relink_leaves_alone(info) || !read_dynamic(info, &d))
         return 0;
     const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
     if (wanted->only_named && (!name || strncmp(name + 1, wanted->only_named, strlen(wanted->only_named)) != 0))
         return 0;
-    if (wanted->only_interpreter && !contains(info, (const void *)(uintptr_t)PyThread_start_new_thread))
+    if (wanted->only_interpreter && !relink_is_interpreter(info))
         return 0;
     for (int t = 0; t < 2; t++)
         for (size_t i = 0; d.tables[t] && i < d.sizes[t] / sizeof(ElfW(Rela)); i++) {
