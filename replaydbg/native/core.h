@@ -358,6 +358,8 @@ int ticks_off(void);
 void ticks_slice(uint64_t slice);                /* the handler's last act: ticks until it is called again */
 uint64_t ticks_count(void);
 void ticks_tick(_PyInterpreterFrame *frame);     /* from listen.c */
+void ticks_crossing(void);                       /* from cross.c */
+extern bool ticks_are_counted;
 void ticks_load(uint64_t slice, int fd);         /* only in tests: what is reported, and where */
 void ticks_begin(void);
 void ticks_crossed(void);

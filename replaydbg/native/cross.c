@@ -778,6 +778,8 @@ cross_end(Crossing *c, PyObject *result)
     if (result == NULL || PyType_IS_GC(Py_TYPE(result)))
         give_outcome(c, result);
     own_work_end();
+    if (ticks_are_counted && core.depth == 0)
+        ticks_crossing();
     return result;
 }
 

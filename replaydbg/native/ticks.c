@@ -1,5 +1,5 @@
-/* Ticks: a count of how far a program has computed, for the slices of its lanes. A tick is a call or a jump (3.12 and later) or a call or
- * a line (3.11). Nothing ticks inside a crossing, whose work differs between recording and replay, nor in the importer's own Python,
+/* Ticks: a count of how far a program has computed, for the slices of its lanes. A tick is a call or a jump (3.12 and later), a call or
+ * a line (3.11), or the end of a crossing. Nothing ticks inside a crossing, whose work differs between recording and replay, nor in the importer's own Python,
  * whose work depends on what is cached: so the count is the same at each crossing of both. */
 #include "core.h"
 
@@ -10,6 +10,17 @@ static struct {
 static int report_fd = -1;
 bool ticks_are_reported;
 static Buf reported;
+
+bool ticks_are_counted;
+
+/* A crossing ticks when it has ended: C code may cross again and again without a call or a jump of Python's. */
+void
+ticks_crossing(void)
+{
+    ticks.count++;
+    if (--ticks.left == 0)
+        ticks.used_up();
+}
 
 void
 ticks_tick(_PyInterpreterFrame *frame)
@@ -26,6 +37,7 @@ ticks_on(uint64_t slice, bool by_line, TickHandler used_up)
 {
     ticks.used_up = used_up;
     ticks.left = slice;
+    ticks_are_counted = true;
     return listen_to(listening_to() | LISTEN_TICKS | (by_line ? LISTEN_LINE_TICKS : 0));
 }
 
@@ -38,6 +50,7 @@ ticks_slice(uint64_t slice)
 int
 ticks_off(void)
 {
+    ticks_are_counted = false;
     return listen_to(listening_to() & LISTEN_LINES);
 }
 
