@@ -134,6 +134,8 @@ remove_wait(HubWait *wait)
         *at = wait->next;
         hub.waits--;
     }
+    if (slot_of(wait->fd)->first == NULL)
+        slot_of(wait->fd)->armed = 0; /* it may be closed, and its number be another file's, before anybody waits for it again */
 }
 
 Wake
@@ -393,8 +395,13 @@ hub_look(bool may_sleep)
     wake_late();
 }
 
+/* In a child: the program there has no lanes, and must not find our descriptors among its own. */
 void
 hub_forked(void)
 {
-    memset(&hub, 0, sizeof hub); /* descriptors of the parent's: closed with the rest, or when it ends */
+    if (hub.epoll > 0) {
+        close(hub.epoll);
+        close(hub.notice);
+    }
+    memset(&hub, 0, sizeof hub);
 }

@@ -713,6 +713,7 @@ static void
 forked_child(void)
 {
     lanes.is_on = false; /* one thread lives on, on the stack where it is; those that it starts are genuine */
+    hub_forked();
 }
 
 /* Idents are handed to the C library by programs: what it reads and writes there must be memory. */

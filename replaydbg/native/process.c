@@ -1,5 +1,5 @@
 /* Selection; semaphores; processes, and the end of a process. */
-#include "core.h"
+#include "lanes.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
@@ -249,6 +249,24 @@ log_child(PyObject *pid)
         cross_control(CONTROL_CHILD, &number, 1);
 }
 
+/* Since 3.12 a fork of a program with threads warns. What the warning does, and the process id in it, is program work: crossings. An error that
+ * it is turned into is lost, as it is without us. */
+static void
+warn_of_threads(const char *name)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    Gate *getpid_gate = gate_named("posix", "getpid");
+    if (core.mode == OBSERVE || lanes.alive < 2 || getpid_gate == NULL)
+        return;
+    PyObject *pid = gate_regular(getpid_gate, NULL, NULL, 0, NULL);
+    if (pid)
+        PyErr_WarnFormat(PyExc_DeprecationWarning, 1,
+                         "This process (pid=%S) is multi-threaded, use of %s() may lead to deadlocks in the child.", pid, name);
+    Py_XDECREF(pid);
+    PyErr_Clear();
+#endif
+}
+
 /* Runs the program's own at-fork functions outside the crossing, before and after it: they are program code. Of the two results the
  * child gets the first; `*pid` is 0 in it, and the crossing never comes to its end there. */
 static PyObject *
@@ -278,6 +296,8 @@ fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     result = cross_end(&c, result);
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
+    if (result)
+        warn_of_threads(g->name);
     PyOS_AfterFork_Parent();
     PyErr_Restore(type, value, traceback);
     log_child(result && PyTuple_Check(result) ? PyTuple_GET_ITEM(result, 0) : result);
