@@ -20,7 +20,6 @@ _NETWORK = "talks to the network in C"
 _FILES = "reads and writes files in C"
 
 UNCOVERED = (
-    Uncovered("uvloop", _LOOP),
     Uncovered("gevent", _LOOP),
     Uncovered("eventlet", "replaces the functions on which gates stand"),
     Uncovered("grpc", "has threads and a network of its own"),

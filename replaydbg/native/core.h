@@ -20,6 +20,7 @@
  *   signals.c   signal handlers, inside crossings and between them
  *   network.c   sockets
  *   tls.c       TLS
+ *   standins.c  what takes the place of C code that cannot be recorded
  *   identity.c  id() and hashes of objects
  *   reprs.c     addresses in reprs
  *   addresses.c ids that ctypes is given as addresses
@@ -474,6 +475,7 @@ shared_crossing(bool before, unsigned flags)
 void process_module_loaded(PyObject *module, const char *name);
 int boot(const char *boot_file);                 /* never returns but with an exception set */
 void network_module_loaded(PyObject *module, const char *name);
+int standins_module_loaded(PyObject *module, const char *name);
 void tls_module_loaded(PyObject *module, const char *name);
 void tls_called_back(Crossing *c, PyObject *recorded); /* replay: a callback of the program runs inside this crossing */
 int guard_record(void);                          /* audit hook that notes uncovered acts */

@@ -523,5 +523,5 @@ gates_install_module(PyObject *module, const char *name)
     libcalls_module_loaded(name);
     identity_module_loaded(name);
     addresses_module_loaded(module, name);
-    return 0;
+    return standins_module_loaded(module, name);
 }
