@@ -141,6 +141,8 @@ def test_each_layer_wins_over_those_below(home: Path, monkeypatch: pytest.Monkey
         "max_size": "the variable REPLAYDBG_MAX_SIZE",
         "quiet": "the command line",
         "real_ids": "the default",
+        "chaos": "the default",
+        "on_deadlock": "the default",
     }
 
 

@@ -134,8 +134,6 @@ remove_wait(HubWait *wait)
         *at = wait->next;
         hub.waits--;
     }
-    if (slot_of(wait->fd)->first == NULL)
-        slot_of(wait->fd)->armed = 0; /* it may be closed, and its number be another file's, before anybody waits for it again */
 }
 
 Wake
