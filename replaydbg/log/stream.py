@@ -147,6 +147,7 @@ class LogStream:
         number = cursor.varint()
         if kind is ControlKind.SIGNAL_BETWEEN:
             fingerprint, instruction = cursor.raw(8), cursor.varint()
+            cursor.varint()
             return Control(
                 kind,
                 self.crossings,

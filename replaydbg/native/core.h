@@ -317,6 +317,8 @@ int lane_number(void);                           /* of the one that runs; 0: the
 void lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop); /* mean: of a slice, in ticks; 0: the usual one */
 void lanes_crossed(void);                        /* an event has been recorded, or consumed */
 void lanes_expect_preemption(uint64_t ticks);
+uint64_t lanes_place(void);                      /* how far the running lane has computed */
+bool lanes_expect_place(uint64_t ticks);         /* replay: a handler is due there; false: now */
 void lane_switch_inside(const uint64_t numbers[3]); /* replay: in the middle of a crossing; numbers of the LANE record */
 void libcalls_module_loaded(const char *name);
 
@@ -416,7 +418,8 @@ const uint8_t *content_at(uint64_t offset, uint64_t n); /* replay: NULL if out o
 void signal_delivered(void);                      /* cross.c: the expected handler has run */
 int signals_prepare(void);
 void signals_inside(int signum);                 /* replay: a recorded handler runs inside the crossing */
-void signals_expect(int signum, uint64_t fingerprint, int lasti); /* replay: a handler runs at that place */
+void signals_expect(int signum, uint64_t fingerprint, int lasti, uint64_t ticks); /* replay: a handler runs at that place */
+void signals_look(void);                         /* replay: that place is near */
 
 /* ---- perturb.c: for tests, off otherwise ---- */
 extern bool perturbing;

@@ -110,6 +110,8 @@ upcall_enter(void)
     if (depth > 0)
         collector_resume();
     core.depth = 0;
+    if (core.mode == REPLAY && depth > 0)
+        cross_read_ahead(); /* a preemption or a handler may be due before the first crossing in it */
     return depth;
 }
 
@@ -449,7 +451,8 @@ read_control(uint64_t rest, Crossing *c)
         memcpy(&fingerprint, event_log.rp, 8);
         event_log.rp += 8;
         armed = true;
-        signals_expect(signum, fingerprint, (int)read_number());
+        int lasti = (int)read_number();
+        signals_expect(signum, fingerprint, lasti, read_number());
         break;
     }
     case CONTROL_END:
@@ -498,8 +501,17 @@ look_at_switch(void)
 static void
 read_ahead(void)
 {
+    bool is_within = false; /* the next crossing has begun there, and program code may run in it */
     while (event_log.rp < event_log.rend && !armed) {
         uint8_t head = *event_log.rp;
+        if ((head & 0x83) == 3) {
+            event_log.rp++;
+            read_definition(head >> 2);
+            is_within = true;
+            continue;
+        }
+        if (is_within && head != (CONTROL_LANE << 2 | 2u) && head != (CONTROL_SIGNAL_BETWEEN << 2 | 2u))
+            return;
         if ((head & 0x83) != 2 || head >> 2 == CONTROL_SIGNAL_INSIDE || head >> 2 == CONTROL_CALLBACK || head >> 2 == CONTROL_COLLECTOR ||
             head >> 2 == CONTROL_LANE_STARTED)
             return; /* what belongs to the next crossing, or the next lane, is read in it */

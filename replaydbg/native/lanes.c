@@ -31,7 +31,8 @@ static struct {
 } preemption;
 static uint64_t ticks_base; /* at the last event or switch */
 static uint64_t last_tstate; /* the interpreter numbers them */
-static bool due;            /* replay: the running lane is preempted after as many ticks as are left */
+/* replay: what happens after as many ticks as are left */
+static enum { NOTHING, A_PREEMPTION, A_HANDLER } due;
 static void slice_used_up(void);
 static bool deadlock_said, stop_on_deadlock;
 
@@ -517,15 +518,34 @@ lanes_expect_preemption(uint64_t ticks)
 {
     if (ticks <= ticks_since())
         diverge("ticks", NULL, NULL, "the recording switched to another lane earlier");
-    due = true;
+    due = A_PREEMPTION;
     ticks_slice(ticks - ticks_since());
+}
+
+/* How far the running lane has computed, for the place of a signal handler: 0 if ticks are not counted, else 1 more than their number
+ * since the last event or switch. Without it, the first passage of a loop would do as well as the one where the signal came. */
+uint64_t
+lanes_place(void)
+{
+    return on_lanes && lanes.is_on && lanes.alive > 1 ? ticks_since() + 1 : 0;
+}
+
+/* Replay: a handler is due there. False: it is here already, or ticks are not counted. */
+bool
+lanes_expect_place(uint64_t ticks)
+{
+    if (ticks == 0 || ticks <= lanes_place())
+        return false;
+    due = A_HANDLER;
+    ticks_slice(ticks - lanes_place());
+    return true;
 }
 
 static void
 slice_used_up(void)
 {
-    bool is_due = due;
-    due = false;
+    int is_due = due;
+    due = NOTHING;
     ticks_slice(core.mode == REPLAY ? LONG_SLICE : next_slice());
     if (!on_lanes || !lanes.is_on)
         return;
@@ -533,7 +553,9 @@ slice_used_up(void)
         ticks_off();
     else if (core.mode != REPLAY)
         give_way(PREEMPTED);
-    else if (is_due) {
+    else if (is_due == A_HANDLER)
+        signals_look();
+    else if (is_due == A_PREEMPTION) {
         Lane *next = replayed_switch(PREEMPTED);
         if (next == NULL)
             diverge("lane", NULL, NULL, "it is preempted here, and in the recording it went on");

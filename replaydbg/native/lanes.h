@@ -57,6 +57,7 @@ struct Lane {
     Wake wake;
     uint64_t deadline;       /* ns of CLOCK_MONOTONIC, or NEVER */
     size_t heap_index;       /* in the hub's timers, from 1; 0: has none */
+    uint64_t replay_clock;   /* ns: the last deadline that passed in a replay, where none does by itself */
     Lane *next_ready, *next_waiting, *previous_waiting;
 };
 

@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -381,6 +382,55 @@ our_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
     return (options & WNOHANG) || !lanes_share() ? waitid(type, id, info, options) : (int)hub_help(wait_in_helper, &w, "a child process");
 }
 
+/* ---- signals that are taken like messages ---- */
+
+/* Until one of them is pending; it is left for the call that follows. */
+static Wake
+await_signal(const sigset_t *set, uint64_t deadline)
+{
+    HubWait wait = {.fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
+    Wake wake = hub_wait(&wait, 1, "a signal", deadline);
+    if (wait.fd >= 0)
+        close(wait.fd);
+    return wake;
+}
+
+static int
+our_sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *time)
+{
+    const struct timespec none = {0, 0};
+    uint64_t deadline = time ? deadline_in(time->tv_sec * 1000000000LL + time->tv_nsec) : NEVER;
+    if (!lanes_share())
+        return sigtimedwait(set, info, time);
+    for (;;) {
+        int signum = sigtimedwait(set, info, &none);
+        if (signum > 0 || errno != EAGAIN)
+            return signum;
+        Wake wake = await_signal(set, deadline);
+        if (wake != WOKEN) {
+            errno = wake == TIMED_OUT ? EAGAIN : EINTR;
+            return -1;
+        }
+    }
+}
+
+static int
+our_sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+    return our_sigtimedwait(set, info, NULL);
+}
+
+static int
+our_sigwait(const sigset_t *set, int *signum)
+{
+    if (!lanes_share())
+        return sigwait(set, signum);
+    do
+        *signum = our_sigtimedwait(set, NULL, NULL);
+    while (*signum < 0 && errno == EINTR);
+    return *signum < 0 ? errno : 0;
+}
+
 /* ---- what can only be waited for by calling it ---- */
 
 typedef struct {
@@ -524,7 +574,7 @@ static const Relink functions[] = {
     ROW(select), ROW(epoll_wait), ROW(clock_nanosleep), ROW(nanosleep), ROW(sched_yield), ROW(wait), ROW(waitpid), ROW(wait3),
     ROW(wait4), ROW(waitid), ROW(flock), ROW(lockf), {"lockf64", (void *)our_lockf}, ROW(fcntl), {"fcntl64", (void *)our_fcntl},
     ROW(open), {"open64", (void *)our_open}, ROW(openat), {"openat64", (void *)our_openat}, ROW(connect), ROW(getaddrinfo),
-    ROW(getnameinfo), {NULL, NULL}};
+    ROW(getnameinfo), ROW(sigwait), ROW(sigwaitinfo), ROW(sigtimedwait), {NULL, NULL}};
 
 /* Semaphores of modules: those of `_multiprocessing`, which other processes share. The interpreter's own are in threads.c. */
 static const Relink semaphores[] = {ROW(sem_wait), ROW(sem_timedwait), {NULL, NULL}};

@@ -13,7 +13,7 @@ static Gate *signal_gate;
 static struct {
     bool pending;
     int signum, lasti;
-    uint64_t fingerprint;
+    uint64_t fingerprint, ticks;
 } expected;
 
 /* One of ours, which the interpreter keeps: not part of the program's collections. */
@@ -56,7 +56,7 @@ stub(PyObject *self, PyObject *args)
     log_signal_handled();
     if (core.mode != RECORD)
         return run_handler(signum, frame);
-    uint64_t numbers[3] = {(uint64_t)signum, 0, 0};
+    uint64_t numbers[4] = {(uint64_t)signum, 0, 0, lanes_place()};
     if (core.depth > 0) {
         shared_crossing(false, GATE_HEARS); /* what has changed in the crossing so far */
         cross_control(CONTROL_SIGNAL_INSIDE, numbers, 1);
@@ -68,7 +68,7 @@ stub(PyObject *self, PyObject *args)
     int lasti;
     numbers[1] = stack_fingerprint(&lasti);
     numbers[2] = (uint64_t)lasti;
-    cross_control(CONTROL_SIGNAL_BETWEEN, numbers, 3);
+    cross_control(CONTROL_SIGNAL_BETWEEN, numbers, 4);
     return run_handler(signum, frame);
 }
 
@@ -93,12 +93,21 @@ signals_inside(int signum)
 }
 
 void
-signals_expect(int signum, uint64_t fingerprint, int lasti)
+signals_expect(int signum, uint64_t fingerprint, int lasti, uint64_t ticks)
 {
     expected.pending = true;
     expected.signum = signum;
     expected.fingerprint = fingerprint;
     expected.lasti = lasti;
+    expected.ticks = ticks;
+    if (!lanes_expect_place(ticks))
+        signals_look();
+}
+
+/* The place is near: from now on each check is looked at. */
+void
+signals_look(void)
+{
     PyErr_SetInterruptEx(watch_signal());
 }
 
@@ -115,8 +124,8 @@ watch(PyObject *self, PyObject *args)
     /* There may be no frame, as at the end of the program, when the streams are flushed. */
     _PyInterpreterFrame *top = compat_top_frame(core.tstate);
     int place = top ? frame_place(top) : 0;
-    if (core.depth > 0 || place != expected.lasti || stack_fingerprint(&lasti) != expected.fingerprint) {
-        PyErr_SetInterruptEx(watch_signal());
+    if (core.depth > 0 || lanes_place() != expected.ticks || place != expected.lasti || stack_fingerprint(&lasti) != expected.fingerprint) {
+        signals_look();
         Py_RETURN_NONE;
     }
     expected.pending = false;

@@ -195,7 +195,13 @@ deadline_of(clockid_t clock, const struct timespec *time)
 static int
 our_sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *time)
 {
-    return is_lane() ? wait_until(semaphore, deadline_of(clock, time)) : sem_clockwait(semaphore, clock, time);
+    if (!is_lane())
+        return sem_clockwait(semaphore, clock, time);
+    uint64_t deadline = deadline_of(clock, time);
+    int rc = wait_until(semaphore, deadline);
+    if (rc < 0 && errno == ETIMEDOUT && core.mode == REPLAY && clock == CLOCK_MONOTONIC && deadline > lanes.running->replay_clock)
+        lanes.running->replay_clock = deadline; /* 3.13 looks whether it has passed */
+    return rc;
 }
 
 static int
@@ -217,14 +223,16 @@ our_sem_post(sem_t *semaphore)
     return rc;
 }
 
-/* In a replay no time passes: what the interpreter computes for waiting must come out as if it had just begun. Clocks that the program
- * reads are crossings. */
+/* In a replay no time passes: what the interpreter computes for waiting must come out as if it had just begun, or as if its time were
+ * over where it was. Clocks that the program reads are crossings. */
+#define REPLAY_BEGINS 1000000000000000u
 static int
 our_clock_gettime(clockid_t clock, struct timespec *time)
 {
     if (!is_lane() || core.mode != REPLAY || clock != CLOCK_MONOTONIC)
         return clock_gettime(clock, time);
-    *time = (struct timespec){1000000, 0};
+    uint64_t now = REPLAY_BEGINS > lanes.running->replay_clock ? REPLAY_BEGINS : lanes.running->replay_clock;
+    *time = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
     return 0;
 }
 
