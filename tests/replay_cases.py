@@ -1,9 +1,9 @@
 """Finds the fixtures, and reads from each how it is to be started.
 
 A fixture is a program in `fixtures/<area>/`: a file, or a package directory with a `__main__.py`. Its lines
-`# run: {...}` hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given)
-of `assert_replays`, the fields of `How`, and `fails`: the reason why it must fail as long as something is missing
-(`fails_on`: only on these versions of Python).
+`# run: {...}` hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given,
+null for any) of `assert_replays`, the fields of `How`, and `fails`: the reason why it must fail as long as something is
+missing (`fails_on`: only on these versions of Python).
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.replay_places import Form
-from tests.replays import How, assert_replays
+from tests.replays import TIMEOUT, How, assert_replays
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 _VERSION = "{}.{}".format(*sys.version_info)
@@ -46,13 +46,14 @@ class Case:
     stdin: str | None = None
     flags: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
-    status: int = 0
+    # None: any.
+    status: int | None = 0
     how: How = field(default_factory=How)
     # Why it does not replay yet; an expected failure.
     fails: str | None = None
 
-    def check(self) -> None:
-        """Records and replays it."""
+    def check(self, *, replays: int = 1, timeout: float = TIMEOUT) -> None:
+        """Records it and replays it so many times."""
         assert_replays(
             self.program,
             args=self.args,
@@ -62,6 +63,8 @@ class Case:
             status=self.status,
             how=self.how,
             keeps_failed=self.fails is None,
+            replays=replays,
+            timeout=timeout,
         )
 
 

@@ -62,6 +62,8 @@ class How:
     perturb: str | None = None
     # The collector must stand at the same place at each event. Not where only the outcome of a crossing is known to.
     is_strict: bool = True
+    # The mean slice of a lane in ticks, for many more switches than otherwise; None: the usual one.
+    slice: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +93,18 @@ def assert_replays(
     status: int | None = None,
     how: How | None = None,
     keeps_failed: bool = True,
+    replays: int = 1,
+    timeout: float = TIMEOUT,
 ) -> None:
     """Records `program`, replays it in a changed world, and asserts that both ended equal.
 
     `status` is the exit code that the recorded run must have (minus the number of a signal); None: any. The recording
     is kept if an assertion fails, and the failure names the command that replays it; unless the failure is expected.
+    It is replayed `replays` times, and each must be equal. No run may take longer than `timeout` seconds.
     """
     scene = Scene.make(program, args=args, stdin=stdin, flags=flags, env=env or {}, how=how or How())
     try:
-        scene.check(status)
+        replace(scene, timeout=timeout).check(status, replays=replays)
         keeps_failed = False
     finally:
         if not keeps_failed:
@@ -151,7 +156,7 @@ class Scene:
         """The working directory of the recorded program."""
         return self.base / "work"
 
-    def check(self, status: int | None) -> None:
+    def check(self, status: int | None, *, replays: int = 1) -> None:
         """Runs everything and compares."""
         plain = self.run_plainly() if self.how.is_steady else None
         recorded = self.record()
@@ -160,6 +165,10 @@ class Scene:
         if plain is not None:
             # The globals may hold times and process ids.
             self._same("recording changed the program", plain.without_globals(), recorded.without_globals())
+        for _ in range(replays):
+            self._compare_a_replay(recorded)
+
+    def _compare_a_replay(self, recorded: Outcome) -> None:
         replayed = self.replay()
         if self.how.is_cut_short:
             assert recorded.stdout.startswith(replayed.stdout), self._explain("the beginning differs", replayed)
@@ -212,7 +221,8 @@ class Scene:
     def _orders(self, run: str, factor: int) -> dict[str, str]:
         where = self.how.perturb or os.environ.get("TEST_PERTURB")
         perturb = {"REPLAYDBG_TEST_PERTURB": str(self.seed * factor)} if where in (run, "both") else {}
-        return ({"REPLAYDBG_TEST_STRICT": "1"} if self.how.is_strict else {}) | perturb
+        sliced = {"REPLAYDBG_TEST_SLICE": str(self.how.slice)} if self.how.slice and run == "record" else {}
+        return ({"REPLAYDBG_TEST_STRICT": "1"} if self.how.is_strict else {}) | perturb | sliced
 
     def _run(self, command: Sequence[str], orders: Mapping[str, str] | None = None) -> Outcome:
         text = None if self.stdin is None else self.stdin.encode()
