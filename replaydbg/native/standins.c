@@ -1,4 +1,5 @@
-/* C code that could not be recorded, and for which Python has something that is used in the same way: that takes its place. */
+/* C code that could not be recorded. Where Python has something that is used in the same way, that takes its place; where it waits for the
+ * outside unseen and nothing can take its place, the recording ends before it begins, with a sentence. */
 #include "core.h"
 
 /* uvloop is asyncio's loop on a library of C, where it waits, reads and writes unseen. Its package derives its own class from the one
@@ -33,8 +34,30 @@ replace_uvloop(PyObject *module)
     return PyErr_Occurred() ? -1 : 0;
 }
 
+static const struct {
+    const char *module, *sentence;
+} refused[] = {
+    {"gevent.libev.corecext", "gevent, whose event loop waits in C"},
+    {"gevent._libuv._corecffi", "gevent, whose event loop waits in C"},
+    {"grpc._cython.cygrpc", "gRPC, which has threads and a network of its own"},
+};
+
+static void
+refuse(const char *name)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        if (strcmp(name, refused[i].module) != 0)
+            continue;
+        if (core.mode == REPLAY)
+            cross_at_end() ? diverge("end", NULL, NULL, "") : diverge("unsupported", NULL, NULL, refused[i].sentence);
+        note("unsupported", refused[i].sentence);
+        log_fail(4);
+    }
+}
+
 int
 standins_module_loaded(PyObject *module, const char *name)
 {
+    refuse(name);
     return strcmp(name, "uvloop.loop") == 0 ? replace_uvloop(module) : 0;
 }
