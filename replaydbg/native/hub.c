@@ -12,7 +12,6 @@
 
 typedef struct {
     HubWait *first;
-    uint32_t armed;  /* what epoll looks for; it looks once */
     bool added;
 } Slot;
 
@@ -120,7 +119,6 @@ arm(int fd, Slot *slot)
     if (rc < 0 && errno == (slot->added ? ENOENT : EEXIST)) /* it was closed in between, or is a copy of one that was */
         rc = epoll_ctl(hub.epoll, slot->added ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event);
     slot->added = rc == 0;
-    slot->armed = rc == 0 ? event.events : 0;
     return rc == 0;
 }
 
@@ -140,7 +138,6 @@ Wake
 hub_wait(HubWait *waits, int n, const char *waits_for, uint64_t deadline)
 {
     prepare();
-    int armed = 0;
     for (int i = 0; i < n; i++) {
         if (waits[i].fd < 0)
             continue;
@@ -150,9 +147,8 @@ hub_wait(HubWait *waits, int n, const char *waits_for, uint64_t deadline)
         waits[i].next = slot->first;
         slot->first = &waits[i];
         hub.waits++;
-        if ((slot->armed & waits[i].events) != waits[i].events && !arm(waits[i].fd, slot))
+        if (!arm(waits[i].fd, slot)) /* always: what was armed may have been closed, and the number be another file's now */
             waits[i].revents = waits[i].events;
-        armed += waits[i].revents == 0;
     }
     bool ready = false;
     for (int i = 0; i < n; i++)
@@ -169,7 +165,6 @@ wake_for(int fd, uint32_t events)
 {
     Slot *slot = slot_of(fd);
     bool others = false;
-    slot->armed = 0;
     for (HubWait *w = slot->first; w; w = w->next) {
         w->revents = events & (w->events | EPOLLERR | EPOLLHUP);
         if (w->revents)
