@@ -19,6 +19,17 @@ _GATES = (
     "test_argparse",
 )
 
+# Children, seen from their parent. Those of multiprocessing take minutes and are not installed everywhere: they are
+# named on the command line.
+_PROCESSES = (
+    "test_fork1",
+    "test_wait3",
+    "test_wait4",
+    "test_pty",
+    "test_popen",
+    "test_multiprocessing_main_handling",
+)
+
 # What identity, garbage and the step clock touch: hashes, orders, addresses, finalizers, tracing programs.
 _ENGINE = (
     "test_set",
@@ -44,7 +55,7 @@ _TIMEOUT = 300.0
 
 def modules_of(python: str) -> tuple[str, ...]:
     """The modules to run on Python `python` ("3.12")."""
-    return _GATES + _ENGINE + (() if python == "3.11" else _SINCE_312)
+    return _GATES + _PROCESSES + _ENGINE + (() if python == "3.11" else _SINCE_312)
 
 
 def timeout_of(module: str) -> float:
