@@ -39,6 +39,17 @@ grow(void)
     free(old);
 }
 
+/* Python that came with the interpreter or was installed: where the program's own is meant, this is not. */
+static bool
+is_library(PyCodeObject *code)
+{
+    PyObject *file = code->co_filename;
+    if (!PyUnicode_Check(file) || !PyUnicode_IS_ASCII(file))
+        return false;
+    const char *text = (const char *)PyUnicode_1BYTE_DATA(file);
+    return text[0] == '<' || strstr(text, "/lib/python3.") != NULL;
+}
+
 /* The importer's own Python: how many lines of it run depends on what is cached (byte code, directory listings), which is no part
  * of what the program does; nobody looks for a moment there. */
 static bool
@@ -69,6 +80,7 @@ code_facts_find(PyCodeObject *code)
     f->code = code;
     f->hash = code_identity(code);
     f->is_importers = is_importers(code);
+    f->is_library = is_library(code);
     CodeFacts **slot = &table.buckets[bucket_of(code)];
     f->next = *slot;
     *slot = f;

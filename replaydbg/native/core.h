@@ -285,6 +285,7 @@ typedef struct CodeFacts {
     PyCodeObject *code;
     uint64_t hash;       /* code_identity() */
     uint64_t *cells;     /* one for each code unit, or NULL: the step clock's */
+    bool is_library;     /* of the standard library, or installed */
     bool is_importers;   /* Python of the importer itself: neither its lines nor its ticks count */
 } CodeFacts;
 typedef struct {

@@ -33,6 +33,7 @@ struct Lane {
     char *name;              /* for people; NULL: has none */
     int id;                  /* from 0, the main lane, in the order in which they are made */
     int parent;
+    uint32_t priority;       /* with chaos */
     bool ended, is_ready;    /* is_ready: stands in the queue of those that can run */
     ucontext_t context;
     void *stack;
@@ -113,6 +114,7 @@ void hub_forked(void);
 
 /* threads.c, libcalls.c */
 void threads_install(void);
+void threads_module_loaded(const char *name);
 void libcalls_install(void);
 bool lane_semaphore_free(const void *semaphore);
 extern const char waits_for_lock[];                    /* lane->waits_for of one that waits for a semaphore */

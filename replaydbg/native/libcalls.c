@@ -596,6 +596,7 @@ libcalls_module_loaded(const char *name)
     if (!lanes.is_on)
         return;
     relink_waiting();
+    threads_module_loaded(name);
     if (strcmp(name, shared.only_named) == 0)
         relink(&shared);
 }

@@ -1,6 +1,7 @@
 /* Functions of the C library about threads and semaphores, as the interpreter calls them: its threads are lanes. The real ones serve
  * whoever is no lane: helpers, threads of C libraries, and a child that the program has forked. */
 #include "lanes.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -37,7 +38,7 @@ static pthread_t
 our_self(void)
 {
     /* in a forked child too: the one thread that lives on is who it was */
-    return on_lanes ? (pthread_t)lane_ident(lanes.running) : pthread_self();
+    return on_lanes ? (pthread_t)lane_ident(lanes.running ? lanes.running : lanes.chooser) : pthread_self();
 }
 
 _Noreturn static void
@@ -244,6 +245,22 @@ static const Relink functions[] = {
     {"syscall", (void *)our_syscall}, {"sem_wait", (void *)our_sem_wait}, {"sem_clockwait", (void *)our_sem_clockwait},
     {"sem_timedwait", (void *)our_sem_timedwait}, {"sem_post", (void *)our_sem_post}, {"sem_trywait", (void *)our_sem_trywait},
     {"clock_gettime", (void *)our_clock_gettime}, {NULL, NULL}};
+
+/* ctypes asks by name. A lane has no thread of the operating system: what the C library would do to one fails in other ways each time. */
+static void *
+our_dlsym(void *library, const char *name)
+{
+    return strcmp(name, "pthread_setname_np") == 0 ? (void *)our_set_name : dlsym(library, name);
+}
+
+void
+threads_module_loaded(const char *name)
+{
+    static const Relink by_name[] = {{"dlsym", (void *)our_dlsym}, {NULL, NULL}};
+    static Relinking ctypes = {.functions = by_name, .only_named = "_ctypes"};
+    if (strcmp(name, ctypes.only_named) == 0)
+        relink(&ctypes);
+}
 
 void
 threads_install(void)
