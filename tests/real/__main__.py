@@ -21,7 +21,8 @@ _INTRODUCTION = """\
 Each program is recorded once. Then it is replayed five times, in another environment (time zone, locale, home, terminal
 width): twice with every file of its working directory changed, three times with the directory gone. stdout, stderr and
 the exit code must be the recorded ones each time, and nothing may be written. What child processes print by themselves
-is not compared, since they do not run in a replay. This page is written by `tox -e real`;
+is not compared, since they do not run in a replay. What a program talks to, its clients or its server, runs beside it
+while it is recorded, unrecorded, and is gone in every replay. This page is written by `tox -e real`;
 [how to run it](how-to/run-real.md).
 """
 
@@ -118,7 +119,7 @@ def _write_document(file: Path, results: Sequence[Result]) -> None:
     waiting = sum(_waits(each) for each in results)
     summary = (
         f"Python {platform.python_version()} on {platform.system()}: {equal} of {len(results)} programs are equal, "
-        f"{waiting} cannot be yet: threads are still to come."
+        f"{waiting} cannot be yet: foreign code of theirs reaches the outside by itself."
     )
     table = as_markdown(_HEADING, [_row(each, False) for each in results])
     file.write_text(f"{_INTRODUCTION}\n{summary}\n\n{table}\n")

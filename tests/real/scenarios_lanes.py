@@ -3,7 +3,8 @@
 from tests.real.peer import PORT, POSTGRES, REDIS, SITE, Peer
 from tests.real.scenario import script
 
-_THREADS = "lanes: it starts threads"
+# Neither Python nor an extension module: such a library is called by ctypes, and reaches the outside by itself.
+_LIBRARIES = "C libraries that ctypes calls"
 
 _SERVERS = (
     script(
@@ -13,7 +14,6 @@ _SERVERS = (
         "the server has ended",
         arguments=(PORT,),
         peer=Peer("ask_http", ("500", "end"), is_client=True),
-        waits_for=_THREADS,
     ),
     script(
         "site_django",
@@ -22,7 +22,6 @@ _SERVERS = (
         "the server has ended",
         arguments=(PORT,),
         peer=Peer("ask_http", ("500", "signal"), is_client=True),
-        waits_for=_THREADS,
     ),
     script(
         "sockets_aiohttp",
@@ -31,7 +30,6 @@ _SERVERS = (
         "'text': 312",
         arguments=(PORT,),
         peer=Peer("talk_websocket", ("50",), is_client=True),
-        waits_for=_THREADS,
     ),
     script(
         "sockets_uvicorn",
@@ -40,7 +38,6 @@ _SERVERS = (
         "'text': 312",
         arguments=(PORT,),
         peer=Peer("talk_websocket", ("50",), is_client=True),
-        waits_for=_THREADS,
     ),
 )
 
@@ -52,7 +49,6 @@ _CLIENTS = (
         "everything was fetched",
         arguments=(PORT,),
         peer=SITE,
-        waits_for=_THREADS,
     ),
     script(
         "fetch_urllib3",
@@ -61,7 +57,6 @@ _CLIENTS = (
         "everything was fetched",
         arguments=(PORT,),
         peer=SITE,
-        waits_for=_THREADS,
     ),
     script(
         "fetch_httpx",
@@ -78,7 +73,6 @@ _CLIENTS = (
         "60 pages, broken: [('/missing', 404)]",
         arguments=(PORT,),
         peer=SITE,
-        waits_for=_THREADS,
     ),
     script(
         "keys_redis",
@@ -87,7 +81,6 @@ _CLIENTS = (
         "the server was used",
         arguments=(PORT,),
         peer=REDIS,
-        waits_for=_THREADS,
     ),
     script(
         "rows_psycopg",
@@ -97,7 +90,7 @@ _CLIENTS = (
         arguments=(PORT,),
         env={"PSYCOPG_IMPL": "python"},
         peer=POSTGRES,
-        waits_for=_THREADS,
+        waits_for=_LIBRARIES,
     ),
     script(
         "rows_pg8000",
@@ -106,7 +99,6 @@ _CLIENTS = (
         "the server was used",
         arguments=(PORT,),
         peer=POSTGRES,
-        waits_for=_THREADS,
     ),
 )
 
@@ -116,14 +108,12 @@ _LOOPS_AND_THREADS = (
         "trio",
         "nurseries, channels, cancellation, threads, sockets, a signal, a process",
         "SIGUSR1",
-        waits_for=_THREADS,
     ),
     script(
         "tasks_anyio",
         "anyio",
         "the same program on asyncio and on trio: sockets, threads, limits; a portal",
         "42 8",
-        waits_for=_THREADS,
     ),
     script(
         "celery_memory",
@@ -132,7 +122,6 @@ _LOOPS_AND_THREADS = (
         "the worker has ended",
         arguments=("memory",),
         program="tasks_celery",
-        waits_for=_THREADS,
     ),
     script(
         "celery_folder",
@@ -141,14 +130,12 @@ _LOOPS_AND_THREADS = (
         "the worker has ended",
         arguments=("filesystem",),
         program="tasks_celery",
-        waits_for=_THREADS,
     ),
     script(
         "bars_threads",
         "tqdm",
         "bars in threads, its monitor thread, thread_map",
         "all bars are full",
-        waits_for=_THREADS,
     ),
     script(
         "watch_polling",
@@ -157,7 +144,6 @@ _LOOPS_AND_THREADS = (
         "the observer has ended",
         arguments=("polling",),
         program="watch_watchdog",
-        waits_for=_THREADS,
     ),
     script(
         "watch_inotify",
@@ -166,7 +152,7 @@ _LOOPS_AND_THREADS = (
         "the observer has ended",
         arguments=("inotify",),
         program="watch_watchdog",
-        waits_for=_THREADS,
+        waits_for=_LIBRARIES,
     ),
 )
 
