@@ -754,7 +754,8 @@ lane_end(void *result)
     abort();
 }
 
-/* A thread state that is new: of a lane that has just begun? Not if the thread is none of ours, or the interpreter is another one. */
+/* A thread state that is not the running lane's: it has got one now, or another. Not if the thread is none of ours, or the interpreter is
+ * another one. */
 bool
 lane_adopt(void)
 {
@@ -765,9 +766,10 @@ lane_adopt(void)
         note("uncovered", "a thread that C code has started calls Python functions");
         return false;
     }
-    if (!lanes.is_on || lanes.running->tstate || ts->interp != lanes.main.tstate->interp)
+    if (!lanes.is_on || ts->interp != PyInterpreterState_Main())
         return false;
     core.tstate = lanes.running->tstate = ts;
+    listen_started(ts);
     return true;
 }
 
@@ -807,6 +809,7 @@ lanes_begin(void)
     lanes.main.tstate = core.tstate;
     lanes.main.name = "MainThread";
     lanes.main.deadline = NEVER;
+    last_tstate = core.tstate->id;
     lanes.running = &lanes.main;
     if (!enter_in_table(&lanes.main))
         return -1;

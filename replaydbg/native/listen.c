@@ -41,9 +41,12 @@ static PyTypeObject listener_type = {
     .tp_call = PyVectorcall_Call,
 };
 
+/* NULL: of a thread that is none of ours. */
 static inline _PyInterpreterFrame *
 current_frame(void)
 {
+    if (compat_attached() != core.tstate && !lane_adopt())
+        return NULL;
 #if PY_VERSION_HEX >= 0x030D0000
     return core.tstate->current_frame;
 #else
@@ -98,6 +101,8 @@ static PyObject *
 on_line(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     _PyInterpreterFrame *frame = current_frame();
+    if (frame == NULL)
+        Py_RETURN_NONE;
     if (listening & LISTEN_LINES)
         stepclock_line(frame);
     if (listening & LISTEN_LINE_TICKS)
@@ -115,6 +120,8 @@ static PyObject *
 on_start(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     _PyInterpreterFrame *frame = current_frame();
+    if (frame == NULL)
+        Py_RETURN_NONE;
 #if PY_VERSION_HEX >= 0x030D0000
     if (mute.asked) {
         unmute();
@@ -131,7 +138,9 @@ on_start(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames
 static PyObject *
 on_jump(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
-    ticks_tick(current_frame());
+    _PyInterpreterFrame *frame = current_frame();
+    if (frame)
+        ticks_tick(frame);
     Py_RETURN_NONE;
 }
 
