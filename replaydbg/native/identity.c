@@ -497,18 +497,23 @@ patch_id(void)
     return 0;
 }
 
-/* A context variable keeps the hash that it was made with; contexts are ordered by it. */
+/* Contexts are ordered by the hashes of their variables, and their tree has a node more where two are alike. A variable of the program's is
+ * numbered when it is made; one that C code makes by itself (that of `decimal`), when it is first used. */
 static newfunc context_variable_original;
 
 static PyObject *
 new_context_variable(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *o = context_variable_original(type, args, kwargs);
-    if (o) {
-        PyContextVar *variable = (PyContextVar *)o;
-        variable->var_hash = mixed(identity_hash(o), PyObject_Hash(variable->var_name));
-    }
+    if (o)
+        identity_hash(o);
     return o;
+}
+
+static Py_hash_t
+hash_context_variable(PyObject *o)
+{
+    return mixed(identity_hash(o), PyObject_Hash(((PyContextVar *)o)->var_name));
 }
 
 int
@@ -525,6 +530,7 @@ identity_install(bool real_ids)
     PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &ours);
     context_variable_original = PyContextVar_Type.tp_new;
     PyContextVar_Type.tp_new = new_context_variable;
+    stand_for(PyContextVar_Type.tp_hash, hash_context_variable);
     complex_original = PyComplex_Type.tp_hash;
     stand_for(PyBaseObject_Type.tp_hash, identity_hash);
     stand_for(PyMethod_Type.tp_hash, hash_method);
