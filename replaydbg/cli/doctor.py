@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from replaydbg import __version__
+from replaydbg.cli import tracing
 from replaydbg.cli.endings import show_size
 from replaydbg.cli.output import add_json, print_json, print_table, the_store
-from replaydbg.errors import NotBuilt
+from replaydbg.cli.words import split_words as split_words
+from replaydbg.errors import NotBuilt, UsageError
 from replaydbg.events.show import printable
 from replaydbg.gates.uncovered import installed
 from replaydbg.native.supported import why_unsupported
@@ -46,11 +48,17 @@ class Check(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
+    parser.usage = "replaydbg doctor [--json] [--trace [options] [--] (prog.py | -m module | -c code) [args ...]]"
     add_json(parser)
+    tracing.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look at everything; 1 if this machine cannot record and replay."""
+    """Look at everything; 1 if this machine cannot record and replay. Or compare two runs."""
+    if args.trace:
+        return tracing.run(args)
+    if args.program:
+        raise UsageError("doctor takes a program with --trace only: it looks at this machine.")
     checks = [_python(), _core(), _compiler(), _packages(), _seccomp(), _store(), _strace()]
     uncovered = installed()
     can_work = all(check.is_fine for check in checks if check.is_needed)

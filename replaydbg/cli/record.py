@@ -10,6 +10,7 @@ from pathlib import Path
 
 from replaydbg.cli.endings import end_like, show_size
 from replaydbg.cli.main import SCHEMA_VERSION
+from replaydbg.cli.words import split_words as split_words
 from replaydbg.config import load_settings
 from replaydbg.errors import quoted
 from replaydbg.record import RecordResult, record
@@ -47,27 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
     parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
-
-
-def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list[str], list[str]]:
-    """Split a command line into our own options and the program with all that is behind it."""
-    options = {name: action for action in parser._actions for name in action.option_strings}
-    index = 0
-    while index < len(words):
-        word = words[index]
-        if word == "--":
-            return words[:index], words[index + 1 :]
-        if not word.startswith("-") or word in ("-", "-m", "-c"):
-            break
-        # `--output=FILE`, and `-oFILE`, have their value in the same word.
-        name = word.partition("=")[0] if word.startswith("--") else word[:2]
-        if name not in options:
-            # `-mpdb` and `-c...` in one word are the interpreter's way to write them.
-            if name in ("-m", "-c"):
-                break
-            parser.error(f"record has no option {word!r}; options of the interpreter stand behind --")
-        index += 2 if word == name and options[name].nargs is None else 1
-    return words[:index], words[index:]
 
 
 def run(args: argparse.Namespace) -> int:

@@ -438,6 +438,15 @@ end_without_site(void)
     exit(1);
 }
 
+/* trace: the directory and the limit of each file, or None. */
+static int
+load_trace(PyObject *trace)
+{
+    if (!PyDict_CheckExact(trace))
+        return 0;
+    return trace_load(PyBytes_AS_STRING(item(trace, "directory")), PyLong_AsUnsignedLongLong(item(trace, "limit")));
+}
+
 static void
 obey_tests(PyObject *boot)
 {
@@ -467,6 +476,8 @@ boot(const char *boot_file)
     bool recording = strcmp(text(boot, "mode"), "record") == 0;
     core.terminal_input = item(boot, "terminal_input") == Py_True;
     obey_tests(boot);
+    if (load_trace(item(boot, "trace")) < 0)
+        return -1;
     perturb();
     core.depth = 1; /* nothing is a crossing until the program begins */
     if (recording && open_for_record(boot) < 0)
@@ -497,6 +508,7 @@ boot(const char *boot_file)
         return -1;
     collector_settle();
     ticks_begin();
+    trace_begin();
     stepclock_begin();
     if (start.site) {
         PyObject *module = PyImport_ImportModule("site");

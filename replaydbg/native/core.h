@@ -33,6 +33,7 @@
  *   relink.c    functions that C libraries call, replaced
  *   stepclock.c the count of lines in a replay: positions, hits, breakpoints
  *   ticks.c     the count behind the slices of lanes
+ *   trace.c     every tick and event of a run written down, for the comparison of two runs
  *   report.c    values that the launcher is told
  *   lanes.c     the program's threads: see lanes.h; with it hub.c, threads.c, libcalls.c
  */
@@ -155,6 +156,7 @@ typedef struct {
     PyObject *self;
     bool perform;
     bool raised_by_program; /* the exception is of program code that ran inside */
+    Gate *outer;          /* which gate was open around it */
     bool digested;
     uint32_t digest;
     const uint8_t *leaving; /* what is digested, shown if it is not what was recorded */
@@ -187,11 +189,13 @@ int64_t native_end(NativeCrossing *c, int64_t rc, void *out, size_t nout);
 typedef struct {
     PyObject *upcall_error;
     PyObject *raised_type, *raised_value, *raised_traceback;
+    Gate *open;
 } CrossState;
 void cross_state_swap(CrossState *leaves, const CrossState *comes);
 void cross_lane_started(int id, PyObject *name);            /* name: NULL or a str */
 bool cross_read_switch(unsigned why, uint64_t numbers[3]);  /* replay: reads a LANE record; false: a crossing comes first */
 void cross_read_ahead(void);                                /* replay */
+Gate *cross_open(void);                                     /* of the running lane; NULL: none */
 
 /* Between these two nothing is a crossing, and what is allocated or freed does not move the program's next collection. */
 void own_work_begin(void);
@@ -287,6 +291,7 @@ typedef struct CodeFacts {
     uint64_t *cells;     /* one for each code unit, or NULL: the step clock's */
     bool is_library;     /* of the standard library, or installed */
     bool is_importers;   /* Python of the importer itself: neither its lines nor its ticks count */
+    uint32_t trace_id, inside_id; /* trace.c: from 1; 0: not met yet */
 } CodeFacts;
 typedef struct {
     void (*born)(CodeFacts *), (*dies)(CodeFacts *); /* may be NULL */
@@ -316,6 +321,7 @@ void listen_library_loaded(void);                /* an extension module is new i
 int lanes_begin(void);
 int lane_number(void);                           /* of the one that runs; 0: the main lane */
 void lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop); /* mean: of a slice, in ticks; 0: the usual one */
+void lanes_count_from_start(void);               /* ticks, though there is one lane */
 void lanes_crossed(void);                        /* an event has been recorded, or consumed */
 void lanes_expect_preemption(uint64_t ticks);
 uint64_t lanes_place(void);                      /* how far the running lane has computed */
@@ -370,7 +376,16 @@ void ticks_crossed(void);
 void ticks_report(void);
 extern bool ticks_are_reported;                  /* only in tests */
 
-/* Both, each if it is asked for. */
+/* ---- trace.c ---- */
+extern bool trace_is_asked, trace_is_on;         /* on: it has not ended */
+int trace_load(const char *directory, uint64_t limit); /* limit: of each file, in bytes */
+void trace_begin(void);
+void trace_tick(_PyInterpreterFrame *frame, CodeFacts *facts);
+void trace_crossed(void);
+void trace_inside(_PyInterpreterFrame *frame);   /* from listen.c: a function begins */
+void trace_report(void);
+
+/* Each if it is asked for. */
 static inline void
 clocks_crossed(void)
 {
@@ -378,12 +393,15 @@ clocks_crossed(void)
         stepclock_crossed();
     if (ticks_are_reported)
         ticks_crossed();
+    if (trace_is_on)
+        trace_crossed();
 }
 static inline void
 clocks_report(void)
 {
     stepclock_report(false);
     ticks_report();
+    trace_report();
 }
 
 /* ---- report.c: values as format.md has them, without Python's memory ---- */

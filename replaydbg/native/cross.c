@@ -587,6 +587,12 @@ cross_lane_started(int id, PyObject *name)
     free(b.data);
 }
 
+Gate *
+cross_open(void)
+{
+    return state.open;
+}
+
 void
 cross_state_swap(CrossState *leaves, const CrossState *comes)
 {
@@ -734,6 +740,8 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
         collector_pause((g->flags & GATE_MAKES_NOTHING) && nargs == 0 && kwnames == NULL); /* else it makes an exception */
     perturb();
     c->gate = g;
+    c->outer = state.open;
+    state.open = g;
     c->self = self;
     c->args = args;
     c->nargs = nargs;
@@ -789,6 +797,7 @@ cross_end(Crossing *c, PyObject *result)
     }
     if (result == NULL || PyType_IS_GC(Py_TYPE(result)))
         give_outcome(c, result);
+    state.open = c->outer;
     own_work_end();
     if (ticks_are_counted && core.depth == 0)
         ticks_crossing();
@@ -802,6 +811,8 @@ native_begin(NativeCrossing *n, Gate *g, const char *text, int64_t a, int64_t b,
     own_work_begin();
     memset(c, 0, sizeof *c);
     c->gate = g;
+    c->outer = state.open;
+    state.open = g;
     c->site = site_here(g, &c->site_hash);
     if (g->flags & GATE_ARGS) {
         Buf *buf = &args_buf;
@@ -850,6 +861,7 @@ native_end(NativeCrossing *n, int64_t rc, void *out, size_t nout)
         record_end(c, result);
         Py_XDECREF(result);
     }
+    state.open = c->outer;
     own_work_end();
     return rc;
 }

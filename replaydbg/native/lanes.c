@@ -594,7 +594,7 @@ slice_used_up(void)
     if (is_spared())
         return;
     due = NOTHING;
-    ticks_slice(core.mode == REPLAY ? LONG_SLICE : preemption.own_only ? 1 : next_slice());
+    ticks_slice(core.mode == REPLAY || lanes.alive == 1 ? LONG_SLICE : preemption.own_only ? 1 : next_slice());
     if (!on_lanes || !lanes.is_on)
         return;
     if (lanes.alive == 1)
@@ -696,6 +696,13 @@ count_ticks(void)
         cross_read_ahead(); /* a preemption may be due */
     else
         ticks_slice(preemption.own_only ? 1 : next_slice());
+}
+
+void
+lanes_count_from_start(void)
+{
+    if (ticks_on(LONG_SLICE, preemption.chaos, slice_used_up) < 0)
+        Py_FatalError("replaydbg: ticks cannot be counted");
 }
 
 Lane *

@@ -130,6 +130,8 @@ on_start(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames
 #endif
     if (listening & LISTEN_LINES)
         stepclock_start(frame);
+    if (trace_is_on)
+        trace_inside(frame);
     if (listening & LISTEN_TICKS)
         ticks_tick(frame);
     Py_RETURN_NONE;
@@ -516,8 +518,12 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
     }
     else if (what == PyTrace_CALL) {
         /* a generator that goes on is called, too: at a RESUME that is not the first */
-        if (_Py_OPARG(*frame->prev_instr) == 0 && (listening & LISTEN_LINES))
-            stepclock_start(frame);
+        if (_Py_OPARG(*frame->prev_instr) == 0) {
+            if (listening & LISTEN_LINES)
+                stepclock_start(frame);
+            if (trace_is_on)
+                trace_inside(frame);
+        }
         if (listening & LISTEN_TICKS)
             ticks_tick(frame);
     }

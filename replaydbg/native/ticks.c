@@ -25,9 +25,14 @@ ticks_crossing(void)
 void
 ticks_tick(_PyInterpreterFrame *frame)
 {
-    if (core.depth > 0 || code_facts(compat_frame_code(frame))->is_importers)
+    if (core.depth > 0)
+        return;
+    CodeFacts *facts = code_facts(compat_frame_code(frame));
+    if (facts->is_importers)
         return;
     ticks.count++;
+    if (trace_is_on)
+        trace_tick(frame, facts);
     if (--ticks.left == 0)
         ticks.used_up();
 }
@@ -50,6 +55,8 @@ ticks_slice(uint64_t slice)
 int
 ticks_off(void)
 {
+    if (trace_is_asked)
+        return 0;
     ticks_are_counted = false;
     return listen_to(listening_to() & LISTEN_LINES);
 }

@@ -22,6 +22,10 @@ from replaydbg.record.result import RecordResult
 from replaydbg.record.target import Target, find_target
 from replaydbg.store.directory import sealed_path
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.trace.orders import TraceOrders
+
 
 def record(
     argv: list[str],
@@ -30,11 +34,13 @@ def record(
     settings: Settings | None = None,
     stdout: int | None = None,
     stderr: int | None = None,
+    trace: TraceOrders | None = None,
 ) -> RecordResult:
     """Record the program that `argv` names, see `find_target`, and seal the recording.
 
     `output` is where the recording goes (default: a new name in the store); `settings` are loaded where not given;
-    `stdout` and `stderr` are descriptors for the program's streams, None to inherit. Raises UsageError for a target
+    `stdout` and `stderr` are descriptors for the program's streams, None to inherit; `trace` says where every tick is
+    written, None for nowhere. Raises UsageError for a target
     that cannot be recorded, UnsupportedPython in an interpreter that the core is not made for, NotBuilt without the
     core, CannotRecord where nothing can be written.
     """
@@ -56,6 +62,7 @@ def record(
     env = interpreter.start_environment(environment, options, seed)
     boot = {"mode": "record", "live_dir": os.fsencode(live), "max_size": settings.max_size}
     boot["stop_on_deadlock"] = settings.on_deadlock == "stop"
+    boot["trace"] = trace.as_boot() if trace is not None else None
     boot_file = write_start(live, header, boot | boot_values(header, table, env) | orders_of_tests())
     command = interpreter.command_line(sys.executable, options, core, str(boot_file))
     began = time.monotonic()

@@ -24,6 +24,7 @@ from replaydbg.native import core_file
 if TYPE_CHECKING:
     from replaydbg.replay.clock import ClockReport, Orders
     from replaydbg.replay.report import Stop
+    from replaydbg.trace.orders import TraceOrders
 
 HIGH = 200
 """Our descriptors in the program's process start above those that it will use; the core moves them higher still."""
@@ -60,12 +61,14 @@ def replay(
     clock: Orders | None = None,
     stdout: int | None = None,
     stderr: int | None = None,
+    trace: TraceOrders | None = None,
 ) -> ReplayResult:
     """Run the recording at `path` again, verified, touching nothing outside.
 
     `name` is how a command names the recording, for messages (default: its path). `current_source` runs today's source
     files instead of the recorded ones; `stop_at` ends the replay before that event; `clock` counts lines; `stdout` and
-    `stderr` are descriptors for what the program prints, None for our own. Raises the errors of `open_recording`,
+    `stderr` are descriptors for what the program prints, None for our own; `trace` says where every tick is written,
+    None for nowhere. Raises the errors of `open_recording`,
     WrongPython if the recorded Python is not here, NotBuilt without the core for it.
     """
     with open_recording(path) as recording, ExitStack() as stack:
@@ -85,6 +88,7 @@ def replay(
         env = interpreter.start_environment(dict(header.env), options, header.hash_seed)
         boot = boot_values(header.raw, table, env) | fds | orders_of_tests()
         boot |= {"mode": "replay", "current_source": current_source, "stop_at": stop_at, "fds": list(header.fds)}
+        boot["trace"] = trace.as_boot() if trace is not None else None
         counting = _Counting.begin(stack, clock) if clock is not None else None
         if counting is not None:
             boot["clock"] = counting.as_boot(stack)

@@ -1,0 +1,177 @@
+"""Compares the traces of two runs: the first difference, and what ran inside crossings in one of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from replaydbg.trace.files import BLOCK, Block, Ending, Inside, Item, Kind, TraceFiles, ending, lanes
+
+COMMON = 6
+"""How many ticks before the first difference are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one of the runs did where they part."""
+
+    item: Item | None
+    """None: it had nothing more, having been killed."""
+    file: str = ""
+    """Of a tick: as its code object names it."""
+    line: int = 0
+    """Of a tick: from 1."""
+    function: str = ""
+    """Of a tick: the qualified name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two runs part for the first time."""
+
+    tick: int
+    """Ticks that both ran before it, and one more."""
+    event: int
+    """Events before it, in both."""
+    gate: int
+    """The gate of the last of them; 0: not known."""
+    recorded: Side
+    """What the first run did."""
+    replayed: Side
+    """What the second one did."""
+    common: tuple[Side, ...]
+    """The last ticks and events that both have, the latest last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two traces beside each other."""
+
+    ticks: int
+    """Ticks that are equal."""
+    events: int
+    """Events that are equal."""
+    lanes: int
+    """How many lanes there were; 0 where that is not known, as the end has not been seen."""
+    ending: Ending
+    """Why the comparison ends: WHOLE where it has seen everything."""
+    difference: Difference | None
+    """None: equal, as far as it goes."""
+
+
+class Key(NamedTuple):
+    """A Python function inside a gate."""
+
+    gate: int
+    file: str
+    function: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class InsideBoth:
+    """A Python function that began inside a gate, and how often in each run."""
+
+    key: Key
+    """Which function in which gate."""
+    recorded: int
+    """How often in the first run."""
+    replayed: int
+    """How often in the second."""
+    first_event: int
+    """Events before the first time."""
+
+
+def compare(recorded: TraceFiles, replayed: TraceFiles) -> Comparison:
+    """Find the first difference between two traces. Only the blocks around it are decoded."""
+    index, blocks = _first_unequal(recorded, replayed)
+    if index == min(blocks):
+        return _one_is_shorter(recorded, replayed, blocks)
+    one, other = recorded.block(index), replayed.block(index)
+    pairs = zip(one.items, other.items, strict=False)
+    place = next((at for at, (mine, its) in enumerate(pairs) if mine != its), None)
+    if place is None:
+        # One ends inside the block, without an end.
+        place = min(len(one.items), len(other.items))
+    if _is_cut(one, place) or _is_cut(other, place):
+        return _counted(one, place, Ending.LIMIT)
+    return _differ(recorded, replayed, index, place)
+
+
+def insides(recorded: TraceFiles, replayed: TraceFiles) -> tuple[InsideBoth, ...]:
+    """Return what Python ran inside crossings: first what one run did more often, then in the order of beginning."""
+    first: dict[Key, int] = {}
+    counts: list[Counter[Key]] = [Counter(), Counter()]
+    for count, trace in zip(counts, (recorded, replayed), strict=True):
+        for each in trace.insides:
+            key = _key(each)
+            count[key] += 1
+            first[key] = min(each.event, first.get(key, each.event))
+    found = [InsideBoth(key, counts[0][key], counts[1][key], event) for key, event in first.items()]
+    return tuple(sorted(found, key=lambda each: (each.recorded == each.replayed, each.first_event)))
+
+
+def _key(inside: Inside) -> Key:
+    return Key(inside.gate, inside.code.file, inside.code.function, inside.code.first_line)
+
+
+def _first_unequal(one: TraceFiles, other: TraceFiles) -> tuple[int, tuple[int, int]]:
+    blocks = one.blocks, other.blocks
+    with one.path.open("rb") as mine, other.path.open("rb") as its:
+        for index in range(min(blocks)):
+            if mine.read(BLOCK) != its.read(BLOCK):
+                return index, blocks
+    return min(blocks), blocks
+
+
+def _is_cut(block: Block, place: int) -> bool:
+    if place >= len(block.items) or block.items[place].kind is not Kind.END:
+        return False
+    return ending(block.items[place]) in (Ending.LIMIT, Ending.NO_ROOM)
+
+
+def _counted(block: Block, place: int, why: Ending) -> Comparison:
+    kinds = Counter(item.kind for item in block.items[:place])
+    last = block.items[place - 1] if place else None
+    count = lanes(last) if last is not None and last.kind is Kind.END else 0
+    return Comparison(block.ticks + kinds[Kind.TICK], block.events + kinds[Kind.EVENT], count, why, None)
+
+
+def _one_is_shorter(recorded: TraceFiles, replayed: TraceFiles, blocks: tuple[int, int]) -> Comparison:
+    if min(blocks) == 0:
+        return Comparison(0, 0, 0, Ending.KILLED, None)
+    last = recorded.block(min(blocks) - 1)
+    end = last.items[-1] if last.items else None
+    if end is None or end.kind is not Kind.END:
+        return _counted(last, len(last.items), Ending.KILLED)
+    return _counted(last, len(last.items), ending(end))
+
+
+def _differ(recorded: TraceFiles, replayed: TraceFiles, index: int, place: int) -> Comparison:
+    block, other = recorded.block(index), replayed.block(index)
+    counted = _counted(block, place, Ending.WHOLE)
+    before = block.items[:place]
+    if len(before) < COMMON and index:
+        before = recorded.block(index - 1).items + before
+    gate = next((item.number for item in reversed(before) if item.kind is Kind.EVENT), 0)
+    difference = Difference(
+        tick=counted.ticks + 1,
+        event=counted.events,
+        gate=gate,
+        recorded=_side(recorded, block, place),
+        replayed=_side(replayed, other, place),
+        common=tuple(_seen(recorded, item) for item in before[-COMMON:]),
+    )
+    return Comparison(counted.ticks, counted.events, 0, Ending.WHOLE, difference)
+
+
+def _side(trace: TraceFiles, block: Block, place: int) -> Side:
+    return _seen(trace, block.items[place]) if place < len(block.items) else Side(None)
+
+
+def _seen(trace: TraceFiles, item: Item) -> Side:
+    if item.kind is not Kind.TICK:
+        return Side(item)
+    code = trace.codes[item.number - 1]
+    return Side(item, code.file, code.line(item.instruction), code.function)
