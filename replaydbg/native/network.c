@@ -157,14 +157,18 @@ takes_host(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     return result;
 }
 
-/* In an address only a name that is not ASCII needs the codec. */
+/* In an address only a name that is not ASCII needs the codec. The real function runs it; before that it is run in both modes, for what
+ * it leaves behind: modules that it imports while it works. */
 static PyObject *
 takes_address(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *address = nargs > 0 ? args[nargs - 1] : NULL;
     PyObject *host = address && PyTuple_Check(address) && PyTuple_GET_SIZE(address) > 0 ? PyTuple_GET_ITEM(address, 0) : NULL;
-    if (host && PyUnicode_Check(host) && !PyUnicode_IS_ASCII(host))
-        import_idna();
+    if (host && PyUnicode_Check(host) && !PyUnicode_IS_ASCII(host)) {
+        PyObject *encoded = PyUnicode_AsEncodedString(host, "idna", NULL);
+        Py_XDECREF(encoded);
+        PyErr_Clear(); /* the real function says what is wrong with it */
+    }
     return gate_regular(g, self, args, nargs, kwnames);
 }
 
