@@ -248,8 +248,9 @@ uint32_t *idmap_slot(IdMap *map, uint64_t key);
 /* ---- value.c ---- */
 typedef struct {                                 /* where type ids are defined: each log counts its own */
     Log *log;
-    PyObject *types;                             /* list: id - 1 -> type object or None */
+    PyObject *types;                             /* record: list, id - 1 -> type object */
     uint64_t *hashes; size_t count, size;
+    struct TypeName *names; size_t defined;      /* replay: what the log has defined so far */
 } TypeTable;
 extern TypeTable event_types, world_types;
 /* Appends `value` to b. Arguments may hold anything (what is not data is named by its type); results must be data.

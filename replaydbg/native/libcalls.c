@@ -177,9 +177,27 @@ our_sendmsg(int fd, const struct msghdr *message, int flags)
 static ssize_t
 our_sendfile(int to, int from, off_t *offset, size_t n)
 {
-    if (must_await(to) && await(to, POLLOUT, "room to send") < 0)
-        return -1;
-    return sendfile(to, from, offset, n);
+    size_t done = 0;
+    if (!must_await(to))
+        return sendfile(to, from, offset, n);
+    do {
+        if (await(to, POLLOUT, "room to send") < 0)
+            return done ? (ssize_t)done : -1;
+        int flags = fcntl(to, F_GETFL); /* there is room for something, not for everything, and the call has no flags of its own */
+        fcntl(to, F_SETFL, flags | O_NONBLOCK);
+        ssize_t rc = sendfile(to, from, offset, n - done);
+        int error = errno;
+        fcntl(to, F_SETFL, flags);
+        if (rc < 0 && error == EAGAIN)
+            continue;
+        errno = error;
+        if (rc < 0)
+            return done ? (ssize_t)done : -1;
+        if (rc == 0)
+            break;
+        done += (size_t)rc;
+    } while (done < n);
+    return (ssize_t)done;
 }
 
 /* ---- several descriptors ---- */

@@ -150,35 +150,53 @@ type_search(const char *module, size_t nm, const char *qualname, size_t nq)
     return NULL;
 }
 
+struct TypeName {
+    char *module, *name;
+    size_t module_length, name_length;
+    PyObject *type; /* NULL: not looked for yet, or not found */
+};
+
+static char *
+read_name(const uint8_t **p, const uint8_t *end, size_t *length)
+{
+    bool ok = true;
+    uint64_t n = read_varint(p, end, &ok);
+    char *copy = ok && n <= (uint64_t)(end - *p) ? malloc(n + 1) : NULL;
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy, *p, n);
+    *p += n;
+    *length = n;
+    return copy;
+}
+
+/* Definitions are also read where lanes are switched, without the interpreter's lock: the type is looked for when it is needed. */
 int
 types_define(TypeTable *types, const uint8_t **p, const uint8_t *end)
 {
-    bool ok = true;
-    uint64_t nm = read_varint(p, end, &ok);
-    const uint8_t *m = *p;
-    if (!ok || nm > (uint64_t)(end - *p))
+    struct TypeName name = {0}, *more = types->names;
+    if ((types->defined & (types->defined - 1)) == 0) /* full at each power of two */
+        more = realloc(more, (types->defined ? types->defined * 2 : 1) * sizeof *more);
+    if (more == NULL)
         return -1;
-    *p += nm;
-    uint64_t nq = read_varint(p, end, &ok);
-    const uint8_t *q = *p;
-    if (!ok || nq > (uint64_t)(end - *p))
+    types->names = more;
+    if (!(name.module = read_name(p, end, &name.module_length)) || !(name.name = read_name(p, end, &name.name_length)))
         return -1;
-    *p += nq;
-    PyObject *type = type_find((const char *)m, nm, (const char *)q, nq);
-    if (type == NULL)
-        type = type_search((const char *)m, nm, (const char *)q, nq);
-    types_append(types, 0, type);
-    Py_XDECREF(type);
+    types->names[types->defined++] = name;
     return 0;
 }
 
 static PyTypeObject *
 type_by_id(TypeTable *types, uint64_t id)
 {
-    if (types->types == NULL || id == 0 || id > (uint64_t)PyList_GET_SIZE(types->types))
+    if (id == 0 || id > types->defined)
         return NULL;
-    PyObject *type = PyList_GET_ITEM(types->types, (Py_ssize_t)id - 1);
-    return type == Py_None ? NULL : (PyTypeObject *)type;
+    struct TypeName *n = &types->names[id - 1];
+    if (n->type == NULL)
+        n->type = type_find(n->module, n->module_length, n->name, n->name_length);
+    if (n->type == NULL)
+        n->type = type_search(n->module, n->module_length, n->name, n->name_length);
+    return (PyTypeObject *)n->type;
 }
 
 /* ---- encoding ---- */

@@ -44,6 +44,23 @@ _ENGINE = (
     "test_sys_settrace",
     "test_sys_setprofile",
 )
+# Sockets, TLS and what waits for them; most of these tests have a server in a thread.
+_NETWORK = (
+    "test_socket",
+    "test_ssl",
+    "test_select",
+    "test_selectors",
+    "test_poll",
+    "test_epoll",
+    "test_httplib",
+    "test_urllib2_localnet",
+    "test_httpservers",
+    "test_xmlrpc",
+    "test_ftplib",
+    "test_poplib",
+    "test_imaplib",
+    "test_asyncio",
+)
 # `sys.monitoring` came with 3.12.
 _SINCE_312 = ("test_monitoring",)
 
@@ -51,11 +68,18 @@ _SINCE_312 = ("test_monitoring",)
 # twenty times as long hangs.
 _TIMEOUTS = {"test_subprocess": 600.0, "test_io": 600.0, "test_logging": 600.0}
 _TIMEOUT = 300.0
+# Tests that wait for ever, plain too: in a virtual machine whose host does not answer its sockets.
+_LEFT_OUT = {"test_socket": ("*VSOCK*",)}
 
 
 def modules_of(python: str) -> tuple[str, ...]:
     """The modules to run on Python `python` ("3.12")."""
-    return _GATES + _PROCESSES + _ENGINE + (() if python == "3.11" else _SINCE_312)
+    return _GATES + _PROCESSES + _NETWORK + _ENGINE + (() if python == "3.11" else _SINCE_312)
+
+
+def left_out_of(module: str) -> tuple[str, ...]:
+    """Patterns of tests of `module` that are not run."""
+    return _LEFT_OUT.get(module, ())
 
 
 def timeout_of(module: str) -> float:

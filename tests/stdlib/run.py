@@ -12,7 +12,7 @@ from tests.harness import tool
 from tests.harness.figures import Figures, read_figures
 from tests.harness.process import Finished, run
 from tests.harness.surroundings import without_steering
-from tests.stdlib.modules import timeout_of
+from tests.stdlib.modules import left_out_of, timeout_of
 from tests.stdlib.outcomes import Outcome, last_started, read_outcomes
 
 EQUAL = "equal"
@@ -61,7 +61,7 @@ def run_module(module: str, *, python: str, passes: Passes, keep: Path | None, i
     """
     with tempfile.TemporaryDirectory(prefix="replaydbg-stdlib-") as name:
         base = Path(name)
-        command = _test_command(base, module, ignored)
+        command = _test_command(base, module, [*ignored, *left_out_of(module)])
         plain = _pass(base / "work", module, [python, *command])
         recorded, figures, replay = None, None, None
         if passes is not Passes.PLAIN:
