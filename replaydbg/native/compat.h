@@ -61,17 +61,6 @@
 #endif
 #define compat_weakref_object(ref) (((PyWeakReference *)(ref))->wr_object)
 
-/* Whether the thread of this state has begun to use it. */
-static inline bool
-compat_is_bound(PyThreadState *ts)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    return ts && ts->_status.bound;
-#else
-    return ts && ts->thread_id;
-#endif
-}
-
 /* The thread state that holds the interpreter's lock, or NULL; since 3.12: if this thread does. */
 static inline PyThreadState *
 compat_attached(void)

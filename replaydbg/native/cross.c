@@ -497,30 +497,6 @@ look_at_switch(void)
         lanes_expect_preemption(numbers[2]);
 }
 
-/* Between crossings an exception may be on its way, and a lane that waits for a lock has not got the interpreter's: types are looked up in
- * Python. False: a lane has only just begun, and is not known to the interpreter. */
-static bool
-read_definition_ahead(uint64_t rest)
-{
-    PyThreadState *attached = compat_attached();
-    PyObject *type, *value, *traceback;
-    if (rest == 3 && attached == NULL && !compat_is_bound(core.tstate))
-        return false;
-    event_log.rp++;
-    if (rest != 3) {
-        read_definition(rest);
-        return true;
-    }
-    if (attached == NULL)
-        PyEval_RestoreThread(core.tstate);
-    PyErr_Fetch(&type, &value, &traceback);
-    read_definition(rest);
-    PyErr_Restore(type, value, traceback);
-    if (attached == NULL)
-        PyEval_SaveThread();
-    return true;
-}
-
 /* After a crossing: what the log says must happen before the next one is read now. Handlers inside the next crossing wait for it. */
 static void
 read_ahead(void)
@@ -529,8 +505,8 @@ read_ahead(void)
     while (event_log.rp < event_log.rend && !armed) {
         uint8_t head = *event_log.rp;
         if ((head & 0x83) == 3) {
-            if (!read_definition_ahead(head >> 2))
-                return;
+            event_log.rp++;
+            read_definition(head >> 2);
             is_within = true;
             continue;
         }
