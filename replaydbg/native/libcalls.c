@@ -545,10 +545,30 @@ our_openat(int dir, const char *path, int flags, ...)
     return open_at(dir, path, flags, (mode_t)mode);
 }
 
+/* Begun without waiting, as on a socket that does not wait, and waited for in the hub; only for what cannot be begun so (a Unix socket whose
+ * listener is busy) a helper waits. */
 static int
 our_connect(int fd, const struct sockaddr *to, socklen_t size)
 {
-    return must_await(fd) ? (int)hub_help(help_connect, W(fd, (long)to, size), "a connection") : connect(fd, to, size);
+    if (!must_await(fd))
+        return connect(fd, to, size);
+    int flags = fcntl(fd, F_GETFL), error = 0;
+    socklen_t length = sizeof error;
+    fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+    int rc = connect(fd, to, size), failed = errno;
+    fcntl(fd, F_SETFL, flags);
+    if (rc < 0 && failed == EAGAIN)
+        return (int)hub_help(help_connect, W(fd, (long)to, size), "a connection");
+    if (rc == 0 || failed != EINPROGRESS) {
+        errno = failed;
+        return rc;
+    }
+    if (await(fd, POLLOUT, "a connection") < 0)
+        return -1; /* interrupted: it goes on being made, as it does when the kernel says so */
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0 || error == 0)
+        return 0;
+    errno = error;
+    return -1;
 }
 
 static int
