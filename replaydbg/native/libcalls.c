@@ -576,6 +576,10 @@ our_getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 {
     if (!lanes_share())
         return getaddrinfo(node, service, hints, found);
+    struct addrinfo numeric = hints ? *hints : (struct addrinfo){.ai_flags = AI_V4MAPPED | AI_ADDRCONFIG};
+    numeric.ai_flags |= AI_NUMERICHOST; /* nobody is asked about a number */
+    if (getaddrinfo(node, service, &numeric, found) == 0)
+        return 0;
     return (int)hub_help(help_addresses, W((long)node, (long)service, (long)hints, (long)found), "an address");
 }
 
