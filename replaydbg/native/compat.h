@@ -85,6 +85,19 @@ compat_signals_tripped(void)
 #endif
 }
 
+/* 3.11 keeps one note for all threads that an exception has been raised in one of them from outside (PyThreadState_SetAsyncExc). While it is
+ * there, each thread looks at every check, and one that is traced makes the first check of a function again and again: nobody may
+ * run with it but the thread that it is for, which notes it anew when it takes the interpreter's lock. */
+static inline void
+compat_forget_raised(void)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    PyInterpreterState *interp = _PyRuntime.interpreters.main;
+    if (interp) /* not after its end */
+        interp->ceval.pending.async_exc = 0;
+#endif
+}
+
 /* The topmost frame of Python code, or NULL. Frames that have not begun, and the shims of the C stack, are not frames. */
 static inline _PyInterpreterFrame *
 compat_top_frame(PyThreadState *ts)

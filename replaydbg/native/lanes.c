@@ -364,6 +364,7 @@ switch_to(Lane *next)
     listen_switch(&from->tracing, &next->tracing);
     locals_switch(from, next);
     lanes.running = next;
+    compat_forget_raised();
     core.tstate = next->tstate;
     core.depth = next->depth;
     announce_switch(from, next);

@@ -106,6 +106,18 @@ our_syscall(long number, ...)
     return number == SYS_gettid && on_lanes ? result + lanes.running->id : result;
 }
 
+/* An exception for another lane: it gets it when it runs. */
+static int
+our_set_exception(unsigned long ident, PyObject *exception)
+{
+    int found = PyThreadState_SetAsyncExc(ident, exception);
+    if (is_lane() && lane_has_gil() && core.tstate->async_exc == NULL) {
+        compat_forget_raised();
+        PyEval_RestoreThread(PyEval_SaveThread()); /* looks anew what there is to look at */
+    }
+    return found;
+}
+
 /* ---- values for each thread ---- */
 
 static void *
@@ -247,17 +259,25 @@ static const Relink functions[] = {
     {"clock_gettime", (void *)our_clock_gettime}, {NULL, NULL}};
 
 /* ctypes asks by name. A lane has no thread of the operating system: what the C library would do to one fails in other ways each time. */
+static const Relink by_name[] = {
+    {"pthread_setname_np", (void *)our_set_name}, {"PyThreadState_SetAsyncExc", (void *)our_set_exception}, {NULL, NULL}};
+
 static void *
 our_dlsym(void *library, const char *name)
 {
-    return strcmp(name, "pthread_setname_np") == 0 ? (void *)our_set_name : dlsym(library, name);
+    for (const Relink *r = by_name; r->name; r++)
+        if (strcmp(r->name, name) == 0)
+            return r->function;
+    return dlsym(library, name);
 }
 
 void
 threads_module_loaded(const char *name)
 {
-    static const Relink by_name[] = {{"dlsym", (void *)our_dlsym}, {NULL, NULL}};
-    static Relinking ctypes = {.functions = by_name, .only_named = "_ctypes"};
+    static const Relink asking[] = {{"dlsym", (void *)our_dlsym}, {NULL, NULL}};
+    static const Relink raising[] = {{"PyThreadState_SetAsyncExc", (void *)our_set_exception}, {NULL, NULL}};
+    static Relinking ctypes = {.functions = asking, .only_named = "_ctypes"}, modules = {.functions = raising};
+    relink(&modules);
     if (strcmp(name, ctypes.only_named) == 0)
         relink(&ctypes);
 }
