@@ -44,6 +44,16 @@ _ENGINE = (
     "test_sys_settrace",
     "test_sys_setprofile",
 )
+# Threads and what waits between them; handlers of signals.
+_LANES = (
+    "test_thread",
+    "test_threading",
+    "test_threading_local",
+    "test_importlib.test_threaded_import",
+    "test_queue",
+    "test_signal",
+    "test_contextlib_async",
+)
 # Sockets, TLS and what waits for them; most of these tests have a server in a thread.
 _NETWORK = (
     "test_socket",
@@ -63,10 +73,18 @@ _NETWORK = (
 )
 # `sys.monitoring` came with 3.12.
 _SINCE_312 = ("test_monitoring",)
+# Before 3.13 these are a directory that an installation leaves out.
+_SINCE_313 = ("test_concurrent_futures",)
 
 # Seconds. On a shared two-core machine test_asyncio takes 3 minutes, the other three 11 to 15 s; a run that takes
 # twenty times as long hangs.
-_TIMEOUTS = {"test_asyncio": 900.0, "test_subprocess": 600.0, "test_io": 600.0, "test_logging": 600.0}
+_TIMEOUTS = {
+    "test_asyncio": 900.0,
+    "test_concurrent_futures": 900.0,
+    "test_subprocess": 600.0,
+    "test_io": 600.0,
+    "test_logging": 600.0,
+}
 _TIMEOUT = 300.0
 # Tests that wait for ever, plain too: in a virtual machine whose host does not answer its sockets.
 _LEFT_OUT = {"test_socket": ("*VSOCK*",)}
@@ -74,7 +92,8 @@ _LEFT_OUT = {"test_socket": ("*VSOCK*",)}
 
 def modules_of(python: str) -> tuple[str, ...]:
     """The modules to run on Python `python` ("3.12")."""
-    return _GATES + _PROCESSES + _NETWORK + _ENGINE + (() if python == "3.11" else _SINCE_312)
+    since = {"3.11": (), "3.12": _SINCE_312}.get(python, _SINCE_312 + _SINCE_313)
+    return _GATES + _PROCESSES + _LANES + _NETWORK + _ENGINE + since
 
 
 def left_out_of(module: str) -> tuple[str, ...]:
