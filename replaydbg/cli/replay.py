@@ -69,6 +69,12 @@ def run(args: argparse.Namespace) -> int:
             f"since event {result.drift}: what finalizers do silently may have happened elsewhere.",
             file=sys.stderr,
         )
+    if result.unsure and not settings.quiet:
+        print(
+            f"replaydbg: before event {result.unsure} a signal handler ran in a loop whose rounds look alike: "
+            "it may have run in another round than when it was recorded.",
+            file=sys.stderr,
+        )
     if result.ended_early and not settings.quiet:
         print(
             f"replaydbg: the recording ends here, after event {result.events}: {result.ended_early}.", file=sys.stderr
@@ -121,6 +127,7 @@ def _as_json(result: ReplayResult) -> dict[str, object]:
         "events": result.events,
         "ended_early": result.ended_early,
         "drift": result.drift or None,
+        "unsure": result.unsure or None,
         "divergence": result.divergence.as_dict() if result.divergence is not None else None,
         "stack": list(result.stack),
         "lines_since_event": result.clock.lines_since_event if result.clock is not None else None,

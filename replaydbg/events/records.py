@@ -99,7 +99,7 @@ class Control:
     note: tuple[str, str] | None = None
     """For NOTE: its kind and its text."""
     fingerprint: bytes | None = None
-    """For SIGNAL_BETWEEN: 8 bytes that identify the place."""
+    """For SIGNAL_BETWEEN: what identifies the place; 8 bytes of the stack, then 8 for each level of its state."""
     instruction: int | None = None
     """For SIGNAL_BETWEEN: the instruction after which the handler ran."""
     name: str | None = None
@@ -107,7 +107,7 @@ class Control:
     why: Why | None = None
     """For LANE: why the lane that ran until now gave way."""
     ticks: int | None = None
-    """For LANE: how far it had computed since the last event or switch."""
+    """For LANE: how far it had computed since the last event or switch; for SIGNAL_BETWEEN too, if that was counted."""
 
 
 Entry: TypeAlias = Event | Control

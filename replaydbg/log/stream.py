@@ -12,6 +12,9 @@ from replaydbg.log.decode import Cursor, Malformed, Short
 
 SHAPE_ARGUMENTS, SHAPE_DIGEST, SHAPE_FILLED = 1, 2, 4
 
+PLACE_LEVELS = 6
+"""How many fingerprints of its state a place in pure computation may have, besides that of its stack."""
+
 RECORD_LIMIT = 256 << 20
 """The largest record that is believed, in bytes. Longer contents are kept apart from the log."""
 
@@ -146,17 +149,7 @@ class LogStream:
             return Control(kind, self.crossings, self._lane, self._time_ns, note=note)
         number = cursor.varint()
         if kind is ControlKind.SIGNAL_BETWEEN:
-            fingerprint, instruction = cursor.raw(8), cursor.varint()
-            cursor.varint()
-            return Control(
-                kind,
-                self.crossings,
-                self._lane,
-                self._time_ns,
-                number,
-                fingerprint=fingerprint,
-                instruction=instruction,
-            )
+            return self._signal(cursor, number)
         if kind is ControlKind.TIME:
             self._time_ns = number
         elif kind is ControlKind.LANE:
@@ -175,6 +168,21 @@ class LogStream:
             number += cursor.varint() + cursor.varint()
             cursor.varint()
         return Control(kind, self.crossings, self._lane, self._time_ns, number)
+
+    def _signal(self, cursor: Cursor, number: int) -> Control:
+        fingerprint, instruction, ticks, levels = cursor.raw(8), cursor.varint(), cursor.varint(), cursor.varint()
+        if levels > PLACE_LEVELS:
+            raise Malformed(f"a place has {levels} fingerprints")
+        return Control(
+            ControlKind.SIGNAL_BETWEEN,
+            self.crossings,
+            self._lane,
+            self._time_ns,
+            number,
+            fingerprint=fingerprint + cursor.raw(8 * levels),
+            instruction=instruction,
+            ticks=ticks - 1 if ticks else None,
+        )
 
     def _define(self, cursor: Cursor, rest: int) -> None:
         if self._definitions >= self._budget:

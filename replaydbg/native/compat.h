@@ -72,14 +72,22 @@ compat_attached(void)
 #endif
 }
 
-/* A signal has come whose handler has not run yet. */
+/* A signal has come whose handler has not run yet. `is_tripped` alone may also be left over from a handler that raised. */
 static inline bool
 compat_signals_tripped(void)
 {
+#if PY_VERSION_HEX >= 0x030C0000
 #if PY_VERSION_HEX >= 0x030D0000
-    return _Py_atomic_load_int_relaxed(&_PyRuntime.signals.is_tripped);
-#elif PY_VERSION_HEX >= 0x030C0000
-    return _Py_atomic_load_relaxed(&_PyRuntime.signals.is_tripped);
+#define IS_SET(flag) _Py_atomic_load_int_relaxed(&_PyRuntime.signals.flag)
+#else
+#define IS_SET(flag) _Py_atomic_load_relaxed(&_PyRuntime.signals.flag)
+#endif
+    if (IS_SET(is_tripped))
+        for (int i = 1; i < Py_NSIG; i++)
+            if (IS_SET(handlers[i].tripped))
+                return true;
+    return false;
+#undef IS_SET
 #else
     return _Py_atomic_load_relaxed(&_PyRuntime.ceval.signals_pending);
 #endif
@@ -139,6 +147,17 @@ compat_frame_code(_PyInterpreterFrame *frame)
     return (PyCodeObject *)frame->f_executable;
 #else
     return frame->f_code;
+#endif
+}
+
+/* Borrowed. */
+static inline PyObject *
+compat_frame_function(_PyInterpreterFrame *frame)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return frame->f_funcobj;
+#else
+    return (PyObject *)frame->f_func;
 #endif
 }
 

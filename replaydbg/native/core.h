@@ -18,6 +18,7 @@
  *   shared.c    memory that other processes write
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
+ *   places.c    what a place in pure computation is known by; stacks.c: where a frame keeps objects
  *   network.c   sockets
  *   tls.c       TLS
  *   standins.c  what takes the place of C code that cannot be recorded
@@ -136,6 +137,26 @@ void fileio_module_loaded(PyObject *module, const char *name);
 void clock_module_loaded(PyObject *module, const char *name);
 void sqlite_module_loaded(PyObject *module, const char *name);
 
+/* ---- stacks.c, places.c: where pure computation stands ---- */
+typedef struct {
+    int unit;  /* of the instruction itself, where the frame stands at what belongs to it */
+    int depth; /* so many entries of the value stack hold objects */
+} StackPlace;
+void stacks_forget(void);                        /* a code object has died */
+StackPlace stack_place(_PyInterpreterFrame *frame);
+enum { PLACE_LEVELS = 6 };
+typedef struct {
+    const void *code;             /* of the topmost frame: not recorded */
+    int lasti;                    /* there */
+    uint64_t fingerprint;         /* of frames and simple locals */
+    uint64_t ticks;               /* since the last event or switch, plus 1; 0: not counted, and then */
+    int levels;                   /* how many of these there are: */
+    uint64_t state[PLACE_LEVELS]; /* fingerprints of what the frames can reach, each of more of it */
+} Place;
+void place_here(Place *place);
+bool place_is_here(const Place *place);          /* quick where the topmost frame is at another instruction */
+bool place_is_same_instruction(const Place *place); /* of a place that was seen in this process */
+
 /* ---- cross.c: one crossing ----
  * A gate describes the crossing, does the real thing if `perform` is true, and hands over what came of it; what happens then
  * (logged, or taken from the log and checked) is the mode's matter:
@@ -172,6 +193,7 @@ void cross_ended(int exit_code);                            /* record: the END r
 bool cross_at_end(void);                                    /* replay: nothing is left in the log */
 void cross_expect_exit(void);                               /* replay: the process ends; so must the log */
 void cross_control(unsigned rest, const uint64_t *numbers, int n); /* record: a control record of numbers */
+void cross_signal_between(int signum, const Place *place);  /* record: a handler runs there */
 
 /* A crossing made by C code where no Python callable is gated (SQLite's files): arguments are one text and two numbers, bytes may
  * leave (`data`), the outcome is a number and bytes that arrive. The GIL must be held. Usage:
@@ -280,7 +302,8 @@ int site_recorded_gate(uint32_t id);
 unsigned site_recorded_shape(uint32_t id);
 void site_forget_code(void *extra);                /* the free function of core.code_extra */
 int frame_place(_PyInterpreterFrame *frame);     /* as f_lasti, but the same whether it is traced or not */
-uint64_t stack_fingerprint(int *lasti);          /* frames and simple locals: where pure computation stands */
+bool site_hear_of_end(PyCodeObject *code);         /* stacks_forget() will be called when it dies */
+uint64_t hash_text(PyObject *text, uint64_t seed);
 
 uint64_t code_identity(PyCodeObject *code);        /* hash of file, qualified name and first line */
 
@@ -438,8 +461,11 @@ const uint8_t *content_at(uint64_t offset, uint64_t n); /* replay: NULL if out o
 void signal_delivered(void);                      /* cross.c: the expected handler has run */
 int signals_prepare(void);
 void signals_inside(int signum);                 /* replay: a recorded handler runs inside the crossing */
-void signals_expect(int signum, uint64_t fingerprint, int lasti, uint64_t ticks); /* replay: a handler runs at that place */
+void signals_expect(int signum, const Place *place); /* replay: a handler runs there */
 void signals_look(void);                         /* replay: that place is near */
+extern bool signals_wait;                        /* replay, 3.11: until the trace function is called */
+void signals_go_on(void);
+uint64_t signals_unsure(void);                   /* replay: the event before which a handler's place was ambiguous; 0: none was */
 
 /* ---- perturb.c: for tests, off otherwise ---- */
 extern bool perturbing;

@@ -284,13 +284,24 @@ cross_control(unsigned rest, const uint64_t *numbers, int n)
         return;
     p = put_varint(p, rest << 2 | 2u);
     for (int i = 0; i < n; i++)
-        if (rest == CONTROL_SIGNAL_BETWEEN && i == 1) {
-            memcpy(p, &numbers[i], 8);
-            p += 8;
-        }
-        else
-            p = put_varint(p, numbers[i]);
+        p = put_varint(p, numbers[i]);
     log_commit(&event_log, p);
+}
+
+void
+cross_signal_between(int signum, const Place *place)
+{
+    uint8_t *p = log_room(&event_log, 48 + sizeof place->state);
+    if (p == NULL)
+        return;
+    p = put_varint(p, CONTROL_SIGNAL_BETWEEN << 2 | 2u);
+    p = put_varint(p, (uint64_t)signum);
+    memcpy(p, &place->fingerprint, 8);
+    p = put_varint(p + 8, (uint64_t)place->lasti);
+    p = put_varint(p, place->ticks);
+    p = put_varint(p, (uint64_t)place->levels);
+    memcpy(p, place->state, (size_t)place->levels * 8);
+    log_commit(&event_log, p + place->levels * 8);
 }
 
 void
@@ -425,6 +436,32 @@ keep_raised(void)
     PyErr_Fetch(&raised_type, &raised_value, &raised_traceback);
 }
 
+static void
+read_raw(void *to, size_t n)
+{
+    if ((size_t)(event_log.rend - event_log.rp) < n)
+        diverge("corrupt", NULL, NULL, "a signal cannot be read");
+    memcpy(to, event_log.rp, n);
+    event_log.rp += n;
+}
+
+static void
+read_signal_between(void)
+{
+    Place place = {0};
+    int signum = (int)read_number();
+    read_raw(&place.fingerprint, sizeof place.fingerprint);
+    place.lasti = (int)read_number();
+    place.ticks = read_number();
+    uint64_t levels = read_number();
+    if (levels > PLACE_LEVELS)
+        diverge("corrupt", NULL, NULL, "a signal cannot be read");
+    place.levels = (int)levels;
+    read_raw(place.state, (size_t)levels * sizeof *place.state);
+    armed = true;
+    signals_expect(signum, &place);
+}
+
 /* Reads the control record whose head has just been read; `c` is the crossing that is open, if one is. */
 static void
 read_control(uint64_t rest, Crossing *c)
@@ -443,18 +480,9 @@ read_control(uint64_t rest, Crossing *c)
         Py_DECREF(recorded);
         break;
     }
-    case CONTROL_SIGNAL_BETWEEN: {
-        int signum = (int)read_number();
-        uint64_t fingerprint;
-        if (event_log.rend - event_log.rp < 8)
-            diverge("corrupt", NULL, NULL, "a signal cannot be read");
-        memcpy(&fingerprint, event_log.rp, 8);
-        event_log.rp += 8;
-        armed = true;
-        int lasti = (int)read_number();
-        signals_expect(signum, fingerprint, lasti, read_number());
+    case CONTROL_SIGNAL_BETWEEN:
+        read_signal_between();
         break;
-    }
     case CONTROL_END:
         exit_code_seen = (int)read_number();
         break;
@@ -627,7 +655,7 @@ cross_expect_exit(void)
         else
             diverge("early", NULL, NULL, "the program ended earlier than when it was recorded");
     }
-    if (drift.event)
+    if (drift.event || signals_unsure())
         report("drift", NULL, NULL, drift.detail);
 }
 
@@ -883,7 +911,7 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     char name[160] = "";
     if (gate)
         snprintf(name, sizeof name, "%s.%s", gate->module, gate->name);
-    report_dict(&b, 8u + with_args + with_bytes);
+    report_dict(&b, 9u + with_args + with_bytes);
     put_text(&b, "kind", kind);
     put_text(&b, "detail", detail);
     put_text(&b, "gate", name);
@@ -893,6 +921,8 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     report_number(&b, lane_number());
     report_key(&b, "drift");
     report_number(&b, (int64_t)drift.event);
+    report_key(&b, "unsure");
+    report_number(&b, (int64_t)signals_unsure());
     report_key(&b, "memory");
     report_number(&b, (int64_t)shared_written);
     report_key(&b, "stack");

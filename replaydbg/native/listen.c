@@ -510,6 +510,8 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
 {
     _PyInterpreterFrame *frame = f->f_frame;
     hide_frame_object(frame, what, arg);
+    if (signals_wait)
+        signals_go_on();
     if (what == PyTrace_LINE) {
         if (listening & LISTEN_LINES)
             stepclock_line(frame);

@@ -1,9 +1,10 @@
 /* Signal handlers. The interpreter is given a stub for each; the program's own handler stays in a table of ours. While recording,
  * the stub notes where it was called: inside a crossing (a sleep that was interrupted), or between two, at a place that is
- * described by a fingerprint of the stack. In replay no signal comes from outside: handlers run where the log says. A place
+ * described by fingerprints (places.c). In replay no signal comes from outside: handlers run where the log says. A place
  * between crossings is found again at the same checks that the interpreter makes for signals anyway: one of ours is kept
- * pending, and its stub compares the fingerprint. */
+ * pending, and its stub compares the fingerprints. */
 #include "core.h"
+#include <opcode.h>
 #include <signal.h>
 
 #define MOST_SIGNALS 65
@@ -12,9 +13,21 @@ static PyObject *handlers[MOST_SIGNALS]; /* what the program set; NULL: not know
 static Gate *signal_gate;
 static struct {
     bool pending;
-    int signum, lasti;
-    uint64_t fingerprint, ticks;
+    int signum;
+    Place place;
 } expected;
+/* Whether a handler's place could be told from the program's next passage there: looked at when it comes by again. */
+static struct {
+    bool active;
+    uint64_t event;  /* the last one before it */
+    Place place;     /* as the handler left it */
+    uint64_t unsure; /* the first event before which one could not */
+} again;
+#define MOST_FRAMES 1024
+static struct {
+    const void *at[MOST_FRAMES];
+    int count;
+} had_frame; /* the frame objects that there were when one began to look */
 
 /* One of ours, which the interpreter keeps: not part of the program's collections. */
 static PyObject *
@@ -56,19 +69,18 @@ stub(PyObject *self, PyObject *args)
     log_signal_handled();
     if (core.mode != RECORD)
         return run_handler(signum, frame);
-    uint64_t numbers[4] = {(uint64_t)signum, 0, 0, lanes_place()};
     if (core.depth > 0) {
         shared_crossing(false, GATE_HEARS); /* what has changed in the crossing so far */
-        cross_control(CONTROL_SIGNAL_INSIDE, numbers, 1);
+        uint64_t number = (uint64_t)signum;
+        cross_control(CONTROL_SIGNAL_INSIDE, &number, 1);
         int depth = upcall_enter();
         PyObject *result = run_handler(signum, frame);
         upcall_leave(depth);
         return result;
     }
-    int lasti;
-    numbers[1] = stack_fingerprint(&lasti);
-    numbers[2] = (uint64_t)lasti;
-    cross_control(CONTROL_SIGNAL_BETWEEN, numbers, 4);
+    Place place;
+    place_here(&place);
+    cross_signal_between(signum, &place);
     return run_handler(signum, frame);
 }
 
@@ -92,15 +104,38 @@ signals_inside(int signum)
     PyErr_Restore(type, value, traceback);
 }
 
+/* For each look the interpreter makes a frame object, which the collector counts for as long as the frame runs. One that was not there
+ * when the looking began, and that nobody else has, is taken away again: the program would not have made it. */
+static void
+frames_note(void)
+{
+    had_frame.count = 0;
+    for (_PyInterpreterFrame *f = compat_top_frame(core.tstate); f && had_frame.count < MOST_FRAMES; f = compat_previous_frame(f))
+        if (f->frame_obj)
+            had_frame.at[had_frame.count++] = f->frame_obj;
+}
+
+static void
+frame_forget(PyObject *frame)
+{
+    _PyInterpreterFrame *top = compat_top_frame(core.tstate);
+    if (top == NULL || (PyObject *)top->frame_obj != frame || Py_REFCNT(frame) != 2 || listening_to())
+        return; /* 2: its frame, and the arguments of this call */
+    for (int i = had_frame.count - 1; i >= 0; i--)
+        if ((PyObject *)had_frame.at[i] == frame)
+            return;
+    top->frame_obj = NULL;
+    Py_DECREF(frame);
+}
+
 void
-signals_expect(int signum, uint64_t fingerprint, int lasti, uint64_t ticks)
+signals_expect(int signum, const Place *place)
 {
     expected.pending = true;
     expected.signum = signum;
-    expected.fingerprint = fingerprint;
-    expected.lasti = lasti;
-    expected.ticks = ticks;
-    if (!lanes_expect_place(ticks))
+    expected.place = *place;
+    frames_note();
+    if (!lanes_expect_place(place->ticks))
         signals_look();
 }
 
@@ -111,27 +146,97 @@ signals_look(void)
     PyErr_SetInterruptEx(watch_signal());
 }
 
+uint64_t
+signals_unsure(void)
+{
+    return again.unsure;
+}
+
+/* A handler has run, and the program goes on. If it comes by again and nothing seems to have changed, then the fingerprints do not
+ * know what this loop changes, and the handler may have run in another round than when it was recorded. It is seen only while
+ * the next handler is due already: to look at places for this alone would make objects that the recording did not. */
+static void
+look_again(void)
+{
+    again.active = !again.unsure && expected.pending;
+    again.event = core.crossings;
+    if (again.active)
+        place_here(&again.place);
+}
+
+static void
+compare_again(void)
+{
+    if (again.event != core.crossings)
+        again.active = false;
+    else if (core.depth == 0 && place_is_same_instruction(&again.place)) {
+        if (place_is_here(&again.place))
+            again.unsure = again.event + 1;
+        again.active = false;
+    }
+}
+
+/* 3.11 looks for signals before it tells a trace function that a function begins, and then begins again: with one pending for ever it
+ * would go no further. It is made pending again when the trace function is called. */
+bool signals_wait;
+
+static bool
+at_traced_start(void)
+{
+#if PY_VERSION_HEX < 0x030C0000
+    _PyInterpreterFrame *top = compat_top_frame(core.tstate);
+    if (top == NULL || !listening_to() || top->prev_instr < _PyCode_CODE(compat_frame_code(top)))
+        return false;
+    int op = _Py_OPCODE(*top->prev_instr);
+    return op == RESUME || op == RESUME_QUICK;
+#else
+    return false;
+#endif
+}
+
+void
+signals_go_on(void)
+{
+    signals_wait = false;
+    if (expected.pending)
+        signals_look();
+}
+
 /* Called at each of the interpreter's own checks for signals while a handler is due. */
 static PyObject *
 watch(PyObject *self, PyObject *args)
 {
-    int lasti, signum;
-    PyObject *frame;
+    int signum;
+    PyObject *frame, *result;
     if (!PyArg_ParseTuple(args, "iO", &signum, &frame))
         return NULL;
-    if (!expected.pending)
-        Py_RETURN_NONE;
-    /* There may be no frame, as at the end of the program, when the streams are flushed. */
-    _PyInterpreterFrame *top = compat_top_frame(core.tstate);
-    int place = top ? frame_place(top) : 0;
-    if (core.depth > 0 || lanes_place() != expected.ticks || place != expected.lasti || stack_fingerprint(&lasti) != expected.fingerprint) {
-        signals_look();
-        Py_RETURN_NONE;
+    if (again.active)
+        compare_again();
+    bool frame_is_wanted = false;
+    result = Py_NewRef(Py_None);
+    while (result && expected.pending) { /* several may have come at once */
+        if (core.depth > 0 || !place_is_here(&expected.place)) {
+            signals_wait = at_traced_start();
+            if (signals_wait)
+                break;
+            if (expected.place.ticks && lanes_place() > expected.place.ticks)
+                diverge("signal", NULL, NULL, "the place where a signal handler ran was not met again");
+            signals_look();
+            break;
+        }
+        frame_is_wanted = true;
+        bool counted = expected.place.ticks;
+        expected.pending = again.active = false;
+        signum = expected.signum;
+        signal_delivered();
+        Py_SETREF(result, run_handler(signum, frame));
+        frames_note();
+        if (result && !counted)
+            look_again();
     }
-    expected.pending = false;
-    signum = expected.signum;
-    signal_delivered();
-    return run_handler(signum, frame);
+    if (!frame_is_wanted)
+        frame_forget(frame);
+    return result;
 }
 
 static PyMethodDef watch_def = {"handler", watch, METH_VARARGS, NULL};

@@ -33,6 +33,7 @@ site_forget_code(void *extra)
 {
     free(extra);
     memset(cache, 0, sizeof cache);
+    stacks_forget();
 }
 
 /* A text in UTF-8 that keeps lone surrogates, as the log has it; an exception that is on its way stays. */
@@ -46,7 +47,7 @@ text_bytes(PyObject *text)
     return bytes;
 }
 
-static uint64_t
+uint64_t
 hash_text(PyObject *text, uint64_t seed)
 {
     if (text && PyUnicode_CheckExact(text) && PyUnicode_IS_COMPACT_ASCII(text))
@@ -100,6 +101,12 @@ code_note(PyCodeObject *code)
     if (CODE_SET_EXTRA((PyObject *)code, core.code_extra, note) < 0)
         PyErr_Clear();
     return note;
+}
+
+bool
+site_hear_of_end(PyCodeObject *code)
+{
+    return code_note(code) != NULL;
 }
 
 static uint32_t
@@ -285,66 +292,4 @@ unsigned
 site_recorded_shape(uint32_t id)
 {
     return id && id <= sites_defined ? recorded[id].shape : 0;
-}
-
-/* ---- a place in pure computation ---- */
-
-static uint64_t
-hash_simple(PyObject *v, uint64_t seed, int depth)
-{
-    if (v == NULL)
-        return hash_bytes("", 0, seed);
-    if (PyLong_CheckExact(v) || PyBool_Check(v)) {
-        int overflow;
-        int64_t n = PyLong_AsLongLongAndOverflow(v, &overflow);
-        if (overflow)
-            n = (int64_t)_PyLong_NumBits(v);
-        return hash_bytes(&n, 8, seed);
-    }
-    if (PyFloat_CheckExact(v)) {
-        double d = PyFloat_AS_DOUBLE(v);
-        return hash_bytes(&d, 8, seed);
-    }
-    if (PyUnicode_CheckExact(v))
-        return hash_bytes(PyUnicode_DATA(v), (size_t)PyUnicode_GET_LENGTH(v) * PyUnicode_KIND(v), seed);
-    if (PyBytes_CheckExact(v))
-        return hash_bytes(PyBytes_AS_STRING(v), (size_t)PyBytes_GET_SIZE(v), seed);
-    Py_ssize_t n = PyList_CheckExact(v) || PyTuple_CheckExact(v) || PyByteArray_CheckExact(v) ? Py_SIZE(v) : -1;
-    if (PyDict_CheckExact(v))
-        n = PyDict_GET_SIZE(v);
-    seed = hash_bytes(Py_TYPE(v)->tp_name, strlen(Py_TYPE(v)->tp_name), seed);
-    seed = hash_bytes(&n, sizeof n, seed);
-    if (depth > 0 && (PyTuple_CheckExact(v) || PyList_CheckExact(v)))
-        for (Py_ssize_t i = 0; i < Py_SIZE(v) && i < 8; i++)
-            seed = hash_simple(PySequence_Fast_GET_ITEM(v, i), seed, depth - 1);
-    return seed;
-}
-
-static uint64_t
-hash_frame(_PyInterpreterFrame *frame, uint64_t seed)
-{
-    PyCodeObject *code = compat_frame_code(frame);
-    seed = hash_text(code->co_filename, hash_text(code->co_qualname, seed));
-    int place[2] = {code->co_firstlineno, frame_place(frame)};
-    seed = hash_bytes(place, sizeof place, seed);
-    for (int i = 0; i < code->co_nlocalsplus; i++)
-        seed = hash_simple(frame->localsplus[i], seed, 1);
-    if (!(code->co_flags & CO_OPTIMIZED) && frame->f_locals && PyDict_CheckExact(frame->f_locals)) {
-        Py_ssize_t pos = 0;
-        PyObject *key, *value;
-        while (PyDict_Next(frame->f_locals, &pos, &key, &value))
-            seed = hash_simple(value, hash_simple(key, seed, 0), 1);
-    }
-    return seed;
-}
-
-uint64_t
-stack_fingerprint(int *lasti)
-{
-    uint64_t h = 0;
-    _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
-    *lasti = frame ? frame_place(frame) : 0;
-    for (; frame; frame = compat_previous_frame(frame))
-        h = hash_frame(frame, h);
-    return h;
 }

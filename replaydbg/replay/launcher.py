@@ -46,6 +46,8 @@ class ReplayResult:
     """Where the program stood when it was stopped, innermost last."""
     drift: int = 0
     """The event before which the garbage collector was first seen to stand elsewhere than recorded; 0: never."""
+    unsure: int = 0
+    """The event before which a signal handler ran at a place that could not be told from others; 0: never."""
     python: str = ""
     """The version of Python that ran it."""
     clock: ClockReport | None = None
@@ -142,7 +144,7 @@ def _result(recording: Recording, status: int, report: bytes, is_cut: bool, name
     if stop is not None and stop.kind != "drift":
         return _stopped(recording, stop, is_cut, name)
     if stop is not None and (recorded is None or status == recorded or is_cut):
-        return ReplayResult(status, None, events, "", drift=stop.drift)
+        return ReplayResult(status, None, events, "", drift=stop.drift, unsure=stop.unsure)
     assert recorded is not None, "compared above"
     if recorded < 0:
         # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
@@ -155,7 +157,8 @@ def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> Repla
         return ReplayResult(0, None, stop.event - 1, "", stop.stack)
     if stop.is_end_of_log:
         status = recording.end.status if recording.end is not None else 3
-        return ReplayResult(status, None, stop.event - 1, _why_it_ends(recording, is_cut), drift=stop.drift)
+        why = _why_it_ends(recording, is_cut)
+        return ReplayResult(status, None, stop.event - 1, why, drift=stop.drift, unsure=stop.unsure)
     return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
 
 

@@ -43,7 +43,7 @@ class Stop:
     """Where and why the core ended a replay."""
 
     kind: str
-    """One of CAUSES, or `stop` where it was told to, or `drift` where it was replayed to its end, but see `drift`."""
+    """One of CAUSES, or `stop` where it was told to, or `drift`: replayed to its end, but see `drift` and `unsure`."""
     detail: str
     """More about it; may be empty."""
     gate: str
@@ -60,6 +60,8 @@ class Stop:
     """The lane that asked: 0 is the main one."""
     drift: int
     """The event before which the garbage collector was first seen to stand elsewhere; 0: never."""
+    unsure: int
+    """The event before which a signal handler ran at a place that could not be told from others; 0: never."""
     memory: int
     """The event before which another process first wrote into shared memory while the program computed; 0: never."""
 
@@ -87,7 +89,7 @@ class Stop:
             where=self.stack[-1] if self.stack else "",
             stack=self.stack,
             last_agreeing=f"event {before.number}: {show_call(before)}" if before is not None else "",
-            cause=CAUSES.get(self.kind, self.detail) + self._memory() + self._drift(),
+            cause=CAUSES.get(self.kind, self.detail) + self._memory() + self._drift() + self._unsure(),
             kind=self.kind if self.kind in CAUSES else "",
         )
 
@@ -104,6 +106,14 @@ class Stop:
             return ""
         return (
             f" The garbage collector had stood elsewhere since event {self.drift}: finalizers may have run elsewhere."
+        )
+
+    def _unsure(self) -> str:
+        if not self.unsure:
+            return ""
+        return (
+            f" Before event {self.unsure} a signal handler ran in a loop whose rounds look alike: "
+            "it may have run in another round."
         )
 
 
@@ -135,6 +145,7 @@ def read_report(data: bytes) -> Stop:
         stack=tuple(reversed(frames)),
         lane=report["lane"],
         drift=report["drift"],
+        unsure=report["unsure"],
         memory=report["memory"],
     )
 
