@@ -10,8 +10,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* A descriptor stays with epoll, which tells of each change (whoever waits has seen before that it is not ready): to wait for it again takes
+ * no call of the system. But its number may have become another file's without our knowledge (a C library closed it in a way of
+ * its own). So waits that rely on what was told to epoll earlier are unsure until it is told again, before all sleep at the latest. */
 typedef struct {
     HubWait *first;
+    uint32_t looked_for; /* the events */
     bool added;
 } Slot;
 
@@ -20,6 +24,7 @@ static struct {
     Slot *slots;       /* by descriptor */
     int size;
     int waits;         /* descriptors that are waited for */
+    HubWait *unsure;
     Lane **heap;       /* from 1: the lane whose deadline comes first */
     size_t timers, heap_size;
 } hub;
@@ -112,20 +117,64 @@ slot_of(int fd)
 static bool
 arm(int fd, Slot *slot)
 {
-    struct epoll_event event = {.events = EPOLLONESHOT, .data.fd = fd};
+    struct epoll_event event = {.events = EPOLLET, .data.fd = fd};
     for (HubWait *w = slot->first; w; w = w->next)
         event.events |= w->events;
     int rc = epoll_ctl(hub.epoll, slot->added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
     if (rc < 0 && errno == (slot->added ? ENOENT : EEXIST)) /* it was closed in between, or is a copy of one that was */
         rc = epoll_ctl(hub.epoll, slot->added ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, &event);
     slot->added = rc == 0;
+    slot->looked_for = event.events;
     return rc == 0;
+}
+
+void
+hub_closed(int fd)
+{
+    if (on_lanes && fd >= 0 && fd < hub.size)
+        hub.slots[fd].added = false;
+}
+
+static void
+unsure_add(HubWait *wait)
+{
+    wait->unsure = &hub.unsure;
+    wait->next_unsure = hub.unsure;
+    if (hub.unsure)
+        hub.unsure->unsure = &wait->next_unsure;
+    hub.unsure = wait;
+}
+
+static void
+unsure_remove(HubWait *wait)
+{
+    if (wait->unsure == NULL)
+        return;
+    *wait->unsure = wait->next_unsure;
+    if (wait->next_unsure)
+        wait->next_unsure->unsure = wait->unsure;
+    wait->unsure = NULL;
+}
+
+/* What is ready by now, epoll says then. */
+static void
+make_sure(void)
+{
+    while (hub.unsure) {
+        HubWait *wait = hub.unsure;
+        unsure_remove(wait);
+        if (!arm(wait->fd, slot_of(wait->fd))) {
+            wait->revents = wait->events;
+            lane_wake(wait->lane, WOKEN);
+        }
+    }
 }
 
 static void
 remove_wait(HubWait *wait)
 {
     HubWait **at = &slot_of(wait->fd)->first;
+    unsure_remove(wait);
     while (*at && *at != wait)
         at = &(*at)->next;
     if (*at) {
@@ -146,8 +195,11 @@ hub_wait(HubWait *waits, int n, const char *waits_for, uint64_t deadline)
         waits[i].revents = 0;
         waits[i].next = slot->first;
         slot->first = &waits[i];
+        waits[i].unsure = NULL;
         hub.waits++;
-        if (!arm(waits[i].fd, slot)) /* always: what was armed may have been closed, and the number be another file's now */
+        if (slot->added && (slot->looked_for & waits[i].events) == waits[i].events)
+            unsure_add(&waits[i]);
+        else if (!arm(waits[i].fd, slot))
             waits[i].revents = waits[i].events;
     }
     bool ready = false;
@@ -163,17 +215,9 @@ hub_wait(HubWait *waits, int n, const char *waits_for, uint64_t deadline)
 static void
 wake_for(int fd, uint32_t events)
 {
-    Slot *slot = slot_of(fd);
-    bool others = false;
-    for (HubWait *w = slot->first; w; w = w->next) {
-        w->revents = events & (w->events | EPOLLERR | EPOLLHUP);
-        if (w->revents)
+    for (HubWait *w = slot_of(fd)->first; w; w = w->next)
+        if ((w->revents = events & (w->events | EPOLLERR | EPOLLHUP)))
             lane_wake(w->lane, WOKEN);
-        else
-            others = true;
-    }
-    if (others)
-        arm(fd, slot);
 }
 
 /* ---- helpers: threads that make a call for a lane; they know nothing of the interpreter ---- */
@@ -366,21 +410,41 @@ sleep_until_notice(void)
         time.tv_nsec = (long)(left % 1000000000);
     }
     /* with the main lane's mask: signals are for that one */
-    sigset_t *mask = lanes.chooser == &lanes.main ? &before : &lanes.main.context.uc_sigmask;
+    sigset_t *mask = lanes.chooser == &lanes.main ? &before : &lanes.main.mask;
     if (!lanes_signal_due()) /* ppoll counts nanoseconds */
         ppoll(&epoll, 1, hub.timers ? &time : NULL, mask);
     sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+#define LONGEST_UNSURE 50000000u /* ns, while nobody sleeps */
+
+static void
+make_sure_now_and_then(void)
+{
+    static unsigned looks;
+    static uint64_t last;
+    if (++looks & 255)
+        return;
+    uint64_t now = monotonic_ns();
+    if (now - last > LONGEST_UNSURE) {
+        last = now;
+        make_sure();
+    }
 }
 
 void
 hub_look(bool may_sleep)
 {
     struct epoll_event events[64];
-    if (may_sleep)
-        prepare();
     int n = 0;
-    if (may_sleep)
-        sleep_until_notice();
+    if (may_sleep) {
+        prepare();
+        make_sure();
+        if (lanes.ready_count == 0)
+            sleep_until_notice();
+    }
+    else
+        make_sure_now_and_then();
     if (may_sleep || hub.waits || helpers.busy)
         n = epoll_wait(hub.epoll, events, 64, 0);
     if (n > 0)

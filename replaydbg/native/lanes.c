@@ -7,16 +7,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/common_interface_defs.h>
-#endif
 
 #define IDENTS 0x2c0000000000ul  /* where idents lie: addresses that are the same in every replay, and memory, since libc gets them; sanitizers leave them free */
 #define IDENT_STEP 4096ul
 #define MOST_IDENTS 262144
-#define LEAST_STACK (256u << 10)
-#define DEFAULT_STACK (8u << 20)
-#define KEPT_STACKS 16
 #define KEYS 1024
 #define MOST_SPARED 5000
 #define LOWEST_DRAWN (1u << 31) /* priorities below it are of those who were preempted */
@@ -25,7 +19,6 @@ Lanes lanes;
 __thread bool on_lanes;
 static Lane *ended; /* one whose stack could not be given back while it was on it */
 static struct { Lane *first, *last; } waiting[KEYS]; /* by what they wait for */
-static struct { void *at[KEPT_STACKS]; int count; } kept_stacks;
 static struct {
     uint64_t state;      /* of the generator */
     bool chaos;
@@ -297,23 +290,11 @@ choose(void)
 /* ---- switching ---- */
 
 static void
-give_back_stack(Lane *lane)
-{
-    if (lane->stack == NULL)
-        return;
-    if (lane->stack_size == DEFAULT_STACK && kept_stacks.count < KEPT_STACKS)
-        kept_stacks.at[kept_stacks.count++] = lane->stack;
-    else
-        munmap(lane->stack, lane->stack_size);
-    lane->stack = NULL;
-}
-
-static void
 forget_ended(void)
 {
     if (ended == NULL)
         return;
-    give_back_stack(ended);
+    stack_give_back(ended);
     lanes.at[ended->id] = NULL; /* whoever joins it later finds nobody of that ident: it has ended */
     free(ended->specific);
     free(ended->name);
@@ -322,33 +303,10 @@ forget_ended(void)
     ended = NULL;
 }
 
-#ifdef __SANITIZE_ADDRESS__
-static void
-announce_switch(Lane *from, Lane *to)
-{
-    __sanitizer_start_switch_fiber(from->ended ? NULL : &from->fake_stack, to->stack, to->stack_size);
-}
-
-static void
-announce_arrival(void)
-{
-    const void *bottom;
-    size_t size;
-    __sanitizer_finish_switch_fiber(lanes.running->fake_stack, &bottom, &size);
-    if (lanes.main.stack == NULL) { /* the first switch of all is away from the main lane */
-        lanes.main.stack = (void *)bottom;
-        lanes.main.stack_size = size;
-    }
-}
-#else
-#define announce_switch(from, to) ((void)0)
-#define announce_arrival() ((void)0)
-#endif
-
 static void
 arrive(void)
 {
-    announce_arrival();
+    stack_arrived();
     errno = lanes.running->saved_errno;
     forget_ended();
 }
@@ -367,8 +325,7 @@ switch_to(Lane *next)
     compat_forget_raised();
     core.tstate = next->tstate;
     core.depth = next->depth;
-    announce_switch(from, next);
-    swapcontext(&from->context, &next->context);
+    stack_change(from, next);
     arrive();
 }
 
@@ -647,15 +604,6 @@ lane_main(void)
     lane_end(result);
 }
 
-static void
-prepare_context(Lane *lane)
-{
-    getcontext(&lane->context);
-    lane->context.uc_stack.ss_sp = lane->stack;
-    lane->context.uc_stack.ss_size = lane->stack_size;
-    makecontext(&lane->context, lane_main, 0);
-}
-
 static bool
 enter_in_table(Lane *lane)
 {
@@ -671,19 +619,6 @@ enter_in_table(Lane *lane)
     lanes.at[lanes.made++] = lane;
     lanes.alive++;
     return true;
-}
-
-static void *
-take_stack(size_t *size)
-{
-    *size = *size ? (*size < LEAST_STACK ? LEAST_STACK : *size + 4095) & ~(size_t)4095 : DEFAULT_STACK;
-    if (*size == DEFAULT_STACK && kept_stacks.count > 0)
-        return kept_stacks.at[--kept_stacks.count];
-    void *stack = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED)
-        return NULL;
-    mprotect(stack, 4096, PROT_NONE); /* who runs over it is stopped there */
-    return stack;
 }
 
 /* Ticks are counted while there are several lanes. */
@@ -710,19 +645,18 @@ Lane *
 lane_make(size_t stack_size, void *(*start)(void *), void *argument)
 {
     Lane *lane = calloc(1, sizeof *lane);
-    if (lane == NULL || !(lane->stack = take_stack(&stack_size)) || !enter_in_table(lane)) {
+    if (lane == NULL || !stack_take(lane, stack_size) || !enter_in_table(lane)) {
         if (lane)
-            give_back_stack(lane);
+            stack_give_back(lane);
         free(lane);
         return NULL;
     }
-    lane->stack_size = stack_size;
     lane->parent = lanes.running->id;
     lane->priority = LOWEST_DRAWN + (uint32_t)(chance() % LOWEST_DRAWN);
     lane->start = start;
     lane->argument = argument;
     lane->deadline = NEVER;
-    prepare_context(lane);
+    stack_prepare(lane, lane_main);
     if (lane_has_gil()) {
         /* The interpreter has just made the new thread's state; threads of its own C code have none. */
         PyThreadState *newest = PyInterpreterState_ThreadHead(core.tstate->interp);
@@ -826,6 +760,7 @@ lanes_begin(void)
     core.tstate->thread_id = lane_ident(&lanes.main);
     _PyRuntime.main_thread = lane_ident(&lanes.main);
     pthread_atfork(NULL, NULL, forked_child);
+    stacks_begin();
     threads_install();
     libcalls_install();
     return 0;

@@ -7,6 +7,7 @@
  * shutdown, daemon threads, locals, timeouts, fork are as they are.
  *
  *   lanes.c     the lanes: making them, switching between them, who is next
+ *   switch.c    their C stacks, and the change from one to another
  *   hub.c       while recording: who waits for what from outside, and who is woken by it
  *   threads.c   functions of the C library about threads and semaphores
  *   libcalls.c  functions of the C library that wait for the outside
@@ -20,6 +21,7 @@
 #define REPLAYDBG_LANES_H
 #include "core.h"
 #include <semaphore.h>
+#include <signal.h>
 #include <ucontext.h>
 
 /* Why a lane gives up, and what it is told when it goes on: two bits each of a LANE record. */
@@ -28,6 +30,11 @@ typedef enum { WOKEN, TIMED_OUT, INTERRUPTED } Wake;
 
 #define NEVER UINT64_MAX
 
+/* Else the C library's functions do it, which takes calls of the system. A shadow stack (CET) would have to be changed too. */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !(defined(__CET__) && (__CET__ & 2))
+#define CHANGES_STACKS
+#endif
+
 typedef struct Lane Lane;
 struct Lane {
     char *name;              /* for people; NULL: has none */
@@ -35,9 +42,14 @@ struct Lane {
     int parent;
     uint32_t priority;       /* with chaos */
     bool ended, is_ready;    /* is_ready: stands in the queue of those that can run */
+#ifdef CHANGES_STACKS
+    void *top;               /* of its stack while it does not run */
+#else
     ucontext_t context;
+#endif
     void *stack;
     size_t stack_size;
+    sigset_t mask;           /* of signals, while it does not run */
     void *(*start)(void *);
     void *argument, *result;
     PyThreadState *tstate;   /* NULL: not known, or it has none */
@@ -95,16 +107,28 @@ lanes_share(void)
     return on_lanes && lanes.is_on && core.mode != REPLAY && lanes.alive > 1 && !lane_has_gil();
 }
 
+/* switch.c */
+bool stack_take(Lane *lane, size_t size);              /* 0: the usual one */
+void stack_give_back(Lane *lane);
+void stacks_begin(void);
+void stack_prepare(Lane *lane, void (*begin)(void));   /* it begins with this when it runs first */
+void stack_change(Lane *from, Lane *next);
+void stack_arrived(void);                              /* first of all when a lane goes on, or begins */
+int our_sigmask(int how, const sigset_t *set, sigset_t *before);
+int our_sigprocmask(int how, const sigset_t *set, sigset_t *before);
+
 /* hub.c: only while recording */
 typedef struct HubWait {
     int fd;
     unsigned events, revents; /* as epoll has them */
     Lane *lane;
     struct HubWait *next;
+    struct HubWait **unsure, *next_unsure; /* hub.c; unsure: what points to this one, or NULL */
 } HubWait;
 Wake hub_wait(HubWait *waits, int n, const char *waits_for, uint64_t deadline); /* TIMED_OUT; WOKEN: look again */
 void hub_look(bool may_sleep);                         /* wakes lanes */
 bool hub_is_idle(void);                                /* nobody waits for anything outside */
+void hub_closed(int fd);                               /* the number is free, or is about to be */
 void hub_forget(Lane *lane);                           /* it waits for no time any more */
 void hub_time(Lane *lane);                             /* it waits for lane->deadline */
 void hub_notify(void);                                 /* from another thread: look again */

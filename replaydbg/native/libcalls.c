@@ -32,19 +32,39 @@ waits(int fd)
     return flags >= 0 && !(flags & O_NONBLOCK);
 }
 
+/* It was not ready just now. 0: it may be; or -1 with EINTR. */
+static int
+await_change(int fd, short events, const char *waits_for)
+{
+    HubWait wait = {.fd = fd, .events = (unsigned)(unsigned short)events};
+    if (hub_wait(&wait, 1, waits_for, NEVER) != INTERRUPTED)
+        return 0;
+    errno = EINTR;
+    return -1;
+}
+
+static bool
+is_ready(int fd, short events)
+{
+    struct pollfd p = {fd, events, 0};
+    return poll(&p, 1, 0) != 0;
+}
+
 /* Waits until the descriptor is ready: 0, or -1 with EINTR. A call on it does not wait then. */
 static int
 await(int fd, short events, const char *waits_for)
 {
-    struct pollfd p = {fd, events, 0};
-    while (poll(&p, 1, 0) == 0) {
-        HubWait wait = {.fd = fd, .events = (unsigned)(unsigned short)events};
-        if (hub_wait(&wait, 1, waits_for, NEVER) == INTERRUPTED) {
-            errno = EINTR;
+    while (!is_ready(fd, events))
+        if (await_change(fd, events, waits_for) < 0)
             return -1;
-        }
-    }
     return 0;
+}
+
+/* The same, if a call on it would wait. */
+static int
+await_if_it_waits(int fd, short events, const char *waits_for)
+{
+    return is_ready(fd, events) || !waits(fd) ? 0 : await(fd, events, waits_for);
 }
 
 static bool
@@ -54,29 +74,56 @@ must_await(int fd)
 }
 
 #define READ_FROM(fd, what, call) \
-    if (must_await(fd) && await(fd, POLLIN, what) < 0) \
+    if (lanes_share() && await_if_it_waits(fd, POLLIN, what) < 0) \
         return -1; \
     return call
+
+/* A call on a socket that has just said that it would have waited: is it made again? Else errno says why not. */
+static bool
+socket_again(int fd, short events, const char *waits_for)
+{
+    if (errno != EAGAIN)
+        return false;
+    if (!waits(fd)) {
+        errno = EAGAIN;
+        return false;
+    }
+    return await_change(fd, events, waits_for) == 0;
+}
+
+/* These flags are of calls that never wait, or that wait for more than there is. */
+#define RECEIVES_AT_ONCE(flags) (((flags) & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)) || !lanes_share())
+#define RECEIVE_FROM(fd, flags, call_with) \
+    ssize_t rc; \
+    if (RECEIVES_AT_ONCE(flags)) \
+        return call_with(flags); \
+    if ((flags) & MSG_WAITALL) { \
+        READ_FROM(fd, "data to receive", call_with(flags)); \
+    } \
+    while ((rc = call_with((flags) | MSG_DONTWAIT)) < 0) \
+        if (!socket_again(fd, POLLIN, "data to receive")) \
+            return -1; \
+    return rc
 
 static ssize_t our_read(int fd, void *to, size_t n) { READ_FROM(fd, "data to read", read(fd, to, n)); }
 static ssize_t our_readv(int fd, const struct iovec *to, int n) { READ_FROM(fd, "data to read", readv(fd, to, n)); }
 static ssize_t our_recv(int fd, void *to, size_t n, int flags)
 {
-    if (flags & MSG_DONTWAIT)
-        return recv(fd, to, n, flags);
-    READ_FROM(fd, "data to receive", recv(fd, to, n, flags));
+#define CALL(flags) recv(fd, to, n, flags)
+    RECEIVE_FROM(fd, flags, CALL);
+#undef CALL
 }
 static ssize_t our_recvfrom(int fd, void *to, size_t n, int flags, struct sockaddr *from, socklen_t *size)
 {
-    if (flags & MSG_DONTWAIT)
-        return recvfrom(fd, to, n, flags, from, size);
-    READ_FROM(fd, "data to receive", recvfrom(fd, to, n, flags, from, size));
+#define CALL(flags) recvfrom(fd, to, n, flags, from, size)
+    RECEIVE_FROM(fd, flags, CALL);
+#undef CALL
 }
 static ssize_t our_recvmsg(int fd, struct msghdr *to, int flags)
 {
-    if (flags & MSG_DONTWAIT)
-        return recvmsg(fd, to, flags);
-    READ_FROM(fd, "data to receive", recvmsg(fd, to, flags));
+#define CALL(flags) recvmsg(fd, to, flags)
+    RECEIVE_FROM(fd, flags, CALL);
+#undef CALL
 }
 static int our_accept(int fd, struct sockaddr *from, socklen_t *size) { READ_FROM(fd, "a connection", accept(fd, from, size)); }
 static int our_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
@@ -105,6 +152,8 @@ is_stream(int fd)
 static ssize_t
 our_write(int fd, const void *from, size_t n)
 {
+    if (n <= PIECE && lanes_share())
+        return await_if_it_waits(fd, POLLOUT, "room to write") < 0 ? -1 : write(fd, from, n);
     if (!must_await(fd) || !is_stream(fd))
         return write(fd, from, n);
     size_t done = 0;
@@ -140,18 +189,16 @@ our_writev(int fd, const struct iovec *from, int n)
 static ssize_t
 our_sendto(int fd, const void *from, size_t n, int flags, const struct sockaddr *to, socklen_t size)
 {
-    if ((flags & MSG_DONTWAIT) || !must_await(fd))
+    if ((flags & MSG_DONTWAIT) || !lanes_share())
         return sendto(fd, from, n, flags, to, size);
     size_t done = 0;
     for (;;) {
         ssize_t rc = sendto(fd, (const char *)from + done, n - done, flags | MSG_DONTWAIT, to, size);
         if (rc > 0)
             done += (size_t)rc;
-        if (rc >= 0 && done >= n)
+        if (rc >= 0 && (done >= n || !waits(fd)))
             return (ssize_t)done;
-        if (rc < 0 && errno != EAGAIN)
-            return done ? (ssize_t)done : -1;
-        if (await(fd, POLLOUT, "room to send") < 0)
+        if (rc < 0 && !socket_again(fd, POLLOUT, "room to send"))
             return done ? (ssize_t)done : -1;
     }
 }
@@ -165,12 +212,12 @@ our_send(int fd, const void *from, size_t n, int flags)
 static ssize_t
 our_sendmsg(int fd, const struct msghdr *message, int flags)
 {
-    if ((flags & MSG_DONTWAIT) || !must_await(fd))
+    if ((flags & MSG_DONTWAIT) || !lanes_share())
         return sendmsg(fd, message, flags);
     for (;;) {
         ssize_t rc = sendmsg(fd, message, flags | MSG_DONTWAIT);
-        if (rc >= 0 || errno != EAGAIN || await(fd, POLLOUT, "room to send") < 0)
-            return rc >= 0 || errno != EAGAIN ? rc : -1;
+        if (rc >= 0 || !socket_again(fd, POLLOUT, "room to send"))
+            return rc;
     }
 }
 
@@ -198,6 +245,29 @@ our_sendfile(int to, int from, off_t *offset, size_t n)
         done += (size_t)rc;
     } while (done < n);
     return (ssize_t)done;
+}
+
+/* ---- a number that will be another file's ---- */
+
+static int
+our_close(int fd)
+{
+    hub_closed(fd);
+    return close(fd);
+}
+
+static int
+our_dup2(int from, int to)
+{
+    hub_closed(to);
+    return dup2(from, to);
+}
+
+static int
+our_dup3(int from, int to, int flags)
+{
+    hub_closed(to);
+    return dup3(from, to, flags);
 }
 
 /* ---- several descriptors ---- */
@@ -277,14 +347,21 @@ our_epoll_wait(int epoll, struct epoll_event *events, int most, int milliseconds
 {
     if (milliseconds == 0 || !lanes_share())
         return epoll_wait(epoll, events, most, milliseconds);
-    struct pollfd p = {epoll, POLLIN, 0};
-    uint64_t deadline = deadline_in(milliseconds < 0 ? -1 : milliseconds * 1000000LL);
+    uint64_t deadline = 0;
     for (;;) {
-        if (poll_until(&p, 1, deadline) < 0)
-            return -1;
         int rc = epoll_wait(epoll, events, most, 0);
-        if (rc != 0 || (deadline != NEVER && monotonic_ns() >= deadline))
+        if (rc != 0)
             return rc;
+        HubWait wait = {.fd = epoll, .events = POLLIN};
+        if (deadline == 0)
+            deadline = deadline_in(milliseconds < 0 ? -1 : milliseconds * 1000000LL);
+        Wake wake = hub_wait(&wait, 1, "descriptors", deadline);
+        if (wake == TIMED_OUT)
+            return epoll_wait(epoll, events, most, 0);
+        if (wake == INTERRUPTED) {
+            errno = EINTR;
+            return -1;
+        }
     }
 }
 
@@ -361,7 +438,7 @@ await_child(pid_t pid, int options)
         if (fd >= 0) {
             int rc = await(fd, POLLIN, "a child process");
             int error = errno;
-            close(fd);
+            our_close(fd);
             errno = error;
             return rc;
         }
@@ -409,7 +486,7 @@ await_signal(const sigset_t *set, uint64_t deadline)
     HubWait wait = {.fd = signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK), .events = POLLIN};
     Wake wake = hub_wait(&wait, 1, "a signal", deadline);
     if (wait.fd >= 0)
-        close(wait.fd);
+        our_close(wait.fd);
     return wake;
 }
 
@@ -550,9 +627,9 @@ our_openat(int dir, const char *path, int flags, ...)
 static int
 our_connect(int fd, const struct sockaddr *to, socklen_t size)
 {
-    if (!must_await(fd))
+    int flags = lanes_share() ? fcntl(fd, F_GETFL) : -1, error = 0;
+    if (flags < 0 || (flags & O_NONBLOCK))
         return connect(fd, to, size);
-    int flags = fcntl(fd, F_GETFL), error = 0;
     socklen_t length = sizeof error;
     fcntl(fd, F_SETFL, flags | O_NONBLOCK);
     int rc = connect(fd, to, size), failed = errno;
@@ -616,7 +693,8 @@ static const Relink functions[] = {
     ROW(select), ROW(epoll_wait), ROW(clock_nanosleep), ROW(nanosleep), ROW(sched_yield), ROW(wait), ROW(waitpid), ROW(wait3),
     ROW(wait4), ROW(waitid), ROW(flock), ROW(lockf), {"lockf64", (void *)our_lockf}, ROW(fcntl), {"fcntl64", (void *)our_fcntl},
     ROW(open), {"open64", (void *)our_open}, ROW(openat), {"openat64", (void *)our_openat}, ROW(connect), ROW(getaddrinfo),
-    ROW(getnameinfo), ROW(sigwait), ROW(sigwaitinfo), ROW(sigtimedwait), {NULL, NULL}};
+    ROW(getnameinfo), ROW(close), ROW(dup2), ROW(dup3), ROW(sigwait), ROW(sigwaitinfo), ROW(sigtimedwait), {"pthread_sigmask", (void *)our_sigmask},
+    ROW(sigprocmask), {NULL, NULL}};
 
 /* Semaphores of modules: those of `_multiprocessing`, which other processes share. The interpreter's own are in threads.c. */
 static const Relink semaphores[] = {ROW(sem_wait), ROW(sem_timedwait), {NULL, NULL}};
