@@ -46,6 +46,7 @@ _NO_EVENT = {
     "ssl_sni_callback": "the function is the program's own object; where it runs, a control record says so",
     "ssl_msg_callback": "as for server names",
     "signal_getsignal": "the handler is the program's own object",
+    "imp_release_lock": "it only sees to whose turn it is next",
     "dt_utcnow": "it crosses as datetime.now",
 }
 # Rows that need what no fixture has.

@@ -122,6 +122,7 @@ PROCESSES: list[Row] = [
     ),
     *rows("_signal", "pthread_kill"),
     *rows("_thread", "get_native_id", 0),
+    *rows("_imp", "release_lock", ALWAYS, "imp_release_lock"),
     *rows("_thread", "interrupt_main"),
     *rows("resource", "getrusage getrlimit setrlimit prlimit getpagesize"),
     *rows("pwd", "getpwuid getpwnam getpwall"),

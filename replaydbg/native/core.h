@@ -125,7 +125,7 @@ void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
 extern const HandlerEntry fileio_handlers[], directory_handlers[], process_handlers[], clock_handlers[], signal_handlers[],
-    network_handlers[], scatter_handlers[], tls_handlers[];
+    network_handlers[], scatter_handlers[], tls_handlers[], thread_handlers[];
 bool lane_adopt(void);                                       /* lanes.c: a thread state that is not core.tstate; false: of no lane */
 static inline bool
 gate_passes(void)

@@ -239,15 +239,33 @@ our_sem_post(sem_t *semaphore)
 /* In a replay no time passes: what the interpreter computes for waiting must come out as if it had just begun, or as if its time were
  * over where it was. Clocks that the program reads are crossings. */
 #define REPLAY_BEGINS 1000000000000000u
+static bool releases_import_lock;
 static int
 our_clock_gettime(clockid_t clock, struct timespec *time)
 {
+    if (is_lane() && releases_import_lock && clock == CLOCK_MONOTONIC) {
+        *time = (struct timespec){0, 0};
+        return 0;
+    }
     if (!is_lane() || core.mode != REPLAY || clock != CLOCK_MONOTONIC)
         return clock_gettime(clock, time);
     uint64_t now = REPLAY_BEGINS > lanes.running->replay_clock ? REPLAY_BEGINS : lanes.running->replay_clock;
     *time = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
     return 0;
 }
+
+/* Since 3.13 who releases the lock of imports hands it over to one who has waited for more than a millisecond, and so has to wait when he
+ * wants it again. No clock says so here: it is always free for the next who comes. */
+static PyObject *
+imp_release_lock(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    releases_import_lock = on_lanes;
+    PyObject *result = gate_call_original(g, self, args, nargs, kwnames);
+    releases_import_lock = false;
+    return result;
+}
+
+const HandlerEntry thread_handlers[] = {{"imp_release_lock", imp_release_lock}, {NULL, NULL}};
 
 static const Relink functions[] = {
     {"pthread_create", (void *)our_create}, {"pthread_self", (void *)our_self}, {"pthread_exit", (void *)our_exit},
