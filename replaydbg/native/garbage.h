@@ -94,7 +94,7 @@ levels_differ(void)
 }
 
 /* The tool begins to work. `makes_nothing`: it will make no tracked object and free none, whatever the mode. While `collecting` is
- * set no collection begins, none is scheduled, and one that is scheduled already is not run by Python code within. */
+ * set no collection begins and none is scheduled; one that is scheduled already waits until the tool has finished. */
 static inline void
 collector_pause(bool makes_nothing)
 {
@@ -104,6 +104,8 @@ collector_pause(bool makes_nothing)
     collector.scheduled = compat_collection_scheduled(core.tstate);
     collector.has_levels = false;
     gc->collecting = 1;
+    if (collector.scheduled) /* 3.12 asks for nothing else, wherever C code looks for signals: a large multiplication in os.stat() does */
+        compat_unschedule_collection(core.tstate);
     if (!makes_nothing || perturbing)
         levels_note();
 }
