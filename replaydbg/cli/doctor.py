@@ -23,11 +23,11 @@ from replaydbg.gates.uncovered import installed
 from replaydbg.native.supported import why_unsupported
 
 NOT_COVERED = (
-    "threads: a recording ends where the program starts a second one",
+    "gevent's event loop, gRPC, a second interpreter in the process: a recording ends where one of them begins",
     "child processes run unrecorded; what the program reads from them is recorded",
-    "C code that reads the clock or the network behind Python's back (uvloop, gRPC, database drivers without gates)",
-    "operating system threads, started by C code, that call into Python",
-    "memory that other processes write (shared memory, shared mappings of files)",
+    "C code that reads the clock or the network behind Python's back (database drivers without gates)",
+    "threads that C code starts and that call into Python; the program's own threads are recorded",
+    "shared memory that is read while another process writes it, or of more than 64 MiB",
     "free-threaded builds of Python, and interpreters other than CPython",
 )
 """What no recording has, whatever the machine."""

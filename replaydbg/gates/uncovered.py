@@ -15,27 +15,25 @@ class Uncovered(NamedTuple):
     """What it does behind Python's back."""
 
 
-_LOOP = "has an event loop of its own"
+_LOOP = "has an event loop of its own in C; a recording ends where it begins"
 _NETWORK = "talks to the network in C"
 _FILES = "reads and writes files in C"
 
 UNCOVERED = (
     Uncovered("gevent", _LOOP),
     Uncovered("eventlet", "replaces the functions on which gates stand"),
-    Uncovered("grpc", "has threads and a network of its own"),
+    Uncovered("grpc", "has threads and a network of its own; a recording ends where they begin"),
     Uncovered("zmq", "has threads and a network of its own"),
     Uncovered("confluent_kafka", "has threads and a network of its own"),
     Uncovered("pycurl", _NETWORK),
     Uncovered("psycopg2", _NETWORK),
     Uncovered("psycopg_c", _NETWORK),
     Uncovered("psycopg_binary", _NETWORK),
-    Uncovered("asyncpg", "talks to the network through an event loop"),
     Uncovered("MySQLdb", _NETWORK),
     Uncovered("pyodbc", _NETWORK),
     Uncovered("cx_Oracle", _NETWORK),
     Uncovered("oracledb", _NETWORK),
     Uncovered("pymssql", _NETWORK),
-    Uncovered("pymongo", "uses threads of its own"),
     Uncovered("ldap", _NETWORK),
     Uncovered("pygit2", _FILES),
     Uncovered("apsw", "has an SQLite of its own, which reads and writes files in C"),

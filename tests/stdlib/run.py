@@ -115,7 +115,7 @@ def _replay(recording: Path, python: str, recorded: Finished, module: str, figur
         said = [line[line.index(_DIVERGED) :] for line in message if _DIVERGED in line]
         return "diverged: " + (said[0] if said else finished.ending)
     if figures.reason:
-        # The recording ends before the program did (at its first thread): the replay repeats the beginning.
+        # The recording ends before the program did, at something that cannot be recorded: the replay repeats so much.
         return BEGINNING_EQUAL if recorded.stdout.startswith(finished.stdout) else "differs: stdout"
     parts = [
         name
