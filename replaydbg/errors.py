@@ -10,6 +10,10 @@ ReplaydbgError
 |-- WrongPython         the recording needs another Python to be replayed
 |-- UnsupportedPython   this interpreter is none that the native core can run in
 |-- NotBuilt            the native core is missing
+|-- EngineLost          a process of the debugger's engine has ended
+|-- AskFailed           a question to the program at a moment has no answer
+|-- Cancelled           what took long was given up
+|-- NoSuchMoment        a recording has no such moment
 `-- Divergence          a replay asked for something else than was recorded
 
 Each carries its evidence as fields and builds its own message, so that every front end shows the same facts.
@@ -227,3 +231,48 @@ class Divergence(ReplaydbgError):
             f"replaydbg replay {quoted(self.recording)} --to {self.event}"
         )
         return "\n".join(lines)
+
+
+class EngineLost(ReplaydbgError):
+    """A process of the debugger's engine ended when something was wanted of it."""
+
+    slug = "engine-lost"
+    fields = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"A process in which the debugger replays the recording was lost: {reason}.")
+
+
+class AskFailed(ReplaydbgError):
+    """A question that was put to the program at a moment has no answer."""
+
+    slug = "ask-failed"
+    fields = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"That cannot be told at this moment: {reason}.")
+
+
+class Cancelled(ReplaydbgError):
+    """What took long was given up because somebody asked for it."""
+
+    slug = "cancelled"
+    exit_code = 3
+
+    def __init__(self) -> None:
+        super().__init__("Cancelled.")
+
+
+class NoSuchMoment(ReplaydbgError):
+    """A moment is asked for that the recording does not have, or that nobody understands."""
+
+    slug = "no-such-moment"
+    exit_code = 2
+    fields = ("moment", "reason")
+
+    def __init__(self, moment: str, reason: str) -> None:
+        self.moment = moment
+        self.reason = reason
+        super().__init__(f"There is no moment {moment!r}: {reason}.")

@@ -47,16 +47,23 @@ def run_process(
     # Before the fork: a Ctrl-C must not end us and leave the program behind.
     before |= {number: signal.signal(number, forward.unless_typed) for number in _TYPED}
     try:
-        pid = os.fork()
-        if pid == 0:
-            _become(argv, env, fds, ignored)
-        forward.pid = pid
+        pid = forward.pid = start_process(argv, env, fds=fds, ignored=ignored)
         if meanwhile is not None:
             meanwhile()
         return _wait(pid)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def start_process(
+    argv: list[str], env: dict[str, str], *, fds: Sequence[int | None] = (None, None, None), ignored: Sequence[int] = ()
+) -> int:
+    """Start `argv` and return its process id; `fds` and `ignored` are as for `run_process`."""
+    pid = os.fork()
+    if pid == 0:
+        _become(argv, env, fds, ignored)
+    return pid
 
 
 class _Forwarder:

@@ -308,6 +308,15 @@ set_main_loader(PyObject *dict, const char *filename, PyObject *name)
     return rc;
 }
 
+static void
+tell_uncaught(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    engine_uncaught(value);
+    PyErr_Restore(type, value, traceback);
+}
+
 /* What PyRun_SimpleFile does, with the content from the import world: returns 0, or -1 after the error was printed. */
 static int
 run_script(const char *filename)
@@ -325,6 +334,8 @@ run_script(const char *filename)
         Py_XDECREF(code);
         if (result == NULL && PyErr_Occurred() == PyExc_KeyboardInterrupt)
             core.interrupted = true;
+        if (result == NULL && engine.is_on)
+            tell_uncaught();
         flush_streams();
         rc = result ? 0 : -1;
         Py_XDECREF(result);
@@ -351,6 +362,8 @@ on_process_exit(int status, void *unused)
         cross_ended(status);
     else if (core.mode == REPLAY)
         cross_expect_exit();
+    if (engine.is_on)
+        engine_exit(status);
 }
 
 _Noreturn static void
@@ -484,7 +497,7 @@ boot(const char *boot_file)
         _exit(EXIT_NOT_STARTED);
     core.mode = recording ? RECORD : REPLAY;
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
-        dress_interpreter(boot) < 0 || signals_prepare() < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
+        dress_interpreter(boot) < 0 || signals_prepare() < 0 || stepclock_prepare(item(boot, "clock")) < 0 || engine_prepare(item(boot, "engine")) < 0 ||
         fresh_main() < 0)
         return -1;
     if (lanes_begin() < 0)

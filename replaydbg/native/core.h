@@ -33,6 +33,8 @@
  *   listen.c    how the core hears of lines, calls and jumps
  *   relink.c    functions that C libraries call, replaced
  *   stepclock.c the count of lines in a replay: positions, hits, breakpoints
+ *   activations.c  which lines ran in the same activation of a frame, in the same lane
+ *   engine.c    a replay that the debugger travels through: see engine.h
  *   ticks.c     the count behind the slices of lanes
  *   trace.c     every tick and event of a run written down, for the comparison of two runs
  *   report.c    values that the launcher is told
@@ -313,6 +315,7 @@ typedef struct CodeFacts {
     PyCodeObject *code;
     uint64_t hash;       /* code_identity() */
     uint64_t *cells;     /* one for each code unit, or NULL: the step clock's */
+    uint8_t breaks_at_start; /* number of a breakpoint, or 0 */
     bool is_library;     /* of the standard library, or installed */
     bool is_importers;   /* Python of the importer itself: neither its lines nor its ticks count */
     uint32_t trace_id, inside_id; /* trace.c: from 1; 0: not met yet */
@@ -333,13 +336,52 @@ code_facts(PyCodeObject *code)
 void code_lines(PyCodeObject *code, void (*visit)(void *to, int unit, int units, int line), void *to);
 
 /* ---- listen.c ---- */
-enum { LISTEN_LINES = 1, LISTEN_TICKS = 2, LISTEN_LINE_TICKS = 4 }; /* the last one: lines tick too (on 3.11 they do anyway) */
+/* LISTEN_LINE_TICKS: lines tick too (on 3.11 they do anyway). */
+enum { LISTEN_LINES = 1, LISTEN_TICKS = 2, LISTEN_LINE_TICKS = 4, LISTEN_RAISES = 8, LISTEN_RETURNS = 16 };
 int listen_prepare(void);                        /* before the program begins, if it may be needed */
 int listen_to(unsigned what);                    /* 0: to nothing */
 void listen_switch(void **leaves, void **comes); /* another lane runs: what is kept for each thread of the interpreter */
 void listen_started(PyThreadState *ts);          /* a thread of the interpreter is new; may be NULL */
 unsigned listening_to(void);
 void listen_library_loaded(void);                /* an extension module is new in the process */
+
+/* ---- engine.c; the rest of it is in engine.h ---- */
+typedef struct {
+    bool is_on;      /* this replay is one that the debugger travels through */
+    bool diverting;  /* this process answers a question by running Python of its own, and ends after it */
+    int fd;          /* of the socket to the debugger */
+} Engine;
+extern Engine engine;
+int engine_prepare(PyObject *asked);
+bool engine_line(_PyInterpreterFrame *frame);    /* true: stand here */
+void engine_raised(PyObject *type, PyObject *value); /* from listen.c */
+void engine_uncaught(PyObject *value);           /* it ends the program */
+void engine_output(int stream, const void *data, size_t n);
+void engine_report(Buf *report);                 /* in place of report_send(); the replay ends */
+void engine_exit(int status);
+_Noreturn void engine_would_wait(const char *what); /* in a diversion */
+PyObject *engine_outcome(Gate *gate);            /* the same: of a crossing; raises */
+void watch_look(_PyInterpreterFrame *frame);     /* frame: a function returns; NULL: another lane goes on */
+bool watch_looks_at_returns(void);
+void watch_report(Buf *b);
+
+/* ---- activations.c ---- */
+typedef struct {
+    _PyInterpreterFrame *frame;
+    PyCodeObject *code;
+    uint64_t started; /* count of lines when it was started; 0: before the clock */
+    uint64_t last, before; /* its last line, and the one before that, as counts; 0: none */
+    int last_unit, before_unit;
+} Activation;
+typedef struct {
+    uint64_t last, before; /* the lane's last line, and the one before that */
+} LaneLines;
+extern bool activations_are_kept;
+extern LaneLines *lane_lines;                    /* of the lane that ran the last line */
+const LaneLines *lane_lines_of(int lane);        /* NULL: it has run none */
+void activation_start(_PyInterpreterFrame *frame);
+void activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit);
+const Activation *activation_find(_PyInterpreterFrame *frame); /* NULL: nothing is known of it */
 
 /* ---- lanes.c; the rest of it is in lanes.h ---- */
 int lanes_begin(void);
@@ -370,10 +412,13 @@ void relink(Relinking *wanted);                  /* those that are there now cal
 /* ---- stepclock.c ---- */
 typedef struct {
     uint64_t count;      /* lines since it was started; the one that is about to run is counted */
+    uint64_t last_own;   /* count at the last line that is not of a library */
     uint64_t digest;     /* of the path: code objects and instructions */
     uint64_t stop_at;    /* the count at which `stop` is called */
     void (*stop)(void);  /* before the line runs; may return: then the program goes on */
     bool is_on;
+    bool looks;          /* each line is shown to engine_line() */
+    int broken;          /* the breakpoint that was met at this line, from 1; 0: none */
     int fd, steps_fd;    /* of the report, of the steps for each event; -1: the replay has no clock */
 } StepClock;
 extern StepClock stepclock;
@@ -384,6 +429,10 @@ void stepclock_line(_PyInterpreterFrame *frame); /* from listen.c */
 void stepclock_start(_PyInterpreterFrame *frame);
 bool stepclock_wants_starts(void);
 void stepclock_report(bool stopped);             /* once, at the end */
+void stepclock_drop_breaks(void);
+void stepclock_add_break(char *file, char *function, int line, uint64_t stop_at); /* function: "", or any line of it that begins it */
+void stepclock_report_breaks(Buf *b);            /* a key and its value */
+void stepclock_report_hits(Buf *b);              /* the same */
 
 /* ---- ticks.c ---- */
 typedef void (*TickHandler)(void);
@@ -503,6 +552,7 @@ void identity_patch_repr(PyTypeObject *type);
 typedef enum { MAP_IS_PRIVATE, MAP_IS_READ, MAP_IS_WRITTEN } MapKind;
 void maps_module_loaded(PyObject *module, const char *name);
 /* Each map that the program makes, in the same order in both modes. Returns the copy with which it will be compared, or NULL. */
+void shared_part(void);                          /* this process is a clone: what it writes is its own */
 const uint8_t *shared_map_made(PyObject *map, int fd, uint64_t file, MapKind kind, size_t known);
 uint64_t shared_file(int fd);
 int shared_descriptor(uint64_t file);

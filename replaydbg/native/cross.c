@@ -813,7 +813,11 @@ give_outcome(Crossing *c, PyObject *result)
 PyObject *
 cross_end(Crossing *c, PyObject *result)
 {
-    if (core.mode == REPLAY) {
+    if (__builtin_expect(engine.diverting, 0)) {
+        if (!c->perform)
+            result = engine_outcome(c->gate);
+    }
+    else if (core.mode == REPLAY) {
         Py_XDECREF(result);
         if (PyErr_Occurred()) /* of program code that ran inside (an opener): kept until the log says whether it came out */
             PyErr_Fetch(&raised_type, &raised_value, &raised_traceback);
@@ -874,10 +878,10 @@ native_end(NativeCrossing *n, int64_t rc, void *out, size_t nout)
 {
     Crossing *c = &n->cross;
     if (core.mode == REPLAY) {
-        PyObject *result = replay_end(c);
+        PyObject *result = engine.diverting ? engine_outcome(c->gate) : replay_end(c);
         rc = result && PyLong_Check(result) ? PyLong_AsLongLong(result) : -1;
         Py_XDECREF(result);
-        if (c->gate->flags & GATE_FILLS) {
+        if (c->gate->flags & GATE_FILLS && !engine.diverting) {
             native_diverge_unless_enough(c, nout);
             memcpy(out, c->fill, nout);
         }
@@ -939,13 +943,16 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
         buf_byte(&b, 0x07);
         buf_str(&b, (const char *)c->leaving, c->leaving_length < 400 ? c->leaving_length : 400);
     }
-    report_send(core.report_fd, &b);
+    if (engine.is_on)
+        engine_report(&b);
+    else
+        report_send(core.report_fd, &b);
 }
 
 _Noreturn void
 diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
 {
-    report(kind, gate, c, detail);
     clocks_report();
+    report(kind, gate, c, detail);
     _exit(EXIT_DIVERGED);
 }

@@ -102,6 +102,10 @@ void
 stream_show(int stream, const void *data, size_t n)
 {
     const char *p = data;
+    if (engine.is_on) {
+        engine_output(stream, data, n);
+        return;
+    }
     while (n > 0) {
         ssize_t k = write(core.out_fd[stream], p, n);
         if (k < 0 && errno == EINTR)

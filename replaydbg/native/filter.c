@@ -9,6 +9,7 @@
  * streams), opening to read, memory, threads, waiting. Two calls are answered with "no such call", because their callers can do
  * without: clone3, whose flags a filter cannot see (glibc then uses clone), and io_uring_setup, whose work no filter sees.
  */
+#include "engine.h"
 #include "guard.h"
 #include <asm/ioctls.h>
 #include <asm/unistd.h>
@@ -206,7 +207,7 @@ refused(int signum, siginfo_t *info, void *context)
 }
 
 /* ---- the filter ---- */
-enum { MOST_INSTRUCTIONS = 8 + 6 * CALLS };
+enum { MOST_INSTRUCTIONS = 18 + 6 * CALLS };
 
 typedef struct {
     struct sock_filter code[MOST_INSTRUCTIONS];
@@ -279,6 +280,17 @@ emit_call(Program *p, const Call *call, uint32_t pid)
     p->code[start].jf = (uint8_t)(p->n - start - 1);
 }
 
+/* A call that the engine makes itself, and no other with the same first argument. */
+static void
+emit_engines(Program *p, uint32_t number, uint32_t first)
+{
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, number, 0, 4);
+    emit_argument(p, 0);
+    emit(p, BPF_JMP | BPF_JEQ | BPF_K, first, 0, 1);
+    emit_return(p, SECCOMP_RET_ALLOW);
+    emit_load(p, offsetof(struct seccomp_data, nr));
+}
+
 static void
 emit_filter(Program *p, uint32_t pid)
 {
@@ -290,6 +302,10 @@ emit_filter(Program *p, uint32_t pid)
     emit(p, BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1); /* the x32 forms of the same calls */
     emit_return(p, SECCOMP_RET_KILL_PROCESS);
 #endif
+    if (engine.is_on) {
+        emit_engines(p, __NR_sendmsg, (uint32_t)engine.fd);
+        emit_engines(p, __NR_clone, (uint32_t)ENGINE_CLONE);
+    }
     for (int i = 0; i < CALLS; i++)
         emit_call(p, &calls[i], pid);
     emit_return(p, SECCOMP_RET_ALLOW);

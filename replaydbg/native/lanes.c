@@ -316,6 +316,8 @@ static void
 switch_to(Lane *next)
 {
     Lane *from = lanes.running;
+    if (__builtin_expect(stepclock.looks, 0))
+        watch_look(NULL);
     from->depth = core.depth;
     from->saved_errno = errno;
     cross_state_swap(&from->crossing, &next->crossing);
@@ -442,6 +444,8 @@ lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interr
 {
     Lane *self = lanes.running, *next;
     Why why = reason();
+    if (engine.diverting)
+        engine_would_wait(waits_for ? waits_for : "something");
     if (core.mode == REPLAY) {
         self->waits_for = waits_for;
         next = replayed_switch(why);

@@ -14,10 +14,11 @@
 #include <opcode.h>
 #include <stdlib.h>
 
-static unsigned listening; /* LISTEN_LINES, LISTEN_TICKS, LISTEN_LINE_TICKS */
+static unsigned listening; /* LISTEN_... */
 
 #if PY_VERSION_HEX >= 0x030C0000
 #define EVENT_COUNT _PY_MONITORING_UNGROUPED_EVENTS
+#define RETURNS (1u << PY_MONITORING_EVENT_PY_RETURN | 1u << PY_MONITORING_EVENT_PY_YIELD | 1u << PY_MONITORING_EVENT_PY_UNWIND)
 enum { PROFILE_SLOT = PY_MONITORING_SYS_PROFILE_ID, TOOLS = PY_MONITORING_SYS_PROFILE_ID };
 
 static int slot = -1; /* the tool id that we have */
@@ -146,6 +147,33 @@ on_jump(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
     Py_RETURN_NONE;
 }
 
+static void
+tell_raised(PyObject *value)
+{
+    PyObject *traceback = PyExceptionInstance_Check(value) ? ((PyBaseExceptionObject *)value)->traceback : NULL;
+    if (traceback && ((PyTracebackObject *)traceback)->tb_next == NULL) /* in the others it only passes */
+        engine_raised((PyObject *)Py_TYPE(value), value);
+}
+
+static PyObject *
+on_raise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    if (current_frame() && PyVectorcall_NARGS(nargsf) == 3)
+        tell_raised(args[2]);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+on_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    _PyInterpreterFrame *frame = current_frame();
+    if (frame)
+        watch_look(frame);
+    Py_RETURN_NONE;
+}
+
+static Listener raise_listener = {PyObject_HEAD_INIT(&listener_type) on_raise};
+static Listener return_listener = {PyObject_HEAD_INIT(&listener_type) on_return};
 static Listener line_listener = {PyObject_HEAD_INIT(&listener_type) on_line};
 static Listener start_listener = {PyObject_HEAD_INIT(&listener_type) on_start};
 static Listener jump_listener = {PyObject_HEAD_INIT(&listener_type) on_jump};
@@ -212,8 +240,16 @@ take_slot(int number)
         events |= 1u << PY_MONITORING_EVENT_LINE | 1u << PY_MONITORING_EVENT_PY_START;
     if (listening & LISTEN_TICKS)
         events |= 1u << PY_MONITORING_EVENT_JUMP | 1u << PY_MONITORING_EVENT_PY_START;
+    if (listening & LISTEN_RAISES)
+        events |= 1u << PY_MONITORING_EVENT_RAISE;
+    if (listening & LISTEN_RETURNS)
+        events |= RETURNS;
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_LINE] = Py_NewRef((PyObject *)&line_listener);
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_JUMP] = Py_NewRef((PyObject *)&jump_listener);
+    interp->monitoring_callables[slot][PY_MONITORING_EVENT_RAISE] = Py_NewRef((PyObject *)&raise_listener);
+    for (int e = 0; e < EVENT_COUNT; e++)
+        if (RETURNS >> e & 1)
+            interp->monitoring_callables[slot][e] = Py_NewRef((PyObject *)&return_listener);
     if (listening & LISTEN_TICKS || stepclock_wants_starts() || PY_VERSION_HEX >= 0x030D0000)
         interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_START] = Py_NewRef((PyObject *)&start_listener);
     for (int e = 0; e < EVENT_COUNT; e++)
@@ -505,6 +541,15 @@ hide_frame_object(_PyInterpreterFrame *frame, int what, PyObject *arg)
         *count += arg == NULL || _Py_OPCODE(*frame->prev_instr) != YIELD_VALUE; /* NULL: an exception ends it */
 }
 
+/* raised: type, value, traceback */
+static void
+tell_raised(PyObject *raised)
+{
+    PyObject *traceback = PyTuple_GET_ITEM(raised, 2);
+    if (PyTraceBack_Check(traceback) && ((PyTracebackObject *)traceback)->tb_next == NULL) /* in the others it only passes */
+        engine_raised(PyTuple_GET_ITEM(raised, 0), PyTuple_GET_ITEM(raised, 1));
+}
+
 static int
 trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
 {
@@ -529,6 +574,10 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
         if (listening & LISTEN_TICKS)
             ticks_tick(frame);
     }
+    else if (what == PyTrace_EXCEPTION && listening & LISTEN_RAISES)
+        tell_raised(arg);
+    else if (what == PyTrace_RETURN && listening & LISTEN_RETURNS)
+        watch_look(frame);
     if (program_function == NULL)
         return 0;
     int rc = program_function(object, f, what, arg);

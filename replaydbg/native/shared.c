@@ -350,3 +350,44 @@ shared_change(const uint8_t **p, const uint8_t *end)
     write_there(m, to, data, n);
     return true;
 }
+
+/* ---- clones of a replay ---- */
+
+static void
+part_map(MapObject *map, int fd)
+{
+    Py_ssize_t done = 0;
+    while (done < map->size) {
+        ssize_t n = pwrite(fd, map->data + done, (size_t)(map->size - done), map->offset + done);
+        if (n <= 0)
+            _exit(0);
+        done += n;
+    }
+    if (mmap(map->data, (size_t)map->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, map->offset) == MAP_FAILED)
+        _exit(0);
+}
+
+/* Maps of one file share their memory; those of a clone are no longer shared with the process from which it was cloned. */
+void
+shared_part(void)
+{
+    for (size_t i = 0; i < count; i++) {
+        Map *m = &maps[i];
+        bool is_first = m->map->data && m->kind != MAP_IS_PRIVATE;
+        for (size_t k = 0; k < i && is_first; k++)
+            is_first = !maps[k].map->data || maps[k].kind == MAP_IS_PRIVATE || !m->file || maps[k].file != m->file;
+        if (!is_first)
+            continue;
+        off_t end = 0;
+        for (size_t k = i; k < count; k++)
+            if (k == i || (m->file && maps[k].file == m->file && maps[k].map->data))
+                end = end < maps[k].map->offset + maps[k].map->size ? maps[k].map->offset + (off_t)maps[k].map->size : end;
+        int fd = memfd_create("map", MFD_CLOEXEC);
+        if (fd < 0 || ftruncate(fd, end) < 0)
+            _exit(0);
+        for (size_t k = i; k < count; k++)
+            if ((k == i || (m->file && maps[k].file == m->file)) && maps[k].map->data && maps[k].kind != MAP_IS_PRIVATE)
+                part_map(maps[k].map, fd);
+        close(fd);
+    }
+}

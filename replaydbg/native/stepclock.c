@@ -11,7 +11,8 @@
 #define MOST_BREAKS 255
 
 typedef struct {
-    char *file;
+    char *file;     /* "": any */
+    char *function; /* its beginning; "": a line */
     int line;
     uint64_t stop_at; /* the hit at which to stop; 0: none */
     uint64_t hits, first, last; /* first, last: counts of lines */
@@ -21,92 +22,16 @@ StepClock stepclock = {.stop_at = UINT64_MAX, .fd = -1, .steps_fd = -1};
 
 static struct {
     uint64_t start_event, stop_event, stop_step;
-    bool hits, activations;
+    bool hits;
     Break *breaks;
     int break_count;
 } order;
 static uint64_t counted; /* lines up to the last crossing */
 static Buf steps;
-static int broken; /* 1 + the breakpoint that stopped the replay */
-
-/* ---- activations: where each frame stood last ---- */
-
-typedef struct {
-    _PyInterpreterFrame *frame;
-    PyCodeObject *code;
-    uint64_t started; /* count of lines when it was started; 0: before the clock */
-    uint64_t last, before; /* its last line, and the one before that, as counts; 0: none */
-    int last_unit, before_unit;
-} Activation;
-
 static struct {
-    Activation *at;
-    size_t size, used; /* a power of two */
-} activations;
-
-static size_t
-activation_slot(_PyInterpreterFrame *frame)
-{
-    size_t i = ((uintptr_t)frame >> 3) * 0x9E3779B97F4A7C15u >> 20 & (activations.size - 1);
-    while (activations.at[i].frame && activations.at[i].frame != frame)
-        i = (i + 1) & (activations.size - 1);
-    return i;
-}
-
-/* A frame's address is used again when it has ended: a start clears what is known of it, so nothing needs to be removed. Old addresses
- * stay few: frames live on a stack, and only those of generators lie on the heap. */
-static Activation *
-activation_of(_PyInterpreterFrame *frame)
-{
-    static Activation *recent;
-    if (recent && recent->frame == frame)
-        return recent;
-    if (activations.used * 2 >= activations.size) {
-        Activation *old = activations.at;
-        size_t n = activations.size;
-        activations.size = n ? n * 2 : 1024;
-        activations.at = calloc(activations.size, sizeof *activations.at);
-        if (activations.at == NULL)
-            Py_FatalError("replaydbg: out of memory for the step clock");
-        for (size_t i = 0; i < n; i++)
-            if (old[i].frame)
-                activations.at[activation_slot(old[i].frame)] = old[i];
-        free(old);
-    }
-    Activation *a = &activations.at[activation_slot(frame)];
-    if (a->frame == NULL) {
-        a->frame = frame;
-        activations.used++;
-    }
-    return recent = a;
-}
-
-void
-stepclock_start(_PyInterpreterFrame *frame)
-{
-    if (!order.activations)
-        return;
-    Activation *a = activation_of(frame);
-    *a = (Activation){.frame = frame, .code = compat_frame_code(frame), .started = stepclock.count + 1};
-}
-
-bool
-stepclock_wants_starts(void)
-{
-    return order.activations;
-}
-
-static void
-note_activation(_PyInterpreterFrame *frame, PyCodeObject *code, int unit)
-{
-    Activation *a = activation_of(frame);
-    if (a->code != code)
-        *a = (Activation){.frame = frame, .code = code};
-    a->before = a->last;
-    a->before_unit = a->last_unit;
-    a->last = stepclock.count;
-    a->last_unit = unit;
-}
+    _PyInterpreterFrame *frame; /* begins, with a breakpoint at its first line */
+    unsigned number;
+} beginning;
 
 /* ---- one line ---- */
 
@@ -117,10 +42,27 @@ met_breakpoint(unsigned number)
     b->last = stepclock.count;
     if (b->hits++ == 0)
         b->first = stepclock.count;
-    if (b->hits == b->stop_at) {
-        broken = (int)number;
-        stepclock.stop();
+    if (b->hits == b->stop_at)
+        stepclock.broken = (int)number;
+}
+
+void
+stepclock_start(_PyInterpreterFrame *frame)
+{
+    if (!activations_are_kept)
+        return;
+    activation_start(frame);
+    unsigned number = code_facts(compat_frame_code(frame))->breaks_at_start;
+    if (number) {
+        beginning.frame = frame;
+        beginning.number = number;
     }
+}
+
+bool
+stepclock_wants_starts(void)
+{
+    return activations_are_kept;
 }
 
 void
@@ -132,16 +74,23 @@ stepclock_line(_PyInterpreterFrame *frame)
         return;
     int unit = (int)((const _Py_CODEUNIT *)compat_frame_instr(frame) - _PyCode_CODE(code));
     stepclock.count++;
+    if (!facts->is_library)
+        stepclock.last_own = stepclock.count;
     stepclock.digest = (stepclock.digest ^ (facts->hash + (uint64_t)unit)) * 0x9FB21C651E98DF25u;
     stepclock.digest ^= stepclock.digest >> 29;
-    if (order.activations)
-        note_activation(frame, code, unit);
+    if (activations_are_kept)
+        activation_line(frame, code, unit);
     if (facts->cells) {
         uint64_t cell = ++facts->cells[unit];
         if (cell >> BREAK_SHIFT)
             met_breakpoint((unsigned)(cell >> BREAK_SHIFT));
     }
-    if (stepclock.count >= stepclock.stop_at)
+    if (beginning.frame == frame) {
+        beginning.frame = NULL;
+        met_breakpoint(beginning.number);
+    }
+    bool stands = stepclock.looks && engine_line(frame);
+    if (stands || stepclock.broken || stepclock.count >= stepclock.stop_at)
         stepclock.stop();
 }
 
@@ -152,7 +101,7 @@ begin(void)
 {
     stepclock.digest = 0x5bd1e995;
     stepclock.is_on = true;
-    if (listen_to(listening_to() | LISTEN_LINES) < 0)
+    if (listen_to(listening_to() | LISTEN_LINES | (engine.is_on ? LISTEN_RAISES : 0)) < 0)
         Py_FatalError("replaydbg: the step clock cannot be started");
     stepclock.count = counted = 0; /* last */
 }
@@ -286,12 +235,40 @@ mark(void *to, int unit, int units, int line)
         w->facts->cells[i] |= (uint64_t)w->breakpoint << BREAK_SHIFT;
 }
 
+static bool
+is_function(const CodeFacts *facts, const Break *b)
+{
+    return *b->function && (is_file(facts->code->co_qualname, b->function) || is_file(facts->code->co_name, b->function));
+}
+
+static bool
+is_in(const CodeFacts *facts, const Break *b)
+{
+    return *b->file ? is_file(facts->code->co_filename, b->file) : is_function(facts, b);
+}
+
+/* Where breakpoint `number`, from 1, is met in this code. */
+static void
+mark_code(CodeFacts *facts, int number)
+{
+    const Break *b = &order.breaks[number - 1];
+    if (facts->is_importers || !is_in(facts, b))
+        return;
+    if (*b->function) {
+        if (is_function(facts, b))
+            facts->breaks_at_start = (uint8_t)number;
+        return;
+    }
+    Walk w = {.facts = facts, .low = b->line, .breakpoint = number};
+    code_lines(facts->code, mark, &w);
+}
+
 static void
 code_is_new(CodeFacts *facts)
 {
     bool wanted = order.hits;
     for (int i = 0; i < order.break_count; i++)
-        wanted |= is_file(facts->code->co_filename, order.breaks[i].file);
+        wanted |= is_in(facts, &order.breaks[i]);
     if (!wanted || facts->is_importers)
         return;
     if (order.hits)
@@ -300,16 +277,55 @@ code_is_new(CodeFacts *facts)
     if (facts->cells == NULL)
         Py_FatalError("replaydbg: out of memory for the step clock");
     for (int i = 0; i < order.break_count; i++)
-        if (is_file(facts->code->co_filename, order.breaks[i].file)) {
-            Walk w = {.facts = facts, .low = order.breaks[i].line, .breakpoint = i + 1};
-            code_lines(facts->code, mark, &w);
-        }
+        mark_code(facts, i + 1);
+}
+
+/* ---- breakpoints that come and go ---- */
+
+static void
+unmark(CodeFacts *facts)
+{
+    facts->breaks_at_start = 0;
+    for (Py_ssize_t i = 0; facts->cells && i < Py_SIZE(facts->code); i++)
+        facts->cells[i] &= (1ull << BREAK_SHIFT) - 1;
+}
+
+void
+stepclock_drop_breaks(void)
+{
+    if (order.break_count)
+        codes_each(unmark);
+    for (int i = 0; i < order.break_count; i++) {
+        free(order.breaks[i].file);
+        free(order.breaks[i].function);
+    }
+    order.break_count = 0;
+    stepclock.broken = 0;
+    beginning.frame = NULL;
+}
+
+static void
+mark_last(CodeFacts *facts)
+{
+    mark_code(facts, order.break_count);
+}
+
+void
+stepclock_add_break(char *file, char *function, int line, uint64_t stop_at)
+{
+    if (order.break_count == MOST_BREAKS)
+        return;
+    order.breaks = realloc(order.breaks, MOST_BREAKS * sizeof *order.breaks);
+    if (order.breaks == NULL)
+        Py_FatalError("replaydbg: out of memory for a breakpoint");
+    order.breaks[order.break_count++] = (Break){.file = file, .function = function, .line = line, .stop_at = stop_at};
+    codes_each(mark_last);
 }
 
 /* ---- the report ---- */
 
-static void
-report_hits(Buf *b)
+void
+stepclock_report_hits(Buf *b)
 {
     uint64_t n = 0;
     codes_each(fold);
@@ -335,8 +351,8 @@ report_hits(Buf *b)
         }
 }
 
-static void
-report_breaks(Buf *b)
+void
+stepclock_report_breaks(Buf *b)
 {
     report_key(b, "breakpoints");
     report_list(b, (uint64_t)order.break_count);
@@ -353,14 +369,14 @@ static void
 report_before(Buf *b)
 {
     _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
-    Activation *a = frame && order.activations ? &activations.at[activation_slot(frame)] : NULL;
-    bool same = a && a->frame && a->before;
+    const Activation *a = frame ? activation_find(frame) : NULL;
+    bool same = a && a->before;
     uint64_t step = same ? a->before : 0;
     int unit = same ? a->before_unit : 0;
     if (a && !same && (frame = compat_previous_frame(frame))) {
-        a = &activations.at[activation_slot(frame)];
-        step = a->frame && a->code == compat_frame_code(frame) ? a->last : 0;
-        unit = a->last_unit;
+        a = activation_find(frame);
+        step = a ? a->last : 0;
+        unit = a ? a->last_unit : 0;
     }
     report_key(b, "before");
     report_list(b, step ? 5 : 0);
@@ -380,21 +396,23 @@ stepclock_report(bool stopped)
         return;
     Buf b = {0};
     report_send(stepclock.steps_fd, &steps);
-    report_dict(&b, 9);
+    report_dict(&b, 10);
     report_key(&b, "is_on");
     report_number(&b, stepclock.is_on);
     report_key(&b, "lines");
     report_number(&b, (int64_t)stepclock.count);
+    report_key(&b, "own");
+    report_number(&b, (int64_t)stepclock.last_own);
     report_key(&b, "since");
     report_number(&b, (int64_t)(stepclock.count - counted));
     report_key(&b, "event");
     report_number(&b, (int64_t)core.crossings);
     report_key(&b, "digest");
     report_number(&b, (int64_t)stepclock.digest);
-    report_hits(&b);
-    report_breaks(&b);
+    stepclock_report_hits(&b);
+    stepclock_report_breaks(&b);
     report_key(&b, "stopped");
-    report_number(&b, stopped ? broken ? broken : -1 : 0);
+    report_number(&b, stopped ? stepclock.broken ? stepclock.broken : -1 : 0);
     if (stopped)
         report_before(&b);
     else {
@@ -435,7 +453,7 @@ stepclock_prepare(PyObject *asked)
     order.stop_event = asked_number(asked, "stop_event", 0);
     order.stop_step = asked_number(asked, "stop_step", 0);
     order.hits = PyDict_GetItemString(asked, "hits") == Py_True;
-    order.activations = PyDict_GetItemString(asked, "activations") == Py_True;
+    activations_are_kept = PyDict_GetItemString(asked, "activations") == Py_True;
     PyObject *list = PyDict_GetItemString(asked, "breakpoints");
     Py_ssize_t n = list && PyList_CheckExact(list) ? PyList_GET_SIZE(list) : 0;
     order.break_count = n > MOST_BREAKS ? MOST_BREAKS : (int)n;
@@ -446,6 +464,7 @@ stepclock_prepare(PyObject *asked)
         if (!PyArg_ParseTuple(PyList_GET_ITEM(list, i), "siK", &file, &order.breaks[i].line, &stop))
             return -1;
         order.breaks[i].file = strdup(file);
+        order.breaks[i].function = "";
         order.breaks[i].stop_at = stop;
     }
     codes_watch((CodeWatcher){.born = code_is_new, .dies = fold});

@@ -127,7 +127,7 @@ world_answer(const char *op, const char *path)
 static bool
 world_is_real(void)
 {
-    return core.mode != REPLAY || core.current_source;
+    return core.mode != REPLAY || core.current_source || engine.diverting;
 }
 
 /* Does the real thing unless replaying, and notes it while recording. Steals nothing. `path` names it. */

@@ -112,6 +112,8 @@ class ClockReport:
     """False: the replay ended before `start_event`."""
     lines: int
     """Lines begun since the clock started."""
+    last_own: int
+    """The count of the last line that is not of a library; 0: none ran."""
     lines_since_event: int
     """Those after the last event."""
     event: int
@@ -142,6 +144,7 @@ def read_report(data: bytes, steps: bytes, orders: Orders) -> ClockReport:
     return ClockReport(
         is_started=bool(report["is_on"]),
         lines=report["lines"],
+        last_own=report["own"],
         lines_since_event=report["since"],
         event=report["event"],
         digest=report["digest"] & (1 << 64) - 1,

@@ -74,37 +74,75 @@ def replay(
     WrongPython if the recorded Python is not here, NotBuilt without the core for it.
     """
     with open_recording(path) as recording, ExitStack() as stack:
-        header = recording.header
-        executable = _find_python(recording)
-        core = core_file(header.python.soabi)
-        table = _recorded_table(header)
-        files = {name: stack.enter_context(_memory_file(name)) for name in ("log", "world", "content")}
-        unpacked = recording.unpack(files)
-        report = stack.enter_context(_memory_file("report"))
-        boot_file = stack.enter_context(_memory_file("boot"))
-        fds = {f"{name}_fd": _high(stack, file.fileno()) for name, file in files.items()}
-        fds["report_fd"] = _high(stack, report.fileno())
-        fds["out_fd"] = _high(stack, 1 if stdout is None else stdout)
-        fds["err_fd"] = _high(stack, 2 if stderr is None else stderr)
-        options = interpreter.split_options(list(header.python.flags))
-        env = interpreter.start_environment(dict(header.env), options, header.hash_seed)
-        boot = boot_values(header.raw, table, env) | fds | orders_of_tests()
-        boot |= {"mode": "replay", "current_source": current_source, "stop_at": stop_at, "fds": list(header.fds)}
-        boot["trace"] = trace.as_boot() if trace is not None else None
+        more: dict[str, Any] = {"current_source": current_source, "stop_at": stop_at}
+        more["trace"] = trace.as_boot() if trace is not None else None
         counting = _Counting.begin(stack, clock) if clock is not None else None
         if counting is not None:
-            boot["clock"] = counting.as_boot(stack)
-        boot_file.write(encode_value(boot))
-        boot_file.flush()
-        streams = [_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)]
-        boot_path = f"/proc/self/fd/{_high(stack, boot_file.fileno())}"
-        command = interpreter.command_line(executable, options, core, boot_path)
-        ignored = [int(number) for number, state in header.signals.items() if state == "ignored"]
-        ended = run_process(command, env, fds=streams, ignored=ignored)
-        result = _result(recording, ended.status, _whole(report), unpacked.is_cut, name or str(path))
+            more["clock"] = counting.as_boot(stack)
+        start = prepare(recording, stack, more, stdout=stdout, stderr=stderr)
+        ended = run_process(start.command, start.env, fds=start.streams, ignored=start.ignored)
+        result = _result(recording, ended.status, _whole(start.report), start.is_cut, name or str(path))
         if counting is not None and result.divergence is None:
             result = replace(result, clock=counting.report())
-        return replace(result, python=header.python.version)
+        return replace(result, python=recording.header.python.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """All that the process of a replay is started with."""
+
+    command: list[str]
+    """The interpreter and its options."""
+    env: dict[str, str]
+    """The environment."""
+    streams: list[int]
+    """What stands for the program's standard streams; -1: closed."""
+    ignored: list[int]
+    """The numbers of the signals that it ignores from the start."""
+    report: BinaryIO
+    """Where it says why it ended early, if it does."""
+    is_cut: bool
+    """Whether a part of the log is damaged or missing."""
+
+
+def prepare(
+    recording: Recording,
+    stack: ExitStack,
+    more: dict[str, Any],
+    *,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> Start:
+    """Return what a replay of `recording` is started with; the files for it are closed with `stack`.
+
+    `more` is told to the core besides what every replay needs. Raises WrongPython, NotBuilt and Corrupt.
+    """
+    header = recording.header
+    executable = _find_python(recording)
+    core = core_file(header.python.soabi)
+    files = {name: stack.enter_context(_memory_file(name)) for name in ("log", "world", "content")}
+    unpacked = recording.unpack(files)
+    report = stack.enter_context(_memory_file("report"))
+    boot_file = stack.enter_context(_memory_file("boot"))
+    fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in files.items()}
+    fds["report_fd"] = inheritable(stack, report.fileno())
+    fds["out_fd"] = inheritable(stack, 1 if stdout is None else stdout)
+    fds["err_fd"] = inheritable(stack, 2 if stderr is None else stderr)
+    options = interpreter.split_options(list(header.python.flags))
+    env = interpreter.start_environment(dict(header.env), options, header.hash_seed)
+    boot = boot_values(header.raw, _recorded_table(header), env) | fds | orders_of_tests()
+    boot |= {"mode": "replay", "fds": list(header.fds)} | more
+    boot_file.write(encode_value(boot))
+    boot_file.flush()
+    boot_path = f"/proc/self/fd/{inheritable(stack, boot_file.fileno())}"
+    return Start(
+        command=interpreter.command_line(executable, options, core, boot_path),
+        env=env,
+        streams=[_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)],
+        ignored=[int(number) for number, state in header.signals.items() if state == "ignored"],
+        report=report,
+        is_cut=unpacked.is_cut,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +160,7 @@ class _Counting:
         return cls(orders, stack.enter_context(_memory_file("clock")), stack.enter_context(_memory_file("steps")))
 
     def as_boot(self, stack: ExitStack) -> dict[str, Any]:
-        return self.orders.as_boot(_high(stack, self.totals.fileno()), _high(stack, self.steps.fileno()))
+        return self.orders.as_boot(inheritable(stack, self.totals.fileno()), inheritable(stack, self.steps.fileno()))
 
     def report(self) -> ClockReport:
         # Imported here: a replay without a clock need not.
@@ -213,7 +251,7 @@ def _memory_file(name: str) -> BinaryIO:
     return os.fdopen(os.memfd_create(f"replaydbg-{name}"), "w+b")
 
 
-def _high(stack: ExitStack, fd: int) -> int:
+def inheritable(stack: ExitStack, fd: int) -> int:
     """Return an inheritable copy of `fd` with a high number."""
     import fcntl  # here for one call; nothing else of the launcher needs it
 

@@ -1,0 +1,192 @@
+"""What the first pass over a recording finds: steps for each event, exceptions, output, hits.
+
+It is kept beside the recording.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import zstandard
+
+from replaydbg.debugger.values import Output, Raised
+from replaydbg.engine.start import Files
+from replaydbg.errors import ReplaydbgError
+from replaydbg.log.decode import Cursor, Malformed
+from replaydbg.log.encode import encode_value
+from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
+
+MAGIC = b"RDBGIDX1"
+LIMIT = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The lines of a run by its events, and what happened at which."""
+
+    total: int
+    """Lines of the whole run."""
+    end: int
+    """The last line of the program's own: after it only libraries ran."""
+    events: int
+    """Events of the whole run."""
+    digest: int
+    """64 bits over the path."""
+    starts: Sequence[int]
+    """For each event: how many lines had begun when it was consumed; the first is 0, for the program's start."""
+    raised: tuple[Raised, ...]
+    """The exceptions, in order."""
+    output: tuple[Output, ...]
+    """What was written to the standard streams, in order."""
+    hits: tuple[Hits, ...]
+    """How often each line ran, by file and function."""
+    ended: str
+    """How the run ended, in words."""
+
+    def moment(self, count: int) -> Moment:
+        """Return the position of the line with that count."""
+        event = max(bisect_left(self.starts, count) - 1, 0)
+        return Moment(event, count - self.starts[event])
+
+    def count(self, moment: Moment) -> int:
+        """Return the count of lines at `moment`, clamped to the run."""
+        event = min(moment.event, len(self.starts) - 1)
+        return max(1, min(self.starts[event] + moment.step, self.total))
+
+    def events_between(self, first: int, last: int) -> range:
+        """Return the events that were consumed after the line `first` began and before `last` did."""
+        return range(bisect_left(self.starts, first), bisect_left(self.starts, last))
+
+    @property
+    def uncaught(self) -> Raised | None:
+        """The exception that ended the program, if one did."""
+        return next((each for each in reversed(self.raised) if each.is_uncaught), None)
+
+    def lines_hit(self, file: str) -> dict[int, int]:
+        """Return how often each line of `file` ran."""
+        found: dict[int, int] = {}
+        for each in self.hits:
+            if each.file == file:
+                for line, number in each.lines.items():
+                    found[line] = found.get(line, 0) + number
+        return found
+
+
+def read_index(files: Files, ended: dict[str, Any]) -> Index:
+    """Return the index of a pass that has ended as `ended` says."""
+    data = [_whole(each) for each in (files.totals, files.steps, files.output, files.raises)]
+    return _index(data, _how(ended), _status(ended))
+
+
+def _index(data: list[bytes], how: str, status: int | None) -> Index:
+    totals, steps, output, raises = data
+    report = read_report(totals, b"", Orders(hits=True))
+    return Index(
+        total=report.lines,
+        end=report.last_own or report.lines,
+        events=report.event,
+        digest=report.digest,
+        starts=array("Q", accumulate(read_varints(steps), initial=0)),
+        raised=_raised(_values(raises), status),
+        output=tuple(Output(*each) for each in _values(output)),
+        hits=report.hits,
+        ended=how,
+    )
+
+
+def _values(data: bytes) -> Iterator[list[Any]]:
+    cursor = Cursor(data, (), budget=max(1 << 12, len(data)))
+    while cursor.pos < len(data):
+        value: Any = cursor.value()
+        yield value
+
+
+def _raised(entries: Iterator[list[Any]], status: int | None) -> tuple[Raised, ...]:
+    found: list[Raised] = []
+    last: dict[int, int] = {}
+    for entry in entries:
+        if len(entry) == 1:
+            at = last.get(entry[0])
+            if at is not None:
+                found[at] = replace(found[at], is_uncaught=True)
+            continue
+        count, lane, kind, message, address = entry
+        last[address] = len(found)
+        found.append(Raised(count, lane, kind, message))
+    if status == 1 and not any(each.is_uncaught for each in found):
+        # A module or a command (-m, -c): the interpreter runs them by itself, and does not say which one it was.
+        for at in range(len(found) - 1, -1, -1):
+            if found[at].lane == 0 and found[at].type not in ("SystemExit", "StopIteration"):
+                found[at] = replace(found[at], is_uncaught=True)
+                break
+    return tuple(found)
+
+
+def _how(ended: dict[str, Any]) -> str:
+    if ended.get("kind") == "exit":
+        status = ended["status"]
+        return "the program ended" if status == 0 else f"the program ended with status {status}"
+    if ended.get("kind") == "end":
+        return "the recording ends here, before the program did"
+    return f"the replay diverged: {ended.get('detail') or ended.get('kind')}"
+
+
+def _status(ended: dict[str, Any]) -> int | None:
+    return ended["status"] if ended.get("kind") == "exit" else None
+
+
+def _whole(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read()
+
+
+# ---- beside the recording ----
+
+
+def index_path(recording: Path) -> Path:
+    """Return where the index of `recording` is kept."""
+    return recording.with_name(recording.name + ".index")
+
+
+def save_index(recording: Path, files: Files, ended: dict[str, Any]) -> None:
+    """Keep what the pass wrote. Where nothing can be written, nothing is: the next pass finds it again."""
+    data = [_whole(each) for each in (files.totals, files.steps, files.output, files.raises)]
+    packed = zstandard.compress(encode_value([_key(recording), _how(ended), _status(ended), *data]))
+    try:
+        temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
+        temporary.write_bytes(MAGIC + packed)
+        temporary.replace(index_path(recording))
+    except OSError:
+        return
+
+
+def load_index(recording: Path) -> Index | None:
+    """Return the index kept beside `recording`; None: there is none, or it is of another file, or damaged."""
+    try:
+        data = index_path(recording).read_bytes()
+        if not data.startswith(MAGIC):
+            return None
+        plain = zstandard.ZstdDecompressor().decompress(data[len(MAGIC) :], max_output_size=LIMIT)
+        value: Any = Cursor(plain, (), budget=max(1 << 12, len(plain))).value()
+        key, how, status, *parts = value
+        return _index(parts, how, status) if key == _key(recording) else None
+    except (OSError, ReplaydbgError, Malformed, zstandard.ZstdError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _key(recording: Path) -> str:
+    # A recording is not changed once it is sealed: its length and its end say which one it is.
+    if recording.is_dir():
+        return ""
+    with recording.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 4096))
+        return hashlib.sha256(f"{size}:".encode() + file.read()).hexdigest()

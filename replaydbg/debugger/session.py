@@ -1,0 +1,424 @@
+"""A session: one recording, opened, and one place in it that moves in both directions."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from replaydbg.debugger import search, writes
+from replaydbg.debugger.index import Index, load_index, read_index, save_index
+from replaydbg.debugger.moments import parse_moment
+from replaydbg.debugger.paths import PlaceExpression
+from replaydbg.debugger.values import (
+    Breakpoint,
+    Change,
+    Evaluation,
+    Here,
+    Logged,
+    Moment,
+    Output,
+    Progress,
+    Task,
+    Variable,
+    Why,
+)
+from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Where
+from replaydbg.engine.travel import SPACING, Travel
+from replaydbg.engine.worker import Worker
+from replaydbg.errors import AskFailed, Cancelled, NoSuchMoment, UsageError
+from replaydbg.log.reader import open_recording
+
+
+class Session:
+    """An open recording and a place in it. Close it, or use it as a context manager. Not for several threads at once.
+
+    Every answer is a frozen value. What takes long calls `progress` now and then, and `cancel()`, from any thread,
+    ends it with Cancelled: the place is what it was. Frames are numbered from the innermost, 0.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        current_source: bool = False,
+        spacing: float = SPACING,
+    ) -> None:
+        """Open the recording at `path` and run it once; then stand where its program failed, or at its end.
+
+        `spacing`: seconds of CPU time between two checkpoints. Raises what `replay` does, EngineLost and Cancelled.
+        """
+        self.path = path
+        self._progress = progress
+        self._cancelled = threading.Event()
+        self._marks: dict[str, int] = {}
+        self._breakpoints: dict[int, Breakpoint] = {}
+        self._numbers = 0
+        with open_recording(path) as recording:
+            self.header = recording.header
+            self._events = recording.end.events if recording.end is not None else 0
+        self.travel = Travel(path, current_source=current_source, spacing=spacing)
+        try:
+            self._open(current_source)
+        except BaseException:
+            self.travel.close()
+            raise
+
+    def _open(self, current_source: bool) -> None:
+        known = None if current_source else load_index(self.path)
+        self._begin("replaying", known.total if known is not None else 0)
+        ended = self.travel.first_pass()
+        self.index: Index = read_index(self.travel.files, ended)
+        """Steps for each event, exceptions, output and hits of the whole run."""
+        self.is_repeated = known is None or (known.total, known.digest) == (self.index.total, self.index.digest)
+        """Whether the run took the path that it took when it was opened before."""
+        if known is None and not current_source:
+            save_index(self.path, self.travel.files, ended)
+        failure = self.index.uncaught
+        self._cursor = self.travel.at(failure.count if failure is not None else self.index.end)
+        message = f"{failure.type}: {failure.message}" if failure is not None else self.index.ended
+        self.here: Here = self._stand(self._cursor.look(), "exception" if failure else "end", message=message)
+        """Where the session stands."""
+
+    def close(self) -> None:
+        """End all its processes; again is harmless."""
+        self._cursor.close()
+        self.travel.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # ---- long work ----
+
+    def cancel(self) -> None:
+        """End what takes long in another thread: there it raises Cancelled."""
+        self._cancelled.set()
+
+    def _begin(self, what: str, total: int = 0) -> None:
+        self._cancelled.clear()
+        began = time.monotonic()
+        timeline = self.travel.timeline
+
+        def idle() -> None:
+            if self._cancelled.is_set():
+                raise Cancelled
+            if self._progress is not None:
+                counts = timeline.counts()
+                share = counts[-1] / total if total and counts else 0.0
+                self._progress(Progress(what, min(share, 1.0), time.monotonic() - began))
+
+        self.travel.idle = idle
+
+    # ---- where it stands ----
+
+    def _stand(self, where: Where, why: str, *, breakpoint_: int = 0, message: str = "") -> Here:
+        return Here(
+            moment=self.index.moment(where.count),
+            count=where.count,
+            total=self.index.total,
+            why=why,
+            lane=where.lane,
+            stack=where.stack,
+            lanes=where.lanes,
+            breakpoint=breakpoint_,
+            is_changed=False,
+            message=message,
+        )
+
+    def _replace_cursor(self, worker: Worker) -> None:
+        self._cursor.close()
+        self._cursor = worker
+
+    def seek(self, moment: str | int | Moment, *, why: str = "seek", breakpoint_: int = 0, message: str = "") -> Here:
+        """Go to a moment (see UX: `120`, `120:35`, `71%`, `@exc` ...), or to a count of lines. Raises NoSuchMoment."""
+        count = self.count_of(moment)
+        self._begin(f"going to {moment}")
+        if count != self.here.count or self.here.is_changed:
+            self._replace_cursor(self.travel.at(count))
+        self.here = self._stand(self._cursor.look(), why, breakpoint_=breakpoint_, message=message)
+        return self.here
+
+    def count_of(self, moment: str | int | Moment) -> int:
+        """Return the count of lines at `moment`. Raises NoSuchMoment."""
+        if isinstance(moment, Moment):
+            return self.index.count(moment)
+        if isinstance(moment, str):
+            return parse_moment(moment, self.index, self._marks, self._event_at)
+        if not 1 <= moment <= self.index.total:
+            raise NoSuchMoment(str(moment), f"the run has {self.index.total:,} lines")
+        return moment
+
+    @cached_property
+    def _times(self) -> list[int]:
+        with open_recording(self.path) as recording:
+            return [entry.time_ns for entry in recording.events(controls=False)]
+
+    def _event_at(self, nanoseconds: float) -> int:
+        # Imported here: only times ask for it.
+        from bisect import bisect_right
+
+        return bisect_right(self._times, nanoseconds)
+
+    def mark(self, name: str) -> Moment:
+        """Give this moment a name, `@name`. Raises UsageError for a name that means something else."""
+        if not name.isidentifier() or name in ("start", "end", "last", "exc"):
+            raise UsageError(f"{name!r} cannot name a moment: letters, digits and _, and not start, end, last or exc.")
+        self._marks[name] = self.here.count
+        return self.here.moment
+
+    @property
+    def marks(self) -> dict[str, Moment]:
+        """The named moments."""
+        return {name: self.index.moment(count) for name, count in sorted(self._marks.items())}
+
+    # ---- forward ----
+
+    def step(self) -> Here:
+        """To the next line that this lane runs."""
+        return self._forward(STEP)
+
+    def next(self) -> Here:
+        """To the next line of this activation; when it has ended, of a caller. Calls are passed over."""
+        return self._forward(NEXT)
+
+    def finish(self) -> Here:
+        """To the next line of a caller."""
+        return self._forward(FINISH)
+
+    def _forward(self, rule: int) -> Here:
+        self._begin("running on")
+        worker = self._cursor.clone()
+        try:
+            where = worker.run(Run(rule=rule, until=self.index.total), idle=self.travel.idle)
+        except BaseException:
+            worker.kill()
+            raise
+        if isinstance(where, dict):
+            worker.close()
+            return self._at_end()
+        self._replace_cursor(worker)
+        self.here = self._stand(where, "step" if where.why == "rule" else "end")
+        return self.here
+
+    def _at_end(self) -> Here:
+        return self.seek(self._last(), why="end", message=self.index.ended)
+
+    def _last(self) -> int:
+        # After the program's own last line only the interpreter's end is left: who is there already wants to see it.
+        return self.index.end if self.here.count < self.index.end else self.index.total
+
+    def go(self, *, until: str | int | Moment | None = None) -> Here:
+        """On to the next breakpoint, or to `until`, or to the end."""
+        last = self._last() if until is None else self.count_of(until)
+        self._begin("running on")
+        return self._arrive(search.forward(self, last), last, "end" if until is None else "seek")
+
+    # ---- backward ----
+
+    def reverse_step(self) -> Here:
+        """To the line that this lane ran before this one."""
+        lane = next((each for each in self.here.lanes if each.id == self.here.lane), None)
+        return self._back(lane.before if lane is not None else 0)
+
+    def reverse_next(self) -> Here:
+        """To the line before in the same activation; at its first line, to the caller's."""
+        top = self.here.top
+        return self._back(top.before if top is not None and top.before else self._callers_line())
+
+    def reverse_finish(self) -> Here:
+        """To the caller's line."""
+        return self._back(self._callers_line())
+
+    def reverse_go(self, *, until: str | int | Moment | None = None) -> Here:
+        """Back to the last breakpoint before here, or to `until`, or to the start."""
+        first = 1 if until is None else self.count_of(until)
+        self._begin("running back")
+        return self._arrive(search.backward(self, first), first, "start" if until is None else "seek")
+
+    def _callers_line(self) -> int:
+        # Frames of the importer's own run no lines that count.
+        return next((frame.last for frame in self.here.stack[1:] if frame.last), 0)
+
+    def _back(self, count: int) -> Here:
+        if not count:
+            return self.seek(self.here.count, why="start", message="nothing of this lane ran before")
+        return self.seek(count, why="step")
+
+    def _arrive(self, found: search.Found | None, otherwise: int, why: str) -> Here:
+        if found is None:
+            ended = self.index.ended if why == "end" else ""
+            return self.seek(otherwise, why=why, message=ended)
+        here = self.seek(found.count, why=found.why, breakpoint_=found.breakpoint, message=found.message)
+        point = self._breakpoints.get(found.breakpoint)
+        if point is not None and point.temporary:
+            self.remove_breakpoint(point.number)
+        return here
+
+    # ---- breakpoints ----
+
+    @property
+    def breakpoints(self) -> tuple[Breakpoint, ...]:
+        """All of them."""
+        return tuple(self._breakpoints.values())
+
+    def add_breakpoint(self, point: Breakpoint) -> Breakpoint:
+        """Add it under a new number, and return it. Raises UsageError if it names no line that ran."""
+        if point.condition:
+            try:
+                compile(point.condition, "<condition>", "eval")
+            except SyntaxError as error:
+                raise UsageError(f"The condition {point.condition!r} cannot be read: {error.msg}.") from None
+        self._numbers += 1
+        point = replace(point, number=self._numbers)
+        self._breakpoints[point.number] = point
+        return point
+
+    def change_breakpoint(self, number: int, **fields: Any) -> Breakpoint:
+        """Change fields of the breakpoint `number`. Raises UsageError if there is none."""
+        point = self._breakpoint(number)
+        self._breakpoints[number] = replace(point, **fields)
+        return self._breakpoints[number]
+
+    def remove_breakpoint(self, number: int) -> Breakpoint:
+        """Remove it. Raises UsageError if there is none."""
+        point = self._breakpoint(number)
+        del self._breakpoints[number]
+        return point
+
+    def _breakpoint(self, number: int) -> Breakpoint:
+        if number not in self._breakpoints:
+            raise UsageError(f"There is no breakpoint {number}.")
+        return self._breakpoints[number]
+
+    def source_file(self, name: str) -> str:
+        """Return the one file of the program that `name` means: a path, or its end. Raises UsageError."""
+        files = {each.file for each in self.index.hits}
+        if name in files:
+            return name
+        wanted = "/" + name.lstrip("./")
+        found = sorted(each for each in files if ("/" + each).endswith(wanted))
+        if len(found) != 1:
+            raise UsageError(
+                f"No line of a file {name!r} ran." if not found else f"{name!r} may be {' or '.join(found[:5])}."
+            )
+        return found[0]
+
+    # ---- what is there ----
+
+    def variables(self, frame: int = 0, *, lane: int | None = None, of_module: bool = False) -> tuple[Variable, ...]:
+        """Return the local variables of a frame, or its module's."""
+        return tuple(Variable(*each) for each in self._ask("variables", frame, lane, globals=of_module))
+
+    def parts(self, expression: str, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
+        """Return the items or attributes of a value; at most 1,000."""
+        return tuple(Variable(*each) for each in self._ask("items", frame, lane, source=expression))
+
+    def evaluate(
+        self, source: str, frame: int = 0, *, lane: int | None = None, truth: bool = False, seconds: float = 5.0
+    ) -> Evaluation:
+        """Run an expression or statements in a throw-away copy of the program; nothing of it stays.
+
+        Raises AskFailed if it ends the copy, takes longer than `seconds`, or waits for another thread.
+        """
+        return self._evaluation(self._cursor, source, frame, lane, truth, seconds)
+
+    def _evaluation(
+        self, worker: Worker, source: str, frame: int, lane: int | None, truth: bool, seconds: float = 5.0
+    ) -> Evaluation:
+        question = {"do": "evaluate", "source": source, "frame": frame, "lane": lane, "truth": truth}
+        told = _checked(worker.ask(question, seconds=seconds))
+        value = Variable(*told["value"]) if told["value"] is not None else None
+        return Evaluation(value, told["output"], told["error"], told["truth"])
+
+    def stacks(self) -> dict[int, tuple[tuple[str, int, str], ...]]:
+        """Return the frames of each lane, innermost first: file, line, qualified name."""
+        return {lane: tuple(frames) for lane, frames in self._ask("stacks").items()}
+
+    def tasks(self) -> tuple[Task, ...]:
+        """Return the asyncio tasks that are not done."""
+        return tuple(Task(name, tuple(frames), waits) for name, frames, waits in self._ask("tasks"))
+
+    def exceptions(self) -> tuple[tuple[str, str], ...]:
+        """Return the exception that is being handled, and what led to it: type and text."""
+        return tuple(self._ask("exception"))
+
+    def change(self, source: str, frame: int = 0) -> Here:
+        """Run a statement in the program itself; from here on, forward, it is another run than the recorded one."""
+        _checked(self._cursor.ask({"do": "change", "source": source, "frame": frame}, changes=True))
+        self.here = replace(self.here, is_changed=True)
+        return self.here
+
+    def _ask(self, what: str, frame: int = 0, lane: int | None = None, **more: object) -> Any:
+        return _checked(self._cursor.ask({"do": what, "frame": frame, "lane": lane} | more))
+
+    # ---- the run as a whole ----
+
+    def output(self, stream: int | None = None) -> tuple[Output, ...]:
+        """Return what the program had written until here."""
+        return tuple(
+            each
+            for each in self.index.output
+            if each.count < self.here.count and (stream is None or each.stream == stream)
+        )
+
+    def why(self, expression: str, frame: int = 0) -> Why:
+        """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
+        self._begin(f"looking for who wrote {expression}")
+        return writes.why(self, expression, frame)
+
+    def history(self, expression: str, frame: int = 0, *, most: int = 1000) -> Iterator[Change]:
+        """Yield the changes of a value over the whole run, from the first one on."""
+        self._begin(f"following {expression}")
+        return writes.history(self, expression, frame, most)
+
+    def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
+        """Yield what `expression` was each time that a line was about to run, over the whole run."""
+        self._begin(f"logging {file}:{line}")
+        return search.log(self, self.source_file(file), line, expression, condition)
+
+    # ---- for search and writes ----
+
+    @property
+    def cursor(self) -> Worker:
+        """The process that stands here."""
+        return self._cursor
+
+    def evaluate_at(self, worker: Worker, source: str, frame: int = 0) -> Evaluation:
+        """Run an expression where another process stands."""
+        return self._evaluation(worker, source, frame, None, False)
+
+    def ask_about(self, frame: int, what: str, **more: object) -> Any:
+        """Ask `inside.py` about a frame here."""
+        return self._ask(what, frame, None, **more)
+
+    def check_steps(self, place: PlaceExpression, frame: int) -> None:
+        """Raise UsageError if a value cannot be followed without running Python."""
+        told = self._ask("kinds", frame, None, source=place.name, steps=place.keys)
+        if told is not None:
+            raise UsageError(f"{place.source!r} cannot be followed: {told}.")
+
+    def holds(self, worker: Worker, condition: str) -> bool:
+        """Whether a breakpoint's condition is true where `worker` stands; one that raises counts as true."""
+        try:
+            told = self._evaluation(worker, condition, 0, None, True)
+        except AskFailed:
+            return True
+        return told.error is not None or bool(told.truth)
+
+    def checkpoints(self) -> tuple[Moment, ...]:
+        """Return where processes stand that others are cloned from."""
+        return tuple(self.index.moment(count) for count in self.travel.timeline.counts())
+
+
+def _checked(told: Any) -> Any:
+    if isinstance(told, dict) and "failed" in told:
+        raise AskFailed(told["failed"])
+    return told

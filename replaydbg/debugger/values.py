@@ -1,0 +1,215 @@
+"""What a session answers with: frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from replaydbg.engine.messages import Frame, Lane
+from replaydbg.replay.clock import Moment
+
+__all__ = [
+    "Breakpoint",
+    "Change",
+    "Evaluation",
+    "Frame",
+    "Here",
+    "Lane",
+    "Logged",
+    "Moment",
+    "Output",
+    "Progress",
+    "Raised",
+    "Task",
+    "Variable",
+    "Why",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where the session stands: before a line."""
+
+    moment: Moment
+    """Event and step."""
+    count: int
+    """Lines since the program's start, the one that is about to run included."""
+    total: int
+    """Lines of the whole run."""
+    why: str
+    """What brought it here: `seek`, `step`, `breakpoint`, `exception`, `watch`, `end`, `start`."""
+    lane: int
+    """The lane that runs."""
+    stack: tuple[Frame, ...]
+    """Its frames, innermost first; at most 1,000."""
+    lanes: tuple[Lane, ...]
+    """All that are alive."""
+    breakpoint: int = 0
+    """The number of the breakpoint that stopped it; 0: none did."""
+    is_changed: bool = False
+    """Whether something was changed before: from there on it is another run than the recorded one."""
+    message: str = ""
+    """What else is to be said, such as the exception."""
+
+    @property
+    def top(self) -> Frame | None:
+        """The innermost frame; None without Python code."""
+        return self.stack[0] if self.stack else None
+
+    @property
+    def percent(self) -> float:
+        """How far into the run it is."""
+        return 100.0 * self.count / self.total if self.total else 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A name, or a part of a value, and what it is."""
+
+    name: str
+    type: str
+    """The qualified name of its type."""
+    text: str
+    """Its repr, cut to some 400 characters."""
+    parts: int
+    """How many items or attributes it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What an expression or statement gave in a throw-away copy of the program."""
+
+    value: Variable | None
+    """None of a statement, or if it raised."""
+    output: str
+    """What it printed."""
+    error: str | None
+    """What it raised."""
+    truth: bool | None = None
+    """Whether the value is true, if that was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An asyncio task that is not done."""
+
+    name: str
+    frames: tuple[tuple[str, int, str], ...]
+    """Coroutines that wait for each other, outermost first: file, line, qualified name."""
+    waits_for: str
+    """The future that the innermost one waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception at the line that raised it."""
+
+    count: int
+    lane: int
+    type: str
+    message: str
+    """Its first argument, if that is a str."""
+    is_uncaught: bool = False
+    """Whether it ended the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Something written to a standard stream."""
+
+    count: int
+    """Lines so far."""
+    event: int
+    """The event that it was."""
+    stream: int
+    """1 or 2."""
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """Where a session stops on its way, in either direction."""
+
+    number: int
+    file: str = ""
+    """As the program's code objects name it."""
+    line: int = 0
+    function: str = ""
+    """Name or qualified name: its first line."""
+    exception: str = ""
+    """Name of a type, or `*` for any: where it is raised."""
+    condition: str = ""
+    """An expression that must be true there; one that raises counts as true, and is said."""
+    ignore: int = 0
+    """So many passages are let through first."""
+    enabled: bool = True
+    temporary: bool = False
+    """Removed when it has stopped the session once."""
+
+    def __str__(self) -> str:
+        if self.exception:
+            place = f"exception {self.exception}"
+        else:
+            place = self.function or f"{self.file}:{self.line}"
+        return place + (f" if {self.condition}" if self.condition else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a value."""
+
+    count: int
+    """The line that made it."""
+    moment: Moment
+    file: str
+    line: int
+    function: str
+    lane: int
+    text: str
+    """The value after it, as text; empty: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The last write of a value."""
+
+    expression: str
+    count: int
+    """The line that wrote it; 0: it was not written since the program began."""
+    moment: Moment | None
+    file: str
+    line: int
+    function: str
+    lane: int
+    source: str
+    """The line's text; empty if it is not at hand."""
+    before: str
+    """The value before, as text; empty: there was none."""
+    after: str
+    """The value after it."""
+    is_argument: bool
+    """Whether it was passed by the call in that line."""
+    events: tuple[int, ...]
+    """The crossings that the line made until the value was there, at most 20: what came from outside."""
+    names: tuple[str, ...]
+    """The variables that the line reads: ask about them at that moment to follow it further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One line of a retroactive log."""
+
+    count: int
+    moment: Moment
+    lane: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far something long has come."""
+
+    what: str
+    done: float
+    """From 0 to 1."""
+    seconds: float
+    """Since it began."""

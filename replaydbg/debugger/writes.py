@@ -1,0 +1,155 @@
+"""Who wrote a value: its last change before here, found backwards from checkpoint to checkpoint; and all changes."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from replaydbg.debugger.paths import PlaceExpression, names_read, parse_place
+from replaydbg.debugger.values import Change, Why
+from replaydbg.engine.messages import Frame, Run, Watch, Where
+from replaydbg.errors import AskFailed, UsageError
+
+if TYPE_CHECKING:
+    from replaydbg.debugger.session import Session
+    from replaydbg.engine.worker import Worker
+
+MOST_EVENTS = 20
+
+
+def why(session: Session, expression: str, frame: int) -> Why:
+    """Return the last write of the value that `expression` names in a frame here."""
+    place = parse_place(expression)
+    watch = replace(_watch(session, place, frame), stops=False)
+    last = session.here.count
+    for first in session.travel.timeline.earlier(last):
+        where = session.travel.scan(first, last, Run(watch=watch))
+        if where.changes.count:
+            return _written(session, place, frame, watch, where)
+        last = first
+    return Why(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ())
+
+
+def history(session: Session, expression: str, frame: int, most: int) -> Iterator[Change]:
+    """Yield the changes of the value over the whole run."""
+    place = parse_place(expression)
+    watch = _watch(session, place, frame)
+    started = max(watch.started, 1)
+    worker = session.travel.at(started - 1 if started > 1 else 1)
+    try:
+        for _ in range(most):
+            where = worker.run(Run(until=session.index.total, watch=watch), idle=session.travel.idle)
+            if isinstance(where, dict) or not where.changes.count:
+                return
+            yield _change(session, worker, watch, place, where)
+    finally:
+        worker.kill()
+
+
+def _watch(session: Session, place: PlaceExpression, frame: int) -> Watch:
+    told = session.ask_about(frame, "place", name=place.name)
+    kind, detail = told
+    if kind == "lost":
+        raise UsageError(f"{place.source!r} cannot be followed: {detail}.")
+    if place.steps:
+        session.check_steps(place, frame)
+    if kind == "global":
+        return Watch(place.name, module=detail, steps=place.steps)
+    stack = session.here.stack
+    if frame >= len(stack):
+        raise UsageError(f"There is no frame {frame} here.")
+    here = stack[frame]
+    return Watch(place.name, started=here.started, first_line=here.first_line, steps=place.steps)
+
+
+def _written(session: Session, place: PlaceExpression, frame: int, watch: Watch, where: Where) -> Why:
+    changes = where.changes
+    close = session.travel.look_closely(changes.last_seen, replace(watch, stops=True, looks_at_returns=True))
+    written = close.changes.first_written if close.changes.count else changes.last_written
+    is_argument = bool(not watch.module and not watch.steps and written == watch.started)
+    writer = session.travel.at(written)
+    try:
+        stood = writer.look()
+        line = _frame_that_ran(stood, is_argument)
+        before = _text_at(session, writer, watch, place, stood)
+    finally:
+        writer.kill()
+    reader = session.travel.at(changes.last_seen)
+    try:
+        after = _text_at(session, reader, watch, place, reader.look())
+    finally:
+        reader.kill()
+    source = linecache.getline(line.file, line.line).strip()
+    if is_argument and line.last:
+        written = line.last
+    events = tuple(session.index.events_between(written, changes.last_seen))[-MOST_EVENTS:]
+    return Why(
+        expression=place.source,
+        count=written,
+        moment=session.index.moment(written),
+        file=line.file,
+        line=line.line,
+        function=line.function,
+        lane=stood.lane,
+        source=source,
+        before=before,
+        after=after,
+        is_argument=is_argument,
+        events=events,
+        names=names_read(source),
+    )
+
+
+def _frame_that_ran(stood: Where, is_argument: bool) -> Frame:
+    callers = [each for each in stood.stack[1:] if each.last]
+    return callers[0] if is_argument and callers else stood.stack[0]
+
+
+def _change(session: Session, worker: Worker, watch: Watch, place: PlaceExpression, where: Where) -> Change:
+    changes = where.changes
+    close = session.travel.look_closely(changes.first_seen, replace(watch, looks_at_returns=True))
+    written = close.changes.first_written if close.changes.count else changes.first_written
+    line = _line_at(session, written)
+    return Change(
+        count=written,
+        moment=session.index.moment(written),
+        file=line.file,
+        line=line.line,
+        function=line.function,
+        lane=where.lane,
+        text=_text_at(session, worker, watch, place, where),
+    )
+
+
+def _line_at(session: Session, count: int) -> Frame:
+    worker = session.travel.at(count)
+    try:
+        return worker.look().stack[0]
+    finally:
+        worker.kill()
+
+
+def _text_at(session: Session, worker: Worker, watch: Watch, place: PlaceExpression, where: Where) -> str:
+    """The value as text, asked in the frame whose variable it is; empty: it is not there."""
+    frame: int | None = 0
+    source = place.source
+    if watch.module:
+        source = f"__import__('sys').modules[{watch.module!r}].{place.source}"
+    else:
+        frame = next(
+            (
+                at
+                for at, each in enumerate(where.stack)
+                if each.started == watch.started and each.first_line == watch.first_line
+            ),
+            None,
+        )
+    if frame is None:
+        return ""
+    try:
+        told: Any = session.evaluate_at(worker, source, frame)
+    except AskFailed:
+        return ""
+    return told.value.text if told.value is not None else ""

@@ -1,0 +1,278 @@
+"""Answers questions about the program from inside it, at a moment: run in a throw-away copy of its process.
+
+Not imported: the core runs it as a script with `argument`, the bytes of a plain value as repr() writes it, and takes
+`answer`, bytes of the same kind. The program's frames are those below this one. It imports only what is loaded in any
+interpreter, since what it does costs the reader of every variable.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Described = tuple[str, str, str, int]
+    Question = dict[str, Any]
+    argument = b""
+
+LONGEST = 400
+MOST = 60
+
+
+class Text:
+    """Takes the place of standard output."""
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+
+    def write(self, text: Any) -> int:
+        self.parts.append(str(text))
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return False
+
+
+def cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def shown(value: Any, limit: int = LONGEST, depth: int = 3) -> str:
+    """Return `value` as text of about `limit` characters: large containers are not shown as a whole."""
+    kind = type(value)
+    try:
+        if kind in (list, tuple, set, frozenset, dict) and (depth == 0 or len(value) > MOST):
+            return f"<{kind.__name__} of {len(value):,}>" if depth == 0 else first_of(value, kind, limit, depth)
+        if kind in (list, tuple, set, frozenset, dict):
+            return first_of(value, kind, limit, depth)
+        if kind in (str, bytes, bytearray) and len(value) > limit:
+            return f"{cut(repr(value[:limit]), limit)} ({len(value):,} long)"
+        if kind is int and value.bit_length() > 4 * limit:
+            return f"<int of {value.bit_length():,} bits>"
+        return cut(repr(value), limit)
+    except BaseException as error:
+        return f"<{kind.__name__} whose repr raises {type(error).__name__}: {cut(str(error), 100)}>"
+
+
+def first_of(value: Any, kind: Any, limit: int, depth: int) -> str:
+    left, right = {list: ("[", "]"), tuple: ("(", ")")}.get(kind, ("{", "}"))
+    parts: list[str] = []
+    used = 0
+    for item in value.items() if kind is dict else value:
+        if kind is dict:
+            part = f"{shown(item[0], 80, depth - 1)}: {shown(item[1], 120, depth - 1)}"
+        else:
+            part = shown(item, 120, depth - 1)
+        used += len(part) + 2
+        if parts and (used > limit or len(parts) == MOST):
+            return left + ", ".join(parts) + f", ...{right} ({len(value):,} items)"
+        parts.append(part)
+    if kind is tuple and len(value) == 1:
+        return f"({parts[0]},)"
+    if kind in (set, frozenset) and not value:
+        return repr(value)
+    text = left + ", ".join(parts) + right
+    return f"frozenset({text})" if kind is frozenset else text
+
+
+def described(name: Any, value: Any) -> Described:
+    kind = type(value)
+    return (str(name), kind.__qualname__, shown(value), children(value))
+
+
+def children(value: Any) -> int:
+    try:
+        if isinstance(value, (list, tuple, dict, set, frozenset)):
+            return len(value)
+    except BaseException:
+        return 0
+    return len(getattr(value, "__dict__", ())) if type(value).__module__ != "builtins" else 0
+
+
+# ---- frames ----
+
+
+def frame_of(question: Question) -> Any:
+    lane = question.get("lane")
+    if lane is None:
+        frame: Any = sys._getframe()
+        while frame is not None and frame.f_code.co_filename == "<inside>":
+            frame = frame.f_back
+    else:
+        frame = sys._current_frames().get(0x2C0000000000 + lane % 262144 * 4096)
+    for _ in range(question.get("frame", 0)):
+        frame = frame.f_back if frame is not None else None
+    if frame is None:
+        raise LookupError("there is no such frame")
+    return frame
+
+
+def names_of(frame: Any) -> list[str]:
+    code = frame.f_code
+    return [*code.co_varnames, *code.co_cellvars, *code.co_freevars]
+
+
+def variables(question: Question) -> list[Described]:
+    frame = frame_of(question)
+    found = frame.f_globals if question.get("globals") else frame.f_locals
+    hidden = ("__builtins__", "__annotations__", "__doc__", "__loader__", "__spec__", "__cached__")
+    return [described(name, value) for name, value in list(found.items()) if name not in hidden][:2000]
+
+
+def stacks(question: Question) -> dict[int, list[Any]]:
+    """All frames of each lane, innermost first."""
+    found = {}
+    for ident, frame in sys._current_frames().items():
+        frames: list[Any] = []
+        at: Any = frame
+        while at is not None and len(frames) < 500:
+            if at.f_code.co_filename != "<inside>":
+                frames.append((at.f_code.co_filename, at.f_lineno or 0, at.f_code.co_qualname))
+            at = at.f_back
+        found[(ident - 0x2C0000000000) // 4096] = frames
+    return found
+
+
+# ---- evaluation ----
+
+
+def evaluate(question: Question) -> dict[str, Any]:
+    """An expression's value, or what a statement prints; both with what was printed and what was raised."""
+    frame = frame_of(question)
+    source = question["source"]
+    # One dictionary for both: so comprehensions and lambdas in it see local variables. It is thrown away.
+    names = {**frame.f_globals, **frame.f_locals}
+    out = sys.stdout = sys.stderr = Text()
+    try:
+        try:
+            code, is_expression = compile(source, "<expression>", "eval"), True
+        except SyntaxError:
+            code, is_expression = compile(source, "<statement>", "exec"), False
+        value = eval(code, names)
+        told = described("", value) if is_expression else None
+        truth = bool(value) if question.get("truth") else None
+        return {"value": told, "output": "".join(out.parts)[:100_000], "error": None, "truth": truth}
+    except BaseException as error:
+        said = f"{type(error).__name__}: {error}"
+        return {"value": None, "output": "".join(out.parts)[:100_000], "error": cut(said, 2000), "truth": None}
+
+
+def items(question: Question) -> list[Described]:
+    """The parts of a value: its attributes, or its items."""
+    frame = frame_of(question)
+    value = eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals})
+    found: list[Described] = []
+    if isinstance(value, dict):
+        found = [described(f"[{shown(key, 80)}]", each) for key, each in list(value.items())[:1000]]
+    elif isinstance(value, (list, tuple)):
+        found = [described(f"[{at}]", each) for at, each in enumerate(value[:1000])]
+    elif isinstance(value, (set, frozenset)):
+        found = [described("", each) for each in list(value)[:1000]]
+    else:
+        found = [described(f".{name}", each) for name, each in list(getattr(value, "__dict__", {}).items())]
+        for kind in type(value).__mro__:
+            for name in getattr(kind, "__slots__", ()):
+                if hasattr(value, name):
+                    found.append(described(f".{name}", getattr(value, name)))
+    return found
+
+
+def change(question: Question) -> None:
+    """Run a statement in the program itself, in the scope of a frame."""
+    frame = frame_of(question)
+    exec(compile(question["source"], "<change>", "exec"), frame.f_globals, frame.f_locals)
+    if sys.version_info < (3, 13) and frame.f_locals is not frame.f_globals:
+        import ctypes
+
+        ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+    return None
+
+
+# ---- what a path of attributes and items begins with ----
+
+
+def place(question: Question) -> tuple[str, Any]:
+    """Where a variable that is seen in a frame lives: its function's own, or a module's."""
+    frame, name = frame_of(question), question["name"]
+    code = frame.f_code
+    if name in names_of(frame) or (frame.f_locals is not frame.f_globals and name in frame.f_locals):
+        return ("local", name in code.co_freevars)
+    if name in frame.f_globals:
+        home = frame.f_globals.get("__name__")
+        module = sys.modules.get(home)
+        if module is None or getattr(module, "__dict__", None) is not frame.f_globals:
+            return ("lost", f"{name} is a global of code that belongs to no module")
+        return ("global", home)
+    return ("lost", f"there is no variable {name} here")
+
+
+def kinds(question: Question) -> str | None:
+    """What is in the way of looking a path up without running Python: at each step None, or why it cannot be."""
+    frame = frame_of(question)
+    value = eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals})
+    for kind, key in question["steps"]:
+        if kind == "attribute":
+            of_type = next((base.__dict__[key] for base in type(value).__mro__ if key in base.__dict__), None)
+            if isinstance(of_type, property):
+                return f"{key} is a property of {type(value).__name__}: it is computed, not written"
+            value = getattr(value, key)
+        elif type(value) not in (list, tuple) and not isinstance(value, dict):
+            return f"a {type(value).__name__} computes its items"
+        else:
+            value = value[key]
+    return None
+
+
+# ---- asyncio ----
+
+
+def tasks(question: Question) -> list[Any]:
+    """Each asyncio task that is not done, with the coroutines that wait for each other in it, outermost first."""
+    asyncio = sys.modules.get("asyncio.tasks")
+    if asyncio is None:
+        return []
+    found = []
+    known: Any = getattr(asyncio, "_scheduled_tasks", None) or getattr(asyncio, "_all_tasks", ())
+    for task in list(getattr(known, "data", ())) or list(known):
+        task = task() if type(task).__name__ == "ReferenceType" else task
+        if task is not None and not task.done():
+            found.append((task.get_name(), chain(task.get_coro()), shown(getattr(task, "_fut_waiter", None), 200)))
+    for task in list(getattr(asyncio, "_eager_tasks", ())):
+        found.append((task.get_name(), chain(task.get_coro()), ""))
+    return sorted(found)
+
+
+def chain(coroutine: Any) -> list[Any]:
+    frames: list[Any] = []
+    while coroutine is not None and len(frames) < 100:
+        frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
+        frame = frame or getattr(coroutine, "ag_frame", None)
+        if frame is not None:
+            frames.append((frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_qualname))
+        inner = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+        coroutine = inner or getattr(coroutine, "ag_await", None)
+    return frames
+
+
+def exception(question: Question) -> list[Any]:
+    """The exception that is being handled where the lane stands, outermost cause last."""
+    found: list[Any] = []
+    error = sys.exc_info()[1]
+    while error is not None and len(found) < 20:
+        found.append((type(error).__qualname__, cut(str(error), 1000)))
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return found
+
+
+DOERS = {each.__name__: each for each in (variables, stacks, evaluate, items, change, place, kinds, tasks, exception)}
+_question = eval(argument.decode("utf-8", "surrogatepass"))
+try:
+    _told = DOERS[_question["do"]](_question)
+except BaseException as _error:
+    _told = {"failed": f"{type(_error).__name__}: {_error}"}
+answer = repr(_told).encode("utf-8", "surrogatepass")

@@ -1,0 +1,74 @@
+"""The keeper: a small process of its own, whose children all processes of a session are.
+
+They end with it, however it ends, and it ends when the debugger's end of its socket is closed. It does not run in the
+debugger's process: a thread there may end, and with it, by the kernel's rule, everything that it started.
+Run as `python -m replaydbg.engine.keeper ORDERS`.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import resource
+import select
+import socket
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from replaydbg.engine.messages import VERSION
+from replaydbg.errors import ReplaydbgError
+from replaydbg.launch.process import start_process
+from replaydbg.log.reader import open_recording
+from replaydbg.replay.launcher import inheritable, prepare
+
+
+def main() -> int:
+    """Start the replay, say so, and stay until the debugger has gone."""
+    orders = ast.literal_eval(sys.argv[1])
+    debugger = socket.socket(fileno=orders["keeper_fd"])
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        if orders["version"] != VERSION:
+            raise ReplaydbgError(f"The debugger speaks version {orders['version']} of its protocol, this is {VERSION}.")
+        with ExitStack() as stack:
+            _start(Path(orders["path"]), orders, stack)
+    except (ReplaydbgError, OSError) as error:
+        debugger.sendall(b"E" + str(error).encode("utf-8", "surrogatepass"))
+        return 1
+    debugger.sendall(b"R")
+    _stay(debugger)
+    return 0
+
+
+def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> None:
+    with open_recording(path) as recording:
+        inside = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
+        fds = {name: inheritable(stack, orders[name]) for name in ("fd", "output_fd", "raises_fd")}
+        clock = {name: inheritable(stack, orders[f"clock_{name}"]) for name in ("fd", "steps_fd")}
+        null = os.open(os.devnull, os.O_WRONLY)
+        stack.callback(os.close, null)
+        more = {
+            "current_source": orders["current_source"],
+            "clock": clock | {"hits": True, "activations": True, "breakpoints": []},
+            "engine": fds | {"inside": inside},
+        }
+        start = prepare(recording, stack, more, stdout=null, stderr=null)
+        start_process(start.command, start.env, fds=start.streams, ignored=start.ignored)
+    for name in ("fd", "output_fd", "raises_fd", "clock_fd", "clock_steps_fd"):
+        os.close(orders[name])
+
+
+def _stay(debugger: socket.socket) -> None:
+    # Nothing comes from the debugger but its end. Children that have ended are collected now and then.
+    while not select.select([debugger], [], [], 0.5)[0]:
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            continue
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""What is said to a process of the engine and by it (replaydbg/native/engine.c has the other side)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from replaydbg.log.codec import decode_value
+from replaydbg.log.encode import text, varint, zigzag
+
+VERSION = 1
+"""Both sides come from one installation; the keeper refuses another number than its own."""
+
+CLONE, RUN, WHERE, DIVERT, CHANGE, HITS, SPACE = b"C", b"R", b"W", b"D", b"M", b"H", b"I"
+"""What a process is told."""
+
+STOOD, LEFT, CLONED, ENDED, ANSWER, FAILED = "S", "K", "C", "E", "A", "X"
+"""What it says: it stands, it left a checkpoint, it was cloned, the program ended, what was asked, and why not."""
+
+ANY, STEP, NEXT, FINISH = range(4)
+"""Where a step forward ends, besides at a count of lines: nowhere else, at the lane's next line, at the next one of the
+same activation or of a caller, at a caller's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """A place where a run stops, or whose passages it counts."""
+
+    file: str = ""
+    """As the program's code objects name it; empty with a function: in any file."""
+    line: int = 0
+    """From 1; 0 with a function."""
+    function: str = ""
+    """Name or qualified name of a function: its first line."""
+    stop_at: int = 1
+    """Which passage stops the run, from 1; 0: none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathStep:
+    """One step from a variable to a value: exactly one of the three is given."""
+
+    attribute: str | None = None
+    index: int | None = None
+    key: str | None = None
+
+    def encode(self) -> bytes:
+        """Return it as the core reads it."""
+        if self.attribute is not None:
+            return varint(1) + zigzag(0) + text(self.attribute)
+        if self.index is not None:
+            return varint(2) + zigzag(self.index) + text("")
+        assert self.key is not None, "one of three"
+        return varint(3) + zigzag(0) + text(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A value whose changes are looked for: a local variable of one activation, or a module's, and what it leads to."""
+
+    name: str
+    """The variable."""
+    module: str = ""
+    """Of a module's variable: the module's name."""
+    started: int = 0
+    """Of a local variable: when its function's activation was started, as a count of lines."""
+    first_line: int = 0
+    """Of a local variable: where its function begins."""
+    steps: tuple[PathStep, ...] = ()
+    """From the variable to the value; at most 32."""
+    stops: bool = True
+    """Whether a change stops the run; otherwise it only counts them."""
+    looks_at_returns: bool = False
+    """Whether it is looked at when functions return as well as at each line."""
+
+    def encode(self) -> bytes:
+        """Return it as the core reads it."""
+        flags = int(self.stops) | int(self.looks_at_returns) << 1
+        head = varint(2 if self.module else 1) + varint(flags) + varint(self.started) + varint(self.first_line)
+        steps = b"".join(each.encode() for each in self.steps)
+        return head + text(self.module) + text(self.name) + varint(len(self.steps)) + steps
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """An order to go on, until one of several things happens or the program ends."""
+
+    until: int = 0
+    """The count of lines at which to stop; 0: none."""
+    rule: int = ANY
+    """ANY, STEP, NEXT or FINISH."""
+    spacing: float = 0.0
+    """Seconds of CPU time between the checkpoints that are left behind; 0: none are."""
+    at_raises: bool = False
+    """Whether an exception stops it where it is raised."""
+    breaks: tuple[Break, ...] = ()
+    """At most 255."""
+    watch: Watch | None = None
+    """A value to look at, line by line."""
+
+    def encode(self) -> bytes:
+        """Return it as the core reads it."""
+        head = varint(self.until) + varint(int(self.spacing * 1e9)) + varint(self.rule) + varint(int(self.at_raises))
+        breaks = b"".join(
+            text(each.file) + text(each.function) + varint(each.line) + varint(each.stop_at) for each in self.breaks
+        )
+        watch = self.watch.encode() if self.watch is not None else varint(0)
+        return head + varint(len(self.breaks)) + breaks + watch
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame on the stack of a lane."""
+
+    file: str
+    """As its code object names it."""
+    line: int
+    """The line that it executes; in the topmost frame of the running lane: that is about to run."""
+    function: str
+    """The qualified name."""
+    first_line: int
+    """Where its code begins."""
+    started: int
+    """The count of lines when this activation was started."""
+    last: int
+    """The count of its last line, the one that is about to run included."""
+    before: int
+    """The count of the line before that in the same activation; 0: none."""
+    is_generator: bool
+    """Whether it is of a generator or a coroutine: it may wait and go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A thread of the program."""
+
+    id: int
+    """0 is the main lane."""
+    name: str
+    """As the program named it; empty if it did not."""
+    parent: int
+    """The lane that started it."""
+    waits_for: str
+    """What it waits for, in words; empty: it could run."""
+    last: int
+    """The count of its last line; 0: none yet."""
+    before: int
+    """The count of the line before that; 0: none."""
+    top: Frame | None
+    """Its innermost frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """How often a break was passed in a run."""
+
+    count: int
+    first: int
+    """The count of lines at the first passage; 0: none."""
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The changes that a watch has seen in a run; counts of lines, 0 where there is none."""
+
+    count: int
+    first_seen: int
+    """At this line the value was seen to have changed."""
+    first_written: int
+    """The line that had run then."""
+    last_seen: int
+    last_written: int
+    last_lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a process stands: before a line."""
+
+    why: str
+    """`count`, `break`, `rule`, `watch`, `raise` or `asked`."""
+    which: int
+    """The break that stopped it, from 1."""
+    count: int
+    """Lines so far, the one that is about to run included."""
+    event: int
+    """Events consumed."""
+    digest: int
+    """64 bits over the path up to here."""
+    lane: int
+    """The lane that runs."""
+    lanes: tuple[Lane, ...]
+    """All that are alive."""
+    stack: tuple[Frame, ...]
+    """Of the running lane, innermost first; at most 1,000 frames."""
+    passages: tuple[Passages, ...]
+    """One for each break of the run."""
+    changes: Changes
+    """What the watch saw."""
+
+
+def read_where(payload: bytes) -> Where:
+    """Return what a process says when it stands."""
+    said: Any = decode_value(payload)
+    return Where(
+        why=said["why"],
+        which=said["which"],
+        count=said["count"],
+        event=said["event"],
+        digest=said["digest"] & (1 << 64) - 1,
+        lane=said["lane"],
+        lanes=tuple(_lane(each) for each in said["lanes"]),
+        stack=tuple(_frame(each) for each in said["stack"]),
+        passages=tuple(Passages(*each) for each in said["breakpoints"]),
+        changes=Changes(*said["watch"]),
+    )
+
+
+def _frame(entry: list[Any]) -> Frame:
+    file, line, function, first_line, started, last, before, is_generator = entry
+    return Frame(file, line, function, first_line, started, last, before, bool(is_generator))
+
+
+def _lane(entry: list[Any]) -> Lane:
+    number, name, parent, waits_for, last, before, top = entry
+    return Lane(number, name, parent, waits_for, last, before, _frame(top[0]) if top else None)

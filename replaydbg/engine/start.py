@@ -1,0 +1,88 @@
+"""Starts the engine: the keeper, and the process from which all others of a session are cloned."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from replaydbg.engine.messages import VERSION
+from replaydbg.engine.worker import Worker
+from replaydbg.errors import EngineLost, ReplaydbgError
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where the process that runs the whole program writes down what it met."""
+
+    totals: BinaryIO
+    """The step clock's report, written at the end."""
+    steps: BinaryIO
+    """Lines before each event."""
+    output: BinaryIO
+    """What was written to the standard streams, and when."""
+    raises: BinaryIO
+    """The exceptions that were raised, and when."""
+
+
+class Engine:
+    """The keeper of a session, and what it was started with. Close it, or everything ends with this process."""
+
+    def __init__(self, path: Path, *, current_source: bool = False) -> None:
+        """Start the recording at `path`; `current_source` runs today's sources. Raises what `replay` does."""
+        with ExitStack() as stack:
+            own, keepers = socket.socketpair()
+            self._keeper_socket = own
+            root, roots = socket.socketpair()
+            stack.callback(keepers.close)
+            stack.callback(roots.close)
+            self.files = Files(*(_memory_file(name) for name in ("totals", "steps", "output", "raises")))
+            orders = {
+                "version": VERSION,
+                "path": str(path),
+                "current_source": current_source,
+                "keeper_fd": keepers.fileno(),
+                "fd": roots.fileno(),
+                "clock_fd": self.files.totals.fileno(),
+                "clock_steps_fd": self.files.steps.fileno(),
+                "output_fd": self.files.output.fileno(),
+                "raises_fd": self.files.raises.fileno(),
+            }
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-m", "replaydbg.engine.keeper", repr(orders)],
+                pass_fds=[value for name, value in orders.items() if name.endswith("fd") and isinstance(value, int)],
+                stdin=subprocess.DEVNULL,
+                # A Ctrl-C at the terminal is for the debugger alone.
+                start_new_session=True,
+            )
+        self.root = Worker(root.detach(), 0, 0, 0)
+        """The process that stands before the program's first line."""
+        self._await_start()
+
+    def close(self) -> None:
+        """End the keeper, and all processes of the session with it; again is harmless."""
+        self.root.close()
+        self._keeper_socket.close()
+        self._keeper.wait()
+        for file in (self.files.totals, self.files.steps, self.files.output, self.files.raises):
+            file.close()
+
+    def _await_start(self) -> None:
+        said = b""
+        while data := self._keeper_socket.recv(65536):
+            said += data
+            if said.startswith(b"R"):
+                return
+        self.close()
+        if said.startswith(b"E"):
+            raise ReplaydbgError(said[1:].decode("utf-8", "replace"))
+        raise EngineLost("the keeper ended before it had begun")
+
+
+def _memory_file(name: str) -> BinaryIO:
+    return os.fdopen(os.memfd_create(f"replaydbg-{name}"), "w+b")

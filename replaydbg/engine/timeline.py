@@ -1,0 +1,83 @@
+"""The processes that stand along a run, and which of them are kept."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from sortedcontainers import SortedDict
+
+from replaydbg.engine.worker import Worker
+
+NEAR = 24
+"""So many of those that stand close behind the cursor are kept besides the evenly spaced ones."""
+
+
+class Timeline:
+    """Checkpoints by their count of lines. The first one is never dropped."""
+
+    def __init__(self, most: int) -> None:
+        """Keep at most `most` evenly spaced checkpoints."""
+        self.most = most
+        self._at: SortedDict[int, Worker] = SortedDict()
+        self._near: deque[int] = deque()
+
+    def __len__(self) -> int:
+        return len(self._at)
+
+    def add(self, checkpoint: Worker) -> bool:
+        """Keep `checkpoint`; return whether there were too many, and some were dropped."""
+        self._replace(checkpoint)
+        return len(self._at) - len(self._near) > self.most and self.thin()
+
+    def thin(self) -> bool:
+        """Drop every other one; return whether any was."""
+        counts = [count for count in self._at if count not in self._near]
+        # The first stays, and the last: it is where most sessions begin.
+        dropped = counts[1:-1:2]
+        for count in dropped:
+            self._at.pop(count).close()
+        return bool(dropped)
+
+    def add_near(self, checkpoint: Worker) -> None:
+        """Keep `checkpoint` for a while: it stands close behind a moment that was asked for."""
+        if checkpoint.count in self._at:
+            checkpoint.close()
+            return
+        self._replace(checkpoint)
+        self._near.append(checkpoint.count)
+        if len(self._near) > NEAR:
+            oldest = self._near.popleft()
+            if oldest in self._at:
+                self._at.pop(oldest).close()
+
+    def before(self, count: int) -> Worker | None:
+        """Return the last checkpoint that stands at `count` or before it; None: there is none."""
+        place = self._at.bisect_right(count)
+        return self._at.peekitem(place - 1)[1] if place else None
+
+    def earlier(self, count: int) -> list[int]:
+        """Return where checkpoints stand before `count`, the last one first."""
+        return list(self._at.irange(maximum=count - 1, reverse=True))
+
+    def counts(self) -> tuple[int, ...]:
+        """Return where all stand."""
+        return tuple(self._at)
+
+    def drop(self, checkpoint: Worker) -> None:
+        """Forget one that has ended."""
+        if self._at.get(checkpoint.count) is checkpoint:
+            del self._at[checkpoint.count]
+        checkpoint.close()
+
+    def close(self) -> None:
+        """Let all end."""
+        for checkpoint in self._at.values():
+            checkpoint.close()
+        self._at.clear()
+        self._near.clear()
+
+    def _replace(self, checkpoint: Worker) -> None:
+        other = self._at.pop(checkpoint.count, None)
+        if other is not None:
+            other.close()
+        self._at[checkpoint.count] = checkpoint

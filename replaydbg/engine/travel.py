@@ -1,0 +1,153 @@
+"""Getting to moments: from the nearest checkpoint, in a copy of it that runs the rest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from replaydbg.engine.messages import Run, Watch, Where
+from replaydbg.engine.start import Engine, Files
+from replaydbg.engine.timeline import Timeline
+from replaydbg.engine.worker import Worker
+from replaydbg.errors import EngineLost
+
+SPACING = 0.06
+"""Seconds of CPU time between two checkpoints: half of it is what a seek takes on average."""
+
+MOST = 400
+"""So many checkpoints are kept; of a longer run every other one is dropped, and the others come half as often."""
+
+LEAST_FREE = 0.1
+"""The share of the machine's memory that stays free of checkpoints."""
+
+_CLOSE = 400
+"""Lines that run in less time than it takes to clone a process."""
+
+
+class Travel:
+    """The processes of a session: those that stand along the run, and how another one is made."""
+
+    def __init__(self, path: Path, *, current_source: bool = False, most: int = MOST, spacing: float = SPACING) -> None:
+        """Start the recording at `path`; the program stands before its first line then."""
+        self._path, self._current_source = path, current_source
+        self._engine = Engine(path, current_source=current_source)
+        self.timeline = Timeline(most)
+        self.spacing = spacing
+        self.idle: Callable[[], None] = lambda: None
+        """Called now and then while something runs; what it raises gives up."""
+        self._lines_per_second = 1e6
+        self._start()
+
+    @property
+    def files(self) -> Files:
+        """Where the first pass writes."""
+        return self._engine.files
+
+    def close(self) -> None:
+        """End all processes; again is harmless."""
+        self.timeline.close()
+        self._engine.close()
+
+    def first_pass(self) -> dict[str, Any]:
+        """Run the whole program once, leaving checkpoints behind; return how it ended."""
+        began = time.monotonic()
+        root = self._engine.root
+        ended = root.run(Run(spacing=self.spacing), left=self._keep, idle=self.idle)
+        assert isinstance(ended, dict), "nothing stops it"
+        self._lines_per_second = max(ended.get("count", 0), 1) / max(time.monotonic() - began, 1e-3)
+        root.close()
+        return ended
+
+    def at(self, count: int) -> Worker:
+        """Return a process of its own that stands at the line with that count. Raises EngineLost."""
+        worker = self._clone_before(count)
+        if worker.count == count:
+            return worker
+        try:
+            self._approach(worker, count)
+            return self.arrived(worker, count)
+        except BaseException:
+            worker.kill()
+            raise
+
+    def arrived(self, worker: Worker, count: int) -> Worker:
+        """Let `worker` run to `count`, and return it. Raises EngineLost if the program ends before."""
+        ended = worker.run(Run(until=count), idle=self.idle)
+        if isinstance(ended, dict):
+            raise EngineLost(f"it ended before line {count:,}: {ended.get('detail') or ended.get('kind')}")
+        return worker
+
+    def scan(self, first: int, last: int, order: Run) -> Where:
+        """Run a copy of the checkpoint at `first` to the line `last` as `order` says; return where it stood then."""
+        worker = self._clone_before(first)
+        try:
+            if worker.count != first:
+                self.arrived(worker, first)
+            where = worker.run(Run(last, order.rule, 0.0, order.at_raises, order.breaks, order.watch), idle=self.idle)
+        finally:
+            worker.kill()
+        if isinstance(where, dict):
+            raise EngineLost(f"it ended before line {last:,}: {where.get('detail') or where.get('kind')}")
+        return where
+
+    def backwards(self, last: int, order: Callable[[int, int], Run]) -> Iterator[tuple[int, int, Where]]:
+        """Yield (first, last, where) for each interval between checkpoints, the latest one first, from `last` on."""
+        for first in self.timeline.earlier(last):
+            yield first, last, self.scan(first, last, order(first, last))
+            last = first
+
+    def look_closely(self, seen: int, watch: Watch) -> Where:
+        """Run the line before `seen` again and look at the watched value when functions return, too."""
+        worker = self.at(max(seen - 1, 1))
+        try:
+            where = worker.run(Run(until=seen, watch=watch), idle=self.idle)
+        finally:
+            worker.kill()
+        if isinstance(where, dict):
+            raise EngineLost("it ended meanwhile")
+        return where
+
+    def _start(self) -> None:
+        where = self._engine.root.await_stop(idle=self.idle)
+        if isinstance(where, dict):
+            raise EngineLost(f"the program has no line: {where.get('detail') or where.get('kind')}")
+        self.timeline.add(self._engine.root.clone())
+
+    def _keep(self, checkpoint: Worker) -> None:
+        if self.timeline.add(checkpoint) or (_memory_is_short() and self.timeline.thin()):
+            self._engine.root.space(self.spacing * 2)
+            self.spacing *= 2
+
+    def _clone_before(self, count: int) -> Worker:
+        """A checkpoint may have been killed, for want of memory perhaps: then an earlier one does."""
+        while (checkpoint := self.timeline.before(count)) is not None:
+            try:
+                return checkpoint.clone()
+            except EngineLost:
+                self.timeline.drop(checkpoint)
+        self._restart()
+        first = self.timeline.before(count)
+        assert first is not None, "it has just been made"
+        return first.clone()
+
+    def _restart(self) -> None:
+        self._engine.close()
+        self._engine = Engine(self._path, current_source=self._current_source)
+        self._start()
+
+    def _approach(self, worker: Worker, count: int) -> None:
+        """Run most of the way, and leave checkpoints ever closer to its end: the next wish is often a step back."""
+        while (left := count - worker.count) > _CLOSE and left / self._lines_per_second > 0.002:
+            self.arrived(worker, count - left // 4)
+            self.timeline.add_near(worker.clone())
+
+
+def _memory_is_short() -> bool:
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+    except OSError:
+        return False
+    found = {line.split(":")[0]: int(line.split()[1]) for line in text.splitlines() if line}
+    return found.get("MemAvailable", 1) < LEAST_FREE * found.get("MemTotal", 0)

@@ -1,0 +1,193 @@
+"""A process of the engine, as the debugger has it: a socket that leads to it."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from replaydbg.engine import messages
+from replaydbg.engine.messages import Run, Where, read_where
+from replaydbg.errors import AskFailed, EngineLost
+from replaydbg.log.codec import decode_value
+from replaydbg.log.encode import varint
+
+_HEAD = struct.Struct("<I")
+
+
+class Worker:
+    """A process that stands at a moment, or runs to one. Not for several threads at once."""
+
+    def __init__(self, fd: int, pid: int, count: int, event: int) -> None:
+        """Take the socket `fd`; `pid`, and where it stands: lines and events so far."""
+        self._socket = socket.socket(fileno=fd)
+        self._buffer = bytearray()
+        self._passed: deque[int] = deque()
+        self.pid = pid
+        self.count = count
+        self.event = event
+        self.where: Where | None = None
+        """Where it stood last, if it said so."""
+
+    def close(self) -> None:
+        """Let the process end; again is harmless."""
+        self._socket.close()
+        while self._passed:
+            os.close(self._passed.popleft())
+
+    def kill(self) -> None:
+        """End the process wherever it is."""
+        try:
+            os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it ended meanwhile
+        self.close()
+
+    def clone(self) -> Worker:
+        """Return another process that stands where this one does. Raises EngineLost."""
+        self._tell(messages.CLONE)
+        kind, payload = self._hear()
+        if kind != messages.CLONED:
+            raise EngineLost(f"it said {kind!r} when it was to be cloned")
+        return self._passed_worker(payload)
+
+    def run(
+        self,
+        order: Run,
+        *,
+        left: Callable[[Worker], None] | None = None,
+        idle: Callable[[], None] | None = None,
+    ) -> Where | dict[str, Any]:
+        """Let it go on; return where it stands then, or, as a dict, how the program ended.
+
+        `left` is given each checkpoint that it leaves behind; `idle` is called now and then, and may raise to give up
+        (the process is of no use then). Raises EngineLost.
+        """
+        self.where = None
+        self._tell(messages.RUN, order.encode())
+        return self.await_stop(left=left, idle=idle)
+
+    def await_stop(
+        self, *, left: Callable[[Worker], None] | None = None, idle: Callable[[], None] | None = None
+    ) -> Where | dict[str, Any]:
+        """Return where it stands next: see `run`."""
+        while True:
+            kind, payload = self._hear(idle)
+            if kind == messages.LEFT:
+                checkpoint = self._passed_worker(payload)
+                if left is not None:
+                    left(checkpoint)
+                else:
+                    checkpoint.close()
+            elif kind == messages.STOOD:
+                self.where = read_where(payload)
+                self.count, self.event = self.where.count, self.where.event
+                return self.where
+            elif kind == messages.ENDED:
+                ended = decode_value(payload)
+                assert isinstance(ended, dict), ended
+                if ended.get("kind") != "drift":
+                    return ended
+
+    def space(self, seconds: float) -> None:
+        """While it runs: leave checkpoints that far apart from now on, in seconds of CPU time."""
+        self._tell(messages.SPACE, varint(int(seconds * 1e9)))
+
+    def look(self) -> Where:
+        """Return where it stands. Raises EngineLost."""
+        if self.where is None:
+            self._tell(messages.WHERE)
+            self.where = read_where(self._hear()[1])
+        return self.where
+
+    def hits(self) -> dict[str, Any]:
+        """Return how often each line ran up to here, under `hits` as the step clock reports it."""
+        self._tell(messages.HITS)
+        said = decode_value(self._hear()[1])
+        assert isinstance(said, dict), said
+        return said
+
+    def ask(self, question: object, *, memory: int = 0, seconds: float = 5.0, changes: bool = False) -> Any:
+        """Run `inside.py` with `question`, a plain value, at this moment and return its answer, another one.
+
+        In a throw-away copy of the process, unless `changes`: then in itself. `memory`: bytes of address space that the
+        copy may have, 0 for any. Raises EngineLost; AskFailed if there is no answer, or none in time.
+        """
+        # Imported here: whoever only travels does not ask.
+        import ast
+
+        data = repr(question).encode("utf-8", "surrogatepass")
+        if changes:
+            self._tell(messages.CHANGE, data)
+            answer = self._hear()[1]
+        else:
+            diversion = self.clone()
+            try:
+                diversion._tell(messages.DIVERT, varint(memory) + data)
+                answer = diversion._answer(seconds)
+            finally:
+                diversion.close()
+        return ast.literal_eval(answer.decode("utf-8", "surrogatepass"))
+
+    def _answer(self, seconds: float) -> bytes:
+        until = time.monotonic() + seconds
+
+        def in_time() -> None:
+            if time.monotonic() > until:
+                os.kill(self.pid, signal.SIGKILL)
+                raise AskFailed(f"it took longer than {seconds:g} s")
+
+        try:
+            kind, payload = self._hear(in_time)
+        except EngineLost:
+            raise AskFailed("it ended the process in which it was tried") from None
+        if kind == messages.ANSWER:
+            return payload
+        raise AskFailed(_reason(payload))
+
+    def _passed_worker(self, payload: bytes) -> Worker:
+        told: Any = decode_value(payload)
+        pid, count, event = told
+        if pid < 0:
+            raise EngineLost(f"it could not be cloned: {os.strerror(-pid)}")
+        return Worker(self._passed.popleft(), pid, count, event)
+
+    def _tell(self, kind: bytes, payload: bytes = b"") -> None:
+        try:
+            self._socket.sendall(_HEAD.pack(len(payload) + 1) + kind + payload)
+        except OSError:
+            raise EngineLost("it has ended") from None
+
+    def _hear(self, idle: Callable[[], None] | None = None) -> tuple[str, bytes]:
+        head = self._take(_HEAD.size, idle)
+        body = self._take(_HEAD.unpack(head)[0], idle)
+        return chr(body[0]), body[1:]
+
+    def _take(self, n: int, idle: Callable[[], None] | None) -> bytes:
+        while len(self._buffer) < n:
+            while idle is not None and not select.select([self._socket], [], [], 0.05)[0]:
+                idle()
+            try:
+                data, fds, _, _ = socket.recv_fds(self._socket, 1 << 16, 8)
+            except OSError:
+                data, fds = b"", []
+            if not data:
+                raise EngineLost("it has ended")
+            self._buffer += data
+            self._passed.extend(fds)
+        taken = bytes(self._buffer[:n])
+        del self._buffer[:n]
+        return taken
+
+
+def _reason(payload: bytes) -> str:
+    if payload[:1] == b"\n":  # a report of the core
+        report = decode_value(payload)
+        return str(report.get("detail") or report.get("kind")) if isinstance(report, dict) else "?"
+    return payload.decode("utf-8", "replace")

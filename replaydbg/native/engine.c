@@ -1,0 +1,613 @@
+/* A replay that the debugger travels through: it stands still at a line, answers, clones itself, and goes on when it is told to.
+ *
+ * Every process of a session is a copy of one replay under the step clock. One that stands before a line is a checkpoint; to use it, it is
+ * cloned, and the clone, a cursor, runs to another line. All are children of the keeper, and each has one socket, always of the same
+ * number. A standing process makes no Python object, so even addresses are equal in all that come from it. Only a diversion, a clone
+ * that ends after it, runs Python of ours: the questions that need it (see replaydbg/engine/inside.py).
+ *
+ * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. The letters are at the end of this file, and in
+ * replaydbg/engine/messages.py. */
+#include "engine.h"
+#include "lanes.h"
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_FRAMES 1000
+#define MOST_COMMAND (64u << 20)
+#define FEWEST_LINES 16u
+#define MOST_LINES 8192u
+
+Engine engine = {.fd = -1};
+static PyObject *inside; /* code: see inside.py */
+static pid_t keeper;
+/* Of the process that runs the whole program first, in which the index is made; -1 in its clones. */
+static int output_fd = -1, raises_fd = -1;
+static Buf raises;
+
+static struct {
+    uint64_t stop;          /* the count of lines at which to stand; UINT64_MAX: none */
+    uint64_t spacing;       /* ns of CPU time between the checkpoints that are left behind; 0: none are */
+    uint64_t left_at, looked_at; /* CPU time */
+    uint64_t lines;         /* between two looks at the time */
+    bool at_raises;
+} run;
+
+/* ---- messages ---- */
+
+static void
+send_all(int kind, Buf *b, int passed)
+{
+    uint8_t head[5];
+    uint32_t length = (uint32_t)b->used + 1;
+    memcpy(head, &length, 4);
+    head[4] = (uint8_t)kind;
+    struct iovec parts[2] = {{head, sizeof head}, {b->data, b->used}};
+    union { struct cmsghdr align; char room[CMSG_SPACE(sizeof(int))]; } control;
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    if (passed >= 0) {
+        message.msg_control = control.room;
+        message.msg_controllen = sizeof control.room;
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &passed, sizeof passed);
+    }
+    while (message.msg_iovlen) {
+        ssize_t n = sendmsg(engine.fd, &message, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            _exit(0); /* nobody listens any more */
+        message.msg_control = NULL;
+        message.msg_controllen = 0;
+        while (message.msg_iovlen && (size_t)n >= message.msg_iov->iov_len) {
+            n -= (ssize_t)message.msg_iov->iov_len;
+            message.msg_iov++;
+            message.msg_iovlen--;
+        }
+        if (message.msg_iovlen) {
+            message.msg_iov->iov_base = (char *)message.msg_iov->iov_base + n;
+            message.msg_iov->iov_len -= (size_t)n;
+        }
+    }
+    free(b->data);
+    *b = (Buf){0};
+}
+
+static void
+receive(void *to, size_t n)
+{
+    for (size_t done = 0; done < n;) {
+        ssize_t k = read(engine.fd, (char *)to + done, n - done);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k <= 0)
+            _exit(0);
+        done += (size_t)k;
+    }
+}
+
+typedef struct {
+    const uint8_t *p, *end;
+    bool ok;
+} Command;
+
+static uint64_t
+number(Command *c)
+{
+    return read_varint(&c->p, c->end, &c->ok);
+}
+
+/* A copy, which is never freed: a few for each order. NULL: it is not there. */
+static char *
+words(Command *c)
+{
+    uint64_t n = number(c);
+    if (!c->ok || n > (uint64_t)(c->end - c->p)) {
+        c->ok = false;
+        return NULL;
+    }
+    char *text = strndup((const char *)c->p, n);
+    c->p += n;
+    return text;
+}
+
+/* ---- what is said of where it stands ---- */
+
+static void
+report_frame(Buf *b, _PyInterpreterFrame *frame)
+{
+    PyCodeObject *code = compat_frame_code(frame);
+    const Activation *a = activation_find(frame);
+    int line = PyCode_Addr2Line(code, compat_frame_lasti(frame));
+    report_list(b, 8);
+    report_name(b, code->co_filename);
+    report_number(b, line > 0 ? line : 0);
+    report_name(b, code->co_qualname);
+    report_number(b, code->co_firstlineno);
+    report_number(b, a ? (int64_t)a->started : 0);
+    report_number(b, a ? (int64_t)a->last : 0);
+    report_number(b, a ? (int64_t)a->before : 0);
+    report_number(b, frame->owner == FRAME_OWNED_BY_GENERATOR);
+}
+
+static void
+report_frames(Buf *b, PyThreadState *ts, int most)
+{
+    _PyInterpreterFrame *top = ts ? compat_top_frame(ts) : NULL, *frame;
+    int n = 0;
+    for (frame = top; frame && n < most; frame = compat_previous_frame(frame))
+        n++;
+    report_list(b, (uint64_t)n);
+    for (frame = top; n > 0; frame = compat_previous_frame(frame), n--)
+        report_frame(b, frame);
+}
+
+static void
+report_lane(Buf *b, Lane *lane)
+{
+    const char *name = lane->name ? lane->name : "", *waits = lane != lanes.running && lane->waits_for ? lane->waits_for : "";
+    const LaneLines *lines = lane_lines_of(lane->id);
+    report_list(b, 7);
+    report_number(b, lane->id);
+    report_text(b, name, strlen(name));
+    report_number(b, lane->parent);
+    report_text(b, waits, strlen(waits));
+    report_number(b, lines ? (int64_t)lines->last : 0);
+    report_number(b, lines ? (int64_t)lines->before : 0);
+    report_frames(b, lane->tstate, 1);
+}
+
+static void
+report_lanes(Buf *b)
+{
+    uint64_t n = 0;
+    for (int i = 0; i < lanes.made; i++)
+        n += lanes.at[i] && !lanes.at[i]->ended;
+    report_list(b, n);
+    for (int i = 0; i < lanes.made; i++)
+        if (lanes.at[i] && !lanes.at[i]->ended)
+            report_lane(b, lanes.at[i]);
+}
+
+static void
+report_where(Buf *b, const char *why, int64_t which)
+{
+    report_dict(b, 10);
+    report_key(b, "why");
+    report_text(b, why, strlen(why));
+    report_key(b, "which");
+    report_number(b, which);
+    report_key(b, "count");
+    report_number(b, (int64_t)stepclock.count);
+    report_key(b, "event");
+    report_number(b, (int64_t)core.crossings);
+    report_key(b, "digest");
+    report_number(b, (int64_t)stepclock.digest);
+    report_key(b, "lane");
+    report_number(b, lane_number());
+    report_key(b, "lanes");
+    report_lanes(b);
+    report_key(b, "stack");
+    report_frames(b, core.tstate, MOST_FRAMES);
+    stepclock_report_breaks(b);
+    watch_report(b);
+}
+
+static void
+report_here(Buf *b, pid_t pid)
+{
+    report_list(b, 3);
+    report_number(b, pid);
+    report_number(b, (int64_t)stepclock.count);
+    report_number(b, (int64_t)core.crossings);
+}
+
+/* ---- clones ---- */
+
+/* Nothing of the program runs at it, as at os.fork(), and no wait() of the program could know of it. A sibling: it is the keeper's child. */
+static pid_t
+clone_here(void)
+{
+    int *tid = NULL;
+    unsigned long flags = ENGINE_CLONE;
+    prctl(PR_GET_TID_ADDRESS, &tid); /* the C library's note of who it is, for raise() */
+#ifdef __x86_64__
+    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, 0);
+#else
+    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, 0, tid);
+#endif
+}
+
+static void
+die_with_keeper(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != keeper)
+        _exit(0); /* it has ended already */
+}
+
+/* Returns whether this is the clone. The other one has told whom it concerns. */
+static bool
+leave_clone(int kind)
+{
+    int pair[2];
+    Buf b = {0};
+    pid_t pid = -1;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
+        pid = clone_here();
+        if (pid == 0) {
+            dup3(pair[1], engine.fd, O_CLOEXEC);
+            close(pair[0]);
+            close(pair[1]);
+            die_with_keeper();
+            output_fd = raises_fd = stepclock.steps_fd = stepclock.fd = -1;
+            shared_part();
+            return true;
+        }
+        close(pair[1]);
+    }
+    report_here(&b, pid < 0 ? -errno : pid);
+    send_all(kind, &b, pid < 0 ? -1 : pair[0]);
+    if (pid >= 0)
+        close(pair[0]);
+    return false;
+}
+
+/* ---- standing, and what is asked meanwhile ---- */
+
+static uint64_t
+cpu_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void
+next_look(void)
+{
+    uint64_t next = run.spacing ? stepclock.count + run.lines : UINT64_MAX;
+    stepclock.stop_at = next < run.stop ? next : run.stop;
+}
+
+static bool
+obey_run(Command *c)
+{
+    run.stop = number(c);
+    run.stop = run.stop ? run.stop : UINT64_MAX;
+    run.spacing = number(c);
+    rule_begin((int)number(c));
+    run.at_raises = number(c);
+    uint64_t n = number(c);
+    stepclock_drop_breaks();
+    for (uint64_t i = 0; c->ok && i < n && i < 255; i++) {
+        char *file = words(c), *function = words(c);
+        int line = (int)number(c);
+        uint64_t stop_at = number(c);
+        if (c->ok)
+            stepclock_add_break(file, function, line, stop_at);
+    }
+    if (!watch_begin(c->p, c->end))
+        c->ok = false;
+    stepclock.looks = rule_is_set() || watch_is_set();
+    if (watch_looks_at_returns())
+        listen_to(listening_to() | LISTEN_RETURNS);
+    run.left_at = run.looked_at = cpu_time();
+    run.lines = FEWEST_LINES;
+    next_look();
+    return c->ok;
+}
+
+_Noreturn static void
+divert(Command *c)
+{
+    Buf b = {0};
+    uint64_t memory = number(c);
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    if (memory) {
+        struct rlimit limit = {memory, memory};
+        setrlimit(RLIMIT_AS, &limit);
+    }
+    engine.diverting = true;
+    PyErr_Clear();
+    PyObject *globals = PyDict_New(), *argument = PyBytes_FromStringAndSize((const char *)c->p, c->end - c->p), *answer = NULL;
+    if (globals && argument && PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins()) == 0 &&
+        PyDict_SetItemString(globals, "argument", argument) == 0) {
+        PyObject *result = PyEval_EvalCode(inside, globals, globals);
+        answer = result ? PyDict_GetItemString(globals, "answer") : NULL;
+    }
+    int kind = answer && PyBytes_Check(answer) ? 'A' : 'X';
+    if (kind == 'A')
+        buf_bytes(&b, PyBytes_AS_STRING(answer), (size_t)PyBytes_GET_SIZE(answer));
+    else {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyObject *text = value ? PyObject_Str(value) : NULL;
+        const char *said = text ? PyUnicode_AsUTF8(text) : NULL;
+        said = said ? said : type ? ((PyTypeObject *)type)->tp_name : "no answer";
+        buf_bytes(&b, said, strlen(said));
+    }
+    send_all(kind, &b, -1);
+    _exit(0); /* no handler, no buffer of the program's is flushed a second time */
+}
+
+/* Changes the program itself: from here on it is another run than the recorded one. */
+static void
+change(Command *c)
+{
+    Buf b = {0};
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    engine.diverting = true;
+    PyObject *globals = PyDict_New(), *argument = PyBytes_FromStringAndSize((const char *)c->p, c->end - c->p);
+    PyObject *result = NULL, *answer = NULL;
+    if (globals && argument && PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins()) == 0 &&
+        PyDict_SetItemString(globals, "argument", argument) == 0) {
+        result = PyEval_EvalCode(inside, globals, globals);
+        answer = result ? PyDict_GetItemString(globals, "answer") : NULL;
+    }
+    if (answer && PyBytes_Check(answer))
+        buf_bytes(&b, PyBytes_AS_STRING(answer), (size_t)PyBytes_GET_SIZE(answer));
+    PyErr_Clear();
+    Py_XDECREF(result);
+    Py_XDECREF(globals);
+    Py_XDECREF(argument);
+    engine.diverting = false;
+    PyErr_Restore(type, value, traceback);
+    send_all('A', &b, -1);
+}
+
+/* While it runs nothing is heard but another spacing of the checkpoints. */
+static void
+hear_spacing(void)
+{
+    uint8_t head[5], data[16];
+    uint32_t length;
+    while (recv(engine.fd, head, 1, MSG_DONTWAIT | MSG_PEEK) == 1) {
+        receive(head, sizeof head);
+        memcpy(&length, head, 4);
+        if (head[4] != 'I' || length == 0 || length > sizeof data)
+            _exit(0);
+        receive(data, length - 1);
+        Command c = {data, data + length - 1, true};
+        run.spacing = number(&c);
+    }
+}
+
+/* Returns when it is told to go on. */
+static void
+obey(void)
+{
+    for (;;) {
+        uint8_t head[5], *data;
+        uint32_t length;
+        receive(head, sizeof head);
+        memcpy(&length, head, 4);
+        if (length == 0 || length > MOST_COMMAND || (data = malloc(length)) == NULL)
+            _exit(0);
+        receive(data, length - 1);
+        Command c = {data, data + length - 1, true};
+        Buf b = {0};
+        switch (head[4]) {
+        case 'C':
+            leave_clone('C');
+            break;
+        case 'R':
+            if (obey_run(&c)) {
+                free(data);
+                return;
+            }
+            _exit(0);
+        case 'W':
+            report_where(&b, "asked", 0);
+            send_all('S', &b, -1);
+            break;
+        case 'D':
+            divert(&c);
+        case 'M':
+            change(&c);
+            break;
+        case 'I': /* it came when the run had ended */
+            break;
+        case 'H':
+            report_dict(&b, 1);
+            stepclock_report_hits(&b);
+            send_all('H', &b, -1);
+            break;
+        default:
+            _exit(0);
+        }
+        free(data);
+    }
+}
+
+static void
+stand(const char *why, int64_t which)
+{
+    Buf b = {0};
+    stepclock.stop_at = UINT64_MAX;
+    report_where(&b, why, which);
+    send_all('S', &b, -1);
+    obey();
+}
+
+/* ---- while it runs ---- */
+
+/* Looks at the time some eight times between two checkpoints, however long the lines take. */
+static void
+look_at_time(void)
+{
+    uint64_t now = cpu_time(), passed = now - run.looked_at;
+    run.looked_at = now;
+    if (passed > run.spacing / 4 && run.lines > FEWEST_LINES)
+        run.lines /= 2;
+    else if (passed < run.spacing / 16 && run.lines < MOST_LINES)
+        run.lines *= 2;
+    if (now - run.left_at >= run.spacing) {
+        if (leave_clone('K')) {
+            obey();
+            return;
+        }
+        run.left_at = run.looked_at = cpu_time();
+        hear_spacing();
+    }
+    next_look();
+}
+
+static void
+stop(void)
+{
+    if (stepclock.count >= run.stop)
+        stand("count", 0);
+    else if (stepclock.broken)
+        stand("break", stepclock.broken);
+    else if (rule_has_stopped())
+        stand("rule", 0);
+    else if (watch_has_stopped())
+        stand("watch", 0);
+    else
+        look_at_time();
+}
+
+/* A line of a program that is looked at closely: is it one to stand at? */
+bool
+engine_line(_PyInterpreterFrame *frame)
+{
+    bool stands = rule_line(frame);
+    return watch_line(frame) || stands;
+}
+
+/* An exception, at the frame in which it was raised. */
+void
+engine_raised(PyObject *type, PyObject *value)
+{
+    const char *name = PyType_Check(type) ? ((PyTypeObject *)type)->tp_name : "?";
+    if (raises_fd >= 0) {
+        PyObject *args = value && PyExceptionInstance_Check(value) ? ((PyBaseExceptionObject *)value)->args : NULL;
+        PyObject *first = args && PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
+        report_list(&raises, 5);
+        report_number(&raises, (int64_t)stepclock.count);
+        report_number(&raises, lane_number());
+        report_text(&raises, name, strlen(name));
+        if (first && PyUnicode_CheckExact(first) && PyUnicode_GET_LENGTH(first) < 500)
+            report_name(&raises, first);
+        else
+            report_text(&raises, "", 0);
+        report_number(&raises, (int64_t)(uintptr_t)value);
+        if (raises.used > 60000)
+            report_send(raises_fd, &raises);
+    }
+    if (run.at_raises)
+        stand("raise", 0);
+}
+
+void
+engine_uncaught(PyObject *value)
+{
+    if (raises_fd < 0)
+        return;
+    report_list(&raises, 1);
+    report_number(&raises, (int64_t)(uintptr_t)value);
+}
+
+void
+engine_output(int stream, const void *data, size_t n)
+{
+    Buf b = {0};
+    if (output_fd < 0)
+        return;
+    report_list(&b, 4);
+    report_number(&b, (int64_t)stepclock.count);
+    report_number(&b, (int64_t)core.crossings + 1);
+    report_number(&b, stream);
+    buf_byte(&b, 0x07);
+    buf_str(&b, data, n);
+    report_send(output_fd, &b);
+}
+
+/* ---- its end ---- */
+
+/* What a replay that ends says otherwise in a file. */
+void
+engine_report(Buf *report)
+{
+    report_send(raises_fd, &raises);
+    send_all(engine.diverting ? 'X' : 'E', report, -1);
+}
+
+void
+engine_exit(int status)
+{
+    Buf b = {0};
+    report_send(raises_fd, &raises);
+    report_dict(&b, 4);
+    report_key(&b, "kind");
+    report_text(&b, "exit", 4);
+    report_key(&b, "status");
+    report_number(&b, status);
+    report_key(&b, "count");
+    report_number(&b, (int64_t)stepclock.count);
+    report_key(&b, "event");
+    report_number(&b, (int64_t)core.crossings);
+    send_all('E', &b, -1);
+}
+
+void
+engine_would_wait(const char *what)
+{
+    Buf b = {0};
+    static const char text[] = "it would wait for another thread: ";
+    buf_bytes(&b, text, sizeof text - 1);
+    buf_bytes(&b, what, strlen(what));
+    send_all('X', &b, -1);
+    _exit(0);
+}
+
+PyObject *
+engine_outcome(Gate *gate)
+{
+    PyErr_Format(PyExc_RuntimeError, "%s.%s() asks for something outside the program, and in the past there is none", gate->module, gate->name);
+    return NULL;
+}
+
+/* ---- its beginning ---- */
+
+static int
+asked_fd(PyObject *asked, const char *key)
+{
+    PyObject *v = PyDict_GetItemString(asked, key);
+    return v && PyLong_Check(v) ? fd_keep((int)PyLong_AsLong(v)) : -1;
+}
+
+int
+engine_prepare(PyObject *asked)
+{
+    if (!PyDict_CheckExact(asked))
+        return 0;
+    PyObject *source = PyDict_GetItemString(asked, "inside");
+    const char *text = source ? PyUnicode_AsUTF8(source) : NULL;
+    inside = text ? Py_CompileString(text, "<inside>", Py_file_input) : NULL;
+    if (inside == NULL)
+        return -1;
+    engine.fd = asked_fd(asked, "fd");
+    output_fd = asked_fd(asked, "output_fd");
+    raises_fd = asked_fd(asked, "raises_fd");
+    keeper = getppid();
+    die_with_keeper();
+    engine.is_on = activations_are_kept = true;
+    stepclock.stop = stop;
+    stepclock.stop_at = run.stop = 1; /* it stands before the first line of all */
+    return rule_prepare();
+}

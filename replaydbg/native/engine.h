@@ -1,0 +1,23 @@
+/* A replay that the debugger travels through: see engine.c. With it rule.c, where a step ends, and watch.c, whether a value has changed. */
+#ifndef REPLAYDBG_ENGINE_H
+#define REPLAYDBG_ENGINE_H
+#include "core.h"
+#include <fcntl.h>
+#include <sched.h>
+
+#define ENGINE_CLONE ((unsigned long)(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID))
+
+/* rule.c */
+int rule_prepare(void);
+void rule_begin(int kind);      /* relative to where the process stands; 0: none */
+bool rule_is_set(void);
+bool rule_line(_PyInterpreterFrame *frame);
+bool rule_has_stopped(void);
+
+/* watch.c */
+bool watch_begin(const uint8_t *p, const uint8_t *end); /* false: it cannot be read */
+bool watch_is_set(void);
+bool watch_line(_PyInterpreterFrame *frame);
+bool watch_has_stopped(void);
+
+#endif

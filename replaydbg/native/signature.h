@@ -1,0 +1,13 @@
+/* Reading objects without running Python, and telling whether one has changed. */
+#ifndef REPLAYDBG_SIGNATURE_H
+#define REPLAYDBG_SIGNATURE_H
+#include "core.h"
+
+/* Borrowed, or NULL: it is not there, or only Python could tell. */
+PyObject *read_key(PyObject *dict, PyObject *name);           /* name: an exact str */
+PyObject *read_number_key(PyObject *dict, int64_t number);
+PyObject *read_attribute(PyObject *o, PyObject *name);
+/* Two that differ: the value has changed. Of an immutable value its content, of a container which objects it holds. 0 for NULL. */
+uint64_t signature_of(PyObject *o);
+
+#endif

@@ -1,0 +1,291 @@
+/* Whether a value has changed: a place is a variable, and the attributes and items that lead from it to the value. Looked up line by line
+ * without running Python: what only a property or a __getitem__ could tell is not followed.
+ *
+ * A change seen before a line was made after the line before it, by whoever ran then. That is not always the line before: in
+ * `x = f()` the last line of f() lies between. Where it matters the debugger runs the last line again and has us look at returns, too. */
+#include "engine.h"
+#include "lanes.h"
+#include "signature.h"
+#include <stdlib.h>
+
+enum { NO_WATCH, LOCAL, GLOBAL };
+enum { ATTRIBUTE = 1, INDEX, KEY };
+enum { STOPS = 1, LOOKS_AT_RETURNS = 2 };
+#define MOST_STEPS 32
+
+typedef struct {
+    int kind;
+    PyObject *name; /* of ATTRIBUTE and KEY: str */
+    int64_t index;
+} PathStep;
+
+static struct {
+    int kind, flags;
+    uint64_t started;   /* of the activation whose variable it is */
+    int first_line;     /* of its code */
+    PyObject *name, *module;
+    PathStep steps[MOST_STEPS];
+    int step_count;
+    /* where it is now */
+    _PyInterpreterFrame *frame;
+    int slot, lane;     /* slot: -1: it has no such variable */
+    PyGenObject *generator;
+    uint64_t signature;
+    bool stopped;
+    /* what was seen */
+    uint64_t changes, first_seen, first_written, last_seen, last_written;
+    int last_lane;
+} watch;
+
+/* ---- the frame of a local variable ---- */
+
+static int
+slot_named(PyCodeObject *code, PyObject *name)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_localsplusnames); i++)
+        if (PyUnicode_Compare(PyTuple_GET_ITEM(code->co_localsplusnames, i), name) == 0)
+            return (int)i;
+    return -1;
+}
+
+static void
+meet(_PyInterpreterFrame *frame)
+{
+    const Activation *a = activation_find(frame);
+    PyCodeObject *code = compat_frame_code(frame);
+    if (a == NULL || a->started != watch.started || code->co_firstlineno != watch.first_line)
+        return;
+    watch.frame = frame;
+    watch.lane = lane_number();
+    watch.slot = slot_named(code, watch.name);
+}
+
+/* Frames of functions lie on the stack of their thread, one after another, in chunks. */
+static bool
+is_on_stack(const PyThreadState *ts)
+{
+    PyObject **at = (PyObject **)watch.frame;
+    for (_PyStackChunk *chunk = ts->datastack_chunk; chunk; chunk = chunk->previous) {
+        PyObject **top = chunk == ts->datastack_chunk ? ts->datastack_top : &chunk->data[chunk->top];
+        if (at >= chunk->data && at < top)
+            return true;
+    }
+    return false;
+}
+
+static bool
+frame_lives(void)
+{
+    if (watch.frame == NULL)
+        return false;
+    const Activation *a = activation_find(watch.frame);
+    if (a && a->started == watch.started && compat_frame_code(watch.frame)->co_firstlineno == watch.first_line) {
+        if (watch.frame->owner == FRAME_OWNED_BY_GENERATOR)
+            return _PyFrame_GetGenerator(watch.frame)->gi_frame_state < FRAME_COMPLETED;
+        Lane *lane = watch.lane < lanes.made ? lanes.at[watch.lane] : NULL;
+        if (lane && lane->tstate && is_on_stack(lane->tstate))
+            return true;
+    }
+    watch.frame = NULL;
+    return false;
+}
+
+/* ---- from the variable to the value ---- */
+
+static PyObject *
+local_value(void)
+{
+    _PyInterpreterFrame *frame = watch.frame;
+    PyCodeObject *code = compat_frame_code(frame);
+    if (watch.slot < 0)
+        return frame->f_locals && PyDict_CheckExact(frame->f_locals) ? read_key(frame->f_locals, watch.name) : NULL;
+    PyObject *value = frame->localsplus[watch.slot];
+    int kind = _PyLocals_GetKind(code->co_localspluskinds, watch.slot);
+    if (value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value))
+        value = PyCell_GET(value);
+    return value;
+}
+
+static PyObject *
+variable(void)
+{
+    if (watch.kind == LOCAL)
+        return frame_lives() ? local_value() : NULL;
+    PyObject *module = read_key(PyImport_GetModuleDict(), watch.module);
+    PyObject *dict = module && PyModule_Check(module) ? ((PyObject **)((char *)module + sizeof(PyObject)))[0] : NULL;
+    return dict && PyDict_Check(dict) ? read_key(dict, watch.name) : NULL;
+}
+
+static PyObject *
+item_at(PyObject *o, int64_t index)
+{
+    if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) {
+        Py_ssize_t n = Py_SIZE(o), i = index < 0 ? (Py_ssize_t)index + n : (Py_ssize_t)index;
+        if (i < 0 || i >= n)
+            return NULL;
+        return PyList_CheckExact(o) ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
+    }
+    return PyDict_Check(o) ? read_number_key(o, index) : NULL;
+}
+
+static uint64_t
+look(void)
+{
+    PyObject *o = variable();
+    for (int i = 0; o && i < watch.step_count; i++) {
+        PathStep *s = &watch.steps[i];
+        o = s->kind == ATTRIBUTE ? read_attribute(o, s->name) : s->kind == INDEX ? item_at(o, s->index)
+            : PyDict_Check(o)    ? read_key(o, s->name)
+                                 : NULL;
+    }
+    return signature_of(o);
+}
+
+/* ---- changes ---- */
+
+static void
+has_changed(uint64_t written)
+{
+    watch.changes++;
+    watch.last_seen = stepclock.count;
+    watch.last_written = written;
+    watch.last_lane = lane_number();
+    if (watch.changes == 1) {
+        watch.first_seen = watch.last_seen;
+        watch.first_written = written;
+    }
+    watch.stopped = watch.flags & STOPS;
+}
+
+/* Who wrote a local variable is always its own function. */
+static uint64_t
+writer(uint64_t otherwise)
+{
+    const Activation *a = watch.kind == LOCAL && watch.step_count == 0 && watch.frame ? activation_find(watch.frame) : NULL;
+    if (a == NULL)
+        return otherwise;
+    return a->last == stepclock.count ? a->before ? a->before : a->last : a->last;
+}
+
+/* When returns are looked at as well, what is seen at a line was done by its own function since the line before, or, where it is the first
+ * one, by the caller. Otherwise it is enough to know the line before this one in the lane: it will be run again. */
+static uint64_t
+line_before(_PyInterpreterFrame *frame)
+{
+    const Activation *a = watch.flags & LOOKS_AT_RETURNS ? activation_find(frame) : NULL;
+    if (a && a->before)
+        return a->before;
+    for (frame = a ? compat_previous_frame(frame) : NULL; frame; frame = compat_previous_frame(frame))
+        if ((a = activation_find(frame)) && a->last)
+            return a->last;
+    return lane_lines->before;
+}
+
+bool
+watch_line(_PyInterpreterFrame *frame)
+{
+    if (watch.kind == NO_WATCH)
+        return false;
+    if (watch.kind == LOCAL && watch.frame == NULL)
+        meet(frame);
+    uint64_t now = look();
+    if (now != watch.signature) {
+        watch.signature = now;
+        has_changed(writer(line_before(frame)));
+    }
+    return watch.stopped;
+}
+
+/* Another lane goes on, or a function returns: what is changed by now, its last line did. */
+void
+watch_look(_PyInterpreterFrame *frame)
+{
+    if (watch.kind == NO_WATCH || core.tstate == NULL || stepclock.count == 0)
+        return;
+    uint64_t now = look();
+    if (now == watch.signature)
+        return;
+    watch.signature = now;
+    const Activation *a = frame ? activation_find(frame) : NULL;
+    has_changed(writer(a ? a->last : lane_lines ? lane_lines->last : stepclock.count));
+}
+
+bool
+watch_looks_at_returns(void)
+{
+    return watch.kind != NO_WATCH && watch.flags & LOOKS_AT_RETURNS;
+}
+
+bool
+watch_is_set(void)
+{
+    return watch.kind != NO_WATCH;
+}
+
+bool
+watch_has_stopped(void)
+{
+    return watch.stopped;
+}
+
+void
+watch_report(Buf *b)
+{
+    const uint64_t numbers[] = {watch.changes, watch.first_seen, watch.first_written, watch.last_seen, watch.last_written};
+    report_key(b, "watch");
+    report_list(b, 6);
+    for (int i = 0; i < 5; i++)
+        report_number(b, (int64_t)numbers[i]);
+    report_number(b, watch.last_lane);
+}
+
+/* ---- the order ---- */
+
+static PyObject *
+read_name(const uint8_t **p, const uint8_t *end, bool *ok)
+{
+    uint64_t n = read_varint(p, end, ok);
+    if (!*ok || n > (uint64_t)(end - *p)) {
+        *ok = false;
+        return NULL;
+    }
+    PyObject *name = PyUnicode_DecodeUTF8((const char *)*p, (Py_ssize_t)n, "surrogatepass");
+    *p += n;
+    if (name)
+        PyUnicode_InternInPlace(&name);
+    *ok = name != NULL;
+    return name;
+}
+
+/* The names are Python objects: whoever watches has other addresses than other cursors from here on. */
+bool
+watch_begin(const uint8_t *p, const uint8_t *end)
+{
+    bool ok = true;
+    memset(&watch, 0, sizeof watch);
+    watch.kind = (int)read_varint(&p, end, &ok);
+    if (!ok || watch.kind == NO_WATCH)
+        return ok;
+    own_work_begin();
+    watch.flags = (int)read_varint(&p, end, &ok);
+    watch.started = read_varint(&p, end, &ok);
+    watch.first_line = (int)read_varint(&p, end, &ok);
+    watch.module = read_name(&p, end, &ok);
+    watch.name = read_name(&p, end, &ok);
+    uint64_t n = ok ? read_varint(&p, end, &ok) : 0;
+    ok &= n <= MOST_STEPS;
+    for (watch.step_count = 0; ok && watch.step_count < (int)n; watch.step_count++) {
+        PathStep *s = &watch.steps[watch.step_count];
+        s->kind = (int)read_varint(&p, end, &ok);
+        uint64_t index = read_varint(&p, end, &ok);
+        s->index = (int64_t)(index >> 1) ^ -(int64_t)(index & 1);
+        s->name = read_name(&p, end, &ok);
+    }
+    own_work_end();
+    if (!ok)
+        return false;
+    for (_PyInterpreterFrame *f = compat_top_frame(core.tstate); f && watch.kind == LOCAL && !watch.frame; f = compat_previous_frame(f))
+        meet(f);
+    watch.signature = look();
+    return true;
+}

@@ -1,0 +1,18 @@
+"""Recordings of programs for tests that look at them."""
+
+import os
+import sys
+from pathlib import Path
+
+from tests.harness import tool
+from tests.harness.process import run
+from tests.harness.surroundings import without_steering
+
+
+def record_file(program: Path, folder: Path, *argv: str, status: int = 0, timeout: float = 60.0) -> Path:
+    """Records `program` in `folder` and returns the recording; the program must end with `status`."""
+    recording = folder / f"{program.stem}.rdbg"
+    command = tool.record(sys.executable, recording, [str(program), *argv])
+    recorded = run(command, cwd=folder, env=without_steering(os.environ), timeout=timeout)
+    assert recorded.status == status, (recorded.status, recorded.stderr)
+    return recording

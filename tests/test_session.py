@@ -1,0 +1,117 @@
+"""Travelling through a recording: both directions, breakpoints, values, and who wrote them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from replaydbg.debugger import Session
+from replaydbg.debugger.values import Breakpoint
+from replaydbg.errors import NoSuchMoment, UsageError
+from tests.harness.recording import record_file
+
+PROGRAM = Path(__file__).parents[1] / "fixtures" / "travel" / "ends_by_an_exception.py"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    recording = record_file(PROGRAM, tmp_path_factory.mktemp("travel"), status=1)
+    with Session(recording, spacing=0.005) as opened:
+        yield opened
+
+
+def line(session: Session) -> int:
+    top = session.here.top
+    assert top is not None
+    return top.line
+
+
+def test_it_opens_at_the_exception_that_ended_the_program(session: Session) -> None:
+    here = session.seek("@exc")
+    assert line(session) == 30
+    assert here.stack[0].function == "<module>"
+
+
+def test_reverse_commands_undo_their_twins(session: Session) -> None:
+    session.seek("@exc")
+    for _ in range(8):
+        session.reverse_step()
+    for _ in range(8):
+        before = session.here.count
+        session.step()
+        after = session.here.count
+        session.reverse_step()
+        assert session.here.count == before
+        session.seek(after)
+
+
+def test_a_call_is_passed_over_in_both_directions(session: Session) -> None:
+    session.seek("@exc")
+    point = session.add_breakpoint(Breakpoint(0, file=session.source_file(PROGRAM.name), line=22))
+    session.reverse_go()
+    assert line(session) == 22
+    session.next()
+    assert line(session) == 21
+    session.reverse_next()
+    assert line(session) == 22
+    session.remove_breakpoint(point.number)
+
+
+def test_breakpoints_stop_in_both_directions(session: Session) -> None:
+    session.seek("@exc")
+    point = session.add_breakpoint(Breakpoint(0, function="twice", condition="n > 1"))
+    seen = []
+    while session.reverse_go().why == "breakpoint":
+        value = session.evaluate("n").value
+        assert value is not None
+        seen.append(value.text)
+    forward = []
+    while session.go().why == "breakpoint":
+        value = session.evaluate("n").value
+        assert value is not None
+        forward.append(value.text)
+    session.remove_breakpoint(point.number)
+    assert seen == ["4", "3", "2"]
+    assert forward == ["2", "3", "4"]
+
+
+def test_why_finds_the_write_through_another_name(session: Session) -> None:
+    session.seek("@exc")
+    told = session.why("results")
+    assert (told.line, told.function) == (16, "hidden")
+    assert told.before != told.after
+    told = session.why("account.balance")
+    assert told.line == 27
+    assert (told.before, told.after) == ("10", "7")
+
+
+def test_why_names_the_crossing_that_a_value_came_from(session: Session) -> None:
+    session.seek("@exc")
+    told = session.why("started")
+    assert told.line == 20
+    assert len(told.events) == 1
+
+
+def test_an_evaluation_changes_nothing(session: Session) -> None:
+    session.seek("@exc")
+    assert session.evaluate("results.append('more')").error is None
+    value = session.evaluate("'more' in results").value
+    assert value is not None
+    assert value.text == "False"
+    assert "in the past there is none" in (session.evaluate("__import__('time').time()").error or "")
+
+
+def test_history_and_log_cover_the_whole_run(session: Session) -> None:
+    session.seek("@exc")
+    assert [each.text for each in session.history("account.balance")][-2:] == ["10", "7"]
+    logged = [each.text for each in session.log(PROGRAM.name, 12, "n")]
+    assert logged == ["0", "1", "2", "3", "4"]
+
+
+def test_moments_that_are_not_there_are_refused(session: Session) -> None:
+    for moment in ("@nowhere", "999999", "101%", "x", "@out:999"):
+        with pytest.raises(NoSuchMoment):
+            session.seek(moment)
+    with pytest.raises(UsageError):
+        session.why("1 + 1")
+    assert session.seek("@out:1").count < session.seek("@end").count
