@@ -316,8 +316,6 @@ static void
 switch_to(Lane *next)
 {
     Lane *from = lanes.running;
-    if (__builtin_expect(stepclock.looks, 0))
-        watch_look(NULL);
     from->depth = core.depth;
     from->saved_errno = errno;
     cross_state_swap(&from->crossing, &next->crossing);
@@ -331,12 +329,25 @@ switch_to(Lane *next)
     arrive();
 }
 
+/* What a lane has changed by now, the next one has not: the debugger wants to know who it was. */
+static void
+look_at_watched(bool attached)
+{
+    if (!attached)
+        PyEval_RestoreThread(core.tstate);
+    watch_look(NULL);
+    if (!attached)
+        PyEval_SaveThread();
+}
+
 /* Gives up as the interpreter's threads do: without the lock of the interpreter, and, in the middle of a crossing, with the collector as
  * the program left it. */
 static void
 leave_and_return(Lane *next)
 {
     bool attached = lane_has_gil(), in_crossing = core.depth > 0 && core.tstate;
+    if (__builtin_expect(stepclock.looks, 0) && core.tstate)
+        look_at_watched(attached);
     if (in_crossing) {
         if (!attached)
             PyEval_RestoreThread(core.tstate);
