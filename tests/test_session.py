@@ -85,6 +85,20 @@ def test_why_finds_the_write_through_another_name(session: Session) -> None:
     assert (told.before, told.after) == ("10", "7")
 
 
+def test_why_follows_the_object_and_not_the_name(session: Session) -> None:
+    session.seek("@exc")
+    point = session.add_breakpoint(Breakpoint(0, function="hidden"))
+    session.reverse_go()
+    session.remove_breakpoint(point.number)
+    told = session.why("items")
+    assert told.is_argument
+    assert told.is_binding
+    assert told.line == 24
+    assert told.content is not None
+    assert told.content.line == 22
+    assert session.why("items[3]").line == 22
+
+
 def test_why_names_the_crossing_that_a_value_came_from(session: Session) -> None:
     session.seek("@exc")
     told = session.why("started")

@@ -21,12 +21,17 @@ class PlaceExpression:
     @property
     def keys(self) -> list[tuple[str, object]]:
         """The steps as `inside.py` is told them."""
-        return [
-            ("attribute", each.attribute)
-            if each.attribute is not None
-            else ("item", each.index if each.index is not None else each.key)
-            for each in self.steps
-        ]
+        return keys_of(self.steps)
+
+
+def keys_of(steps: tuple[PathStep, ...]) -> list[tuple[str, object]]:
+    """Return steps as `inside.py` is told them."""
+    return [
+        ("attribute", each.attribute)
+        if each.attribute is not None
+        else ("item", each.index if each.index is not None else each.key)
+        for each in steps
+    ]
 
 
 def parse_place(source: str) -> PlaceExpression:

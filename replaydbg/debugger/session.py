@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from typing import Any
 from replaydbg.debugger import search, writes
 from replaydbg.debugger.index import Index, load_index, read_index, save_index
 from replaydbg.debugger.moments import parse_moment
-from replaydbg.debugger.paths import PlaceExpression
+from replaydbg.debugger.paths import PlaceExpression, keys_of
 from replaydbg.debugger.values import (
     Breakpoint,
     Change,
@@ -27,7 +28,7 @@ from replaydbg.debugger.values import (
     Variable,
     Why,
 )
-from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Where
+from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Watch, Where
 from replaydbg.engine.travel import SPACING, Travel
 from replaydbg.engine.worker import Worker
 from replaydbg.errors import AskFailed, Cancelled, NoSuchMoment, UsageError
@@ -398,6 +399,22 @@ class Session:
     def ask_about(self, frame: int, what: str, **more: object) -> Any:
         """Ask `inside.py` about a frame here."""
         return self._ask(what, frame, None, **more)
+
+    def is_mutable(self, place: PlaceExpression, frame: int) -> bool:
+        """Whether the value may change by itself."""
+        return bool(self._ask("mutable", frame, None, source=place.source))
+
+    def object_text(self, worker: Worker, watch: Watch) -> str:
+        """Return the value that `watch` leads to from an object, as text; empty: it is not there."""
+        question = {"do": "of_object", "object": watch.object, "steps": keys_of(watch.steps)}
+        try:
+            return str(_checked(worker.ask(question))[2])
+        except AskFailed:
+            return ""
+
+    def source_line(self, file: str, line: int) -> str:
+        """Return a line of source, without what surrounds it; empty if it is not at hand."""
+        return linecache.getline(file, line).strip()
 
     def check_steps(self, place: PlaceExpression, frame: int) -> None:
         """Raise UsageError if a value cannot be followed without running Python."""

@@ -192,6 +192,10 @@ class Why:
     """The crossings that the line made until the value was there, at most 20: what came from outside."""
     names: tuple[str, ...]
     """The variables that the line reads: ask about them at that moment to follow it further."""
+    is_binding: bool = False
+    """Whether the variable got another object there, rather than the object another content."""
+    content: Why | None = None
+    """Where the object itself changed last, if it is older than that binding."""
 
 
 @dataclass(frozen=True, slots=True)

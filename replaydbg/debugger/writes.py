@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -20,14 +19,33 @@ MOST_EVENTS = 20
 
 
 def why(session: Session, expression: str, frame: int) -> Why:
-    """Return the last write of the value that `expression` names in a frame here."""
+    """Return the last write of the value that `expression` names in a frame here.
+
+    Of an attribute or an item it is the last write into that very object, under whatever name. Of a variable it is
+    when it was bound, or when the object changed since, whichever came last; where an older object was only given
+    another name, `content` says when that changed.
+    """
     place = parse_place(expression)
     watch = replace(_watch(session, place, frame), stops=False)
+    if place.steps:
+        owner = session.cursor.locate(replace(watch, steps=place.steps[:-1]))
+        if not owner[0]:
+            raise UsageError(f"{expression!r} cannot be followed: it is not there.")
+        return _last_write(session, place, Watch("", object=owner, steps=place.steps[-1:], stops=False))
+    found = _last_write(session, place, watch)
+    value = session.cursor.locate(watch)
+    if not value[0] or not found.count or not session.is_mutable(place, frame) or not found.is_binding:
+        return found
+    content = _last_write(session, place, Watch("", object=value, stops=False))
+    return replace(found, content=content if content.count and content.count != found.count else None)
+
+
+def _last_write(session: Session, place: PlaceExpression, watch: Watch) -> Why:
     last = session.here.count
     for first in session.travel.timeline.earlier(last):
         where = session.travel.scan(first, last, Run(watch=watch))
         if where.changes.count:
-            return _written(session, place, frame, watch, where)
+            return _written(session, place, watch, where)
         last = first
     return Why(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ())
 
@@ -64,27 +82,26 @@ def _watch(session: Session, place: PlaceExpression, frame: int) -> Watch:
     return Watch(place.name, started=here.started, first_line=here.first_line, steps=place.steps)
 
 
-def _written(session: Session, place: PlaceExpression, frame: int, watch: Watch, where: Where) -> Why:
+def _written(session: Session, place: PlaceExpression, watch: Watch, where: Where) -> Why:
     changes = where.changes
     close = session.travel.look_closely(changes.last_seen, replace(watch, stops=True, looks_at_returns=True))
     written = close.changes.first_written if close.changes.count else changes.last_written
-    is_argument = bool(not watch.module and not watch.steps and written == watch.started)
+    # What is there at a function's first line came with the call.
+    is_argument = bool(not watch.module and not watch.object[0] and changes.last_seen == watch.started)
     writer = session.travel.at(written)
+    reader = session.travel.at(changes.last_seen)
     try:
         stood = writer.look()
         line = _frame_that_ran(stood, is_argument)
-        before = _text_at(session, writer, watch, place, stood)
+        before = "" if is_argument else _text_at(session, writer, watch, place, stood)
+        after = _text_at(session, reader, watch, place, reader.look())
+        is_binding = not watch.object[0] and writer.locate(watch) != reader.locate(watch)
     finally:
         writer.kill()
-    reader = session.travel.at(changes.last_seen)
-    try:
-        after = _text_at(session, reader, watch, place, reader.look())
-    finally:
         reader.kill()
-    source = linecache.getline(line.file, line.line).strip()
+    source = session.source_line(line.file, line.line)
     if is_argument and line.last:
         written = line.last
-    events = tuple(session.index.events_between(written, changes.last_seen))[-MOST_EVENTS:]
     return Why(
         expression=place.source,
         count=written,
@@ -97,8 +114,9 @@ def _written(session: Session, place: PlaceExpression, frame: int, watch: Watch,
         before=before,
         after=after,
         is_argument=is_argument,
-        events=events,
+        events=tuple(session.index.events_between(written, changes.last_seen))[-MOST_EVENTS:],
         names=names_read(source),
+        is_binding=is_binding,
     )
 
 
@@ -133,6 +151,8 @@ def _line_at(session: Session, count: int) -> Frame:
 
 def _text_at(session: Session, worker: Worker, watch: Watch, place: PlaceExpression, where: Where) -> str:
     """The value as text, asked in the frame whose variable it is; empty: it is not there."""
+    if watch.object[0]:
+        return session.object_text(worker, watch)
     frame: int | None = 0
     source = place.source
     if watch.module:

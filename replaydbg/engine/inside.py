@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     Question = dict[str, Any]
     argument = b""
 
+    def object_at(address: int, kind: int) -> Any: ...
+
+
 LONGEST = 400
 MOST = 60
 
@@ -228,6 +231,22 @@ def kinds(question: Question) -> str | None:
     return None
 
 
+def mutable(question: Question) -> bool:
+    """Whether a value may change by itself."""
+    frame = frame_of(question)
+    value = eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals})
+    fixed = (int, float, complex, str, bytes, bool, type(None), range, type, type(sys), type(frame_of), type(len))
+    return not isinstance(value, fixed)
+
+
+def of_object(question: Question) -> Described:
+    """What steps lead to from an object that is known by where it lies."""
+    value = object_at(*question["object"])
+    for kind, key in question["steps"]:
+        value = getattr(value, key) if kind == "attribute" else value[key]
+    return described("", value)
+
+
 # ---- asyncio ----
 
 
@@ -269,7 +288,10 @@ def exception(question: Question) -> list[Any]:
     return found
 
 
-DOERS = {each.__name__: each for each in (variables, stacks, evaluate, items, change, place, kinds, tasks, exception)}
+DOERS = {
+    each.__name__: each
+    for each in (variables, stacks, evaluate, items, change, place, kinds, tasks, exception, mutable, of_object)
+}
 _question = eval(argument.decode("utf-8", "surrogatepass"))
 try:
     _told = DOERS[_question["do"]](_question)

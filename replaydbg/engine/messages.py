@@ -11,7 +11,7 @@ from replaydbg.log.encode import text, varint, zigzag
 VERSION = 1
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
-CLONE, RUN, WHERE, DIVERT, CHANGE, HITS, SPACE = b"C", b"R", b"W", b"D", b"M", b"H", b"I"
+CLONE, RUN, WHERE, DIVERT, CHANGE, HITS, SPACE, OBJECT = b"C", b"R", b"W", b"D", b"M", b"H", b"I", b"O"
 """What a process is told."""
 
 STOOD, LEFT, CLONED, ENDED, ANSWER, FAILED = "S", "K", "C", "E", "A", "X"
@@ -56,18 +56,21 @@ class PathStep:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A value whose changes are looked for: a local variable of one activation, or a module's, and what it leads to."""
+    """A value whose changes are looked for: a local variable of one activation, or a module's, or an object, and what
+    it leads to."""
 
     name: str
-    """The variable."""
+    """The variable; empty of an object."""
     module: str = ""
     """Of a module's variable: the module's name."""
     started: int = 0
     """Of a local variable: when its function's activation was started, as a count of lines."""
     first_line: int = 0
     """Of a local variable: where its function begins."""
+    object: tuple[int, int] = (0, 0)
+    """Where an object lies in all processes of the session, and its type."""
     steps: tuple[PathStep, ...] = ()
-    """From the variable to the value; at most 32."""
+    """From the variable, or the object, to the value; at most 32."""
     stops: bool = True
     """Whether a change stops the run; otherwise it only counts them."""
     looks_at_returns: bool = False
@@ -76,7 +79,9 @@ class Watch:
     def encode(self) -> bytes:
         """Return it as the core reads it."""
         flags = int(self.stops) | int(self.looks_at_returns) << 1
-        head = varint(2 if self.module else 1) + varint(flags) + varint(self.started) + varint(self.first_line)
+        kind = 3 if self.object[0] else 2 if self.module else 1
+        numbers = (kind, flags, self.started, self.first_line, *self.object)
+        head = b"".join(varint(each) for each in numbers)
         steps = b"".join(each.encode() for each in self.steps)
         return head + text(self.module) + text(self.name) + varint(len(self.steps)) + steps
 

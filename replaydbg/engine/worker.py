@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from replaydbg.engine import messages
-from replaydbg.engine.messages import Run, Where, read_where
+from replaydbg.engine.messages import Run, Watch, Where, read_where
 from replaydbg.errors import AskFailed, EngineLost
 from replaydbg.log.codec import decode_value
 from replaydbg.log.encode import varint
@@ -105,6 +105,17 @@ class Worker:
             self._tell(messages.WHERE)
             self.where = read_where(self._hear()[1])
         return self.where
+
+    def locate(self, watch: Watch) -> tuple[int, int]:
+        """Return where the value lies that `watch` leads to, and its type; zeros if it is not there."""
+        copy = self.clone()
+        try:
+            copy._tell(messages.OBJECT, watch.encode())
+            told: Any = decode_value(copy._hear()[1])
+            address, kind = told
+            return address, kind
+        finally:
+            copy.close()
 
     def hits(self) -> dict[str, Any]:
         """Return how often each line ran up to here, under `hits` as the step clock reports it."""

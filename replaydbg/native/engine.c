@@ -309,6 +309,36 @@ obey_run(Command *c)
     return c->ok;
 }
 
+/* object_at(address, type): raises if there is no such object now. */
+static PyObject *
+object_at(PyObject *self, PyObject *args)
+{
+    unsigned long long address, type;
+    if (!PyArg_ParseTuple(args, "KK", &address, &type))
+        return NULL;
+    PyObject *o = (PyObject *)(uintptr_t)address;
+    if (o && (uintptr_t)Py_TYPE(o) == type && Py_REFCNT(o) > 0)
+        return Py_NewRef(o);
+    PyErr_SetString(PyExc_LookupError, "it is not there");
+    return NULL;
+}
+static PyMethodDef object_at_def = {"object_at", object_at, METH_VARARGS, NULL};
+
+/* Runs inside.py; its answer, or NULL with an exception. Borrowed from `globals`. */
+static PyObject *
+run_inside(PyObject *globals, Command *c)
+{
+    PyObject *question = PyBytes_FromStringAndSize((const char *)c->p, c->end - c->p), *at = PyCFunction_New(&object_at_def, NULL);
+    if (!globals || !question || !at || PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins()) < 0 ||
+        PyDict_SetItemString(globals, "argument", question) < 0 || PyDict_SetItemString(globals, "object_at", at) < 0)
+        return NULL;
+    Py_DECREF(question);
+    Py_DECREF(at);
+    PyObject *result = PyEval_EvalCode(inside, globals, globals), *answer = result ? PyDict_GetItemString(globals, "answer") : NULL;
+    Py_XDECREF(result);
+    return answer && PyBytes_Check(answer) ? answer : NULL;
+}
+
 _Noreturn static void
 divert(Command *c)
 {
@@ -322,13 +352,8 @@ divert(Command *c)
     }
     engine.diverting = true;
     PyErr_Clear();
-    PyObject *globals = PyDict_New(), *argument = PyBytes_FromStringAndSize((const char *)c->p, c->end - c->p), *answer = NULL;
-    if (globals && argument && PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins()) == 0 &&
-        PyDict_SetItemString(globals, "argument", argument) == 0) {
-        PyObject *result = PyEval_EvalCode(inside, globals, globals);
-        answer = result ? PyDict_GetItemString(globals, "answer") : NULL;
-    }
-    int kind = answer && PyBytes_Check(answer) ? 'A' : 'X';
+    PyObject *answer = run_inside(PyDict_New(), c);
+    int kind = answer ? 'A' : 'X';
     if (kind == 'A')
         buf_bytes(&b, PyBytes_AS_STRING(answer), (size_t)PyBytes_GET_SIZE(answer));
     else {
@@ -351,19 +376,11 @@ change(Command *c)
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     engine.diverting = true;
-    PyObject *globals = PyDict_New(), *argument = PyBytes_FromStringAndSize((const char *)c->p, c->end - c->p);
-    PyObject *result = NULL, *answer = NULL;
-    if (globals && argument && PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins()) == 0 &&
-        PyDict_SetItemString(globals, "argument", argument) == 0) {
-        result = PyEval_EvalCode(inside, globals, globals);
-        answer = result ? PyDict_GetItemString(globals, "answer") : NULL;
-    }
-    if (answer && PyBytes_Check(answer))
+    PyObject *globals = PyDict_New(), *answer = run_inside(globals, c);
+    if (answer)
         buf_bytes(&b, PyBytes_AS_STRING(answer), (size_t)PyBytes_GET_SIZE(answer));
     PyErr_Clear();
-    Py_XDECREF(result);
     Py_XDECREF(globals);
-    Py_XDECREF(argument);
     engine.diverting = false;
     PyErr_Restore(type, value, traceback);
     send_all('A', &b, -1);
@@ -418,6 +435,12 @@ obey(void)
             divert(&c);
         case 'M':
             change(&c);
+            break;
+        case 'O':
+            if (!watch_begin(c.p, c.end))
+                _exit(0);
+            watch_report_object(&b);
+            send_all('O', &b, -1);
             break;
         case 'I': /* it came when the run had ended */
             break;

@@ -19,5 +19,6 @@ bool watch_begin(const uint8_t *p, const uint8_t *end); /* false: it cannot be r
 bool watch_is_set(void);
 bool watch_line(_PyInterpreterFrame *frame);
 bool watch_has_stopped(void);
+void watch_report_object(Buf *b);
 
 #endif

@@ -6,9 +6,11 @@
 #include "engine.h"
 #include "lanes.h"
 #include "signature.h"
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 
-enum { NO_WATCH, LOCAL, GLOBAL };
+enum { NO_WATCH, LOCAL, GLOBAL, OBJECT };
 enum { ATTRIBUTE = 1, INDEX, KEY };
 enum { STOPS = 1, LOOKS_AT_RETURNS = 2 };
 #define MOST_STEPS 32
@@ -24,6 +26,8 @@ static struct {
     uint64_t started;   /* of the activation whose variable it is */
     int first_line;     /* of its code */
     PyObject *name, *module;
+    PyObject *object;   /* of OBJECT: where it lies, and which type it has; it may not live yet */
+    PyTypeObject *type;
     PathStep steps[MOST_STEPS];
     int step_count;
     /* where it is now */
@@ -111,6 +115,8 @@ variable(void)
 {
     if (watch.kind == LOCAL)
         return frame_lives() ? local_value() : NULL;
+    if (watch.kind == OBJECT)
+        return Py_TYPE(watch.object) == watch.type && Py_REFCNT(watch.object) > 0 ? watch.object : NULL;
     PyObject *module = read_key(PyImport_GetModuleDict(), watch.module);
     PyObject *dict = module && PyModule_Check(module) ? ((PyObject **)((char *)module + sizeof(PyObject)))[0] : NULL;
     return dict && PyDict_Check(dict) ? read_key(dict, watch.name) : NULL;
@@ -128,8 +134,8 @@ item_at(PyObject *o, int64_t index)
     return PyDict_Check(o) ? read_number_key(o, index) : NULL;
 }
 
-static uint64_t
-look(void)
+static PyObject *
+value_here(void)
 {
     PyObject *o = variable();
     for (int i = 0; o && i < watch.step_count; i++) {
@@ -138,7 +144,39 @@ look(void)
             : PyDict_Check(o)    ? read_key(o, s->name)
                                  : NULL;
     }
-    return signature_of(o);
+    return o;
+}
+
+/* Before an object that is known by its address was made, other things lie there, or nothing at all. What is read then does not matter: we
+ * look for the last change. But it must not end the process. */
+static sigjmp_buf way_out;
+static volatile sig_atomic_t is_looking;
+
+static void
+fault(int signum)
+{
+    if (is_looking)
+        siglongjmp(way_out, 1);
+    signal(signum, SIG_DFL); /* it comes again, and ends the process */
+}
+
+static void
+expect_faults(void)
+{
+    struct sigaction action = {.sa_handler = fault, .sa_flags = SA_NODEFER | SA_ONSTACK};
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
+}
+
+static uint64_t
+look(void)
+{
+    if (watch.kind != OBJECT)
+        return signature_of(value_here());
+    is_looking = 1;
+    uint64_t found = sigsetjmp(way_out, 0) == 0 ? signature_of(value_here()) : 1;
+    is_looking = 0;
+    return found;
 }
 
 /* ---- changes ---- */
@@ -270,6 +308,8 @@ watch_begin(const uint8_t *p, const uint8_t *end)
     watch.flags = (int)read_varint(&p, end, &ok);
     watch.started = read_varint(&p, end, &ok);
     watch.first_line = (int)read_varint(&p, end, &ok);
+    watch.object = (PyObject *)(uintptr_t)read_varint(&p, end, &ok);
+    watch.type = (PyTypeObject *)(uintptr_t)read_varint(&p, end, &ok);
     watch.module = read_name(&p, end, &ok);
     watch.name = read_name(&p, end, &ok);
     uint64_t n = ok ? read_varint(&p, end, &ok) : 0;
@@ -286,6 +326,18 @@ watch_begin(const uint8_t *p, const uint8_t *end)
         return false;
     for (_PyInterpreterFrame *f = compat_top_frame(core.tstate); f && watch.kind == LOCAL && !watch.frame; f = compat_previous_frame(f))
         meet(f);
+    if (watch.kind == OBJECT)
+        expect_faults();
     watch.signature = look();
     return true;
+}
+
+/* Where the watched value lies, and its type; zeros: it is not there. */
+void
+watch_report_object(Buf *b)
+{
+    PyObject *o = watch.kind == NO_WATCH ? NULL : value_here();
+    report_list(b, 2);
+    report_number(b, (int64_t)(uintptr_t)o);
+    report_number(b, o ? (int64_t)(uintptr_t)Py_TYPE(o) : 0);
 }
