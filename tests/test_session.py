@@ -1,5 +1,6 @@
 """Travelling through a recording: both directions, breakpoints, values, and who wrote them."""
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Breakpoint
+from replaydbg.engine.messages import Watch
 from replaydbg.errors import NoSuchMoment, UsageError
 from tests.harness.recording import record_file
 
@@ -129,3 +131,20 @@ def test_moments_that_are_not_there_are_refused(session: Session) -> None:
     with pytest.raises(UsageError):
         session.why("1 + 1")
     assert session.seek("@out:1").count < session.seek("@end").count
+
+
+def test_objects_lie_at_one_address_whatever_checkpoint_one_comes_from(session: Session) -> None:
+    generator = random.Random(1)
+    counts = session.travel.timeline.counts()
+    assert len(counts) > 2
+    for _ in range(5):
+        count = generator.randrange(session.index.end // 2, session.index.end)
+        found = set()
+        for first in [each for each in counts if each < count][:: len(counts) // 3]:
+            worker = session.travel.arrived(session.travel.timeline.before(first).clone(), count)  # type: ignore[union-attr]
+            top = worker.look().stack[0]
+            names = [each[0] for each in worker.ask({"do": "variables"})][:20]
+            watches = [Watch(name, started=top.started, first_line=top.first_line) for name in names]
+            found.add(tuple(worker.locate(watch) for watch in watches))
+            worker.kill()
+        assert len(found) == 1

@@ -95,7 +95,7 @@ def _written(session: Session, place: PlaceExpression, watch: Watch, where: Wher
         line = _frame_that_ran(stood, is_argument)
         before = "" if is_argument else _text_at(session, writer, watch, place, stood)
         after = _text_at(session, reader, watch, place, reader.look())
-        is_binding = not watch.object[0] and writer.locate(watch) != reader.locate(watch)
+        is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
     finally:
         writer.kill()
         reader.kill()

@@ -107,7 +107,8 @@ class Run:
         """Return it as the core reads it."""
         head = varint(self.until) + varint(int(self.spacing * 1e9)) + varint(self.rule) + varint(int(self.at_raises))
         breaks = b"".join(
-            text(each.file) + text(each.function) + varint(each.line) + varint(each.stop_at) for each in self.breaks
+            text(each.file + "\0") + text(each.function + "\0") + varint(each.line) + varint(each.stop_at)
+            for each in self.breaks
         )
         watch = self.watch.encode() if self.watch is not None else varint(0)
         return head + varint(len(self.breaks)) + breaks + watch

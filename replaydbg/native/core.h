@@ -256,7 +256,11 @@ void log_stop_in_child(void);                    /* after fork: the child has no
 uint64_t monotonic_ns(void);
 
 /* A growing buffer of our own memory (never the program's allocator). */
-typedef struct { uint8_t *data; size_t used, size; } Buf;
+typedef struct {
+    uint8_t *data;
+    size_t used, size;
+    bool is_fixed; /* it has all the memory that it will ever have, and keeps it */
+} Buf;
 void buf_reserve(Buf *b, size_t n);
 void buf_byte(Buf *b, uint8_t byte);
 void buf_bytes(Buf *b, const void *data, size_t n);
@@ -352,7 +356,9 @@ typedef struct {
     int fd;          /* of the socket to the debugger */
 } Engine;
 extern Engine engine;
-int engine_prepare(PyObject *asked);
+int engine_prepare(PyObject *asked);             /* before the step clock */
+void engine_take_clock(void);                    /* after it */
+void *engine_room(size_t n);                     /* memory that the kernel gives when it is used; apart from the program's */
 bool engine_line(_PyInterpreterFrame *frame);    /* true: stand here */
 void engine_raised(PyObject *type, PyObject *value); /* from listen.c */
 void engine_uncaught(PyObject *value);           /* it ends the program */
@@ -430,7 +436,8 @@ void stepclock_start(_PyInterpreterFrame *frame);
 bool stepclock_wants_starts(void);
 void stepclock_report(bool stopped);             /* once, at the end */
 void stepclock_drop_breaks(void);
-void stepclock_add_break(char *file, char *function, int line, uint64_t stop_at); /* function: "", or any line of it that begins it */
+/* function: "", or its first line is meant. The texts must stay as long as the breakpoint. */
+void stepclock_add_break(const char *file, const char *function, int line, uint64_t stop_at);
 void stepclock_report_breaks(Buf *b);            /* a key and its value */
 void stepclock_report_hits(Buf *b);              /* the same */
 
@@ -485,7 +492,7 @@ void report_number(Buf *b, int64_t number);
 void report_text(Buf *b, const char *text, size_t n);
 void report_name(Buf *b, PyObject *text);        /* UTF-8 that keeps lone surrogates */
 void report_stack(Buf *b);                       /* list of (file, line, qualified name), innermost first */
-void report_send(int fd, Buf *b);                /* writes it all, and frees it */
+void report_send(int fd, Buf *b);                /* writes it all, and frees it (a fixed one is empty then) */
 
 /* ---- world.c ---- */
 int world_install(void);

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -31,7 +32,8 @@ static PyObject *inside; /* code: see inside.py */
 static pid_t keeper;
 /* Of the process that runs the whole program first, in which the index is made; -1 in its clones. */
 static int output_fd = -1, raises_fd = -1;
-static Buf raises;
+static Buf raises, message;
+static uint8_t *command;
 
 static struct {
     uint64_t stop;          /* the count of lines at which to stand; UINT64_MAX: none */
@@ -40,6 +42,19 @@ static struct {
     uint64_t lines;         /* between two looks at the time */
     bool at_raises;
 } run;
+
+/* ---- memory ----
+ * What the tool takes from the program's own allocator moves what the program takes next, and one process of a session would have its objects
+ * elsewhere than another. */
+
+void *
+engine_room(size_t n)
+{
+    void *room = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        Py_FatalError("replaydbg: out of memory for the debugger");
+    return room;
+}
 
 /* ---- messages ---- */
 
@@ -80,8 +95,7 @@ send_all(int kind, Buf *b, int passed)
             message.msg_iov->iov_len -= (size_t)n;
         }
     }
-    free(b->data);
-    *b = (Buf){0};
+    b->used = 0;
 }
 
 static void
@@ -108,18 +122,17 @@ number(Command *c)
     return read_varint(&c->p, c->end, &c->ok);
 }
 
-/* A copy, which is never freed: a few for each order. NULL: it is not there. */
-static char *
+/* It ends with a zero, and stays where it is until the next command comes. NULL: it is not there. */
+static const char *
 words(Command *c)
 {
     uint64_t n = number(c);
-    if (!c->ok || n > (uint64_t)(c->end - c->p)) {
+    if (!c->ok || n == 0 || n > (uint64_t)(c->end - c->p) || c->p[n - 1] != 0) {
         c->ok = false;
         return NULL;
     }
-    char *text = strndup((const char *)c->p, n);
     c->p += n;
-    return text;
+    return (const char *)c->p - n;
 }
 
 /* ---- what is said of where it stands ---- */
@@ -242,7 +255,7 @@ static bool
 leave_clone(int kind)
 {
     int pair[2];
-    Buf b = {0};
+    Buf b = message;
     pid_t pid = -1;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
         pid = clone_here();
@@ -292,7 +305,7 @@ obey_run(Command *c)
     uint64_t n = number(c);
     stepclock_drop_breaks();
     for (uint64_t i = 0; c->ok && i < n && i < 255; i++) {
-        char *file = words(c), *function = words(c);
+        const char *file = words(c), *function = words(c);
         int line = (int)number(c);
         uint64_t stop_at = number(c);
         if (c->ok)
@@ -342,7 +355,7 @@ run_inside(PyObject *globals, Command *c)
 _Noreturn static void
 divert(Command *c)
 {
-    Buf b = {0};
+    Buf b = message;
     uint64_t memory = number(c);
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
@@ -372,7 +385,7 @@ divert(Command *c)
 static void
 change(Command *c)
 {
-    Buf b = {0};
+    Buf b = message;
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     engine.diverting = true;
@@ -408,24 +421,22 @@ static void
 obey(void)
 {
     for (;;) {
-        uint8_t head[5], *data;
+        uint8_t head[5];
         uint32_t length;
         receive(head, sizeof head);
         memcpy(&length, head, 4);
-        if (length == 0 || length > MOST_COMMAND || (data = malloc(length)) == NULL)
+        if (length == 0 || length > MOST_COMMAND)
             _exit(0);
-        receive(data, length - 1);
-        Command c = {data, data + length - 1, true};
-        Buf b = {0};
+        receive(command, length - 1);
+        Command c = {command, command + length - 1, true};
+        Buf b = message;
         switch (head[4]) {
         case 'C':
             leave_clone('C');
             break;
         case 'R':
-            if (obey_run(&c)) {
-                free(data);
+            if (obey_run(&c))
                 return;
-            }
             _exit(0);
         case 'W':
             report_where(&b, "asked", 0);
@@ -452,14 +463,13 @@ obey(void)
         default:
             _exit(0);
         }
-        free(data);
     }
 }
 
 static void
 stand(const char *why, int64_t which)
 {
-    Buf b = {0};
+    Buf b = message;
     stepclock.stop_at = UINT64_MAX;
     report_where(&b, why, which);
     send_all('S', &b, -1);
@@ -548,9 +558,10 @@ engine_uncaught(PyObject *value)
 void
 engine_output(int stream, const void *data, size_t n)
 {
-    Buf b = {0};
+    Buf b = message;
     if (output_fd < 0)
         return;
+    n = n < MOST_COMMAND / 2 ? n : MOST_COMMAND / 2;
     report_list(&b, 4);
     report_number(&b, (int64_t)stepclock.count);
     report_number(&b, (int64_t)core.crossings + 1);
@@ -561,6 +572,15 @@ engine_output(int stream, const void *data, size_t n)
 }
 
 /* ---- its end ---- */
+
+/* The step clock has been prepared for a replay that only counts. */
+void
+engine_take_clock(void)
+{
+    activations_are_kept = true;
+    stepclock.stop = stop;
+    stepclock.stop_at = run.stop = 1; /* it stands before the first line of all */
+}
 
 /* What a replay that ends says otherwise in a file. */
 void
@@ -573,7 +593,7 @@ engine_report(Buf *report)
 void
 engine_exit(int status)
 {
-    Buf b = {0};
+    Buf b = message;
     report_send(raises_fd, &raises);
     report_dict(&b, 4);
     report_key(&b, "kind");
@@ -590,7 +610,7 @@ engine_exit(int status)
 void
 engine_would_wait(const char *what)
 {
-    Buf b = {0};
+    Buf b = message;
     static const char text[] = "it would wait for another thread: ";
     buf_bytes(&b, text, sizeof text - 1);
     buf_bytes(&b, what, strlen(what));
@@ -629,8 +649,9 @@ engine_prepare(PyObject *asked)
     raises_fd = asked_fd(asked, "raises_fd");
     keeper = getppid();
     die_with_keeper();
-    engine.is_on = activations_are_kept = true;
-    stepclock.stop = stop;
-    stepclock.stop_at = run.stop = 1; /* it stands before the first line of all */
+    engine.is_on = true;
+    command = engine_room(MOST_COMMAND);
+    message = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
+    raises = (Buf){.data = engine_room(1u << 20), .size = 1u << 20, .is_fixed = true};
     return rule_prepare();
 }

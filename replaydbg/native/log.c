@@ -192,6 +192,8 @@ buf_reserve(Buf *b, size_t n)
 {
     if (b->size - b->used >= n)
         return;
+    if (b->is_fixed)
+        Py_FatalError("replaydbg: a message is too long");
     size_t size = b->size ? b->size : 256;
     while (size - b->used < n)
         size *= 2;

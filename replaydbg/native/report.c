@@ -90,6 +90,10 @@ report_send(int fd, Buf *b)
             break;
         done += (size_t)n;
     }
+    if (b->is_fixed) {
+        b->used = 0;
+        return;
+    }
     free(b->data);
     *b = (Buf){0};
 }

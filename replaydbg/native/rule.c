@@ -2,9 +2,9 @@
  * the depth of the first, and no line of the caller lies between them). */
 #include "engine.h"
 #include "lanes.h"
-#include <stdlib.h>
 
 enum { NO_RULE, STEP, NEXT, FINISH };
+#define MOST_OUTER 1000000
 
 typedef struct {
     _PyInterpreterFrame *frame;
@@ -15,7 +15,7 @@ static struct {
     int kind, lane;
     bool stopped;
     Standing here, *outer; /* the frame in which it began, and those that wait for it */
-    int outer_count, outer_size;
+    int outer_count;
     PyGenObject *generator; /* whose frame it is; borrowed, NULL: of none, or it has died */
     bool is_generator;
 } rule;
@@ -53,6 +53,7 @@ async_generator_dies(PyObject *o)
 int
 rule_prepare(void)
 {
+    rule.outer = engine_room(MOST_OUTER * sizeof *rule.outer);
     dealloc_generator = PyGen_Type.tp_dealloc;
     dealloc_coroutine = PyCoro_Type.tp_dealloc;
     dealloc_async_generator = PyAsyncGen_Type.tp_dealloc;
@@ -83,12 +84,8 @@ rule_begin(int kind)
     rule.is_generator = frame->owner == FRAME_OWNED_BY_GENERATOR;
     rule.generator = rule.is_generator ? _PyFrame_GetGenerator(frame) : NULL;
     while ((frame = compat_previous_frame(frame))) {
-        if (rule.outer_count == rule.outer_size) {
-            rule.outer_size = rule.outer_size * 2 + 64;
-            rule.outer = realloc(rule.outer, (size_t)rule.outer_size * sizeof *rule.outer);
-            if (rule.outer == NULL)
-                Py_FatalError("replaydbg: out of memory for a step");
-        }
+        if (rule.outer_count == MOST_OUTER)
+            break;
         rule.outer[rule.outer_count++] = (Standing){frame, started(frame)};
     }
 }

@@ -9,10 +9,11 @@
 
 #define BREAK_SHIFT 56 /* a cell: hits below, number of the breakpoint above */
 #define MOST_BREAKS 255
+#define ROOM (1u << 20)
 
 typedef struct {
-    char *file;     /* "": any */
-    char *function; /* its beginning; "": a line */
+    const char *file; /* "": any */
+    const char *function; /* its beginning; "": a line */
     int line;
     uint64_t stop_at; /* the hit at which to stop; 0: none */
     uint64_t hits, first, last; /* first, last: counts of lines */
@@ -23,7 +24,7 @@ StepClock stepclock = {.stop_at = UINT64_MAX, .fd = -1, .steps_fd = -1};
 static struct {
     uint64_t start_event, stop_event, stop_step;
     bool hits;
-    Break *breaks;
+    Break breaks[MOST_BREAKS];
     int break_count;
 } order;
 static uint64_t counted; /* lines up to the last crossing */
@@ -295,10 +296,6 @@ stepclock_drop_breaks(void)
 {
     if (order.break_count)
         codes_each(unmark);
-    for (int i = 0; i < order.break_count; i++) {
-        free(order.breaks[i].file);
-        free(order.breaks[i].function);
-    }
     order.break_count = 0;
     stepclock.broken = 0;
     beginning.frame = NULL;
@@ -311,13 +308,10 @@ mark_last(CodeFacts *facts)
 }
 
 void
-stepclock_add_break(char *file, char *function, int line, uint64_t stop_at)
+stepclock_add_break(const char *file, const char *function, int line, uint64_t stop_at)
 {
     if (order.break_count == MOST_BREAKS)
         return;
-    order.breaks = realloc(order.breaks, MOST_BREAKS * sizeof *order.breaks);
-    if (order.breaks == NULL)
-        Py_FatalError("replaydbg: out of memory for a breakpoint");
     order.breaks[order.break_count++] = (Break){.file = file, .function = function, .line = line, .stop_at = stop_at};
     codes_each(mark_last);
 }
@@ -457,7 +451,6 @@ stepclock_prepare(PyObject *asked)
     PyObject *list = PyDict_GetItemString(asked, "breakpoints");
     Py_ssize_t n = list && PyList_CheckExact(list) ? PyList_GET_SIZE(list) : 0;
     order.break_count = n > MOST_BREAKS ? MOST_BREAKS : (int)n;
-    order.breaks = calloc((size_t)order.break_count + 1, sizeof *order.breaks);
     for (int i = 0; i < order.break_count; i++) {
         const char *file;
         unsigned long long stop;
@@ -466,6 +459,10 @@ stepclock_prepare(PyObject *asked)
         order.breaks[i].file = strdup(file);
         order.breaks[i].function = "";
         order.breaks[i].stop_at = stop;
+    }
+    if (engine.is_on) {
+        engine_take_clock();
+        steps = (Buf){.data = engine_room(ROOM), .size = ROOM, .is_fixed = true};
     }
     codes_watch((CodeWatcher){.born = code_is_new, .dies = fold});
     return listen_prepare();
