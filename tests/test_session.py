@@ -148,3 +148,12 @@ def test_objects_lie_at_one_address_whatever_checkpoint_one_comes_from(session: 
             found.add(tuple(worker.locate(watch) for watch in watches))
             worker.kill()
         assert len(found) == 1
+
+
+def test_why_tells_who_changed_what_a_waiting_coroutine_holds(tmp_path: Path) -> None:
+    program = PROGRAM.with_name("changed_while_it_waits.py")
+    with Session(record_file(program, tmp_path, status=1)) as session:
+        told = session.why("results")
+        assert (told.line, told.function) == (8, "worker")
+        assert (told.before, told.after) == ("[1, 2]", "[1, 2, 3]")
+        assert [each.line for each in session.history("results")] == [12, 8, 8, 8]

@@ -14,7 +14,7 @@ from typing import Any
 from replaydbg.debugger import search, writes
 from replaydbg.debugger.index import Index, load_index, read_index, save_index
 from replaydbg.debugger.moments import parse_moment
-from replaydbg.debugger.paths import PlaceExpression, keys_of
+from replaydbg.debugger.paths import PlaceExpression
 from replaydbg.debugger.values import (
     Breakpoint,
     Change,
@@ -28,7 +28,7 @@ from replaydbg.debugger.values import (
     Variable,
     Why,
 )
-from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Watch, Where
+from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Where
 from replaydbg.engine.travel import SPACING, Travel
 from replaydbg.engine.worker import Worker
 from replaydbg.errors import AskFailed, Cancelled, NoSuchMoment, UsageError
@@ -404,11 +404,10 @@ class Session:
         """Whether the value may change by itself."""
         return bool(self._ask("mutable", frame, None, source=place.source))
 
-    def object_text(self, worker: Worker, watch: Watch) -> str:
-        """Return the value that `watch` leads to from an object, as text; empty: it is not there."""
-        question = {"do": "of_object", "object": watch.object, "steps": keys_of(watch.steps)}
+    def object_text(self, worker: Worker, located: tuple[int, int]) -> str:
+        """Return the object that `worker` located as text; empty: it is not there."""
         try:
-            return str(_checked(worker.ask(question))[2])
+            return str(_checked(worker.ask({"do": "of_object", "object": located}))[2])
         except AskFailed:
             return ""
 

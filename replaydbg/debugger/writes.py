@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from replaydbg.debugger.paths import PlaceExpression, names_read, parse_place
 from replaydbg.debugger.values import Change, Why
 from replaydbg.engine.messages import Frame, Run, Watch, Where
-from replaydbg.errors import AskFailed, UsageError
+from replaydbg.errors import UsageError
 
 if TYPE_CHECKING:
     from replaydbg.debugger.session import Session
@@ -61,7 +61,7 @@ def history(session: Session, expression: str, frame: int, most: int) -> Iterato
             where = worker.run(Run(until=session.index.total, watch=watch), idle=session.travel.idle)
             if isinstance(where, dict) or not where.changes.count:
                 return
-            yield _change(session, worker, watch, place, where)
+            yield _change(session, worker, watch, where)
     finally:
         worker.kill()
 
@@ -93,8 +93,8 @@ def _written(session: Session, place: PlaceExpression, watch: Watch, where: Wher
     try:
         stood = writer.look()
         line = _frame_that_ran(stood, is_argument)
-        before = "" if is_argument else _text_at(session, writer, watch, place, stood)
-        after = _text_at(session, reader, watch, place, reader.look())
+        before = "" if is_argument else _text_at(session, writer, watch)
+        after = _text_at(session, reader, watch)
         is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
     finally:
         writer.kill()
@@ -125,7 +125,7 @@ def _frame_that_ran(stood: Where, is_argument: bool) -> Frame:
     return callers[0] if is_argument and callers else stood.stack[0]
 
 
-def _change(session: Session, worker: Worker, watch: Watch, place: PlaceExpression, where: Where) -> Change:
+def _change(session: Session, worker: Worker, watch: Watch, where: Where) -> Change:
     changes = where.changes
     close = session.travel.look_closely(changes.first_seen, replace(watch, looks_at_returns=True))
     written = close.changes.first_written if close.changes.count else changes.first_written
@@ -137,7 +137,7 @@ def _change(session: Session, worker: Worker, watch: Watch, place: PlaceExpressi
         line=line.line,
         function=line.function,
         lane=where.lane,
-        text=_text_at(session, worker, watch, place, where),
+        text=_text_at(session, worker, watch),
     )
 
 
@@ -149,27 +149,7 @@ def _line_at(session: Session, count: int) -> Frame:
         worker.kill()
 
 
-def _text_at(session: Session, worker: Worker, watch: Watch, place: PlaceExpression, where: Where) -> str:
-    """The value as text, asked in the frame whose variable it is; empty: it is not there."""
-    if watch.object[0]:
-        return session.object_text(worker, watch)
-    frame: int | None = 0
-    source = place.source
-    if watch.module:
-        source = f"__import__('sys').modules[{watch.module!r}].{place.source}"
-    else:
-        frame = next(
-            (
-                at
-                for at, each in enumerate(where.stack)
-                if each.started == watch.started and each.first_line == watch.first_line
-            ),
-            None,
-        )
-    if frame is None:
-        return ""
-    try:
-        told: Any = session.evaluate_at(worker, source, frame)
-    except AskFailed:
-        return ""
-    return told.value.text if told.value is not None else ""
+def _text_at(session: Session, worker: Worker, watch: Watch) -> str:
+    """Return the value as text; empty: it is not there."""
+    found = worker.locate(watch)
+    return session.object_text(worker, found) if found[0] else ""

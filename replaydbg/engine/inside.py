@@ -240,11 +240,8 @@ def mutable(question: Question) -> bool:
 
 
 def of_object(question: Question) -> Described:
-    """What steps lead to from an object that is known by where it lies."""
-    value = object_at(*question["object"])
-    for kind, key in question["steps"]:
-        value = getattr(value, key) if kind == "attribute" else value[key]
-    return described("", value)
+    """An object that is known by where it lies."""
+    return described("", object_at(*question["object"]))
 
 
 # ---- asyncio ----

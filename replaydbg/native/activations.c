@@ -18,7 +18,7 @@ static struct {
 } by_lane;
 
 static size_t
-slot_of(_PyInterpreterFrame *frame)
+slot_of(const _PyInterpreterFrame *frame)
 {
     size_t i = ((uintptr_t)frame >> 3) * 0x9E3779B97F4A7C15u >> 20 & (table.size - 1);
     while (table.at[i].frame && table.at[i].frame != frame)
@@ -58,6 +58,14 @@ activation_of(_PyInterpreterFrame *frame)
     return recent = a;
 }
 
+/* Without a look at the frame itself, which may be gone. */
+const Activation *
+activation_at(const _PyInterpreterFrame *frame)
+{
+    const Activation *a = table.size ? &table.at[slot_of(frame)] : NULL;
+    return a && a->frame ? a : NULL;
+}
+
 const Activation *
 activation_find(_PyInterpreterFrame *frame)
 {
@@ -70,8 +78,30 @@ activation_find(_PyInterpreterFrame *frame)
 void
 activation_start(_PyInterpreterFrame *frame)
 {
+    PyCodeObject *code = compat_frame_code(frame);
     Activation *a = activation_of(frame);
-    *a = (Activation){.frame = frame, .code = compat_frame_code(frame), .started = stepclock.count + 1};
+    *a = (Activation){.frame = frame, .code = code, .first_line = code->co_firstlineno, .started = stepclock.count + 1,
+                      .is_generator = frame->owner == FRAME_OWNED_BY_GENERATOR};
+}
+
+/* The object in which it lay has died. */
+void
+activation_forget(_PyInterpreterFrame *frame)
+{
+    Activation *a = table.size ? &table.at[slot_of(frame)] : NULL;
+    if (a && a->frame)
+        *a = (Activation){.frame = frame};
+}
+
+const Activation *
+activation_started(uint64_t started, int first_line)
+{
+    for (size_t i = 0; i < table.size; i++) {
+        const Activation *a = &table.at[i];
+        if (a->code && a->started == started && a->first_line == first_line)
+            return a;
+    }
+    return NULL;
 }
 
 /* The first line of another lane than the one before. */
@@ -108,7 +138,7 @@ activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit)
     lane_lines->last = stepclock.count;
     Activation *a = activation_of(frame);
     if (a->code != code)
-        *a = (Activation){.frame = frame, .code = code};
+        *a = (Activation){.frame = frame, .code = code, .first_line = code->co_firstlineno};
     a->before = a->last;
     a->before_unit = a->last_unit;
     a->last = stepclock.count;

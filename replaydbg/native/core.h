@@ -377,7 +377,8 @@ typedef struct {
     PyCodeObject *code;
     uint64_t started; /* count of lines when it was started; 0: before the clock */
     uint64_t last, before; /* its last line, and the one before that, as counts; 0: none */
-    int last_unit, before_unit;
+    int last_unit, before_unit, first_line;
+    bool is_generator; /* it lies in an object, which may die */
 } Activation;
 typedef struct {
     uint64_t last, before; /* the lane's last line, and the one before that */
@@ -388,6 +389,9 @@ const LaneLines *lane_lines_of(int lane);        /* NULL: it has run none */
 void activation_start(_PyInterpreterFrame *frame);
 void activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit);
 const Activation *activation_find(_PyInterpreterFrame *frame); /* NULL: nothing is known of it */
+const Activation *activation_at(const _PyInterpreterFrame *frame); /* the same of one that may have ended */
+const Activation *activation_started(uint64_t started, int first_line); /* the frame may have ended, unless it is a generator's */
+void activation_forget(_PyInterpreterFrame *frame);
 
 /* ---- lanes.c; the rest of it is in lanes.h ---- */
 int lanes_begin(void);

@@ -23,10 +23,12 @@ static struct {
 static destructor dealloc_generator, dealloc_coroutine, dealloc_async_generator;
 
 static void
-died(PyObject *generator)
+died(PyObject *o)
 {
-    if (generator == (PyObject *)rule.generator)
+    PyGenObject *generator = (PyGenObject *)o;
+    if (generator == rule.generator)
         rule.generator = NULL;
+    activation_forget((_PyInterpreterFrame *)generator->gi_iframe);
 }
 
 static void

@@ -32,9 +32,9 @@ static struct {
     int step_count;
     /* where it is now */
     _PyInterpreterFrame *frame;
-    int slot, lane;     /* slot: -1: it has no such variable */
-    PyGenObject *generator;
+    int slot;           /* -1: it has no such variable */
     uint64_t signature;
+    PyObject *value, *before; /* that it is of, and that it was of; only compared */
     bool stopped;
     /* what was seen */
     uint64_t changes, first_seen, first_written, last_seen, last_written;
@@ -52,23 +52,11 @@ slot_named(PyCodeObject *code, PyObject *name)
     return -1;
 }
 
-static void
-meet(_PyInterpreterFrame *frame)
-{
-    const Activation *a = activation_find(frame);
-    PyCodeObject *code = compat_frame_code(frame);
-    if (a == NULL || a->started != watch.started || code->co_firstlineno != watch.first_line)
-        return;
-    watch.frame = frame;
-    watch.lane = lane_number();
-    watch.slot = slot_named(code, watch.name);
-}
-
 /* Frames of functions lie on the stack of their thread, one after another, in chunks. */
 static bool
-is_on_stack(const PyThreadState *ts)
+is_on_stack(const PyThreadState *ts, const _PyInterpreterFrame *frame)
 {
-    PyObject **at = (PyObject **)watch.frame;
+    PyObject **at = (PyObject **)frame;
     for (_PyStackChunk *chunk = ts->datastack_chunk; chunk; chunk = chunk->previous) {
         PyObject **top = chunk == ts->datastack_chunk ? ts->datastack_top : &chunk->data[chunk->top];
         if (at >= chunk->data && at < top)
@@ -78,18 +66,38 @@ is_on_stack(const PyThreadState *ts)
 }
 
 static bool
+is_on_any_stack(const _PyInterpreterFrame *frame)
+{
+    for (int i = 0; i < lanes.made; i++)
+        if (lanes.at[i] && lanes.at[i]->tstate && is_on_stack(lanes.at[i]->tstate, frame))
+            return true;
+    return false;
+}
+
+static bool
+is_wanted(const Activation *a)
+{
+    return a && a->code && a->started == watch.started && a->first_line == watch.first_line;
+}
+
+static void
+meet(const Activation *a)
+{
+    if (!is_wanted(a))
+        return;
+    watch.frame = a->frame;
+    watch.slot = slot_named(a->code, watch.name);
+}
+
+/* What is known of a generator's frame is forgotten when it dies; a function's stays until another one lies there. */
+static bool
 frame_lives(void)
 {
     if (watch.frame == NULL)
         return false;
-    const Activation *a = activation_find(watch.frame);
-    if (a && a->started == watch.started && compat_frame_code(watch.frame)->co_firstlineno == watch.first_line) {
-        if (watch.frame->owner == FRAME_OWNED_BY_GENERATOR)
-            return _PyFrame_GetGenerator(watch.frame)->gi_frame_state < FRAME_COMPLETED;
-        Lane *lane = watch.lane < lanes.made ? lanes.at[watch.lane] : NULL;
-        if (lane && lane->tstate && is_on_stack(lane->tstate))
-            return true;
-    }
+    const Activation *a = activation_at(watch.frame);
+    if (is_wanted(a) && (a->is_generator ? _PyFrame_GetGenerator(watch.frame)->gi_frame_state < FRAME_COMPLETED : is_on_any_stack(watch.frame)))
+        return true;
     watch.frame = NULL;
     return false;
 }
@@ -171,8 +179,10 @@ expect_faults(void)
 static uint64_t
 look(void)
 {
-    if (watch.kind != OBJECT)
-        return signature_of(value_here());
+    if (watch.kind != OBJECT) {
+        watch.before = watch.value;
+        return signature_of(watch.value = value_here());
+    }
     is_looking = 1;
     uint64_t found = sigsetjmp(way_out, 0) == 0 ? signature_of(value_here()) : 1;
     is_looking = 0;
@@ -184,6 +194,8 @@ look(void)
 static void
 has_changed(uint64_t written)
 {
+    if (watch.kind == LOCAL && watch.frame == NULL)
+        return; /* its function has ended */
     watch.changes++;
     watch.last_seen = stepclock.count;
     watch.last_written = written;
@@ -195,12 +207,20 @@ has_changed(uint64_t written)
     watch.stopped = watch.flags & STOPS;
 }
 
-/* Who wrote a local variable is always its own function. */
+/* It is the object that it was, with another content. Immutable ones may be made anew in the same place. */
+static bool
+is_same_object(void)
+{
+    PyObject *o = watch.value;
+    return o && o == watch.before && !PyLong_CheckExact(o) && !PyFloat_CheckExact(o) && !PyUnicode_CheckExact(o) && !PyBytes_CheckExact(o);
+}
+
+/* Who binds a local variable is always its own function; who changes what it holds may be anybody. */
 static uint64_t
 writer(uint64_t otherwise)
 {
     const Activation *a = watch.kind == LOCAL && watch.step_count == 0 && watch.frame ? activation_find(watch.frame) : NULL;
-    if (a == NULL)
+    if (a == NULL || is_same_object())
         return otherwise;
     return a->last == stepclock.count ? a->before ? a->before : a->last : a->last;
 }
@@ -225,7 +245,7 @@ watch_line(_PyInterpreterFrame *frame)
     if (watch.kind == NO_WATCH)
         return false;
     if (watch.kind == LOCAL && watch.frame == NULL)
-        meet(frame);
+        meet(activation_find(frame));
     uint64_t now = look();
     if (now != watch.signature) {
         watch.signature = now;
@@ -324,8 +344,8 @@ watch_begin(const uint8_t *p, const uint8_t *end)
     own_work_end();
     if (!ok)
         return false;
-    for (_PyInterpreterFrame *f = compat_top_frame(core.tstate); f && watch.kind == LOCAL && !watch.frame; f = compat_previous_frame(f))
-        meet(f);
+    if (watch.kind == LOCAL)
+        meet(activation_started(watch.started, watch.first_line));
     if (watch.kind == OBJECT)
         expect_faults();
     watch.signature = look();
