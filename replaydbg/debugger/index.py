@@ -24,7 +24,7 @@ from replaydbg.log.decode import Cursor, Malformed
 from replaydbg.log.encode import encode_value
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 
-MAGIC = b"RDBGIDX1"
+MAGIC = b"RDBGIDX2"
 LIMIT = 1 << 30
 
 
@@ -80,13 +80,25 @@ class Index:
         return found
 
 
-def read_index(files: Files, ended: dict[str, Any]) -> Index:
-    """Return the index of a pass that has ended as `ended` says."""
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended."""
+
+    text: str
+    """In words."""
+    status: int
+    """The exit status; 0 if it did not come to an exit."""
+    is_script: bool
+    """Whether the program is a script: then it is known which exception ended it."""
+
+
+def read_index(files: Files, ending: Ending) -> Index:
+    """Return the index of a pass that has ended."""
     data = [_whole(each) for each in (files.totals, files.steps, files.output, files.raises)]
-    return _index(data, _how(ended), _status(ended))
+    return _index(data, ending)
 
 
-def _index(data: list[bytes], how: str, status: int | None) -> Index:
+def _index(data: list[bytes], ending: Ending) -> Index:
     totals, steps, output, raises = data
     report = read_report(totals, b"", Orders(hits=True))
     return Index(
@@ -95,10 +107,10 @@ def _index(data: list[bytes], how: str, status: int | None) -> Index:
         events=report.event,
         digest=report.digest,
         starts=array("Q", accumulate(read_varints(steps), initial=0)),
-        raised=_raised(_values(raises), status),
+        raised=_raised(_values(raises), ending),
         output=tuple(Output(*each) for each in _values(output)),
         hits=report.hits,
-        ended=how,
+        ended=ending.text,
     )
 
 
@@ -109,38 +121,27 @@ def _values(data: bytes) -> Iterator[list[Any]]:
         yield value
 
 
-def _raised(entries: Iterator[list[Any]], status: int | None) -> tuple[Raised, ...]:
+def _raised(entries: Iterator[list[Any]], ending: Ending) -> tuple[Raised, ...]:
     found: list[Raised] = []
     last: dict[int, int] = {}
     for entry in entries:
-        if len(entry) == 1:
-            at = last.get(entry[0])
-            if at is not None:
-                found[at] = replace(found[at], is_uncaught=True)
+        count, lane, kind, message, address, *is_uncaught = entry
+        at = last.get(address)
+        if is_uncaught and at is not None and found[at].type == kind:
+            found[at] = replace(found[at], is_uncaught=True)
             continue
-        count, lane, kind, message, address = entry
+        if is_uncaught:  # it was raised in no frame: a syntax error of the program itself
+            found.append(Raised(max(count, 1), lane, kind, message, is_uncaught=True))
+            continue
         last[address] = len(found)
         found.append(Raised(count, lane, kind, message))
-    if status == 1 and not any(each.is_uncaught for each in found):
+    if ending.status == 1 and not ending.is_script and not any(each.is_uncaught for each in found):
         # A module or a command (-m, -c): the interpreter runs them by itself, and does not say which one it was.
         for at in range(len(found) - 1, -1, -1):
-            if found[at].lane == 0 and found[at].type not in ("SystemExit", "StopIteration"):
+            if found[at].lane == 0 and found[at].type != "StopIteration":
                 found[at] = replace(found[at], is_uncaught=True)
                 break
     return tuple(found)
-
-
-def _how(ended: dict[str, Any]) -> str:
-    if ended.get("kind") == "exit":
-        status = ended["status"]
-        return "the program ended" if status == 0 else f"the program ended with status {status}"
-    if ended.get("kind") == "end":
-        return "the recording ends here, before the program did"
-    return f"the replay diverged: {ended.get('detail') or ended.get('kind')}"
-
-
-def _status(ended: dict[str, Any]) -> int | None:
-    return ended["status"] if ended.get("kind") == "exit" else None
 
 
 def _whole(file: BinaryIO) -> bytes:
@@ -156,10 +157,10 @@ def index_path(recording: Path) -> Path:
     return recording.with_name(recording.name + ".index")
 
 
-def save_index(recording: Path, files: Files, ended: dict[str, Any]) -> None:
+def save_index(recording: Path, files: Files, ending: Ending) -> None:
     """Keep what the pass wrote. Where nothing can be written, nothing is: the next pass finds it again."""
     data = [_whole(each) for each in (files.totals, files.steps, files.output, files.raises)]
-    packed = zstandard.compress(encode_value([_key(recording), _how(ended), _status(ended), *data]))
+    packed = zstandard.compress(encode_value([_key(recording), ending.text, ending.status, ending.is_script, *data]))
     try:
         temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
         temporary.write_bytes(MAGIC + packed)
@@ -176,8 +177,8 @@ def load_index(recording: Path) -> Index | None:
             return None
         plain = zstandard.ZstdDecompressor().decompress(data[len(MAGIC) :], max_output_size=LIMIT)
         value: Any = Cursor(plain, (), budget=max(1 << 12, len(plain))).value()
-        key, how, status, *parts = value
-        return _index(parts, how, status) if key == _key(recording) else None
+        key, text, status, is_script, *parts = value
+        return _index(parts, Ending(text, status, is_script)) if key == _key(recording) else None
     except (OSError, ReplaydbgError, Malformed, zstandard.ZstdError, ValueError, TypeError, KeyError):
         return None
 

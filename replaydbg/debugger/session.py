@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.debugger import search, writes
-from replaydbg.debugger.index import Index, load_index, read_index, save_index
+from replaydbg.debugger.endings import how_it_ended
+from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
 from replaydbg.debugger.moments import parse_moment
 from replaydbg.debugger.paths import PlaceExpression
 from replaydbg.debugger.values import (
@@ -31,7 +32,7 @@ from replaydbg.debugger.values import (
 from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Where
 from replaydbg.engine.travel import SPACING, Travel
 from replaydbg.engine.worker import Worker
-from replaydbg.errors import AskFailed, Cancelled, NoSuchMoment, UsageError
+from replaydbg.errors import AskFailed, Cancelled, EngineLost, NoSuchMoment, UsageError
 from replaydbg.log.reader import open_recording
 
 
@@ -74,12 +75,14 @@ class Session:
         known = None if current_source else load_index(self.path)
         self._begin("replaying", known.total if known is not None else 0)
         ended = self.travel.first_pass()
-        self.index: Index = read_index(self.travel.files, ended)
+        text = how_it_ended(ended, self.travel.why_it_ends)
+        ending = Ending(text, ended["status"] if ended["kind"] == "exit" else 0, self.header.kind == "script")
+        self.index: Index = read_index(self.travel.files, ending)
         """Steps for each event, exceptions, output and hits of the whole run."""
         self.is_repeated = known is None or (known.total, known.digest) == (self.index.total, self.index.digest)
         """Whether the run took the path that it took when it was opened before."""
         if known is None and not current_source:
-            save_index(self.path, self.travel.files, ended)
+            save_index(self.path, self.travel.files, ending)
         failure = self.index.uncaught
         self._cursor = self.travel.at(failure.count if failure is not None else self.index.end)
         message = f"{failure.type}: {failure.message}" if failure is not None else self.index.ended
@@ -142,9 +145,11 @@ class Session:
         """Go to a moment (see UX: `120`, `120:35`, `71%`, `@exc` ...), or to a count of lines. Raises NoSuchMoment."""
         count = self.count_of(moment)
         self._begin(f"going to {moment}")
-        if count != self.here.count or self.here.is_changed:
+        is_elsewhere = count != self.here.count or self.here.is_changed
+        if is_elsewhere:
             self._replace_cursor(self.travel.at(count))
-        self.here = self._stand(self._cursor.look(), why, breakpoint_=breakpoint_, message=message)
+        where = (self._cursor if is_elsewhere else self.cursor).look()
+        self.here = self._stand(where, why, breakpoint_=breakpoint_, message=message)
         return self.here
 
     def count_of(self, moment: str | int | Moment) -> int:
@@ -196,7 +201,7 @@ class Session:
 
     def _forward(self, rule: int) -> Here:
         self._begin("running on")
-        worker = self._cursor.clone()
+        worker = self.cursor.clone()
         try:
             where = worker.run(Run(rule=rule, until=self.index.total), idle=self.travel.idle)
         except BaseException:
@@ -329,7 +334,7 @@ class Session:
 
         Raises AskFailed if it ends the copy, takes longer than `seconds`, or waits for another thread.
         """
-        return self._evaluation(self._cursor, source, frame, lane, truth, seconds)
+        return self._evaluation(self.cursor, source, frame, lane, truth, seconds)
 
     def _evaluation(
         self, worker: Worker, source: str, frame: int, lane: int | None, truth: bool, seconds: float = 5.0
@@ -353,12 +358,12 @@ class Session:
 
     def change(self, source: str, frame: int = 0) -> Here:
         """Run a statement in the program itself; from here on, forward, it is another run than the recorded one."""
-        _checked(self._cursor.ask({"do": "change", "source": source, "frame": frame}, changes=True))
+        _checked(self.cursor.ask({"do": "change", "source": source, "frame": frame}, changes=True))
         self.here = replace(self.here, is_changed=True)
         return self.here
 
     def _ask(self, what: str, frame: int = 0, lane: int | None = None, **more: object) -> Any:
-        return _checked(self._cursor.ask({"do": what, "frame": frame, "lane": lane} | more))
+        return _checked(self.cursor.ask({"do": what, "frame": frame, "lane": lane} | more))
 
     # ---- the run as a whole ----
 
@@ -389,7 +394,11 @@ class Session:
 
     @property
     def cursor(self) -> Worker:
-        """The process that stands here."""
+        """The process that stands here; another one, if it was killed. Raises EngineLost if that cannot be."""
+        if not self._cursor.is_alive:
+            if self.here.is_changed:
+                raise EngineLost("what was changed went with it; every moment can be reached again")
+            self._replace_cursor(self.travel.at(self.here.count))
         return self._cursor
 
     def evaluate_at(self, worker: Worker, source: str, frame: int = 0) -> Evaluation:

@@ -1,16 +1,15 @@
 """Answers questions about the program from inside it, at a moment: run in a throw-away copy of its process.
 
-Not imported: the core runs it as a script with `argument`, the bytes of a plain value as repr() writes it, and takes
-`answer`, bytes of the same kind. The program's frames are those below this one. It imports only what is loaded in any
-interpreter, since what it does costs the reader of every variable.
+Not imported: the core runs it as a script with `sys`, and with `argument`, the bytes of a plain value as repr() writes
+it, and takes `answer`, bytes of the same kind. The program's frames are those below this one. It imports nothing that
+need not be there: what it does costs the reader of every variable, and at the program's end nothing can be imported.
 """
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import sys
     from typing import Any
 
     Described = tuple[str, str, str, int]

@@ -21,30 +21,35 @@ from replaydbg.engine.messages import VERSION
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import start_process
 from replaydbg.log.reader import open_recording
-from replaydbg.replay.launcher import inheritable, prepare
+from replaydbg.replay.launcher import ended_by_itself, inheritable, prepare, why_it_ends
 
 
 def main() -> int:
     """Start the replay, say so, and stay until the debugger has gone."""
     orders = ast.literal_eval(sys.argv[1])
+    for name, fd in orders.items():
+        if name.endswith("fd"):
+            os.set_inheritable(fd, False)  # or the program had them, and a process that ended would not seem to have
     debugger = socket.socket(fileno=orders["keeper_fd"])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
         if orders["version"] != VERSION:
             raise ReplaydbgError(f"The debugger speaks version {orders['version']} of its protocol, this is {VERSION}.")
         with ExitStack() as stack:
-            _start(Path(orders["path"]), orders, stack)
+            started = _start(Path(orders["path"]), orders, stack)
     except (ReplaydbgError, OSError) as error:
         debugger.sendall(b"E" + str(error).encode("utf-8", "surrogatepass"))
         return 1
-    debugger.sendall(b"R")
+    debugger.sendall(b"R" + repr(started).encode() + b"\0")
     _stay(debugger)
     return 0
 
 
-def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> None:
+def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, str]:
     with open_recording(path) as recording:
         inside = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
+        # The core sees to it: an import would fail at the program's end, even this one.
+        inside = inside.replace("from __future__ import annotations\n", "\n")
         fds = {name: inheritable(stack, orders[name]) for name in ("fd", "output_fd", "raises_fd")}
         clock = {name: inheritable(stack, orders[f"clock_{name}"]) for name in ("fd", "steps_fd")}
         null = os.open(os.devnull, os.O_WRONLY)
@@ -55,9 +60,11 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> None:
             "engine": fds | {"inside": inside},
         }
         start = prepare(recording, stack, more, stdout=null, stderr=null)
-        start_process(start.command, start.env, fds=start.streams, ignored=start.ignored)
+        pid = start_process(start.command, start.env, fds=start.streams, ignored=start.ignored)
+        why = why_it_ends(recording, start.is_cut) if start.is_cut or not ended_by_itself(recording) else ""
     for name in ("fd", "output_fd", "raises_fd", "clock_fd", "clock_steps_fd"):
         os.close(orders[name])
+    return pid, why
 
 
 def _stay(debugger: socket.socket) -> None:

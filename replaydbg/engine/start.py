@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import socket
 import subprocess
@@ -62,7 +63,13 @@ class Engine:
             )
         self.root = Worker(root.detach(), 0, 0, 0)
         """The process that stands before the program's first line."""
-        self._await_start()
+        self.why_it_ends = ""
+        """Why the recording ends before the program's own end; empty if it does not."""
+        try:
+            self._await_start()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """End the keeper, and all processes of the session with it; again is harmless."""
@@ -76,9 +83,9 @@ class Engine:
         said = b""
         while data := self._keeper_socket.recv(65536):
             said += data
-            if said.startswith(b"R"):
+            if said.startswith(b"R") and said.endswith(b"\0"):
+                self.root.pid, self.why_it_ends = ast.literal_eval(said[1:-1].decode())
                 return
-        self.close()
         if said.startswith(b"E"):
             raise ReplaydbgError(said[1:].decode("utf-8", "replace"))
         raise EngineLost("the keeper ended before it had begun")

@@ -38,23 +38,39 @@ class Travel:
         self.idle: Callable[[], None] = lambda: None
         """Called now and then while something runs; what it raises gives up."""
         self._lines_per_second = 1e6
-        self._start()
+        self._is_closed = False
+        try:
+            self._start()
+        except BaseException:
+            self._engine.close()
+            raise
 
     @property
     def files(self) -> Files:
         """Where the first pass writes."""
         return self._engine.files
 
+    @property
+    def root(self) -> Worker:
+        """The process from which all others come; it runs the whole program once."""
+        return self._engine.root
+
+    @property
+    def why_it_ends(self) -> str:
+        """Why the recording ends before the program's own end; empty if it does not."""
+        return self._engine.why_it_ends
+
     def close(self) -> None:
         """End all processes; again is harmless."""
+        self._is_closed = True
         self.timeline.close()
         self._engine.close()
 
     def first_pass(self) -> dict[str, Any]:
         """Run the whole program once, leaving checkpoints behind; return how it ended."""
         began = time.monotonic()
-        root = self._engine.root
-        ended = root.run(Run(spacing=self.spacing), left=self._keep, idle=self.idle)
+        root = self.root
+        ended = root.run(Run(spacing=self.spacing), left=self._keeping(root), idle=self.idle)
         assert isinstance(ended, dict), "nothing stops it"
         self._lines_per_second = max(ended.get("count", 0), 1) / max(time.monotonic() - began, 1e-3)
         root.close()
@@ -62,29 +78,32 @@ class Travel:
 
     def at(self, count: int) -> Worker:
         """Return a process of its own that stands at the line with that count. Raises EngineLost."""
-        worker = self._clone_before(count)
+        worker, is_gap = self._clone_before(count)
         if worker.count == count:
             return worker
         try:
-            self._approach(worker, count)
-            return self.arrived(worker, count)
+            if not is_gap:
+                self._approach(worker, count)
+            return self.arrived(worker, count, leaves=is_gap)
         except BaseException:
             worker.kill()
             raise
 
-    def arrived(self, worker: Worker, count: int) -> Worker:
-        """Let `worker` run to `count`, and return it. Raises EngineLost if the program ends before."""
-        ended = worker.run(Run(until=count), idle=self.idle)
+    def arrived(self, worker: Worker, count: int, *, leaves: bool = False) -> Worker:
+        """Let `worker` run to `count`, and return it; if it `leaves` checkpoints, they are kept.
+
+        Raises EngineLost if the program ends before.
+        """
+        order = Run(until=count, spacing=self.spacing if leaves else 0.0)
+        ended = worker.run(order, left=self._keeping(worker), idle=self.idle)
         if isinstance(ended, dict):
             raise EngineLost(f"it ended before line {count:,}: {ended.get('detail') or ended.get('kind')}")
         return worker
 
     def scan(self, first: int, last: int, order: Run) -> Where:
         """Run a copy of the checkpoint at `first` to the line `last` as `order` says; return where it stood then."""
-        worker = self._clone_before(first)
+        worker = self.at(first)
         try:
-            if worker.count != first:
-                self.arrived(worker, first)
             where = worker.run(Run(last, order.rule, 0.0, order.at_raises, order.breaks, order.watch), idle=self.idle)
         finally:
             worker.kill()
@@ -115,22 +134,32 @@ class Travel:
             raise EngineLost(f"the program has no line: {where.get('detail') or where.get('kind')}")
         self.timeline.add(self._engine.root.clone())
 
-    def _keep(self, checkpoint: Worker) -> None:
-        if self.timeline.add(checkpoint) or (_memory_is_short() and self.timeline.thin()):
-            self._engine.root.space(self.spacing * 2)
-            self.spacing *= 2
+    def _keeping(self, runner: Worker) -> Callable[[Worker], None]:
+        def keep(checkpoint: Worker) -> None:
+            if self.timeline.add(checkpoint) or (_memory_is_short() and self.timeline.thin()):
+                self.spacing *= 2
+                runner.space(self.spacing)
 
-    def _clone_before(self, count: int) -> Worker:
-        """A checkpoint may have been killed, for want of memory perhaps: then an earlier one does."""
+        return keep
+
+    def _clone_before(self, count: int) -> tuple[Worker, bool]:
+        """A checkpoint may have been killed, for want of memory perhaps: then an earlier one does.
+
+        Returns whether it was so, too: then others are to be left on the way again.
+        """
+        is_gap = False
         while (checkpoint := self.timeline.before(count)) is not None:
             try:
-                return checkpoint.clone()
+                return checkpoint.clone(), is_gap
             except EngineLost:
                 self.timeline.drop(checkpoint)
+                is_gap = True
+        if self._is_closed:
+            raise EngineLost("the session is closed")
         self._restart()
         first = self.timeline.before(count)
         assert first is not None, "it has just been made"
-        return first.clone()
+        return first.clone(), True
 
     def _restart(self) -> None:
         self._engine.close()

@@ -18,6 +18,9 @@ from replaydbg.errors import AskFailed, EngineLost
 from replaydbg.log.codec import decode_value
 from replaydbg.log.encode import varint
 
+MEMORY = 512 << 20
+"""Bytes of memory that an evaluation may take, besides what the program has."""
+
 _HEAD = struct.Struct("<I")
 
 
@@ -48,6 +51,15 @@ class Worker:
         except ProcessLookupError:
             pass  # it ended meanwhile
         self.close()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still stands; one that stands says nothing by itself."""
+        if self._socket.fileno() < 0:
+            return False
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return not poll.poll(0)
 
     def clone(self) -> Worker:
         """Return another process that stands where this one does. Raises EngineLost."""
@@ -124,11 +136,11 @@ class Worker:
         assert isinstance(said, dict), said
         return said
 
-    def ask(self, question: object, *, memory: int = 0, seconds: float = 5.0, changes: bool = False) -> Any:
+    def ask(self, question: object, *, memory: int = MEMORY, seconds: float = 5.0, changes: bool = False) -> Any:
         """Run `inside.py` with `question`, a plain value, at this moment and return its answer, another one.
 
-        In a throw-away copy of the process, unless `changes`: then in itself. `memory`: bytes of address space that the
-        copy may have, 0 for any. Raises EngineLost; AskFailed if there is no answer, or none in time.
+        In a throw-away copy of the process, unless `changes`: then in itself. `memory`: bytes that the copy may take
+        more, 0 for any. Raises EngineLost; AskFailed if there is no answer, or none in time.
         """
         # Imported here: whoever only travels does not ask.
         import ast
@@ -151,7 +163,6 @@ class Worker:
 
         def in_time() -> None:
             if time.monotonic() > until:
-                os.kill(self.pid, signal.SIGKILL)
                 raise AskFailed(f"it took longer than {seconds:g} s")
 
         try:
@@ -176,13 +187,21 @@ class Worker:
             raise EngineLost("it has ended") from None
 
     def _hear(self, idle: Callable[[], None] | None = None) -> tuple[str, bytes]:
-        head = self._take(_HEAD.size, idle)
-        body = self._take(_HEAD.unpack(head)[0], idle)
+        try:
+            head = self._take(_HEAD.size, idle)
+            body = self._take(_HEAD.unpack(head)[0], idle)
+        except EngineLost:
+            raise
+        except BaseException:
+            self.kill()  # an answer that nobody waited for would be taken for the next one's
+            raise
         return chr(body[0]), body[1:]
 
     def _take(self, n: int, idle: Callable[[], None] | None) -> bytes:
+        poll = select.poll()  # select() knows no descriptors from 1,024 on
+        poll.register(self._socket, select.POLLIN)
         while len(self._buffer) < n:
-            while idle is not None and not select.select([self._socket], [], [], 0.05)[0]:
+            while idle is not None and not poll.poll(50):
                 idle()
             try:
                 data, fds, _, _ = socket.recv_fds(self._socket, 1 << 16, 8)
@@ -200,5 +219,7 @@ class Worker:
 def _reason(payload: bytes) -> str:
     if payload[:1] == b"\n":  # a report of the core
         report = decode_value(payload)
+        if isinstance(report, dict) and report.get("kind") == "refused":
+            return f"it asks for something outside the program, and in the past there is none: {report['detail']}"
         return str(report.get("detail") or report.get("kind")) if isinstance(report, dict) else "?"
     return payload.decode("utf-8", "replace")

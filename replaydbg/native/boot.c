@@ -313,7 +313,7 @@ tell_uncaught(void)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    engine_uncaught(value);
+    engine_uncaught(type, value);
     PyErr_Restore(type, value, traceback);
 }
 
@@ -357,6 +357,8 @@ static void
 on_process_exit(int status, void *unused)
 {
     core.tstate = NULL;
+    if (engine.diverting)
+        engine_exit(status);
     clocks_report();
     if (core.mode == RECORD)
         cross_ended(status);

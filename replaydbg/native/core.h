@@ -34,7 +34,7 @@
  *   relink.c    functions that C libraries call, replaced
  *   stepclock.c the count of lines in a replay: positions, hits, breakpoints
  *   activations.c  which lines ran in the same activation of a frame, in the same lane
- *   engine.c    a replay that the debugger travels through: see engine.h
+ *   engine.c    a replay that the debugger travels through: see engine.h; with it rule.c, watch.c, signature.c, clones.c, ending.c
  *   ticks.c     the count behind the slices of lanes
  *   trace.c     every tick and event of a run written down, for the comparison of two runs
  *   report.c    values that the launcher is told
@@ -358,10 +358,11 @@ typedef struct {
 extern Engine engine;
 int engine_prepare(PyObject *asked);             /* before the step clock */
 void engine_take_clock(void);                    /* after it */
+void clones_library_loaded(void);                /* an extension module is new, or the first lane begins */
 void *engine_room(size_t n);                     /* memory that the kernel gives when it is used; apart from the program's */
 bool engine_line(_PyInterpreterFrame *frame);    /* true: stand here */
 void engine_raised(PyObject *type, PyObject *value); /* from listen.c */
-void engine_uncaught(PyObject *value);           /* it ends the program */
+void engine_uncaught(PyObject *type, PyObject *value);        /* it ends the program */
 void engine_output(int stream, const void *data, size_t n);
 void engine_report(Buf *report);                 /* in place of report_send(); the replay ends */
 void engine_exit(int status);

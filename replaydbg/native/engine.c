@@ -10,11 +10,9 @@
 #include "engine.h"
 #include "lanes.h"
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -28,8 +26,7 @@
 #define MOST_LINES 8192u
 
 Engine engine = {.fd = -1};
-static PyObject *inside; /* code: see inside.py */
-static pid_t keeper;
+static PyObject *inside, *sys_module; /* inside: code, see inside.py */
 /* Of the process that runs the whole program first, in which the index is made; -1 in its clones. */
 static int output_fd = -1, raises_fd = -1;
 static Buf raises, message;
@@ -228,28 +225,6 @@ report_here(Buf *b, pid_t pid)
 
 /* ---- clones ---- */
 
-/* Nothing of the program runs at it, as at os.fork(), and no wait() of the program could know of it. A sibling: it is the keeper's child. */
-static pid_t
-clone_here(void)
-{
-    int *tid = NULL;
-    unsigned long flags = ENGINE_CLONE;
-    prctl(PR_GET_TID_ADDRESS, &tid); /* the C library's note of who it is, for raise() */
-#ifdef __x86_64__
-    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, 0);
-#else
-    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, 0, tid);
-#endif
-}
-
-static void
-die_with_keeper(void)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != keeper)
-        _exit(0); /* it has ended already */
-}
-
 /* Returns whether this is the clone. The other one has told whom it concerns. */
 static bool
 leave_clone(int kind)
@@ -263,7 +238,7 @@ leave_clone(int kind)
             dup3(pair[1], engine.fd, O_CLOEXEC);
             close(pair[0]);
             close(pair[1]);
-            die_with_keeper();
+            clone_begin();
             output_fd = raises_fd = stepclock.steps_fd = stepclock.fd = -1;
             shared_part();
             return true;
@@ -343,13 +318,26 @@ run_inside(PyObject *globals, Command *c)
 {
     PyObject *question = PyBytes_FromStringAndSize((const char *)c->p, c->end - c->p), *at = PyCFunction_New(&object_at_def, NULL);
     if (!globals || !question || !at || PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins()) < 0 ||
-        PyDict_SetItemString(globals, "argument", question) < 0 || PyDict_SetItemString(globals, "object_at", at) < 0)
+        PyDict_SetItemString(globals, "sys", sys_module) < 0 || PyDict_SetItemString(globals, "argument", question) < 0 || PyDict_SetItemString(globals, "object_at", at) < 0)
         return NULL;
     Py_DECREF(question);
     Py_DECREF(at);
     PyObject *result = PyEval_EvalCode(inside, globals, globals), *answer = result ? PyDict_GetItemString(globals, "answer") : NULL;
     Py_XDECREF(result);
     return answer && PyBytes_Check(answer) ? answer : NULL;
+}
+
+/* In bytes. */
+static rlim_t
+address_space(void)
+{
+    char text[32] = "";
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, text, sizeof text - 1) < 0)
+        text[0] = 0;
+    if (fd >= 0)
+        close(fd);
+    return (rlim_t)strtoull(text, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
 _Noreturn static void
@@ -360,8 +348,8 @@ divert(Command *c)
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     if (memory) {
-        struct rlimit limit = {memory, memory};
-        setrlimit(RLIMIT_AS, &limit);
+        rlim_t most = address_space() + memory;
+        setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
     }
     engine.diverting = true;
     PyErr_Clear();
@@ -522,23 +510,29 @@ engine_line(_PyInterpreterFrame *frame)
     return watch_line(frame) || stands;
 }
 
+static void
+report_exception(PyObject *type, PyObject *value)
+{
+    const char *name = PyType_Check(type) ? ((PyTypeObject *)type)->tp_name : "?";
+    PyObject *args = value && PyExceptionInstance_Check(value) ? ((PyBaseExceptionObject *)value)->args : value;
+    PyObject *first = args && PyTuple_CheckExact(args) && PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
+    report_number(&raises, (int64_t)stepclock.count);
+    report_number(&raises, lane_number());
+    report_text(&raises, name, strlen(name));
+    if (first && PyUnicode_CheckExact(first) && PyUnicode_GET_LENGTH(first) < 500)
+        report_name(&raises, first);
+    else
+        report_text(&raises, "", 0);
+    report_number(&raises, (int64_t)(uintptr_t)value);
+}
+
 /* An exception, at the frame in which it was raised. */
 void
 engine_raised(PyObject *type, PyObject *value)
 {
-    const char *name = PyType_Check(type) ? ((PyTypeObject *)type)->tp_name : "?";
     if (raises_fd >= 0) {
-        PyObject *args = value && PyExceptionInstance_Check(value) ? ((PyBaseExceptionObject *)value)->args : NULL;
-        PyObject *first = args && PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
         report_list(&raises, 5);
-        report_number(&raises, (int64_t)stepclock.count);
-        report_number(&raises, lane_number());
-        report_text(&raises, name, strlen(name));
-        if (first && PyUnicode_CheckExact(first) && PyUnicode_GET_LENGTH(first) < 500)
-            report_name(&raises, first);
-        else
-            report_text(&raises, "", 0);
-        report_number(&raises, (int64_t)(uintptr_t)value);
+        report_exception(type, value);
         if (raises.used > 60000)
             report_send(raises_fd, &raises);
     }
@@ -547,12 +541,13 @@ engine_raised(PyObject *type, PyObject *value)
 }
 
 void
-engine_uncaught(PyObject *value)
+engine_uncaught(PyObject *type, PyObject *value)
 {
     if (raises_fd < 0)
         return;
-    report_list(&raises, 1);
-    report_number(&raises, (int64_t)(uintptr_t)value);
+    report_list(&raises, 6); /* one that the compiler raised was raised in no frame */
+    report_exception(type, value);
+    report_number(&raises, 1);
 }
 
 void
@@ -586,43 +581,20 @@ engine_take_clock(void)
 void
 engine_report(Buf *report)
 {
-    report_send(raises_fd, &raises);
-    send_all(engine.diverting ? 'X' : 'E', report, -1);
+    engine_send(engine.diverting ? 'X' : 'E', report);
+}
+
+Buf
+engine_message(void)
+{
+    return message;
 }
 
 void
-engine_exit(int status)
+engine_send(int kind, Buf *b)
 {
-    Buf b = message;
     report_send(raises_fd, &raises);
-    report_dict(&b, 4);
-    report_key(&b, "kind");
-    report_text(&b, "exit", 4);
-    report_key(&b, "status");
-    report_number(&b, status);
-    report_key(&b, "count");
-    report_number(&b, (int64_t)stepclock.count);
-    report_key(&b, "event");
-    report_number(&b, (int64_t)core.crossings);
-    send_all('E', &b, -1);
-}
-
-void
-engine_would_wait(const char *what)
-{
-    Buf b = message;
-    static const char text[] = "it would wait for another thread: ";
-    buf_bytes(&b, text, sizeof text - 1);
-    buf_bytes(&b, what, strlen(what));
-    send_all('X', &b, -1);
-    _exit(0);
-}
-
-PyObject *
-engine_outcome(Gate *gate)
-{
-    PyErr_Format(PyExc_RuntimeError, "%s.%s() asks for something outside the program, and in the past there is none", gate->module, gate->name);
-    return NULL;
+    send_all(kind, b, -1);
 }
 
 /* ---- its beginning ---- */
@@ -641,14 +613,16 @@ engine_prepare(PyObject *asked)
         return 0;
     PyObject *source = PyDict_GetItemString(asked, "inside");
     const char *text = source ? PyUnicode_AsUTF8(source) : NULL;
-    inside = text ? Py_CompileString(text, "<inside>", Py_file_input) : NULL;
-    if (inside == NULL)
+    PyCompilerFlags flags = {.cf_flags = CO_FUTURE_ANNOTATIONS, .cf_feature_version = PY_MINOR_VERSION};
+    inside = text ? Py_CompileStringFlags(text, "<inside>", Py_file_input, &flags) : NULL;
+    sys_module = PyImport_ImportModule("sys"); /* at the program's end it cannot be imported any more */
+    if (inside == NULL || sys_module == NULL)
         return -1;
     engine.fd = asked_fd(asked, "fd");
     output_fd = asked_fd(asked, "output_fd");
     raises_fd = asked_fd(asked, "raises_fd");
-    keeper = getppid();
-    die_with_keeper();
+    clones_prepare();
+    engine_hear_of_crashes();
     engine.is_on = true;
     command = engine_room(MOST_COMMAND);
     message = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};

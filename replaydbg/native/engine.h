@@ -1,4 +1,6 @@
-/* A replay that the debugger travels through: see engine.c. With it rule.c, where a step ends, and watch.c, whether a value has changed. */
+/* A replay that the debugger travels through: see engine.c. With it rule.c, where a step ends, watch.c, whether
+ * a value has changed, clones.c, copies, and ending.c,
+ * how it ends. */
 #ifndef REPLAYDBG_ENGINE_H
 #define REPLAYDBG_ENGINE_H
 #include "core.h"
@@ -6,6 +8,18 @@
 #include <sched.h>
 
 #define ENGINE_CLONE ((unsigned long)(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID))
+
+/* engine.c */
+Buf engine_message(void);       /* where the next message is written; only one at a time */
+void engine_send(int kind, Buf *b);
+
+/* clones.c */
+void clones_prepare(void);
+pid_t clone_here(void);         /* as fork() */
+void clone_begin(void);         /* in the clone */
+
+/* ending.c */
+void engine_hear_of_crashes(void);
 
 /* rule.c */
 int rule_prepare(void);

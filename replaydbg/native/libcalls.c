@@ -713,6 +713,7 @@ void
 libcalls_module_loaded(const char *name)
 {
     static Relinking shared = {.functions = semaphores, .only_named = "_multiprocessing"};
+    clones_library_loaded();
     if (!lanes.is_on)
         return;
     relink_waiting();
@@ -724,5 +725,6 @@ libcalls_module_loaded(const char *name)
 void
 libcalls_install(void)
 {
+    clones_library_loaded();
     relink_waiting();
 }

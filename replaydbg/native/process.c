@@ -390,10 +390,14 @@ os_exit(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     cross_begin(&c, g, self, args, nargs, kwnames);
     PyObject *none = cross_end(&c, Py_NewRef(Py_None));
     Py_XDECREF(none);
+    if (engine.diverting)
+        engine_exit((int)status);
     cross_ended((int)status);
     if (core.mode == REPLAY)
         cross_expect_exit();
     clocks_report();
+    if (engine.is_on)
+        engine_exit((int)status);
     _exit((int)status);
 }
 

@@ -186,7 +186,7 @@ def _result(recording: Recording, status: int, report: bytes, is_cut: bool, name
     assert recorded is not None, "compared above"
     if recorded < 0:
         # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
-        return ReplayResult(recorded, None, events, _why_it_ends(recording, is_cut))
+        return ReplayResult(recorded, None, events, why_it_ends(recording, is_cut))
     return ReplayResult(4, ended_otherwise(name, events, status, recorded), 0, "")
 
 
@@ -195,12 +195,19 @@ def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> Repla
         return ReplayResult(0, None, stop.event - 1, "", stop.stack)
     if stop.is_end_of_log:
         status = recording.end.status if recording.end is not None else 3
-        why = _why_it_ends(recording, is_cut)
+        why = why_it_ends(recording, is_cut)
         return ReplayResult(status, None, stop.event - 1, why, drift=stop.drift, unsure=stop.unsure)
     return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
 
 
-def _why_it_ends(recording: Recording, is_cut: bool) -> str:
+def ended_by_itself(recording: Recording) -> bool:
+    """Whether the program ran to an end that a replay comes to as well."""
+    end = recording.end
+    return end is not None and not end.reason and end.status >= 0
+
+
+def why_it_ends(recording: Recording, is_cut: bool) -> str:
+    """Return in words why a recording ends before the program's own end."""
     if is_cut:
         return "a part of it is damaged or missing"
     end = recording.end

@@ -1,0 +1,55 @@
+/* Copies of a process of the engine that the program in them does not notice. */
+#include "engine.h"
+#include "lanes.h"
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static pid_t keeper, root;
+
+/* Nothing of the program runs at it, as at os.fork(), and no wait() of the program could know of it. A sibling: it is the keeper's child. */
+pid_t
+clone_here(void)
+{
+    int *tid = NULL;
+    unsigned long flags = ENGINE_CLONE;
+    prctl(PR_GET_TID_ADDRESS, &tid); /* the C library's note of who it is, for raise() */
+#ifdef __x86_64__
+    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, 0);
+#else
+    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, 0, tid);
+#endif
+}
+
+void
+clone_begin(void)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != keeper)
+        _exit(0); /* it has ended already */
+}
+
+/* C libraries look at it to learn whether they have been copied: asyncio would lose its running loop, OpenSSL its state. */
+static pid_t
+same_pid(void)
+{
+    return root;
+}
+
+void
+clones_library_loaded(void)
+{
+    static const Relink functions[] = {{"getpid", (void *)same_pid}, {NULL, NULL}};
+    static Relinking everywhere = {.functions = functions};
+    if (engine.is_on)
+        relink(&everywhere);
+}
+
+void
+clones_prepare(void)
+{
+    keeper = getppid();
+    root = getpid();
+    clone_begin();
+}

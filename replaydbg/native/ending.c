@@ -1,0 +1,81 @@
+/* How a process of the engine ends: the program's exit, a crash of its C code, and a diversion that cannot answer. */
+#include "engine.h"
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* Of a diversion, in place of an answer. */
+_Noreturn static void
+fail(const char *why)
+{
+    Buf b = engine_message();
+    buf_bytes(&b, why, strlen(why));
+    engine_send('X', &b);
+    _exit(0);
+}
+
+static void
+end_with(const char *kind, int status)
+{
+    Buf b = engine_message();
+    report_dict(&b, 4);
+    report_key(&b, "kind");
+    report_text(&b, kind, strlen(kind));
+    report_key(&b, "status");
+    report_number(&b, status);
+    report_key(&b, "count");
+    report_number(&b, (int64_t)stepclock.count);
+    report_key(&b, "event");
+    report_number(&b, (int64_t)core.crossings);
+    engine_send('E', &b);
+}
+
+void
+engine_exit(int status)
+{
+    if (engine.diverting)
+        fail("it ended the process in which it was tried");
+    end_with("exit", status);
+}
+
+void
+engine_would_wait(const char *what)
+{
+    char text[200];
+    snprintf(text, sizeof text, "it would wait for another thread: %s", what);
+    fail(text);
+}
+
+PyObject *
+engine_outcome(Gate *gate)
+{
+    PyErr_Format(PyExc_RuntimeError, "%s.%s() asks for something outside the program, and in the past there is none", gate->module, gate->name);
+    return NULL;
+}
+
+/* C code has crashed, perhaps as it did when it was recorded. A handler that the program installed comes before this one, which is
+ * called if it raises the signal again. */
+static void
+crashed(int signum)
+{
+    char text[80];
+    if (engine.diverting) {
+        snprintf(text, sizeof text, "it crashed the process in which it was tried (signal %d)", signum);
+        fail(text);
+    }
+    clocks_report();
+    end_with("signal", signum);
+    _exit(128 + signum);
+}
+
+void
+engine_hear_of_crashes(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    static char stack[1 << 18];
+    stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction action = {.sa_handler = crashed, .sa_flags = SA_ONSTACK | SA_RESETHAND};
+    sigaltstack(&own, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
