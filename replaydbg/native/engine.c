@@ -490,10 +490,10 @@ look_at_time(void)
 static void
 stop(void)
 {
-    if (stepclock.count >= run.stop)
-        stand("count", 0);
-    else if (stepclock.broken)
+    if (stepclock.broken) /* first: the line at which a run is to end anyway may be one */
         stand("break", stepclock.broken);
+    else if (stepclock.count >= run.stop)
+        stand("count", 0);
     else if (rule_has_stopped())
         stand("rule", 0);
     else if (watch_has_stopped())
