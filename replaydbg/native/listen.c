@@ -528,6 +528,15 @@ adopt(PyThreadState *ts)
     _PyThreadState_UpdateTracingState(ts);
 }
 
+/* Whether a call is an activation's first: a generator that goes on is called at a RESUME with another argument, one that an exception is
+ * thrown into where it waits, or at its RETURN_GENERATOR if it has not begun. */
+static inline bool
+is_first_call(const _PyInterpreterFrame *frame)
+{
+    int opcode = _Py_OPCODE(*frame->prev_instr);
+    return opcode == RETURN_GENERATOR || ((opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*frame->prev_instr) == 0);
+}
+
 /* Tracing makes a frame object for each frame, which the collector counts while the frame runs, and a program that is not traced does not
  * make. (One that asks for its frame, or raises an exception, makes it as well: then a collection may come one allocation late until
  * that frame ends. A collection that begins in the making of a frame object comes one allocation early.) */
@@ -536,7 +545,7 @@ hide_frame_object(_PyInterpreterFrame *frame, int what, PyObject *arg)
 {
     int *count = &core.tstate->interp->gc.generations[0].count;
     if (what == PyTrace_CALL)
-        *count -= _Py_OPARG(*frame->prev_instr) == 0; /* not a generator that goes on */
+        *count -= is_first_call(frame);
     else if (what == PyTrace_RETURN)
         *count += arg == NULL || _Py_OPCODE(*frame->prev_instr) != YIELD_VALUE; /* NULL: an exception ends it */
 }
@@ -564,8 +573,7 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
             ticks_tick(frame);
     }
     else if (what == PyTrace_CALL) {
-        /* a generator that goes on is called, too: at a RESUME that is not the first */
-        if (_Py_OPARG(*frame->prev_instr) == 0) {
+        if (is_first_call(frame)) {
             if (listening & LISTEN_LINES)
                 stepclock_start(frame);
             if (trace_is_on)
