@@ -354,6 +354,7 @@ typedef struct {
     bool is_on;      /* this replay is one that the debugger travels through */
     bool diverting;  /* this process answers a question by running Python of its own, and ends after it */
     int fd;          /* of the socket to the debugger */
+    int pid;         /* of the process that all of a session are copies of */
 } Engine;
 extern Engine engine;
 int engine_prepare(PyObject *asked);             /* before the step clock */

@@ -624,6 +624,7 @@ engine_prepare(PyObject *asked)
     clones_prepare();
     engine_hear_of_crashes();
     engine.is_on = true;
+    engine.pid = getpid();
     command = engine_room(MOST_COMMAND);
     message = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
     raises = (Buf){.data = engine_room(1u << 20), .size = 1u << 20, .is_fixed = true};
