@@ -141,7 +141,8 @@ def _raised(entries: Iterator[list[Any]], ending: Ending) -> tuple[Raised, ...]:
             if found[at].lane == 0 and found[at].type != "StopIteration":
                 found[at] = replace(found[at], is_uncaught=True)
                 break
-    return tuple(found)
+    # In the order of the lines that raised them: what such a line has called may have raised others before.
+    return tuple(sorted(found, key=lambda each: each.count))
 
 
 def _whole(file: BinaryIO) -> bytes:

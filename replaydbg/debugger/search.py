@@ -103,13 +103,12 @@ def _run_on(session: Session, worker: Worker, points: Sequence[Breakpoint], limi
         where = worker.run(Run(until=limit, breaks=_breaks(points, 1)), idle=session.travel.idle)
         if isinstance(where, dict) or where.why != "break":
             return None
-        point = points[where.which - 1]
-        if point.condition and not session.holds(worker, point.condition):
-            continue
-        if left[point.number] > 0:
+        for point, passages in zip(points, where.passages, strict=True):
+            if passages.last != where.count or (point.condition and not session.holds(worker, point.condition)):
+                continue
+            if left[point.number] == 0:
+                return Found(where.count, "breakpoint", point.number)
             left[point.number] -= 1
-            continue
-        return Found(where.count, "breakpoint", point.number)
     return None
 
 

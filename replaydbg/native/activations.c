@@ -128,7 +128,8 @@ lane_lines_of(int lane)
     return lane < by_lane.size ? by_lane.at[lane] : NULL;
 }
 
-void
+/* Returns whether it is the activation's first line. */
+bool
 activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit)
 {
     int lane = lane_number();
@@ -143,4 +144,5 @@ activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit)
     a->before_unit = a->last_unit;
     a->last = stepclock.count;
     a->last_unit = unit;
+    return a->before == 0;
 }

@@ -319,7 +319,7 @@ typedef struct CodeFacts {
     PyCodeObject *code;
     uint64_t hash;       /* code_identity() */
     uint64_t *cells;     /* one for each code unit, or NULL: the step clock's */
-    uint8_t breaks_at_start; /* number of a breakpoint, or 0 */
+    bool breaks_at_start;    /* a breakpoint is at the first line of each activation */
     bool is_library;     /* of the standard library, or installed */
     bool is_importers;   /* Python of the importer itself: neither its lines nor its ticks count */
     uint32_t trace_id, inside_id; /* trace.c: from 1; 0: not met yet */
@@ -389,7 +389,7 @@ extern bool activations_are_kept;
 extern LaneLines *lane_lines;                    /* of the lane that ran the last line */
 const LaneLines *lane_lines_of(int lane);        /* NULL: it has run none */
 void activation_start(_PyInterpreterFrame *frame);
-void activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit);
+bool activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit); /* whether it is its first one */
 const Activation *activation_find(_PyInterpreterFrame *frame); /* NULL: nothing is known of it */
 const Activation *activation_at(const _PyInterpreterFrame *frame); /* the same of one that may have ended */
 const Activation *activation_started(uint64_t started, int first_line); /* the frame may have ended, unless it is a generator's */

@@ -510,13 +510,21 @@ engine_line(_PyInterpreterFrame *frame)
     return watch_line(frame) || stands;
 }
 
+/* The last line of a frame that raises; others may have run since, in functions that it called and in other lanes. */
+static uint64_t
+line_that_raises(void)
+{
+    const Activation *a = activation_find(compat_top_frame(core.tstate));
+    return a && a->last ? a->last : lane_lines ? lane_lines->last : stepclock.count;
+}
+
 static void
 report_exception(PyObject *type, PyObject *value)
 {
     const char *name = PyType_Check(type) ? ((PyTypeObject *)type)->tp_name : "?";
     PyObject *args = value && PyExceptionInstance_Check(value) ? ((PyBaseExceptionObject *)value)->args : value;
     PyObject *first = args && PyTuple_CheckExact(args) && PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
-    report_number(&raises, (int64_t)stepclock.count);
+    report_number(&raises, (int64_t)line_that_raises());
     report_number(&raises, lane_number());
     report_text(&raises, name, strlen(name));
     if (first && PyUnicode_CheckExact(first) && PyUnicode_GET_LENGTH(first) < 500)

@@ -17,6 +17,7 @@ typedef struct {
     int line;
     uint64_t stop_at; /* the hit at which to stop; 0: none */
     uint64_t hits, first, last; /* first, last: counts of lines */
+    int also;       /* another one at the same line: a cell names one alone; 0: there is none */
 } Break;
 
 StepClock stepclock = {.stop_at = UINT64_MAX, .fd = -1, .steps_fd = -1};
@@ -29,35 +30,35 @@ static struct {
 } order;
 static uint64_t counted; /* lines up to the last crossing */
 static Buf steps;
-static struct {
-    _PyInterpreterFrame *frame; /* begins, with a breakpoint at its first line */
-    unsigned number;
-} beginning;
 
 /* ---- one line ---- */
 
 static void
-met_breakpoint(unsigned number)
+met_breakpoint(int number)
 {
     Break *b = &order.breaks[number - 1];
     b->last = stepclock.count;
     if (b->hits++ == 0)
         b->first = stepclock.count;
     if (b->hits == b->stop_at)
-        stepclock.broken = (int)number;
+        stepclock.broken = number;
+}
+
+static bool is_function(const CodeFacts *facts, const Break *b);
+
+static void
+met_function(const CodeFacts *facts)
+{
+    for (int i = 0; i < order.break_count; i++)
+        if (is_function(facts, &order.breaks[i]))
+            met_breakpoint(i + 1);
 }
 
 void
 stepclock_start(_PyInterpreterFrame *frame)
 {
-    if (!activations_are_kept)
-        return;
-    activation_start(frame);
-    unsigned number = code_facts(compat_frame_code(frame))->breaks_at_start;
-    if (number) {
-        beginning.frame = frame;
-        beginning.number = number;
-    }
+    if (activations_are_kept)
+        activation_start(frame);
 }
 
 bool
@@ -79,17 +80,12 @@ stepclock_line(_PyInterpreterFrame *frame)
         stepclock.last_own = stepclock.count;
     stepclock.digest = (stepclock.digest ^ (facts->hash + (uint64_t)unit)) * 0x9FB21C651E98DF25u;
     stepclock.digest ^= stepclock.digest >> 29;
-    if (activations_are_kept)
-        activation_line(frame, code, unit);
-    if (facts->cells) {
-        uint64_t cell = ++facts->cells[unit];
-        if (cell >> BREAK_SHIFT)
-            met_breakpoint((unsigned)(cell >> BREAK_SHIFT));
-    }
-    if (beginning.frame == frame) {
-        beginning.frame = NULL;
-        met_breakpoint(beginning.number);
-    }
+    bool is_first = activations_are_kept && activation_line(frame, code, unit);
+    if (facts->cells)
+        for (int number = (int)(++facts->cells[unit] >> BREAK_SHIFT); number; number = order.breaks[number - 1].also)
+            met_breakpoint(number);
+    if (is_first && facts->breaks_at_start)
+        met_function(facts);
     bool stands = stepclock.looks && engine_line(frame);
     if (stands || stepclock.broken || stepclock.count >= stepclock.stop_at)
         stepclock.stop();
@@ -248,6 +244,29 @@ is_in(const CodeFacts *facts, const Break *b)
     return *b->file ? is_file(facts->code->co_filename, b->file) : is_function(facts, b);
 }
 
+static bool
+is_chained(int number)
+{
+    for (int i = 0; i < order.break_count; i++)
+        if (order.breaks[i].also == number)
+            return true;
+    return false;
+}
+
+/* Hangs it at the one before it that is at the same line, if there is one. */
+static void
+chain(int number)
+{
+    const Break *b = &order.breaks[number - 1];
+    for (int i = number - 2; i >= 0 && !*b->function; i--) {
+        Break *other = &order.breaks[i];
+        if (!*other->function && other->line == b->line && strcmp(other->file, b->file) == 0) {
+            other->also = number;
+            return;
+        }
+    }
+}
+
 /* Where breakpoint `number`, from 1, is met in this code. */
 static void
 mark_code(CodeFacts *facts, int number)
@@ -256,10 +275,11 @@ mark_code(CodeFacts *facts, int number)
     if (facts->is_importers || !is_in(facts, b))
         return;
     if (*b->function) {
-        if (is_function(facts, b))
-            facts->breaks_at_start = (uint8_t)number;
+        facts->breaks_at_start |= is_function(facts, b);
         return;
     }
+    if (is_chained(number))
+        return;
     Walk w = {.facts = facts, .low = b->line, .breakpoint = number};
     code_lines(facts->code, mark, &w);
 }
@@ -286,7 +306,7 @@ code_is_new(CodeFacts *facts)
 static void
 unmark(CodeFacts *facts)
 {
-    facts->breaks_at_start = 0;
+    facts->breaks_at_start = false;
     for (Py_ssize_t i = 0; facts->cells && i < Py_SIZE(facts->code); i++)
         facts->cells[i] &= (1ull << BREAK_SHIFT) - 1;
 }
@@ -298,7 +318,6 @@ stepclock_drop_breaks(void)
         codes_each(unmark);
     order.break_count = 0;
     stepclock.broken = 0;
-    beginning.frame = NULL;
 }
 
 static void
@@ -313,6 +332,7 @@ stepclock_add_break(const char *file, const char *function, int line, uint64_t s
     if (order.break_count == MOST_BREAKS)
         return;
     order.breaks[order.break_count++] = (Break){.file = file, .function = function, .line = line, .stop_at = stop_at};
+    chain(order.break_count);
     codes_each(mark_last);
 }
 
@@ -459,6 +479,7 @@ stepclock_prepare(PyObject *asked)
         order.breaks[i].file = strdup(file);
         order.breaks[i].function = "";
         order.breaks[i].stop_at = stop;
+        chain(i + 1);
     }
     if (engine.is_on) {
         engine_take_clock();
