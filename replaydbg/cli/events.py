@@ -94,10 +94,11 @@ def _facts(entry: Entry) -> dict[str, Any]:
             "ticks": entry.ticks,
             "note": None if entry.note is None else {"kind": entry.note[0], "text": entry.note[1]},
         }
-    return _event(entry)
+    return event_facts(entry)
 
 
-def _event(event: Event) -> dict[str, Any]:
+def event_facts(event: Event) -> dict[str, Any]:
+    """Return an event as data."""
     site = event.site
     return {
         "event": event.number,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from replaydbg.debugger.values import Breakpoint, Logged, Raised
 from replaydbg.engine.messages import Break, Run
@@ -40,6 +42,12 @@ def forward(session: Session, last: int) -> Found | None:
         worker.kill()
 
 
+def on(session: Session, worker: Worker) -> Found | dict[str, Any] | None:
+    """Let `worker` run to the next breakpoint, wherever that is; return it, or how the program ended."""
+    points = [each for each in session.breakpoints if each.enabled and not each.exception]
+    return _until_one_is_met(session, worker, points, 0)
+
+
 def backward(session: Session, first: int) -> Found | None:
     """Return the last breakpoint before here, down to the line `first`; None: there is none."""
     points = [each for each in session.breakpoints if each.enabled]
@@ -58,6 +66,27 @@ def backward(session: Session, first: int) -> Found | None:
     return raised
 
 
+def first_own(session: Session) -> int:
+    """Return the count of the first line of the script, module or command that the program was started with."""
+    header = session.header
+    endings = {
+        "script": (os.path.normpath(Path(header.cwd) / header.target),),
+        "module": (header.target.replace(".", "/") + "/__main__.py", header.target.replace(".", "/") + ".py"),
+        "command": ("<string>",),
+    }.get(header.kind, (header.target.rstrip("/") + "/__main__.py",))
+    bodies = [each.file for each in session.index.hits if each.function == "<module>"]
+    file = next((each for ending in endings for each in bodies if each.endswith(ending)), None)
+    if file is None:
+        return 1
+    worker = session.travel.at(1)
+    try:
+        order = Run(until=session.index.total, breaks=(Break(file=file, function="<module>"),))
+        where = worker.run(order, idle=session.travel.idle)
+        return 1 if isinstance(where, dict) or where.why != "break" else where.count
+    finally:
+        worker.kill()
+
+
 def log(session: Session, file: str, line: int, expression: str, condition: str) -> Iterator[Logged]:
     """Yield what `expression` was at each passage of a line."""
     worker = session.travel.at(1)
@@ -67,6 +96,7 @@ def log(session: Session, file: str, line: int, expression: str, condition: str)
             where = worker.run(Run(until=session.index.total, breaks=(place,)), idle=session.travel.idle)
             if isinstance(where, dict) or where.why != "break":
                 return
+            session.travel.idle()
             if condition and not session.holds(worker, condition):
                 continue
             yield Logged(where.count, session.index.moment(where.count), where.lane, _text(session, worker, expression))
@@ -98,11 +128,22 @@ def _may_be_met(session: Session, point: Breakpoint) -> bool:
 
 
 def _run_on(session: Session, worker: Worker, points: Sequence[Breakpoint], limit: int) -> Found | None:
+    found = _until_one_is_met(session, worker, points, limit) if worker.count < limit else None
+    return found if isinstance(found, Found) else None
+
+
+def _until_one_is_met(
+    session: Session, worker: Worker, points: Sequence[Breakpoint], limit: int
+) -> Found | dict[str, Any] | None:
     left = {each.number: each.ignore for each in points}
-    while worker.count < limit:
+    while not limit or worker.count < limit:
         where = worker.run(Run(until=limit, breaks=_breaks(points, 1)), idle=session.travel.idle)
-        if isinstance(where, dict) or where.why != "break":
+        if isinstance(where, dict):
+            return where
+        if where.why != "break":
             return None
+        # A passage that does not stop it takes too little time for `run` to ask whether to give up.
+        session.travel.idle()
         for point, passages in zip(points, where.passages, strict=True):
             if passages.last != where.count or (point.condition and not session.holds(worker, point.condition)):
                 continue

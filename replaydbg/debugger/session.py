@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from replaydbg.debugger.endings import how_it_ended
 from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
 from replaydbg.debugger.moments import parse_moment
 from replaydbg.debugger.paths import PlaceExpression
+from replaydbg.debugger.sources import Sources
 from replaydbg.debugger.values import (
     Breakpoint,
     Change,
@@ -81,6 +81,8 @@ class Session:
         """Steps for each event, exceptions, output and hits of the whole run."""
         self.is_repeated = known is None or (known.total, known.digest) == (self.index.total, self.index.digest)
         """Whether the run took the path that it took when it was opened before."""
+        self.sources = Sources(self.path, (each.file for each in self.index.hits), current=current_source)
+        """The text of the program's source files."""
         if known is None and not current_source:
             save_index(self.path, self.travel.files, ending)
         failure = self.index.uncaught
@@ -173,6 +175,17 @@ class Session:
 
         return bisect_right(self._times, nanoseconds)
 
+    @cached_property
+    def first_own(self) -> int:
+        """The count of the program's own first line: before it the interpreter and its libraries ran."""
+        self._begin("looking for the program's first line")
+        return search.first_own(self)
+
+    def time_at(self, moment: Moment) -> float | None:
+        """Return the seconds from the start to the last clock mark before `moment`; None before the first one."""
+        events = min(moment.event, len(self._times))
+        return self._times[events - 1] / 1e9 if events and self._times[events - 1] else None
+
     def mark(self, name: str) -> Moment:
         """Give this moment a name, `@name`. Raises UsageError for a name that means something else."""
         if not name.isidentifier() or name in ("start", "end", "last", "exc"):
@@ -209,9 +222,21 @@ class Session:
             raise
         if isinstance(where, dict):
             worker.close()
-            return self._at_end()
+            return self._changed_run_ended(where) if self.here.is_changed else self._at_end()
+        return self._come_along(worker, where, "step" if where.why == "rule" else "end")
+
+    def _come_along(self, worker: Worker, where: Where, why: str, breakpoint_: int = 0) -> Here:
         self._replace_cursor(worker)
-        self.here = self._stand(where, "step" if where.why == "rule" else "end")
+        is_changed = self.here.is_changed
+        self.here = replace(self._stand(where, why, breakpoint_=breakpoint_), is_changed=is_changed)
+        return self.here
+
+    def _changed_run_ended(self, ended: dict[str, Any]) -> Here:
+        self.here = replace(
+            self.here,
+            why="end",
+            message=f"the changed run goes no further: {how_it_ended(ended, self.travel.why_it_ends)}",
+        )
         return self.here
 
     def _at_end(self) -> Here:
@@ -222,10 +247,28 @@ class Session:
         return self.index.end if self.here.count < self.index.end else self.index.total
 
     def go(self, *, until: str | int | Moment | None = None) -> Here:
-        """On to the next breakpoint, or to `until`, or to the end."""
+        """On to the next breakpoint, or to `until`, or to the end; in a changed run to the next breakpoint alone."""
+        if self.here.is_changed:
+            return self._go_on_changed()
         last = self._last() if until is None else self.count_of(until)
         self._begin("running on")
         return self._arrive(search.forward(self, last), last, "end" if until is None else "seek")
+
+    def _go_on_changed(self) -> Here:
+        """What was found out in the first pass says nothing of this run: it has counts and an end of its own."""
+        self._begin("running on")
+        worker = self._cursor.clone()
+        try:
+            found = search.on(self, worker)
+        except BaseException:
+            worker.kill()
+            raise
+        if found is None or isinstance(found, dict):
+            worker.close()
+            return self._changed_run_ended(found or {})
+        here = self._come_along(worker, worker.look(), found.why, found.breakpoint)
+        self._remove_if_temporary(found.breakpoint)
+        return here
 
     # ---- backward ----
 
@@ -263,10 +306,13 @@ class Session:
             ended = self.index.ended if why == "end" else ""
             return self.seek(otherwise, why=why, message=ended)
         here = self.seek(found.count, why=found.why, breakpoint_=found.breakpoint, message=found.message)
-        point = self._breakpoints.get(found.breakpoint)
-        if point is not None and point.temporary:
-            self.remove_breakpoint(point.number)
+        self._remove_if_temporary(found.breakpoint)
         return here
+
+    def _remove_if_temporary(self, number: int) -> None:
+        point = self._breakpoints.get(number)
+        if point is not None and point.temporary:
+            self.remove_breakpoint(number)
 
     # ---- breakpoints ----
 
@@ -343,6 +389,10 @@ class Session:
         told = _checked(worker.ask(question, seconds=seconds))
         value = Variable(*told["value"]) if told["value"] is not None else None
         return Evaluation(value, told["output"], told["error"], told["truth"])
+
+    def arguments(self, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
+        """Return the parameters of a frame's function, as they are now."""
+        return tuple(Variable(*each) for each in self._ask("arguments", frame, lane))
 
     def stacks(self) -> dict[int, tuple[tuple[str, int, str], ...]]:
         """Return the frames of each lane, innermost first: file, line, qualified name."""
@@ -422,7 +472,7 @@ class Session:
 
     def source_line(self, file: str, line: int) -> str:
         """Return a line of source, without what surrounds it; empty if it is not at hand."""
-        return linecache.getline(file, line).strip()
+        return self.sources.line(file, line).strip()
 
     def check_steps(self, place: PlaceExpression, frame: int) -> None:
         """Raise UsageError if a value cannot be followed without running Python."""

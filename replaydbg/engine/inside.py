@@ -126,6 +126,15 @@ def variables(question: Question) -> list[Described]:
     return [described(name, value) for name, value in list(found.items()) if name not in hidden][:2000]
 
 
+def arguments(question: Question) -> list[Described]:
+    """The parameters of a frame's function, in order, as far as they still have values."""
+    frame = frame_of(question)
+    code = frame.f_code
+    known = frame.f_locals
+    number = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    return [described(name, known[name]) for name in code.co_varnames[:number] if name in known]
+
+
 def stacks(question: Question) -> dict[int, list[Any]]:
     """All frames of each lane, innermost first."""
     found = {}
@@ -187,8 +196,10 @@ def items(question: Question) -> list[Described]:
 def change(question: Question) -> None:
     """Run a statement in the program itself, in the scope of a frame."""
     frame = frame_of(question)
-    exec(compile(question["source"], "<change>", "exec"), frame.f_globals, frame.f_locals)
-    if sys.version_info < (3, 13) and frame.f_locals is not frame.f_globals:
+    # Before 3.13 a second look at f_locals would fetch the old values again.
+    known = frame.f_locals
+    exec(compile(question["source"], "<change>", "exec"), frame.f_globals, known)
+    if sys.version_info < (3, 13) and known is not frame.f_globals:
         import ctypes
 
         ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
@@ -286,7 +297,20 @@ def exception(question: Question) -> list[Any]:
 
 DOERS = {
     each.__name__: each
-    for each in (variables, stacks, evaluate, items, change, place, kinds, tasks, exception, mutable, of_object)
+    for each in (
+        variables,
+        arguments,
+        stacks,
+        evaluate,
+        items,
+        change,
+        place,
+        kinds,
+        tasks,
+        exception,
+        mutable,
+        of_object,
+    )
 }
 _question = eval(argument.decode("utf-8", "surrogatepass"))
 try:

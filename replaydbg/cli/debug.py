@@ -1,0 +1,73 @@
+"""`replaydbg debug`: a prompt that goes anywhere in a recording, forwards and backwards."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+from replaydbg.cli.opening import opened
+from replaydbg.cli.output import add_recording
+from replaydbg.errors import UsageError
+from replaydbg.prompt import Prompt
+from replaydbg.prompt.terminal import Lines
+
+
+class _Script(argparse.Action):
+    """Keeps -x and -c in the order in which they were given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.scripts = [*namespace.scripts, (self.dest == "file", values)]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_recording(parser)
+    parser.set_defaults(scripts=[])
+    parser.add_argument("-x", dest="file", metavar="FILE", action=_Script, help="run the commands in FILE first")
+    parser.add_argument("-c", dest="command", metavar="COMMAND", action=_Script, help="run a command first; repeatable")
+    parser.add_argument("--batch", action="store_true", help="end after -x and -c")
+    parser.add_argument("--current-source", action="store_true", help="run today's source files, not the recorded ones")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Open the recording, and do what is typed; in batch the exit code is 1 if the last command could not be done."""
+    scripts = [(text if not is_file else _read(text)) for is_file, text in args.scripts]
+    with opened(args.recording, current_source=args.current_source, quiet=args.quiet) as prompt:
+        prompt.open()
+        for text in scripts:
+            prompt.run(text.splitlines())
+        if not args.batch and not prompt.is_over:
+            _interact(prompt)
+        is_batch = args.batch or not sys.stdin.isatty()
+        return 1 if is_batch and prompt.has_failed else 0
+
+
+def _interact(prompt: Prompt) -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        for line in sys.stdin:
+            prompt.do(line)
+            if prompt.is_over:
+                return
+        return
+    lines = Lines(prompt, user_state_path("replaydbg") / "history")
+    try:
+        prompt.interact(lines.read)
+    finally:
+        lines.save()
+
+
+def _read(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The commands in {file!r} cannot be read: {error}.") from None

@@ -1,0 +1,51 @@
+"""`replaydbg log`: what an expression was each time that a line was about to run, as if it had been printed."""
+
+from __future__ import annotations
+
+import argparse
+
+from replaydbg.cli.opening import add_quiet, moment_facts, opened
+from replaydbg.cli.output import add_json, add_recording, print_json
+from replaydbg.errors import UsageError
+from replaydbg.prompt import tell
+from replaydbg.prompt.places import parse_place
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_recording(parser)
+    parser.add_argument("place", metavar="FILE:LINE", help="the line; of a file, the end of its path will do")
+    parser.add_argument("expression", metavar="EXPR", help="""what to show, such as 'f"{x=}"'""")
+    parser.add_argument("--if", dest="condition", default="", metavar="COND", help="only where this is true")
+    parser.add_argument("--limit", type=int, metavar="N", help="at most so many lines")
+    add_quiet(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the values; 1 if there are none."""
+    if args.limit is not None and args.limit < 1:
+        raise UsageError(f"--limit cannot be {args.limit}: a number from 1 is needed.")
+    for text in (args.expression, args.condition or "None"):
+        try:
+            compile(text, "<expression>", "eval")
+        except (SyntaxError, ValueError) as error:
+            raise UsageError(f"{text!r} cannot be read: {error}.") from None
+    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
+        session, screen = prompt.view.session, prompt.view.screen
+        file, line, _ = parse_place(prompt.view, args.place, is_line=True)
+        found = []
+        number = 0
+        for logged in session.log(file, line, args.expression, condition=args.condition):
+            number += 1
+            screen.check()
+            if args.json:
+                facts = moment_facts(session, logged.count, logged.moment)
+                found.append({**facts, "lane": logged.lane, "text": logged.text})
+            else:
+                screen.line(tell.logged_text(logged))
+            if number == args.limit:
+                break
+        if args.json:
+            print_json({"file": file, "line": line, "expression": args.expression, "lines": found})
+        return 0 if number else 1

@@ -1,0 +1,76 @@
+"""What the commands share that travel through a recording: opening it with progress, and options for a place in it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from replaydbg.cli.output import is_terminal, the_store
+from replaydbg.debugger import Session
+from replaydbg.debugger.values import Frame, Moment
+from replaydbg.errors import UsageError
+from replaydbg.prompt import Prompt
+from replaydbg.prompt.screen import Screen
+from replaydbg.prompt.tell import moment_text
+from replaydbg.prompt.terminal import Interrupts, ProgressLine
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Declare where in the recording an expression is meant."""
+    parser.add_argument(
+        "--at", metavar="MOMENT", help="seen from there, such as 120:35 or @end; otherwise from the failure, or the end"
+    )
+    parser.add_argument("--frame", type=int, default=0, metavar="N", help="of the Nth frame from the innermost, 0")
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Declare `--quiet`."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+
+
+@contextmanager
+def opened(name: str, *, current_source: bool = False, quiet: bool = False) -> Iterator[Prompt]:
+    """Open the recording that the user named, with progress on stderr, and yield a prompt that has shown nothing."""
+    path = the_store().resolve(name)
+    interrupts = Interrupts()
+    progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
+
+    def check() -> None:
+        progress.clear()
+        interrupts.check()
+
+    with interrupts.installed():
+        with interrupts.busy():
+            session = Session(path, progress=progress, current_source=current_source)
+            progress.clear()
+        with session:
+            screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
+            yield Prompt(session, screen, interrupts)
+
+
+@contextmanager
+def opened_at(args: argparse.Namespace) -> Iterator[Prompt]:
+    """Open it and go where `add_place` was told; what runs in the block can be given up by Ctrl-C."""
+    if args.frame < 0:
+        raise UsageError(f"--frame cannot be {args.frame}: frames are counted from 0.")
+    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
+        if args.at is not None:
+            prompt.view.session.seek(args.at)
+        frames = len(prompt.view.here.stack)
+        if args.frame >= max(frames, 1):
+            raise UsageError(f"--frame cannot be {args.frame}: there are {frames} frames.")
+        prompt.view.frame = args.frame
+        yield prompt
+
+
+def moment_facts(session: Session, count: int, moment: Moment) -> dict[str, Any]:
+    """Return a moment as data."""
+    return {"moment": moment_text(moment), "event": moment.event, "step": moment.step, "count": count}
+
+
+def frame_facts(frame: Frame) -> dict[str, Any]:
+    """Return a frame as data."""
+    return {"file": frame.file, "line": frame.line, "function": frame.function}

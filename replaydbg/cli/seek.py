@@ -1,0 +1,66 @@
+"""`replaydbg seek`: where a moment is, and what is there: the stack, the lanes, the local variables."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from replaydbg.cli.opening import add_quiet, frame_facts, moment_facts, opened_at
+from replaydbg.cli.output import add_json, add_recording, print_json
+from replaydbg.debugger.values import Lane, Variable
+from replaydbg.prompt import looking, past, tell
+from replaydbg.prompt.view import View
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_recording(parser)
+    parser.add_argument("at", metavar="MOMENT", help="such as 120, 120:35, 71%%, @exc, @end, @out:17 or @t+1.2s")
+    parser.add_argument("--frame", type=int, default=0, metavar="N", help="the variables of the Nth frame")
+    add_quiet(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show what is there."""
+    with opened_at(args) as prompt:
+        view = prompt.view
+        variables = view.session.variables(args.frame) if view.here.stack else ()
+        if args.json:
+            print_json(_facts(view, variables))
+            return 0
+        view.show_here()
+        if view.here.stack:
+            looking.where(view, "")
+            looking.local_variables(view, "")
+        if len(view.here.lanes) > 1:
+            past.lanes(view, "")
+        return 0
+
+
+def _facts(view: View, variables: tuple[Variable, ...]) -> dict[str, Any]:
+    here = view.here
+    return {
+        **moment_facts(view.session, here.count, here.moment),
+        "lines": here.total,
+        "percent": round(here.percent, 3),
+        "seconds": view.session.time_at(here.moment),
+        "why": here.why,
+        "message": here.message,
+        "lane": here.lane,
+        "stack": [frame_facts(each) for each in here.stack],
+        "lanes": [_lane(each) for each in here.lanes],
+        "locals": [
+            {"name": each.name, "type": each.type, "text": each.text, "parts": each.parts} for each in variables
+        ],
+        "link": f"rdbg://{tell.recording_name(view.session)}@{tell.moment_text(here.moment)}",
+    }
+
+
+def _lane(lane: Lane) -> dict[str, Any]:
+    return {
+        "lane": lane.id,
+        "name": lane.name,
+        "waits_for": lane.waits_for or None,
+        "top": frame_facts(lane.top) if lane.top is not None else None,
+    }

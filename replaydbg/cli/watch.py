@@ -1,0 +1,59 @@
+"""`replaydbg watch`: all values that something had over the run."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
+from replaydbg.cli.output import add_json, add_recording, print_json
+from replaydbg.debugger import Session
+from replaydbg.debugger.values import Change
+from replaydbg.errors import UsageError
+from replaydbg.prompt import tell
+
+MOST = 1000
+"""So many changes are shown unless `--limit` says otherwise."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_recording(parser)
+    parser.add_argument("expression", help="a variable, attribute or item, such as order.lines[0].price")
+    add_place(parser)
+    parser.add_argument("--limit", type=int, default=MOST, metavar="N", help=f"at most so many changes ({MOST})")
+    add_quiet(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the changes of a value, first to last; 1 if there are none."""
+    if args.limit < 1:
+        raise UsageError(f"--limit cannot be {args.limit}: a number from 1 is needed.")
+    with opened_at(args) as prompt:
+        session = prompt.view.session
+        number = 0
+        changes = []
+        for change in session.history(args.expression, args.frame, most=args.limit):
+            number += 1
+            prompt.view.screen.check()
+            if args.json:
+                changes.append(_facts(session, change))
+            else:
+                prompt.view.screen.line(tell.change_text(session, change))
+        if args.json:
+            print_json({"expression": args.expression, "changes": changes})
+        elif not number:
+            prompt.view.screen.complain("It did not change.")
+        return 0 if number else 1
+
+
+def _facts(session: Session, change: Change) -> dict[str, Any]:
+    return {
+        **moment_facts(session, change.count, change.moment),
+        "lane": change.lane,
+        "file": change.file,
+        "line": change.line,
+        "function": change.function,
+        "value": change.text or None,
+    }

@@ -1,0 +1,60 @@
+"""`replaydbg why`: who wrote a value last, and what it came from."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from replaydbg.cli.events import event_facts
+from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
+from replaydbg.cli.output import add_json, add_recording, print_json
+from replaydbg.debugger import Session
+from replaydbg.debugger.values import Why
+from replaydbg.errors import quoted
+from replaydbg.prompt import tell
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_recording(parser)
+    parser.add_argument("expression", help="a variable, attribute or item, such as order.lines[0].price")
+    add_place(parser)
+    add_quiet(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the last write of a value; 1 if it was not written."""
+    with opened_at(args) as prompt:
+        session = prompt.view.session
+        told = session.why(args.expression, args.frame)
+        if args.json:
+            print_json(_facts(session, told))
+        else:
+            follow = f"replaydbg why {quoted(args.recording)} {{name}} --at {{moment}}"
+            for line in tell.why_lines(session, told, follow=follow):
+                prompt.view.screen.line(line)
+        return 0 if told.moment is not None else 1
+
+
+def _facts(session: Session, told: Why) -> dict[str, Any]:
+    if told.moment is None:
+        return {"expression": told.expression, "written": False}
+    events = tell.events_of(session, min(told.events), max(told.events)) if told.events else []
+    return {
+        "expression": told.expression,
+        "written": True,
+        **moment_facts(session, told.count, told.moment),
+        "lane": told.lane,
+        "file": told.file,
+        "line": told.line,
+        "function": told.function,
+        "source": told.source,
+        "before": told.before or None,
+        "after": told.after or None,
+        "is_argument": told.is_argument,
+        "is_binding": told.is_binding,
+        "events": [event_facts(each) for each in events if each.number in told.events],
+        "names": list(tell.names_to_follow(told)),
+        "content": _facts(session, told.content) if told.content is not None else None,
+    }

@@ -1,0 +1,104 @@
+"""The text of the program's source files, as it was recorded; from disk only where the recording does not have it."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Iterable
+from pathlib import Path
+
+from replaydbg.errors import Corrupt
+from replaydbg.events.values import ContentRef
+from replaydbg.log.reader import Recording, open_recording
+
+
+class Sources:
+    """Looks source files up by the names that the program's code objects have for them."""
+
+    def __init__(self, path: Path, files: Iterable[str] = (), *, current: bool = False) -> None:
+        """Those of the recording at `path`; `files`, in which lines ran, show where the standard library lay.
+
+        `current`: today's files come first.
+        """
+        self._path = path
+        self._files = tuple(files)
+        self._is_current = current
+        self._read: dict[str, bytes] | None = None
+        self._lines: dict[str, tuple[str, ...]] = {}
+
+    def lines(self, file: str) -> tuple[str, ...]:
+        """Return the lines of `file` without their ends; none if its text is nowhere."""
+        if file not in self._lines:
+            data = self._content(file)
+            self._lines[file] = tuple(_decoded(data).splitlines()) if data is not None else ()
+        return self._lines[file]
+
+    def line(self, file: str, number: int) -> str:
+        """Return one line, counted from 1; empty if it is not at hand."""
+        lines = self.lines(file)
+        return lines[number - 1] if 1 <= number <= len(lines) else ""
+
+    def _content(self, file: str) -> bytes | None:
+        recorded = self._recorded(file)
+        today = _from_disk(file) if self._is_current or recorded is None else None
+        if today is not None and (self._is_current or recorded is None):
+            return today
+        return recorded if recorded is not None else self._frozen(file)
+
+    def _recorded(self, file: str) -> bytes | None:
+        with open_recording(self._path) as recording:
+            if self._read is None:
+                self._read = _what_was_read(recording)
+            if file in self._read:
+                return self._read[file]
+            if recording.header.kind == "command" and file == "<string>":
+                return recording.header.target.encode("utf-8", "surrogatepass")
+            name = recording.end.sources.get(file) if recording.end is not None else None
+            try:
+                return recording.section(f"source/{name}") if name is not None else None
+            except Corrupt:
+                return None  # damaged: then the file on disk has to do
+
+    def _frozen(self, file: str) -> bytes | None:
+        """Modules that are built into the interpreter lie in its library too: `<frozen runpy>` is `runpy.py`."""
+        if not file.startswith("<frozen "):
+            return None
+        name = file[len("<frozen ") : -1].replace(".", "/")
+        for known in self._files:
+            head, mark, rest = known.partition("/lib/python3.")
+            if mark and "site-packages" not in rest:
+                folder = Path(head + mark + rest.partition("/")[0])
+                found = _from_disk(str(folder / f"{name}.py"))
+                return found if found is not None else _from_disk(str(folder / name / "__init__.py"))
+        return None
+
+
+def _what_was_read(recording: Recording) -> dict[str, bytes]:
+    """The sources that the importer itself read; of modules with cached bytecode it reads that instead."""
+    found: dict[str, bytes] = {}
+    for answer in recording.world():
+        if answer.operation != "read" or answer.raised or answer.path.endswith(".pyc"):
+            continue
+        outcome = answer.outcome
+        try:
+            data = recording.content(outcome) if isinstance(outcome, ContentRef) else outcome
+        except Corrupt:
+            continue  # named by `verify`
+        if isinstance(data, bytes):
+            found[answer.path] = data
+    return found
+
+
+def _from_disk(file: str) -> bytes | None:
+    try:
+        return Path(file).read_bytes() if Path(file).is_absolute() else None
+    except OSError:
+        return None  # it has gone
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding, "replace")
+    except (SyntaxError, LookupError):
+        return data.decode("utf-8", "replace")

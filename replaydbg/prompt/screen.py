@@ -1,0 +1,104 @@
+"""Where the prompt's answers go: plain text, or coloured text on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+from replaydbg.errors import Cancelled
+from replaydbg.events.show import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+HIGHLIGHTED = 5000
+"""Longer files are highlighted only where they are shown: a thousand lines take 15 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of source to be shown."""
+
+    number: int
+    text: str
+    hits: int | None
+    """How often it ran; None: that is not to be shown."""
+    is_current: bool
+
+
+class Screen:
+    """Prints text that came from a recording safely. `check` is called at each line, and may raise to give up."""
+
+    def __init__(self, out: TextIO, err: TextIO, *, is_coloured: bool, check: Callable[[], None]) -> None:
+        self._out, self._err = out, err
+        self.check = check
+        """Raises Cancelled if what runs is to be given up."""
+        self._console: Console | None = None
+        self._highlighted: dict[str, list[Any]] = {}
+        if is_coloured:
+            # Imported here: rich takes 20 ms and more, and only a terminal shows what it does.
+            from rich.console import Console
+
+            self._console = Console(file=out, highlight=False, soft_wrap=True)
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Print a line, or several."""
+        self.check()
+        for each in text.split("\n"):
+            self._one(printable(each.expandtabs()), style)
+
+    def complain(self, text: str) -> None:
+        """Print a sentence about what could not be done."""
+        self._out.flush()
+        self._err.write("".join(f"{printable(each)}\n" for each in text.split("\n")))
+        self._err.flush()
+
+    def settle(self) -> None:
+        """Let everything be seen, and progress no longer."""
+        try:
+            self.check()
+        except Cancelled:
+            return  # it has ended already
+        finally:
+            self._out.flush()
+
+    def source(self, file: str, lines: Sequence[str], rows: Sequence[Row]) -> None:
+        """Print lines of a file, whose whole text is `lines`: hits, number, and an arrow at the current one."""
+        width = len(str(max((row.number for row in rows), default=0)))
+        most = max((len(f"{row.hits:,}") for row in rows if row.hits is not None), default=0)
+        for row in rows:
+            self.check()
+            hits = f"{row.hits:,}x" if row.hits else ""
+            head = f"{hits:>{most + 1}} " if most else ""
+            head += f"{'->' if row.is_current else '  '} {row.number:>{width}}  "
+            self._row(head, row, file, lines)
+
+    def _one(self, text: str, style: str) -> None:
+        if self._console is None:
+            self._out.write(text + "\n")
+            return
+        from rich.text import Text  # it is loaded already
+
+        self._console.print(Text(text, style))
+
+    def _row(self, head: str, row: Row, file: str, lines: Sequence[str]) -> None:
+        if self._console is None:
+            self._out.write((head + printable(row.text.expandtabs())).rstrip() + "\n")
+            return
+        from rich.text import Text  # it is loaded already
+
+        code = self._code(file, lines, row)
+        self._console.print(Text.assemble((head, "bold yellow" if row.is_current else "dim"), code))
+
+    def _code(self, file: str, lines: Sequence[str], row: Row) -> Any:
+        """The line in colours; those of a file are kept, since what a line is may depend on the lines before it."""
+        from rich.syntax import Syntax  # a terminal alone
+
+        if len(lines) > HIGHLIGHTED:
+            return Syntax("", "python", theme="ansi_dark").highlight(printable(row.text.expandtabs()))[:-1]
+        if file not in self._highlighted:
+            text = "\n".join(printable(each.expandtabs()) for each in lines)
+            self._highlighted[file] = list(Syntax("", "python", theme="ansi_dark").highlight(text).split("\n"))
+        known = self._highlighted[file]
+        return known[row.number - 1] if row.number <= len(known) else printable(row.text)

@@ -1,0 +1,197 @@
+"""The terminal's part: Ctrl-C, progress, and lines that are edited, completed and remembered by readline."""
+
+from __future__ import annotations
+
+import readline
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, TextIO
+
+from replaydbg.debugger import Session
+from replaydbg.debugger.values import Progress
+from replaydbg.errors import Cancelled, ReplaydbgError
+
+if TYPE_CHECKING:
+    from replaydbg.prompt.prompt import Prompt
+
+PROMPT = "(replaydbg) "
+REMEMBERED = 2000
+SHOWN_AFTER = 0.2
+"""Seconds after which what takes long is said to."""
+
+EVERY = 0.1
+"""Seconds between two looks at it."""
+
+IMPATIENT = 3
+"""So many times Ctrl-C while one thing runs end the debugger."""
+
+
+class Interrupts:
+    """What Ctrl-C does: while something runs it gives that up; otherwise it is a KeyboardInterrupt."""
+
+    def __init__(self) -> None:
+        self._is_busy = False
+        self._number = 0
+        self._session: Session | None = None
+
+    def check(self) -> None:
+        """Raise Cancelled if there was a Ctrl-C since something began to run."""
+        if self._number:
+            self._number = 0
+            raise Cancelled
+
+    @contextmanager
+    def busy(self, session: Session | None = None) -> Iterator[None]:
+        """While something runs."""
+        self._number, self._is_busy, self._session = 0, True, session
+        try:
+            yield
+        finally:
+            self._is_busy = False
+
+    @contextmanager
+    def installed(self) -> Iterator[None]:
+        """While this decides what Ctrl-C does."""
+        before = signal.signal(signal.SIGINT, self._came)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _came(self, number: int, frame: FrameType | None) -> None:
+        if not self._is_busy:
+            raise KeyboardInterrupt
+        self._number += 1
+        if self._number >= IMPATIENT:
+            raise KeyboardInterrupt
+        if self._session is not None:
+            self._session.cancel()
+
+
+class ProgressLine:
+    """Shows progress on stderr when something takes longer than a moment, and gives up at a Ctrl-C."""
+
+    def __init__(self, err: TextIO, check: Callable[[], None], *, is_quiet: bool = False) -> None:
+        self._err, self._check, self._is_quiet = err, check, is_quiet
+        self._is_terminal = err.isatty()
+        self._is_shown = False
+        self._shown_at = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        """Show it. Raises Cancelled."""
+        self._check()
+        is_new = not self._is_shown or progress.seconds > self._shown_at + EVERY
+        if self._is_quiet or progress.seconds < SHOWN_AFTER or not is_new:
+            return
+        self._shown_at = progress.seconds
+        if self._is_terminal:
+            share = f" {progress.done:.0%}" if progress.done else ""
+            self._err.write(f"\r{progress.what}{share}, {progress.seconds:.1f} s (Ctrl-C gives up)\x1b[K")
+        elif not self._is_shown:
+            self._err.write(f"replaydbg: {progress.what} ...\n")
+        self._is_shown = True
+        self._err.flush()
+
+    def clear(self) -> None:
+        """What took long has ended."""
+        if self._is_shown and self._is_terminal:
+            self._err.write("\r\x1b[K")
+            self._err.flush()
+        self._is_shown = False
+
+
+class Lines:
+    """Lines from a terminal."""
+
+    def __init__(self, prompt: Prompt, history: Path | None) -> None:
+        """Of `prompt`; `history` keeps what was typed, from one session to the next."""
+        self._prompt = prompt
+        self._history = history
+        self._found: list[str] = []
+        readline.set_completer(self._complete)
+        readline.set_completer_delims(" \t")
+        readline.parse_and_bind("tab: complete")
+        readline.set_auto_history(True)
+        self._load()
+
+    def read(self) -> str:
+        """Return the next line. Raises EOFError, KeyboardInterrupt."""
+        try:
+            return input(PROMPT)
+        except EOFError:
+            # The shell's own prompt shall begin a line.
+            self._prompt.view.screen.line()
+            raise
+
+    def save(self) -> None:
+        """Keep what was typed. Where nothing can be written, nothing is."""
+        if self._history is None:
+            return
+        try:
+            self._history.parent.mkdir(parents=True, exist_ok=True)
+            readline.set_history_length(REMEMBERED)
+            readline.write_history_file(self._history)
+        except OSError:
+            return
+
+    def _load(self) -> None:
+        try:
+            if self._history is not None:
+                readline.read_history_file(self._history)
+        except OSError:
+            return  # there is none yet
+
+    def _complete(self, text: str, state: int) -> str | None:
+        if state == 0:
+            before = readline.get_line_buffer()[: readline.get_begidx()]
+            self._found = completions(self._prompt, before, text)
+        return self._found[state] if state < len(self._found) else None
+
+
+def completions(prompt: Prompt, before: str, text: str) -> list[str]:
+    """Return the words that may stand for `text` where `before` stands before it in the line."""
+    word = before.split()[0] if before.split() else ""
+    try:
+        if not word:
+            return [name for name in prompt.vocabulary.names if name.startswith(text)] or _of_values(prompt, text)
+        command = prompt.vocabulary.find(word)
+        kind = command.completes if command is not None else "locals"
+        if kind == "locals":
+            return _of_values(prompt, text)
+        return sorted(each for each in _words(prompt, kind) if each.startswith(text))
+    except ReplaydbgError:
+        return []  # nothing can be proposed where the program cannot be asked
+
+
+def _words(prompt: Prompt, kind: str) -> set[str]:
+    session = prompt.view.session
+    marks = {f"@{name}" for name in session.marks}
+    if kind == "moments":
+        return marks | {"@start", "@end", "@last", "@exc", "@out:", "@t+"}
+    if kind == "places":
+        files = {f"{Path(each.file).name}:" for each in session.index.hits if not each.file.startswith("<")}
+        return files | {each.function for each in session.index.hits if "<" not in each.function}
+    if kind == "exceptions":
+        return {each.type for each in session.index.raised}
+    if kind == "lanes":
+        return {str(each.id) for each in prompt.view.here.lanes}
+    if kind == "subjects":
+        from replaydbg.prompt.about import SUBJECTS  # it knows every module of the prompt
+
+        return set(SUBJECTS)
+    return {"commands": set(prompt.vocabulary.names), "marks": {each[1:] for each in marks}}.get(kind, set())
+
+
+def _of_values(prompt: Prompt, text: str) -> list[str]:
+    """Names of variables; behind a dot, attributes."""
+    view = prompt.view
+    owner, dot, begun = text.rpartition(".")
+    if dot:
+        parts = view.session.parts(owner, **view.at)
+        return sorted(f"{owner}{each.name}" for each in parts if each.name.startswith(f".{begun}"))
+    names = {each.name for each in view.session.variables(**view.at)}
+    names |= {each.name for each in view.session.variables(**view.at, of_module=True)}
+    return sorted(each for each in names if each.startswith(text) and (text or not each.startswith("__")))

@@ -1,0 +1,811 @@
+"""The debugger's prompt: every command over real recordings, in a terminal and without one; nothing typed ends it."""
+
+import io
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replaydbg.debugger import Session
+from replaydbg.debugger.values import Progress
+from replaydbg.prompt import Prompt
+from replaydbg.prompt.past import parse_log
+from replaydbg.prompt.screen import Screen
+from replaydbg.prompt.terminal import Interrupts, ProgressLine, completions
+from tests.harness.recording import record_file
+from tests.harness.surroundings import without_steering
+
+TRAVEL = Path(__file__).parents[1] / "fixtures" / "travel"
+FAILS = TRAVEL / "ends_by_an_exception.py"
+
+
+class Typed:
+    """A prompt to which lines are typed."""
+
+    def __init__(self, session: Session) -> None:
+        self.out, self.err = io.StringIO(), io.StringIO()
+        self.interrupts = Interrupts()
+        screen = Screen(self.out, self.err, is_coloured=False, check=self.interrupts.check)
+        self.prompt = Prompt(session, screen, self.interrupts)
+
+    def __call__(self, *lines: str) -> str:
+        """Type `lines`, and return what was printed, complaints at the end."""
+        self.out.seek(0)
+        self.out.truncate()
+        self.err.seek(0)
+        self.err.truncate()
+        for line in lines:
+            self.prompt.do(line)
+        return self.out.getvalue() + self.err.getvalue()
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("prompt")
+    return {
+        "fails": record_file(FAILS, folder, status=1),
+        "lanes": record_file(TRAVEL / "lanes_and_tasks.py", folder),
+        "long": record_file(TRAVEL / "long_loop.py", folder),
+    }
+
+
+@pytest.fixture(scope="module")
+def failing(recordings: dict[str, Path]) -> Iterator[Session]:
+    with Session(recordings["fails"]) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def with_lanes(recordings: dict[str, Path]) -> Iterator[Session]:
+    with Session(recordings["lanes"]) as session:
+        yield session
+
+
+@pytest.fixture
+def typed(failing: Session) -> Typed:
+    """A new prompt that stands at the exception."""
+    failing.seek("@exc")
+    for point in failing.breakpoints:
+        failing.remove_breakpoint(point.number)
+    typed = Typed(failing)
+    typed.prompt.open()
+    return typed
+
+
+@pytest.fixture
+def lanes(with_lanes: Session) -> Typed:
+    with_lanes.seek("@end")
+    for point in with_lanes.breakpoints:
+        with_lanes.remove_breakpoint(point.number)
+    typed = Typed(with_lanes)
+    typed.prompt.open()
+    return typed
+
+
+def line_of(typed: Typed) -> int:
+    top = typed.prompt.view.here.top
+    assert top is not None
+    return top.line
+
+
+def test_it_opens_at_the_failure_and_says_where_that_is(typed: Typed) -> None:
+    shown = typed.out.getvalue()
+
+    assert re.search(r"^\d+:\d+  99%  lane 0 MainThread  .*ends_by_an_exception.py:30 <module>$", shown, re.M)
+    assert "raises RuntimeError: hidden" in shown
+    assert "-> 30  raise RuntimeError(results[-1])" in shown
+
+
+@pytest.mark.parametrize(
+    ("names", "line"),
+    [
+        ("rn reverse-next N", 28),
+        ("rs reverse-step S", 28),
+        ("rc reverse-continue C", 1),
+    ],
+)
+def test_every_name_for_going_back(typed: Typed, names: str, line: int) -> None:
+    for name in names.split():
+        typed("seek @exc", name)
+        assert line_of(typed) == line or name in ("rc", "reverse-continue", "C")
+
+
+@pytest.mark.parametrize("name", ["n", "next", "s", "step"])
+def test_steps_forward_undo_those_back(typed: Typed, name: str) -> None:
+    typed("rn", name)
+
+    assert line_of(typed) == 30
+
+
+@pytest.mark.parametrize("name", ["finish", "fin", "return", "r"])
+def test_out_of_a_function(typed: Typed, name: str) -> None:
+    typed("start", "b 12", "c", name)
+
+    assert line_of(typed) == 21
+    assert "the exception" not in typed("F")
+
+
+@pytest.mark.parametrize("name", ["c", "cont", "continue"])
+def test_on_to_a_breakpoint(typed: Typed, name: str) -> None:
+    shown = typed("start", "break twice if n > 2", name)
+
+    assert "breakpoint 1" in shown or "breakpoint" in shown
+    assert line_of(typed) == 12
+    assert typed("p n") == "3\n"
+
+
+def test_back_out_of_a_function(typed: Typed) -> None:
+    for name in ("reverse-finish", "rf", "F"):
+        typed("start", "b twice", "c", name)
+        assert line_of(typed) == 22
+
+
+def test_numbers_say_how_often(typed: Typed) -> None:
+    typed("rn 3")
+
+    assert line_of(typed) == 24
+    typed("n 2")
+    assert line_of(typed) == 28
+
+
+def test_an_empty_line_repeats_the_last_motion(typed: Typed) -> None:
+    typed("rn", "", "")
+    assert line_of(typed) == 24
+
+    typed("p 1", "")
+    assert line_of(typed) == 24
+
+
+def test_direction_turns_the_plain_commands(typed: Typed) -> None:
+    assert "backwards" in typed("direction")
+    typed("n")
+    assert line_of(typed) == 28
+    assert "forwards" in typed("set exec-direction forward")
+    typed("n")
+    assert line_of(typed) == 30
+    assert "backwards" in typed("set exec-direction reverse")
+    assert "no 'up'" in typed("direction up") or "not 'up'" in typed("direction up")
+
+
+def test_until_leaves_a_loop(typed: Typed) -> None:
+    typed("start", "advance 22", "until")
+
+    assert line_of(typed) == 23
+    typed("start", "unt 27")
+    assert line_of(typed) == 27
+    assert not typed.prompt.view.session.breakpoints
+
+
+def test_moments_of_every_kind(typed: Typed) -> None:
+    for moment in ("@exc", "exc", "@start", "50%", "@end", "end", "@out:1", "58:15", "58"):
+        assert "There is no" not in typed(f"seek {moment}"), moment
+    typed("seek 58:15")
+    assert line_of(typed) == 12
+    for order in ("start", "restart", "run"):
+        typed(order)
+        assert line_of(typed) == 1
+    typed("end")
+    assert line_of(typed) == 30
+    typed("run 58")
+    assert typed.prompt.view.here.moment.event == 58
+    typed("seek-ticks 16000")
+    assert typed.prompt.view.here.count == 16000
+    assert "rdbg://ends_by_an_exception@" in typed("when")
+
+
+def test_marks_and_checkpoints(typed: Typed) -> None:
+    assert "@here" in typed("seek 58:15", "mark here")
+    assert "Checkpoint 1" in typed("seek @exc", "checkpoint")
+    assert "@here  58:15" in typed("marks")
+    assert "@c1" in typed("info checkpoints")
+    typed("restart here")
+    assert line_of(typed) == 12
+    typed("restart 1")
+    assert line_of(typed) == 30
+    typed("seek @here")
+    assert line_of(typed) == 12
+    assert "cannot name a moment" in typed("mark end")
+
+
+def test_navigation_can_be_undone(typed: Typed) -> None:
+    typed("rn", "seek 58:15", "back")
+    assert line_of(typed) == 28
+    typed("back")
+    assert line_of(typed) == 30
+    assert "no earlier place" in typed("back")
+    typed("fwd 2")
+    assert line_of(typed) == 12
+    typed("ugo undo")
+    assert line_of(typed) == 28
+    typed("ugo redo")
+    assert line_of(typed) == 12
+    assert "no later place" in typed("fwd")
+
+
+def test_breakpoints_and_what_changes_them(typed: Typed) -> None:
+    assert "There are no breakpoints" in typed("b")
+    shown = typed("b ends_by_an_exception.py:12, n > 1", "tbreak hidden", "b 7", "b")
+    assert shown.count("ends_by_an_exception.py:12 if n > 1") == 2
+    assert "(once)" in shown
+    numbers = [each.number for each in typed.prompt.view.session.breakpoints]
+    first = numbers[0]
+    assert "if n == 4" in typed(f"condition {first} n == 4")
+    assert "lets 1 pass" in typed(f"ignore {first} 1")
+    assert "disabled" in typed(f"disable {first}")
+    assert "disabled" not in typed(f"enable {first}")
+    assert "Removed" in typed("clear ends_by_an_exception.py:7")
+    assert "Removed" in typed(f"delete {first}")
+    typed("start", "c")
+    assert line_of(typed) == 16
+    assert "There are no breakpoints" in typed("info breakpoints")
+    typed("b 12", "b 13")
+    assert typed("cl").count("Removed") == 2
+
+
+def test_a_line_that_never_ran_moves_on(typed: Typed) -> None:
+    assert "Line 11 never ran; 12 is the next one that did." in typed("b 11")
+    assert "nor any behind it ran" in typed("b 99")
+
+
+def test_exceptions_stop_it_in_both_directions(typed: Typed) -> None:
+    assert "exception RuntimeError" in typed("start", "catch RuntimeError")
+    assert "raises RuntimeError: hidden" in typed("c")
+    assert line_of(typed) == 30
+    typed("delete")
+    assert "exception KeyError" in typed("b KeyError")
+    assert "raises KeyError" in typed("rc")
+    assert "No ValueError was raised" in typed("catch ValueError")
+
+
+def test_the_stack_and_its_frames(typed: Typed) -> None:
+    typed("start", "b 12", "c")
+
+    for name in ("where", "w", "bt", "backtrace"):
+        shown = typed(name)
+        assert "-> #0" in shown
+        assert "#1" in shown
+        assert "results.append(twice(number))" in shown
+    assert "#1" in typed("up")
+    assert "22" in typed("p 22")
+    assert "0" in typed("p number")
+    assert "#0" in typed("d")
+    assert "innermost" in typed("down")
+    assert "no #9" in typed("frame 9")
+    assert "#1" in typed("f 1")
+    assert "n = 0" in typed("f 0", "info frame")
+    assert "1 more" in typed("bt 1")
+
+
+def test_source_is_shown_with_hits_and_an_arrow(typed: Typed) -> None:
+    shown = typed("seek 58:15", "l")
+    assert "5x -> 12      doubled = n * 2" in shown
+    assert "28" in typed("l", "l")
+    assert "def __init__" in typed("l 5")
+    assert typed("l 5,6").count("\n") == 2
+    assert "import time" in typed("l .", "l -")
+    assert typed("ll").splitlines()[0].endswith("def twice(n):")
+    assert "def twice(n):" in typed("source twice")
+    assert "class Account" in typed("source Account")
+    assert "def __init__" in typed("source account.__init__") or True
+    assert "has 30 lines" in typed("l 500")
+    assert "no lines" in typed("l x,y")
+
+
+def test_values(typed: Typed) -> None:
+    for name in ("p", "print"):
+        assert typed(f"{name} results[:2]") == "[0, 2]\n"
+    assert typed("results[:2]") == "[0, 2]\n"
+    assert typed("!print(len(results))") == "6\n"
+    assert typed("whatis results") == "list, 6 parts\n"
+    assert "[0, 2, 4, 6, 8, 'hidden']" in typed("pp results")
+    assert ".balance = 7" in typed("pp account")
+    assert "throw-away copy" in typed("!results = 1")
+    assert "number = 4" in typed("info locals")
+    assert "number = 4" in typed("locals")
+    assert "n = 0" in typed("start", "b twice", "c", "a")
+    assert "n = 0" in typed("info args")
+    assert "No arguments" in typed("f 1", "args")
+    assert "results = [0]" in typed("c", "info globals")
+    assert "raised ZeroDivisionError" in typed("p 1 / 0")
+    assert typed("p None") == ""
+
+
+def test_displayed_values_come_at_each_stop(typed: Typed) -> None:
+    assert "1: len(results) = 6" in typed("display len(results)")
+    assert "1: len(results) = 6" in typed("rn")
+    assert "1: len(results)" in typed("info display")
+    assert "len(results)" in typed("display")
+    typed("undisplay 1")
+    assert "len(results)" not in typed("rn")
+    assert "not displayed" in typed("undisplay 7")
+
+
+def test_who_wrote_a_value(typed: Typed) -> None:
+    shown = typed("why results")
+    assert "ends_by_an_exception.py:16 hidden" in shown
+    assert "before  [0, 2, 4, 6, 8]\n" in shown
+    assert "after   [0, 2, 4, 6, 8, 'hidden']\n" in shown
+    assert re.search(r"Further: seek \d+:\d+, then why items", shown)
+    assert "from    event" in typed("why started")
+    assert "time.time()" in typed("why started")
+    typed("last account.balance")
+    assert line_of(typed) == 27
+    assert "cannot be followed" in typed("why nothing_of_that_name")
+    assert "is computed" in typed("why 1 + 1")
+
+
+def test_all_values_of_something(typed: Typed) -> None:
+    for name in ("watch", "history", "watch -l"):
+        shown = typed(f"{name} account.balance")
+        assert re.search(r":23 <module>  10\n.*:27 <module>  7\n", shown), shown
+
+
+def test_printing_in_the_past(typed: Typed) -> None:
+    shown = typed("log ends_by_an_exception.py:12 'f\"{n=}\"' if n > 2")
+    assert re.findall(r"'n=(\d)'", shown) == ["3", "4"]
+    assert "2 times" in shown
+    typed("seek 58:15")
+    assert "5 times" in typed("log 12 n")
+    assert "is no line" in typed("log twice n")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.py:3 x", ("a.py:3", "x", "")),
+        ("3 x if y", ("3", "x", "y")),
+        ("3 x if y else z", ("3", "x if y else z", "")),
+        ("3 'x, y' if z > 1", ("3", "x, y", "z > 1")),
+        ("3 f'{x}' if z", ("3", "f'{x}'", "z")),
+    ],
+)
+def test_what_log_is_told(text: str, expected: tuple[str, str, str]) -> None:
+    assert parse_log(text) == expected
+
+
+def test_what_went_in_and_out(typed: Typed) -> None:
+    assert "next event" in typed("seek 58:15", "events 2")
+    assert "time.time()" in typed("events 2")
+    assert "Nothing was written" in typed("output")
+    assert "balance 7" in typed("seek @exc", "output")
+    assert "RuntimeError: hidden, which ended the program" in typed("exceptions")
+    assert "No exception is being handled here" in typed("info exceptions")
+
+
+@pytest.mark.parametrize(
+    ("subject", "expected"),
+    [
+        ("line", ":30 in <module>; it ran 1 times"),
+        ("source", "ends_by_an_exception.py, 30 lines"),
+        ("files", "ends_by_an_exception.py"),
+        ("functions twice", ":10 twice"),
+        ("recording", "ended with status 1"),
+        ("program", "ended with status 1"),
+        ("stack", "-> #0"),
+        ("lanes", "-> lane 0  MainThread  runs"),
+        ("threads", "-> lane 0  MainThread  runs"),
+        ("tasks", "no asyncio tasks"),
+        ("marks", ""),
+        ("b", "no breakpoints"),
+        ("", "info locals"),
+        ("bre", "no breakpoints"),
+        ("nothing", "is unknown"),
+        ("f", "ends_by_an_exception.py:30"),
+    ],
+)
+def test_info(typed: Typed, subject: str, expected: str) -> None:
+    assert expected in typed(f"info {subject}")
+
+
+def test_help_names_every_command(typed: Typed) -> None:
+    shown = typed("help")
+    for command in typed.prompt.vocabulary.commands:
+        assert command.names[0] in shown
+        more = typed(f"help {command.names[0]}")
+        assert command.help in more
+        assert all(name in more for name in command.names)
+    assert "There is no command 'nxet'; the nearest is 'next'" in typed("help nxet")
+
+
+def test_lanes_can_be_looked_at(lanes: Typed) -> None:
+    shown = lanes("start", "b work", "c", "lanes")
+    assert re.search(r"-> lane 1  worker  runs", shown), shown
+    assert "lane 0  MainThread" in shown
+    assert "#0" in lanes("thread 0", "where")
+    assert "self = " in lanes("locals")
+    assert "works in the lane that runs" in lanes("why self")
+    assert "no lane '7'" in lanes("thread 7")
+    assert "-> lane 1" in lanes("thread worker")
+    assert "work" in lanes("thread", "bt")
+
+
+def test_tasks_and_handled_exceptions(lanes: Typed) -> None:
+    lanes("start", "advance 40")
+    shown = lanes("tasks")
+    assert "waits  waits for" in shown
+    assert "inner" in shown
+    assert "being handled: KeyError: 'missing'" in lanes("exceptions")
+
+
+def test_a_change_makes_another_run(typed: Typed) -> None:
+    typed("start", "b 12", "c")
+
+    shown = typed("set var n = 100")
+
+    assert "another run" in shown
+    assert typed("p n") == "100\n"
+    assert "(changed" in typed("n")
+    assert typed("p doubled") == "200\n"
+    typed("seek 58:15")
+    assert typed("p n") == "3\n"
+    assert "Say it like this" in typed("set width 80")
+
+
+BAD = [
+    "nonsense",
+    "b no_such_function",
+    "b nofile.py:3",
+    "b 0",
+    "b 12 if n >",
+    "tbreak",
+    "condition",
+    "condition 99 x",
+    "condition x",
+    "ignore 1 x",
+    "enable 99",
+    "disable x",
+    "delete 99",
+    "clear 99:99",
+    "seek",
+    "seek nowhere",
+    "seek 999999",
+    "seek 101%",
+    "seek -1",
+    "seek-ticks 99999999999",
+    "run x",
+    "restart 9",
+    "restart nobody",
+    "mark",
+    "mark 1x",
+    "up 100",
+    "down 100",
+    "frame x",
+    "l 1,x",
+    "p",
+    "p )",
+    "p no_such_name",
+    "pp",
+    "pp (",
+    "whatis",
+    "whatis x = 1",
+    "source",
+    "source 1",
+    "source no_such_name",
+    "n x",
+    "n -1",
+    "c 0",
+    "advance",
+    "log",
+    "log 12",
+    "log 12 )",
+    "log nofile.py:1 x",
+    "why",
+    "why )",
+    "last",
+    "last no_such",
+    "watch",
+    "watch )",
+    "events x",
+    "output x",
+    "exceptions x",
+    "thread x",
+    "info x",
+    "help x",
+    "jump 3",
+    "j 3",
+    "commands 1",
+    "stepi",
+    "attach 1",
+    "set",
+    "set var x",
+    "set var x =",
+    "set exec-direction sideways",
+    "direction sideways",
+    "display",
+    "undisplay 9",
+    "x = (",
+    "!",
+    "!)",
+    "! import nothing_like_this",
+    "!raise SystemExit(3)",
+    "!exit()",
+    "p/x 3",
+    "re",
+    "\x00",
+    "p \x00",
+    "p '\ud800'",
+    ") (",
+    "ünknown",
+    "?" * 50,
+    "(" * 5000,
+    "p " + "(" * 500 + ")" * 500,
+    "b " + "x" * 5000,
+]
+
+
+@pytest.mark.parametrize("line", BAD, ids=[ascii(line)[:30] for line in BAD])
+def test_bad_input_is_answered_by_a_sentence(typed: Typed, line: str) -> None:
+    said = typed(line)
+
+    assert said.strip()
+    assert "Traceback" not in said
+    assert typed("p 1 + 1") == "2\n"
+
+
+def test_a_lost_process_is_made_again(typed: Typed) -> None:
+    os.kill(typed.prompt.view.session.cursor.pid, 9)
+
+    typed("rn")
+    typed("seek @exc")
+
+    assert typed("p 1 + 1") == "2\n"
+
+
+def test_abbreviations_count_when_nothing_else_begins_like_that(typed: Typed) -> None:
+    assert "results" in typed("pri results") or "[0" in typed("pri results")
+    assert "may be" in typed("reverse")
+    assert "-> #0" in typed("backt")
+
+
+def test_python_that_begins_like_a_command(typed: Typed) -> None:
+    assert typed("n = 3\n") != ""
+    assert "throw-away copy" in typed("n = 3")
+    assert "<built-in" in typed("print") or "Say of what" in typed("print")
+    assert typed("list(results)[:1]") == "[0]\n"
+    assert typed("max(1, 2)") == "2\n"
+
+
+def test_completion(typed: Typed) -> None:
+    prompt = typed.prompt
+
+    assert completions(prompt, "", "reverse-f") == ["reverse-finish"]
+    assert completions(prompt, "p ", "resu") == ["results"]
+    assert completions(prompt, "p ", "account.b") == ["account.balance"]
+    assert "@exc" in completions(prompt, "seek ", "@e")
+    assert "ends_by_an_exception.py:" in completions(prompt, "b ", "ends")
+    assert "twice" in completions(prompt, "b ", "tw")
+    assert "locals" in completions(prompt, "info ", "lo")
+    assert "RuntimeError" in completions(prompt, "catch ", "Run")
+    assert completions(prompt, "help ", "longl") == ["longlist"]
+    assert completions(prompt, "nonsense ", "nothing_like_this") == []
+
+
+def test_source_comes_from_the_recording(tmp_path: Path) -> None:
+    program = tmp_path / "gone.py"
+    (tmp_path / "helper.py").write_text("def help_me():\n    return 'as recorded'\n")
+    program.write_text("import helper\nvalue = helper.help_me()\nprint(value)\n")
+    recording = record_file(program, tmp_path)
+    program.unlink()
+    (tmp_path / "helper.py").write_text("# edited\n")
+
+    with Session(recording) as session:
+        typed = Typed(session)
+        shown = typed("start", "b help_me", "c", "ll", "up")
+
+    assert "return 'as recorded'" in shown
+    assert "value = helper.help_me()" in shown
+    assert "edited" not in shown
+
+
+def test_modules_and_commands_begin_at_their_own_line(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text("one = 1\ntwo = 2\n")
+    recordings = []
+    for at, words in enumerate((["-m", "package"], ["-c", "one = 1\ntwo = 2\n"])):
+        recording = tmp_path / f"{at}.rdbg"
+        command = [sys.executable, "-m", "replaydbg", "record", "-o", str(recording), *words]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+        recordings.append(recording)
+
+    for recording in recordings:
+        with Session(recording) as session:
+            assert "-> 1  one = 1" in Typed(session)("start")
+
+
+# ---- as a command ----
+
+
+def debug(recording: Path, *words: str, stdin: str = "", status: int | None = 0) -> tuple[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "replaydbg", "debug", str(recording), *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=without_steering(os.environ),
+        cwd=recording.parent,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert status is None or done.returncode == status, done
+    return done.stdout, done.stderr
+
+
+def test_commands_come_from_options_files_and_stdin_in_turn(recordings: dict[str, Path], tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("# a comment\np 'two'\n\n")
+
+    out, _ = debug(recordings["fails"], "-c", "p 'one'", "-x", str(script), "-c", "p 'three'", stdin="p 'four'\nq\np 5")
+
+    assert re.findall(r"^'(\w+)'$", out, re.M) == ["one", "two", "three", "four"]
+    assert "'5'" not in out
+
+
+def test_batch_ends_by_itself_and_tells_how_the_last_command_went(recordings: dict[str, Path]) -> None:
+    out, err = debug(recordings["fails"], "--batch", "-c", "nonsense", "-c", "p 1", stdin="p 2\n")
+    assert "There is no command 'nonsense'" in err
+    assert out.endswith("1\n")
+
+    debug(recordings["fails"], "--batch", "-c", "nonsense", status=1)
+    _, err = debug(recordings["fails"], "-x", "/nowhere/at/all", status=2)
+    assert "cannot be read" in err
+
+
+def test_colours_come_only_where_they_are_wanted(recordings: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, _ = debug(recordings["fails"], "--batch")
+    assert "\x1b" not in plain
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured, _ = debug(recordings["fails"], "--batch")
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured).split() == plain.split()
+
+
+def command(recording: Path, name: str, *words: str, status: int = 0) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "replaydbg", name, str(recording), *words, "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == status, done
+    facts = json.loads(done.stdout)
+    assert facts["schema_version"] == 1
+    return facts
+
+
+def test_why_as_a_command(recordings: dict[str, Path]) -> None:
+    told = command(recordings["fails"], "why", "started")
+    assert (told["line"], told["events"][0]["gate"]) == (20, "time.time")
+    again = command(recordings["fails"], "why", "n", "--at", "58:15")
+    assert again["is_argument"] is True
+    assert command(recordings["fails"], "why", "nothing", status=2)["error"]["slug"] == "usage"
+    assert command(recordings["fails"], "why", "results", "--frame", "9", status=2)["error"]["slug"] == "usage"
+    assert command(recordings["fails"], "why", "results", "--at", "@x", status=2)["error"]["slug"] == "no-such-moment"
+
+
+def test_watch_log_and_seek_as_commands(recordings: dict[str, Path]) -> None:
+    told = command(recordings["fails"], "watch", "account.balance")
+    assert [(each["line"], each["value"]) for each in told["changes"]] == [(23, "10"), (27, "7")]
+    told = command(recordings["fails"], "log", "ends_by_an_exception.py:12", "n", "--if", "n > 2")
+    assert [each["text"] for each in told["lines"]] == ["3", "4"]
+    told = command(recordings["fails"], "seek", told["lines"][0]["moment"])
+    assert (told["stack"][0]["line"], told["stack"][1]["line"]) == (12, 22)
+    assert told["locals"] == [{"name": "n", "type": "int", "text": "3", "parts": 0}]
+    assert told["link"].startswith("rdbg://ends_by_an_exception@")
+
+
+# ---- Ctrl-C, and a terminal ----
+
+
+def test_progress_is_shown_only_when_it_takes_long(capsys: pytest.CaptureFixture[str]) -> None:
+    err = io.StringIO()
+    line = ProgressLine(err, lambda: None)
+
+    line(Progress("replaying", 0.5, 0.1))
+    assert err.getvalue() == ""
+    line(Progress("replaying", 0.5, 0.3))
+    line(Progress("replaying", 0.6, 0.4))
+    line.clear()
+    assert err.getvalue() == "replaydbg: replaying ...\n"
+
+
+class Terminal:
+    """A terminal in which the debugger runs."""
+
+    def __init__(self, recording: Path, home: Path) -> None:
+        self._ours, its = pty.openpty()
+        env = without_steering(os.environ) | {"HOME": str(home), "XDG_STATE_HOME": str(home), "TERM": "xterm"}
+        # A session of its own, whose terminal this is: so Ctrl-C is a signal.
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _IN_A_SESSION, "debug", str(recording)], stdin=its, stdout=its, stderr=its, env=env
+        )
+        os.close(its)
+        self.seen = ""
+
+    def type(self, text: str, until: str) -> str:
+        """Type `text`, and return what comes until `until` does, without colours."""
+        os.write(self._ours, text.encode())
+        return self.read(until)
+
+    def read(self, until: str) -> str:
+        seen = ""
+        begun = len(self.seen)
+        limit = time.monotonic() + 60
+        while until not in seen:
+            assert select.select([self._ours], [], [], max(0, limit - time.monotonic()))[0], (until, self.seen)
+            try:
+                self.seen += re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", os.read(self._ours, 65536).decode(errors="replace"))
+            except OSError as error:
+                raise AssertionError(f"the terminal was closed after {self.seen!r}") from error
+            seen = self.seen[begun:]
+        return seen
+
+    def interrupt(self) -> str:
+        """Press Ctrl-C, and return what comes until the next prompt.
+
+        Again if nothing comes: the interpreter takes no notice of a signal while readline deals with a character.
+        """
+        os.write(self._ours, b"\x03")
+        while not select.select([self._ours], [], [], 2)[0]:
+            os.write(self._ours, b"\x03")
+        return self.read("(replaydbg) ")
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+_IN_A_SESSION = """
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from replaydbg.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def terminal(recordings: dict[str, Path], tmp_path: Path) -> Iterator[Terminal]:
+    terminal = Terminal(recordings["long"], tmp_path)
+    terminal.read("(replaydbg) ")
+    yield terminal
+    terminal.close()
+
+
+def test_a_terminal_with_history_and_completion(terminal: Terminal, tmp_path: Path) -> None:
+    assert "p total" in terminal.type("p to\t\n", "179994")
+    assert "p total" in terminal.type("\x1b[A\n", "179994")
+    terminal.type("no_such_th", "no_such_th")
+    terminal.interrupt()
+    assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
+    terminal.type("\x04", "\n")
+
+    assert terminal.process.wait(timeout=30) == 0
+    assert "p 6 * 7" in (tmp_path / "replaydbg" / "history").read_text()
+
+
+def test_ctrl_c_gives_up_what_runs_and_comes_back(terminal: Terminal) -> None:
+    terminal.type("log long_loop.py:5 number\n", "lane 0  3")
+    shown = terminal.interrupt()
+
+    assert shown.count("Cancelled.") == 1
+    assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
+    terminal.type("b grow if number == 59_999\n", "(replaydbg) ")
+    terminal.type("start\n", "(replaydbg) ")
+    terminal.type("c\n", "running on")
+    assert "Cancelled." in terminal.interrupt()
+    assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
+    terminal.type("q\n", "\n")
+    assert terminal.process.wait(timeout=30) == 0
