@@ -11,32 +11,29 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.debugger import search, writes
+from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.endings import how_it_ended
 from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
 from replaydbg.debugger.moments import parse_moment
-from replaydbg.debugger.paths import PlaceExpression
+from replaydbg.debugger.questions import Questions, checked
 from replaydbg.debugger.sources import Sources
 from replaydbg.debugger.values import (
-    Breakpoint,
     Change,
-    Evaluation,
     Here,
     Logged,
     Moment,
     Output,
     Progress,
-    Task,
-    Variable,
     Why,
 )
 from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Where
 from replaydbg.engine.travel import SPACING, Travel
 from replaydbg.engine.worker import Worker
-from replaydbg.errors import AskFailed, Cancelled, EngineLost, NoSuchMoment, UsageError
+from replaydbg.errors import Cancelled, EngineLost, NoSuchMoment, UsageError
 from replaydbg.log.reader import open_recording
 
 
-class Session:
+class Session(Breakpoints, Questions):
     """An open recording and a place in it. Close it, or use it as a context manager. Not for several threads at once.
 
     Every answer is a frozen value. What takes long calls `progress` now and then, and `cancel()`, from any thread,
@@ -55,12 +52,11 @@ class Session:
 
         `spacing`: seconds of CPU time between two checkpoints. Raises what `replay` does, EngineLost and Cancelled.
         """
+        super().__init__()
         self.path = path
         self._progress = progress
         self._cancelled = threading.Event()
         self._marks: dict[str, int] = {}
-        self._breakpoints: dict[int, Breakpoint] = {}
-        self._numbers = 0
         with open_recording(path) as recording:
             self.header = recording.header
             self._events = recording.end.events if recording.end is not None else 0
@@ -267,7 +263,7 @@ class Session:
             worker.close()
             return self._changed_run_ended(found or {})
         here = self._come_along(worker, worker.look(), found.why, found.breakpoint)
-        self._remove_if_temporary(found.breakpoint)
+        self.remove_if_temporary(found.breakpoint)
         return here
 
     # ---- backward ----
@@ -306,114 +302,16 @@ class Session:
             ended = self.index.ended if why == "end" else ""
             return self.seek(otherwise, why=why, message=ended)
         here = self.seek(found.count, why=found.why, breakpoint_=found.breakpoint, message=found.message)
-        self._remove_if_temporary(found.breakpoint)
+        self.remove_if_temporary(found.breakpoint)
         return here
 
-    def _remove_if_temporary(self, number: int) -> None:
-        point = self._breakpoints.get(number)
-        if point is not None and point.temporary:
-            self.remove_breakpoint(number)
-
-    # ---- breakpoints ----
-
-    @property
-    def breakpoints(self) -> tuple[Breakpoint, ...]:
-        """All of them."""
-        return tuple(self._breakpoints.values())
-
-    def add_breakpoint(self, point: Breakpoint) -> Breakpoint:
-        """Add it under a new number, and return it. Raises UsageError if it names no line that ran."""
-        if point.condition:
-            try:
-                compile(point.condition, "<condition>", "eval")
-            except SyntaxError as error:
-                raise UsageError(f"The condition {point.condition!r} cannot be read: {error.msg}.") from None
-        self._numbers += 1
-        point = replace(point, number=self._numbers)
-        self._breakpoints[point.number] = point
-        return point
-
-    def change_breakpoint(self, number: int, **fields: Any) -> Breakpoint:
-        """Change fields of the breakpoint `number`. Raises UsageError if there is none."""
-        point = self._breakpoint(number)
-        self._breakpoints[number] = replace(point, **fields)
-        return self._breakpoints[number]
-
-    def remove_breakpoint(self, number: int) -> Breakpoint:
-        """Remove it. Raises UsageError if there is none."""
-        point = self._breakpoint(number)
-        del self._breakpoints[number]
-        return point
-
-    def _breakpoint(self, number: int) -> Breakpoint:
-        if number not in self._breakpoints:
-            raise UsageError(f"There is no breakpoint {number}.")
-        return self._breakpoints[number]
-
-    def source_file(self, name: str) -> str:
-        """Return the one file of the program that `name` means: a path, or its end. Raises UsageError."""
-        files = {each.file for each in self.index.hits}
-        if name in files:
-            return name
-        wanted = "/" + name.lstrip("./")
-        found = sorted(each for each in files if ("/" + each).endswith(wanted))
-        if len(found) != 1:
-            raise UsageError(
-                f"No line of a file {name!r} ran." if not found else f"{name!r} may be {' or '.join(found[:5])}."
-            )
-        return found[0]
-
-    # ---- what is there ----
-
-    def variables(self, frame: int = 0, *, lane: int | None = None, of_module: bool = False) -> tuple[Variable, ...]:
-        """Return the local variables of a frame, or its module's."""
-        return tuple(Variable(*each) for each in self._ask("variables", frame, lane, globals=of_module))
-
-    def parts(self, expression: str, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
-        """Return the items or attributes of a value; at most 1,000."""
-        return tuple(Variable(*each) for each in self._ask("items", frame, lane, source=expression))
-
-    def evaluate(
-        self, source: str, frame: int = 0, *, lane: int | None = None, truth: bool = False, seconds: float = 5.0
-    ) -> Evaluation:
-        """Run an expression or statements in a throw-away copy of the program; nothing of it stays.
-
-        Raises AskFailed if it ends the copy, takes longer than `seconds`, or waits for another thread.
-        """
-        return self._evaluation(self.cursor, source, frame, lane, truth, seconds)
-
-    def _evaluation(
-        self, worker: Worker, source: str, frame: int, lane: int | None, truth: bool, seconds: float = 5.0
-    ) -> Evaluation:
-        question = {"do": "evaluate", "source": source, "frame": frame, "lane": lane, "truth": truth}
-        told = _checked(worker.ask(question, seconds=seconds))
-        value = Variable(*told["value"]) if told["value"] is not None else None
-        return Evaluation(value, told["output"], told["error"], told["truth"])
-
-    def arguments(self, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
-        """Return the parameters of a frame's function, as they are now."""
-        return tuple(Variable(*each) for each in self._ask("arguments", frame, lane))
-
-    def stacks(self) -> dict[int, tuple[tuple[str, int, str], ...]]:
-        """Return the frames of each lane, innermost first: file, line, qualified name."""
-        return {lane: tuple(frames) for lane, frames in self._ask("stacks").items()}
-
-    def tasks(self) -> tuple[Task, ...]:
-        """Return the asyncio tasks that are not done."""
-        return tuple(Task(name, tuple(frames), waits) for name, frames, waits in self._ask("tasks"))
-
-    def exceptions(self) -> tuple[tuple[str, str], ...]:
-        """Return the exception that is being handled, and what led to it: type and text."""
-        return tuple(self._ask("exception"))
+    # ---- what changes it ----
 
     def change(self, source: str, frame: int = 0) -> Here:
         """Run a statement in the program itself; from here on, forward, it is another run than the recorded one."""
-        _checked(self.cursor.ask({"do": "change", "source": source, "frame": frame}, changes=True))
+        checked(self.cursor.ask({"do": "change", "source": source, "frame": frame}, changes=True))
         self.here = replace(self.here, is_changed=True)
         return self.here
-
-    def _ask(self, what: str, frame: int = 0, lane: int | None = None, **more: object) -> Any:
-        return _checked(self.cursor.ask({"do": what, "frame": frame, "lane": lane} | more))
 
     # ---- the run as a whole ----
 
@@ -451,49 +349,10 @@ class Session:
             self._replace_cursor(self.travel.at(self.here.count))
         return self._cursor
 
-    def evaluate_at(self, worker: Worker, source: str, frame: int = 0) -> Evaluation:
-        """Run an expression where another process stands."""
-        return self._evaluation(worker, source, frame, None, False)
-
-    def ask_about(self, frame: int, what: str, **more: object) -> Any:
-        """Ask `inside.py` about a frame here."""
-        return self._ask(what, frame, None, **more)
-
-    def is_mutable(self, place: PlaceExpression, frame: int) -> bool:
-        """Whether the value may change by itself."""
-        return bool(self._ask("mutable", frame, None, source=place.source))
-
-    def object_text(self, worker: Worker, located: tuple[int, int]) -> str:
-        """Return the object that `worker` located as text; empty: it is not there."""
-        try:
-            return str(_checked(worker.ask({"do": "of_object", "object": located}))[2])
-        except AskFailed:
-            return ""
-
     def source_line(self, file: str, line: int) -> str:
         """Return a line of source, without what surrounds it; empty if it is not at hand."""
         return self.sources.line(file, line).strip()
 
-    def check_steps(self, place: PlaceExpression, frame: int) -> None:
-        """Raise UsageError if a value cannot be followed without running Python."""
-        told = self._ask("kinds", frame, None, source=place.name, steps=place.keys)
-        if told is not None:
-            raise UsageError(f"{place.source!r} cannot be followed: {told}.")
-
-    def holds(self, worker: Worker, condition: str) -> bool:
-        """Whether a breakpoint's condition is true where `worker` stands; one that raises counts as true."""
-        try:
-            told = self._evaluation(worker, condition, 0, None, True)
-        except AskFailed:
-            return True
-        return told.error is not None or bool(told.truth)
-
     def checkpoints(self) -> tuple[Moment, ...]:
         """Return where processes stand that others are cloned from."""
         return tuple(self.index.moment(count) for count in self.travel.timeline.counts())
-
-
-def _checked(told: Any) -> Any:
-    if isinstance(told, dict) and "failed" in told:
-        raise AskFailed(told["failed"])
-    return told

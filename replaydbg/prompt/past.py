@@ -124,8 +124,9 @@ def exceptions(view: View, rest: str) -> None:
 
 
 def _print_raised(view: View, most: int) -> None:
-    first = view.session.first_own
-    raised = [each for each in view.session.index.raised if each.count >= first and each.type not in tell.SILENT]
+    # What the interpreter raised before the program's own first line, and while it ended, is not the program's.
+    own = range(view.session.first_own, view.session.index.end + 1)
+    raised = [each for each in view.session.index.raised if each.count in own and each.type not in tell.SILENT]
     if len(raised) > most:
         view.screen.line(f"({len(raised) - most:,} earlier ones; `exceptions {len(raised)}` shows them)", "dim")
     for each in raised[-most:]:

@@ -1,0 +1,105 @@
+"""What a session can be asked about the place where it stands: values, stacks, tasks, expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from replaydbg.debugger.paths import PlaceExpression
+from replaydbg.debugger.values import Evaluation, Task, Variable
+from replaydbg.engine.worker import Worker
+from replaydbg.errors import AskFailed, UsageError
+
+
+class Questions:
+    """The questions, each answered by a throw-away copy of the process that stands there."""
+
+    @property
+    def cursor(self) -> Worker:
+        """The process that stands here."""
+        raise NotImplementedError
+
+    def variables(self, frame: int = 0, *, lane: int | None = None, of_module: bool = False) -> tuple[Variable, ...]:
+        """Return the local variables of a frame, or its module's."""
+        return tuple(Variable(*each) for each in self._ask("variables", frame, lane, globals=of_module))
+
+    def parts(self, expression: str, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
+        """Return the items or attributes of a value; at most 1,000."""
+        return tuple(Variable(*each) for each in self._ask("items", frame, lane, source=expression))
+
+    def evaluate(
+        self, source: str, frame: int = 0, *, lane: int | None = None, truth: bool = False, seconds: float = 5.0
+    ) -> Evaluation:
+        """Run an expression or statements in a throw-away copy of the program; nothing of it stays.
+
+        Raises AskFailed if it ends the copy, takes longer than `seconds`, or waits for another thread.
+        """
+        return self._evaluation(self.cursor, source, frame, lane, truth, seconds)
+
+    def _evaluation(
+        self, worker: Worker, source: str, frame: int, lane: int | None, truth: bool, seconds: float = 5.0
+    ) -> Evaluation:
+        question = {"do": "evaluate", "source": source, "frame": frame, "lane": lane, "truth": truth}
+        told = checked(worker.ask(question, seconds=seconds))
+        value = Variable(*told["value"]) if told["value"] is not None else None
+        return Evaluation(value, told["output"], told["error"], told["truth"])
+
+    def arguments(self, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
+        """Return the parameters of a frame's function, as they are now."""
+        return tuple(Variable(*each) for each in self._ask("arguments", frame, lane))
+
+    def stacks(self) -> dict[int, tuple[tuple[str, int, str], ...]]:
+        """Return the frames of each lane, innermost first: file, line, qualified name."""
+        return {lane: tuple(frames) for lane, frames in self._ask("stacks").items()}
+
+    def tasks(self) -> tuple[Task, ...]:
+        """Return the asyncio tasks that are not done."""
+        return tuple(Task(name, tuple(frames), waits) for name, frames, waits in self._ask("tasks"))
+
+    def exceptions(self) -> tuple[tuple[str, str], ...]:
+        """Return the exception that is being handled, and what led to it: type and text."""
+        return tuple(self._ask("exception"))
+
+    # ---- for search and writes ----
+
+    def evaluate_at(self, worker: Worker, source: str, frame: int = 0) -> Evaluation:
+        """Run an expression where another process stands."""
+        return self._evaluation(worker, source, frame, None, False)
+
+    def ask_about(self, frame: int, what: str, **more: object) -> Any:
+        """Ask `inside.py` about a frame here."""
+        return self._ask(what, frame, None, **more)
+
+    def is_mutable(self, place: PlaceExpression, frame: int) -> bool:
+        """Whether the value may change by itself."""
+        return bool(self._ask("mutable", frame, None, source=place.source))
+
+    def object_text(self, worker: Worker, located: tuple[int, int]) -> str:
+        """Return the object that `worker` located as text; empty: it is not there."""
+        try:
+            return str(checked(worker.ask({"do": "of_object", "object": located}))[2])
+        except AskFailed:
+            return ""
+
+    def check_steps(self, place: PlaceExpression, frame: int) -> None:
+        """Raise UsageError if a value cannot be followed without running Python."""
+        told = self._ask("kinds", frame, None, source=place.name, steps=place.keys)
+        if told is not None:
+            raise UsageError(f"{place.source!r} cannot be followed: {told}.")
+
+    def holds(self, worker: Worker, condition: str) -> bool:
+        """Whether a breakpoint's condition is true where `worker` stands; one that raises counts as true."""
+        try:
+            told = self._evaluation(worker, condition, 0, None, True)
+        except AskFailed:
+            return True
+        return told.error is not None or bool(told.truth)
+
+    def _ask(self, what: str, frame: int = 0, lane: int | None = None, **more: object) -> Any:
+        return checked(self.cursor.ask({"do": what, "frame": frame, "lane": lane} | more))
+
+
+def checked(told: Any) -> Any:
+    """Return an answer of `inside.py`. Raises AskFailed if it is that there is none."""
+    if isinstance(told, dict) and "failed" in told:
+        raise AskFailed(told["failed"])
+    return told
