@@ -2,10 +2,16 @@
 
 import os
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from replaydbg.debugger import Session
+from replaydbg.prompt import tell
+from tests.harness.recording import record_file
 from tests.harness.surroundings import is_steering
+from tests.harness.typed import FAILS, TRAVEL, Typed
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -18,3 +24,39 @@ def pytest_configure(config: pytest.Config) -> None:
         del os.environ[name]
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# ---- the debugger's prompt ----
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("prompt")
+    return {
+        "fails": record_file(FAILS, folder, status=1),
+        "lanes": record_file(TRAVEL / "lanes_and_tasks.py", folder),
+        "long": record_file(TRAVEL / "long_loop.py", folder),
+    }
+
+
+@pytest.fixture(scope="module")
+def failing(recordings: dict[str, Path]) -> Iterator[Session]:
+    with Session(recordings["fails"]) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def there(failing: Session) -> str:
+    """The moment at which line 12 runs with 3: it has another number under another version of Python."""
+    return tell.moment_text(list(failing.log(FAILS.name, 12, "n"))[3].moment)
+
+
+@pytest.fixture
+def typed(failing: Session, there: str) -> Typed:
+    """A new prompt that stands at the exception."""
+    failing.seek("@exc")
+    for point in failing.breakpoints:
+        failing.remove_breakpoint(point.number)
+    typed = Typed(failing, there)
+    typed.prompt.open()
+    return typed

@@ -1,0 +1,34 @@
+"""The debugger's prompt for tests: lines are typed, and what it prints is returned."""
+
+import io
+from pathlib import Path
+
+from replaydbg.debugger import Session
+from replaydbg.prompt import Prompt
+from replaydbg.prompt.screen import Screen
+from replaydbg.prompt.terminal import Interrupts
+
+TRAVEL = Path(__file__).parents[2] / "fixtures" / "travel"
+FAILS = TRAVEL / "ends_by_an_exception.py"
+
+
+class Typed:
+    """A prompt to which lines are typed."""
+
+    def __init__(self, session: Session, there: str = "") -> None:
+        """`there`: the moment that THERE stands for in what is typed."""
+        self.there = there
+        self.out, self.err = io.StringIO(), io.StringIO()
+        self.interrupts = Interrupts()
+        screen = Screen(self.out, self.err, is_coloured=False, check=self.interrupts.check)
+        self.prompt = Prompt(session, screen, self.interrupts)
+
+    def __call__(self, *lines: str) -> str:
+        """Type `lines`, and return what was printed, complaints at the end."""
+        self.out.seek(0)
+        self.out.truncate()
+        self.err.seek(0)
+        self.err.truncate()
+        for line in lines:
+            self.prompt.do(line.replace("THERE", self.there))
+        return self.out.getvalue() + self.err.getvalue()

@@ -1,0 +1,223 @@
+"""The debugger as a command: in a terminal, with Ctrl-C, and without one; and the commands that ask one question."""
+
+import io
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replaydbg.debugger.values import Progress
+from replaydbg.prompt.terminal import ProgressLine, completions
+from tests.harness.surroundings import without_steering
+from tests.harness.typed import Typed
+
+
+def debug(recording: Path, *words: str, stdin: str = "", status: int | None = 0) -> tuple[str, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "replaydbg", "debug", str(recording), *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=without_steering(os.environ),
+        cwd=recording.parent,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    assert status is None or done.returncode == status, done
+    return done.stdout, done.stderr
+
+
+def test_commands_come_from_options_files_and_stdin_in_turn(recordings: dict[str, Path], tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("# a comment\np 'two'\n\n")
+
+    out, _ = debug(recordings["fails"], "-c", "p 'one'", "-x", str(script), "-c", "p 'three'", stdin="p 'four'\nq\np 5")
+
+    assert re.findall(r"^'(\w+)'$", out, re.M) == ["one", "two", "three", "four"]
+    assert "'5'" not in out
+
+
+def test_batch_ends_by_itself_and_tells_how_the_last_command_went(recordings: dict[str, Path]) -> None:
+    out, err = debug(recordings["fails"], "--batch", "-c", "nonsense", "-c", "p 1", stdin="p 2\n")
+    assert "There is no command 'nonsense'" in err
+    assert out.endswith("1\n")
+
+    debug(recordings["fails"], "--batch", "-c", "nonsense", status=1)
+    _, err = debug(recordings["fails"], "-x", "/nowhere/at/all", status=2)
+    assert "cannot be read" in err
+
+
+def test_colours_come_only_where_they_are_wanted(recordings: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, _ = debug(recordings["fails"], "--batch")
+    assert "\x1b" not in plain
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    coloured, _ = debug(recordings["fails"], "--batch")
+    assert "\x1b[" in coloured
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured).split() == plain.split()
+
+
+def command(recording: Path, name: str, *words: str, status: int = 0) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "replaydbg", name, str(recording), *words, "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == status, done
+    facts = json.loads(done.stdout)
+    assert facts["schema_version"] == 1
+    return facts
+
+
+def test_why_as_a_command(recordings: dict[str, Path], there: str) -> None:
+    told = command(recordings["fails"], "why", "started")
+    assert (told["line"], told["events"][0]["gate"]) == (20, "time.time")
+    again = command(recordings["fails"], "why", "n", "--at", there)
+    assert again["is_argument"] is True
+    assert command(recordings["fails"], "why", "nothing", status=2)["error"]["slug"] == "usage"
+    assert command(recordings["fails"], "why", "results", "--frame", "9", status=2)["error"]["slug"] == "usage"
+    assert command(recordings["fails"], "why", "results", "--at", "@x", status=2)["error"]["slug"] == "no-such-moment"
+
+
+def test_watch_log_and_seek_as_commands(recordings: dict[str, Path]) -> None:
+    told = command(recordings["fails"], "watch", "account.balance")
+    assert [(each["line"], each["value"]) for each in told["changes"]] == [(23, "10"), (27, "7")]
+    told = command(recordings["fails"], "log", "ends_by_an_exception.py:12", "n", "--if", "n > 2")
+    assert [each["text"] for each in told["lines"]] == ["3", "4"]
+    told = command(recordings["fails"], "seek", told["lines"][0]["moment"])
+    assert (told["stack"][0]["line"], told["stack"][1]["line"]) == (12, 22)
+    assert told["locals"] == [{"name": "n", "type": "int", "text": "3", "parts": 0}]
+    assert told["link"].startswith("rdbg://ends_by_an_exception@")
+
+
+# ---- Ctrl-C, and a terminal ----
+
+
+def test_progress_is_shown_only_when_it_takes_long(capsys: pytest.CaptureFixture[str]) -> None:
+    err = io.StringIO()
+    line = ProgressLine(err, lambda: None)
+
+    line(Progress("replaying", 0.5, 0.1))
+    assert err.getvalue() == ""
+    line(Progress("replaying", 0.5, 0.3))
+    line(Progress("replaying", 0.6, 0.4))
+    line.clear()
+    assert err.getvalue() == "replaydbg: replaying ...\n"
+
+
+def test_completion(typed: Typed) -> None:
+    prompt = typed.prompt
+
+    assert completions(prompt, "", "reverse-f") == ["reverse-finish"]
+    assert completions(prompt, "p ", "resu") == ["results"]
+    assert completions(prompt, "p ", "account.b") == ["account.balance"]
+    assert "@exc" in completions(prompt, "seek ", "@e")
+    assert "ends_by_an_exception.py:" in completions(prompt, "b ", "ends")
+    assert "twice" in completions(prompt, "b ", "tw")
+    assert "locals" in completions(prompt, "info ", "lo")
+    assert "RuntimeError" in completions(prompt, "catch ", "Run")
+    assert completions(prompt, "help ", "longl") == ["longlist"]
+    assert completions(prompt, "nonsense ", "nothing_like_this") == []
+
+
+class Terminal:
+    """A terminal in which the debugger runs."""
+
+    def __init__(self, recording: Path, home: Path) -> None:
+        self._ours, its = pty.openpty()
+        env = without_steering(os.environ) | {"HOME": str(home), "XDG_STATE_HOME": str(home), "TERM": "xterm"}
+        # A session of its own, whose terminal this is: so Ctrl-C is a signal.
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _IN_A_SESSION, "debug", str(recording)], stdin=its, stdout=its, stderr=its, env=env
+        )
+        os.close(its)
+        self.seen = ""
+
+    def type(self, text: str, until: str) -> str:
+        """Type `text`, and return what comes until `until` does, without colours."""
+        os.write(self._ours, text.encode())
+        return self.read(until)
+
+    def read(self, until: str) -> str:
+        seen = ""
+        begun = len(self.seen)
+        limit = time.monotonic() + 60
+        while until not in seen:
+            assert select.select([self._ours], [], [], max(0, limit - time.monotonic()))[0], (until, self.seen)
+            try:
+                self.seen += re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", os.read(self._ours, 65536).decode(errors="replace"))
+            except OSError as error:
+                raise AssertionError(f"the terminal was closed after {self.seen!r}") from error
+            seen = self.seen[begun:]
+        return seen
+
+    def interrupt(self) -> str:
+        """Press Ctrl-C, and return what comes until the next prompt.
+
+        Again if nothing comes: the interpreter takes no notice of a signal while readline deals with a character.
+        """
+        os.write(self._ours, b"\x03")
+        while not select.select([self._ours], [], [], 2)[0]:
+            os.write(self._ours, b"\x03")
+        return self.read("(replaydbg) ")
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+_IN_A_SESSION = """
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+from replaydbg.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def terminal(recordings: dict[str, Path], tmp_path: Path) -> Iterator[Terminal]:
+    terminal = Terminal(recordings["long"], tmp_path)
+    terminal.read("(replaydbg) ")
+    yield terminal
+    terminal.close()
+
+
+def test_a_terminal_with_history_and_completion(terminal: Terminal, tmp_path: Path) -> None:
+    assert "p total" in terminal.type("p to\t\n", "179994")
+    assert "p total" in terminal.type("\x1b[A\n", "179994")
+    terminal.type("no_such_th", "no_such_th")
+    terminal.interrupt()
+    assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
+    terminal.type("\x04", "\n")
+
+    assert terminal.process.wait(timeout=30) == 0
+    assert "p 6 * 7" in (tmp_path / "replaydbg" / "history").read_text()
+
+
+def test_ctrl_c_gives_up_what_runs_and_comes_back(terminal: Terminal) -> None:
+    terminal.type("log long_loop.py:5 number\n", "lane 0  3")
+    shown = terminal.interrupt()
+
+    assert shown.count("Cancelled.") == 1
+    assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
+    terminal.type("b grow if number == 59_999\n", "(replaydbg) ")
+    terminal.type("start\n", "(replaydbg) ")
+    terminal.type("c\n", "running on")
+    assert "Cancelled." in terminal.interrupt()
+    assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
+    terminal.type("q\n", "\n")
+    assert terminal.process.wait(timeout=30) == 0

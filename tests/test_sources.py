@@ -1,0 +1,41 @@
+"""The source that the debugger shows is the recorded one, and it knows the program's own first line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from replaydbg.debugger import Session
+from tests.harness.recording import record_file
+from tests.harness.typed import Typed
+
+
+def test_source_comes_from_the_recording(tmp_path: Path) -> None:
+    program = tmp_path / "gone.py"
+    (tmp_path / "helper.py").write_text("def help_me():\n    return 'as recorded'\n")
+    program.write_text("import helper\nvalue = helper.help_me()\nprint(value)\n")
+    recording = record_file(program, tmp_path)
+    program.unlink()
+    (tmp_path / "helper.py").write_text("# edited\n")
+
+    with Session(recording) as session:
+        typed = Typed(session)
+        shown = typed("start", "b help_me", "c", "ll", "up")
+
+    assert "return 'as recorded'" in shown
+    assert "value = helper.help_me()" in shown
+    assert "edited" not in shown
+
+
+def test_modules_and_commands_begin_at_their_own_line(tmp_path: Path) -> None:
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__main__.py").write_text("one = 1\ntwo = 2\n")
+    recordings = []
+    for at, words in enumerate((["-m", "package"], ["-c", "one = 1\ntwo = 2\n"])):
+        recording = tmp_path / f"{at}.rdbg"
+        command = [sys.executable, "-m", "replaydbg", "record", "-o", str(recording), *words]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+        recordings.append(recording)
+
+    for recording in recordings:
+        with Session(recording) as session:
+            assert "-> 1  one = 1" in Typed(session)("start")
