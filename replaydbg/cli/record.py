@@ -46,6 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("wait", "stop"),
         help="when every thread waits for another: wait as the program would (default), or stop it",
     )
+    parser.add_argument(
+        "--keep-checkpoints",
+        action="store_true",
+        help="replay the program on another core while it runs, and hold the checkpoints: the debugger opens at once",
+    )
     parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
     parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
 
@@ -64,12 +69,13 @@ def run(args: argparse.Namespace) -> int:
             print(f"replaydbg: none of {args.chaos_runs} runs failed.", file=sys.stderr)
             return 0
     else:
-        result = record(args.program, output=args.output, settings=settings)
+        started = _hold_checkpoints if args.keep_checkpoints else None
+        result = record(args.program, output=args.output, settings=settings, started=started)
     try:
         if args.json:
             print(json.dumps(_as_json(result)), file=sys.stderr)
         elif not settings.quiet:
-            _say(result, Store(settings.store).name_of(result.path))
+            _say(result, Store(settings.store).name_of(result.path), is_held=args.keep_checkpoints)
         elif result.problem:
             print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
     except OSError:
@@ -80,7 +86,18 @@ def run(args: argparse.Namespace) -> int:
     return end_like(result.status)
 
 
-def _say(result: RecordResult, name: str) -> None:
+def _hold_checkpoints(live: Path, sealed: Path) -> None:
+    # Imported here: only who asks for it pays.
+    import subprocess
+
+    command = [sys.executable, "-m", "replaydbg.engine.holder", str(live), str(sealed)]
+    none = subprocess.DEVNULL
+    holder = subprocess.Popen(command, start_new_session=True, stdin=none, stdout=none, stderr=none)
+    # It outlives us, and nobody waits for it.
+    holder.returncode = 0
+
+
+def _say(result: RecordResult, name: str, *, is_held: bool) -> None:
     lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
     for note in result.notes:
         # A deadlock has been said at length when it came.
@@ -90,6 +107,8 @@ def _say(result: RecordResult, name: str) -> None:
     if result.problem:
         lines.append(f"replaydbg: {result.problem}.")
     lines.append(f"replaydbg: replaydbg replay {quoted(name)}")
+    if is_held:
+        lines.append("replaydbg: its checkpoints are held for an hour: the debugger opens at once")
     print("\n".join(lines), file=sys.stderr)
 
 

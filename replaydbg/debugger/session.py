@@ -26,6 +26,7 @@ from replaydbg.debugger.values import (
     Progress,
     Why,
 )
+from replaydbg.engine.holder import take_over
 from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Where
 from replaydbg.engine.travel import SPACING, Travel
 from replaydbg.engine.worker import Worker
@@ -60,17 +61,21 @@ class Session(Breakpoints, Questions):
         with open_recording(path) as recording:
             self.header = recording.header
             self._events = recording.end.events if recording.end is not None else 0
-        self.travel = Travel(path, current_source=current_source, spacing=spacing)
+        held = None if current_source else take_over(path)
+        self.travel = held[0] if held is not None else Travel(path, current_source=current_source, spacing=spacing)
+        self.was_held = held is not None
+        """Whether its checkpoints were kept while it was recorded."""
         try:
-            self._open(current_source)
+            self._open(current_source, held[1] if held is not None else None)
         except BaseException:
             self.travel.close()
             raise
 
-    def _open(self, current_source: bool) -> None:
+    def _open(self, current_source: bool, ended: dict[str, Any] | None) -> None:
         known = None if current_source else load_index(self.path)
         self._begin("replaying", known.total if known is not None else 0)
-        ended = self.travel.first_pass()
+        if ended is None:
+            ended = self.travel.first_pass()
         text = how_it_ended(ended, self.travel.why_it_ends)
         ending = Ending(text, ended["status"] if ended["kind"] == "exit" else 0, self.header.kind == "script")
         self.index: Index = read_index(self.travel.files, ending)

@@ -59,9 +59,10 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, s
             "clock": clock | {"hits": True, "activations": True, "breakpoints": []},
             "engine": fds | {"inside": inside},
         }
-        start = prepare(recording, stack, more, stdout=null, stderr=null)
+        start = prepare(recording, stack, more, stdout=null, stderr=null, follows=orders["follows"])
         pid = start_process(start.command, start.env, fds=start.streams, ignored=start.ignored)
-        why = why_it_ends(recording, start.is_cut) if start.is_cut or not ended_by_itself(recording) else ""
+        is_whole = orders["follows"] or (not start.is_cut and ended_by_itself(recording))
+        why = "" if is_whole else why_it_ends(recording, start.is_cut)
     for name in ("fd", "output_fd", "raises_fd", "clock_fd", "clock_steps_fd"):
         os.close(orders[name])
     return pid, why

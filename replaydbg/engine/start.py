@@ -34,8 +34,11 @@ class Files:
 class Engine:
     """The keeper of a session, and what it was started with. Close it, or everything ends with this process."""
 
-    def __init__(self, path: Path, *, current_source: bool = False) -> None:
-        """Start the recording at `path`; `current_source` runs today's sources. Raises what `replay` does."""
+    def __init__(self, path: Path, *, current_source: bool = False, follows: bool = False) -> None:
+        """Start the recording at `path`. Raises what `replay` does.
+
+        `current_source` runs today's sources; with `follows` it is a live directory whose program runs.
+        """
         with ExitStack() as stack:
             own, keepers = socket.socketpair()
             self._keeper_socket = own
@@ -47,6 +50,7 @@ class Engine:
                 "version": VERSION,
                 "path": str(path),
                 "current_source": current_source,
+                "follows": follows,
                 "keeper_fd": keepers.fileno(),
                 "fd": roots.fileno(),
                 "clock_fd": self.files.totals.fileno(),
@@ -54,15 +58,15 @@ class Engine:
                 "output_fd": self.files.output.fileno(),
                 "raises_fd": self.files.raises.fileno(),
             }
-            self._keeper = subprocess.Popen(
+            self._keeper: subprocess.Popen[bytes] | None = subprocess.Popen(
                 [sys.executable, "-m", "replaydbg.engine.keeper", repr(orders)],
                 pass_fds=[value for name, value in orders.items() if name.endswith("fd") and isinstance(value, int)],
                 stdin=subprocess.DEVNULL,
                 # A Ctrl-C at the terminal is for the debugger alone.
                 start_new_session=True,
             )
-        self.root = Worker(root.detach(), 0, 0, 0)
-        """The process that stands before the program's first line."""
+        self.root: Worker | None = Worker(root.detach(), 0, 0, 0)
+        """The process that stands before the program's first line; None: another process had it."""
         self.why_it_ends = ""
         """Why the recording ends before the program's own end; empty if it does not."""
         try:
@@ -71,11 +75,30 @@ class Engine:
             self.close()
             raise
 
+    @classmethod
+    def taken_over(cls, keeper_socket: socket.socket, files: Files, why_it_ends: str) -> Engine:
+        """Return the engine that another process started."""
+        engine = cls.__new__(cls)
+        engine.why_it_ends = why_it_ends
+        engine._keeper_socket, engine.files = keeper_socket, files
+        engine._keeper, engine.root = None, None
+        return engine
+
+    def descriptors(self) -> list[int]:
+        """Return what another process needs to take the engine over: the keeper's socket, then the files."""
+        files = self.files
+        return [
+            self._keeper_socket.fileno(),
+            *(each.fileno() for each in (files.totals, files.steps, files.output, files.raises)),
+        ]
+
     def close(self) -> None:
         """End the keeper, and all processes of the session with it; again is harmless."""
-        self.root.close()
+        if self.root is not None:
+            self.root.close()
         self._keeper_socket.close()
-        self._keeper.wait()
+        if self._keeper is not None:
+            self._keeper.wait()
         for file in (self.files.totals, self.files.steps, self.files.output, self.files.raises):
             file.close()
 
@@ -84,6 +107,7 @@ class Engine:
         while data := self._keeper_socket.recv(65536):
             said += data
             if said.startswith(b"R") and said.endswith(b"\0"):
+                assert self.root is not None, "it has just been made"
                 self.root.pid, self.why_it_ends = ast.literal_eval(said[1:-1].decode())
                 return
         if said.startswith(b"E"):

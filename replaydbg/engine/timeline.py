@@ -63,6 +63,10 @@ class Timeline:
         """Return where all stand."""
         return tuple(self._at)
 
+    def standing(self) -> list[Worker]:
+        """Return all of them, the first one first."""
+        return list(self._at.values())
+
     def drop(self, checkpoint: Worker) -> None:
         """Forget one that has ended."""
         if self._at.get(checkpoint.count) is checkpoint:

@@ -29,21 +29,49 @@ _CLOSE = 400
 class Travel:
     """The processes of a session: those that stand along the run, and how another one is made."""
 
-    def __init__(self, path: Path, *, current_source: bool = False, most: int = MOST, spacing: float = SPACING) -> None:
-        """Start the recording at `path`; the program stands before its first line then."""
+    def __init__(
+        self,
+        path: Path,
+        *,
+        current_source: bool = False,
+        most: int = MOST,
+        spacing: float = SPACING,
+        follows: bool = False,
+    ) -> None:
+        """Start the recording at `path`; the program stands before its first line then.
+
+        With `follows` it is a live directory, and the replay runs behind the program.
+        """
+        self._engine = Engine(path, current_source=current_source, follows=follows)
+        self._set_up(path, current_source, most, spacing)
+        try:
+            self._start()
+        except BaseException:
+            self._engine.close()
+            raise
+
+    def _set_up(self, path: Path, current_source: bool, most: int, spacing: float) -> None:
         self._path, self._current_source = path, current_source
-        self._engine = Engine(path, current_source=current_source)
         self.timeline = Timeline(most)
         self.spacing = spacing
         self.idle: Callable[[], None] = lambda: None
         """Called now and then while something runs; what it raises gives up."""
         self._lines_per_second = 1e6
         self._is_closed = False
-        try:
-            self._start()
-        except BaseException:
-            self._engine.close()
-            raise
+
+    @classmethod
+    def taken_over(cls, path: Path, engine: Engine, standing: list[Worker]) -> Travel:
+        """Return the processes of a first pass that another process has made."""
+        travel = cls.__new__(cls)
+        travel._engine = engine
+        travel._set_up(path, False, MOST, SPACING)
+        for each in standing:
+            travel.timeline.add(each)
+        return travel
+
+    def descriptors(self) -> list[int]:
+        """Return what another process needs to take the engine over, besides the checkpoints."""
+        return self._engine.descriptors()
 
     @property
     def files(self) -> Files:
@@ -53,6 +81,7 @@ class Travel:
     @property
     def root(self) -> Worker:
         """The process from which all others come; it runs the whole program once."""
+        assert self._engine.root is not None, "another process had it"
         return self._engine.root
 
     @property
@@ -129,10 +158,10 @@ class Travel:
         return where
 
     def _start(self) -> None:
-        where = self._engine.root.await_stop(idle=self.idle)
+        where = self.root.await_stop(idle=self.idle)
         if isinstance(where, dict):
             raise EngineLost(f"the program has no line: {where.get('detail') or where.get('kind')}")
-        self.timeline.add(self._engine.root.clone())
+        self.timeline.add(self.root.clone())
 
     def _keeping(self, runner: Worker) -> Callable[[Worker], None]:
         def keep(checkpoint: Worker) -> None:

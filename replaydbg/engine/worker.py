@@ -44,6 +44,10 @@ class Worker:
         while self._passed:
             os.close(self._passed.popleft())
 
+    def fileno(self) -> int:
+        """Return the descriptor of its socket."""
+        return self._socket.fileno()
+
     def kill(self) -> None:
         """End the process wherever it is."""
         try:

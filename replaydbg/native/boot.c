@@ -89,6 +89,7 @@ open_for_replay(PyObject *boot)
     }
     core.current_source = item(boot, "current_source") == Py_True;
     core.stop_at = (uint64_t)number(boot, "stop_at", 0);
+    core.follows = core.followed = item(boot, "follows") == Py_True;
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 || log_open(&world_log, number(boot, "world_fd", -1)) < 0 ||
         content_open(number(boot, "content_fd", -1)) < 0) {
         PyErr_SetString(PyExc_RuntimeError, "replaydbg: the recording's log cannot be mapped");
@@ -97,6 +98,8 @@ open_for_replay(PyObject *boot)
     PyObject *fds = item(boot, "fds"); /* descriptors that the program inherited */
     for (Py_ssize_t i = 0; PyList_CheckExact(fds) && i < PyList_GET_SIZE(fds); i++)
         fd_place((int)PyLong_AsLong(PyList_GET_ITEM(fds, i)), -1);
+    if (core.follows)
+        log_follow();
     return world_load();
 }
 

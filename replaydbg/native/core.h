@@ -108,6 +108,7 @@ typedef struct {
     char *live_dir;           /* record: absolute path of the live directory */
     Py_ssize_t code_extra;
     uint64_t compare_every;   /* record: the collector's state is logged when the number of events so far has none of these bits */
+    bool follows, followed;   /* replay: the recording is still being written; it was when the replay began */
     bool strict;              /* replay: that it differs is a divergence at once; the tests want it so */
 } Core;
 extern Core core;
@@ -247,6 +248,7 @@ typedef struct {
 extern Log event_log, world_log;
 int log_create(Log *log, const char *path, uint64_t max_size);
 int log_open(Log *log, int fd);                  /* for replay; maps it, closes fd */
+void log_follow(void);                           /* replay: waits until the next event is there, or there will be none */
 uint8_t *log_room(Log *log, size_t n);           /* where n bytes may be written, or NULL: logging has ended (mode is OBSERVE now) */
 void log_commit(Log *log, uint8_t *end);         /* what lies before `end` is complete */
 void log_fail(int reason);                       /* logging ends, the program goes on */
@@ -270,7 +272,12 @@ uint64_t read_varint(const uint8_t **p, const uint8_t *end, bool *ok);
 uint64_t hash_bytes(const void *data, size_t n, uint64_t seed);
 
 /* Hashes to ids (0: not there yet; the caller stores one). */
-typedef struct { uint64_t *keys; uint32_t *ids; size_t used, size; } IdMap;
+typedef struct {
+    uint64_t *keys;
+    uint32_t *ids;
+    size_t used, size;
+    bool is_apart; /* its memory is none of the program's allocator: see engine_apart() */
+} IdMap;
 uint32_t *idmap_slot(IdMap *map, uint64_t key);
 
 /* ---- value.c ---- */
@@ -279,6 +286,7 @@ typedef struct {                                 /* where type ids are defined: 
     PyObject *types;                             /* record: list, id - 1 -> type object */
     uint64_t *hashes; size_t count, size;
     struct TypeName *names; size_t defined;      /* replay: what the log has defined so far */
+    bool is_apart;                               /* see engine_apart() */
 } TypeTable;
 extern TypeTable event_types, world_types;
 /* Appends `value` to b. Arguments may hold anything (what is not data is named by its type); results must be data.
@@ -360,6 +368,8 @@ extern Engine engine;
 int engine_prepare(PyObject *asked);             /* before the step clock */
 void engine_take_clock(void);                    /* after it */
 void clones_library_loaded(void);                /* an extension module is new, or the first lane begins */
+void *engine_apart(size_t n);                    /* the same in small; never given back */
+void engine_idle(void);                          /* ends the process if nobody listens any more */
 void *engine_room(size_t n);                     /* memory that the kernel gives when it is used; apart from the program's */
 bool engine_line(_PyInterpreterFrame *frame);    /* true: stand here */
 void engine_raised(PyObject *type, PyObject *value); /* from listen.c */

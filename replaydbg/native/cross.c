@@ -529,6 +529,8 @@ look_at_switch(void)
 static void
 read_ahead(void)
 {
+    if (__builtin_expect(core.follows, 0))
+        log_follow();
     bool is_within = false; /* the next crossing has begun there, and program code may run in it */
     while (event_log.rp < event_log.rend && !armed) {
         uint8_t head = *event_log.rp;
@@ -565,6 +567,8 @@ static uint64_t
 next_record(void)
 {
     for (;;) {
+        if (event_log.rp >= event_log.rend && core.follows)
+            log_follow();
         if (event_log.rp >= event_log.rend)
             diverge("end", NULL, NULL, exit_code_seen >= 0 ? "after the recorded end of the program" : "");
         const uint8_t *here = event_log.rp;
@@ -645,6 +649,8 @@ cross_at_end(void)
 void
 cross_expect_exit(void)
 {
+    if (core.follows)
+        log_follow();
     while (event_log.rp < event_log.rend) {
         uint64_t head = read_number();
         if ((head & 3) == 3)

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define MOST_APART ((size_t)4 << 30) /* of addresses */
 #define MOST_FRAMES 1000
 #define MOST_COMMAND (64u << 20)
 #define FEWEST_LINES 16u
@@ -51,6 +52,21 @@ engine_room(size_t n)
     if (room == MAP_FAILED)
         Py_FatalError("replaydbg: out of memory for the debugger");
     return room;
+}
+
+/* What is told of a recording that is still being written comes at another moment in each run. */
+void *
+engine_apart(size_t n)
+{
+    static uint8_t *room;
+    static size_t used;
+    size_t size = (n + 15) & ~(size_t)15;
+    if (room == NULL)
+        room = engine_room(MOST_APART);
+    if (used + size > MOST_APART)
+        Py_FatalError("replaydbg: out of memory for following a recording");
+    used += size;
+    return room + used - size;
 }
 
 /* ---- messages ---- */
@@ -572,6 +588,14 @@ engine_output(int stream, const void *data, size_t n)
     buf_byte(&b, 0x07);
     buf_str(&b, data, n);
     report_send(output_fd, &b);
+}
+
+void
+engine_idle(void)
+{
+    char byte;
+    if (recv(engine.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0)
+        _exit(0);
 }
 
 /* ---- its end ---- */

@@ -16,6 +16,7 @@
 #define MOST_GROWTH (64u << 20) /* a step of 64 MiB is allocated in a few ms; more would pause the program */
 
 Log event_log, world_log;
+static int followed_fd = -1;
 
 typedef struct {
     char magic[8];
@@ -137,8 +138,8 @@ log_commit(Log *log, uint8_t *end)
 {
     log->wp = end;
     LogHeader *h = header_of(log);
-    h->crossings = core.crossings;
     __atomic_store_n(&h->committed, (uint64_t)(end - log->base), __ATOMIC_RELEASE);
+    __atomic_store_n(&h->crossings, core.crossings, __ATOMIC_RELEASE); /* whoever sees it sees the event, too */
 }
 
 void
@@ -166,14 +167,20 @@ log_stop_in_child(void)
 
 /* ---- reading ---- */
 
+#define MOST_FOLLOWED ((size_t)1 << 36) /* of addresses, not of memory: what lies behind the end of a file comes when it grows */
+
 int
 log_open(Log *log, int fd)
 {
     struct stat st;
     if (fstat(fd, &st) < 0 || st.st_size < HEADER_SIZE)
         return -1;
-    void *base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
+    size_t size = core.follows ? MOST_FOLLOWED : (size_t)st.st_size;
+    void *base = mmap(NULL, size, PROT_READ, (core.follows ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE, fd, 0);
+    if (core.follows && log == &event_log)
+        followed_fd = fd_keep(fd);
+    else
+        close(fd);
     if (base == MAP_FAILED)
         return -1;
     log->base = base;
@@ -183,6 +190,32 @@ log_open(Log *log, int fd)
     log->rp = log->base + HEADER_SIZE;
     log->rend = log->base + committed;
     return 0;
+}
+
+/* ---- reading what is being written ---- */
+
+static bool
+is_still_written(void)
+{
+    struct stat st;
+    return fstat(followed_fd, &st) == 0 && st.st_nlink > 0; /* sealing a recording unlinks it */
+}
+
+/* A replay that runs behind its recording goes on when the next event is there: then everything before it is, too, and what the importer
+ * saw until then. */
+void
+log_follow(void)
+{
+    struct timespec pause = {0, 50000};
+    LogHeader *h = header_of(&event_log);
+    while (__atomic_load_n(&h->crossings, __ATOMIC_ACQUIRE) <= core.crossings && (core.follows = is_still_written())) {
+        engine_idle();
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < 10000000 ? pause.tv_nsec * 2 : 10000000;
+    }
+    event_log.rend = event_log.base + __atomic_load_n(&h->committed, __ATOMIC_ACQUIRE);
+    world_log.rend = world_log.base + __atomic_load_n(&header_of(&world_log)->committed, __ATOMIC_ACQUIRE);
+    world_load();
 }
 
 /* ---- bytes ---- */
@@ -296,8 +329,9 @@ idmap_slot(IdMap *m, uint64_t key)
 {
     if (m->used * 2 >= m->size) {
         IdMap bigger = {.size = m->size ? m->size * 2 : 1024, .used = m->used};
-        bigger.keys = calloc(bigger.size, sizeof(uint64_t));
-        bigger.ids = calloc(bigger.size, sizeof(uint32_t));
+        bigger.is_apart = m->is_apart;
+        bigger.keys = m->is_apart ? engine_apart(bigger.size * sizeof(uint64_t)) : calloc(bigger.size, sizeof(uint64_t));
+        bigger.ids = m->is_apart ? engine_apart(bigger.size * sizeof(uint32_t)) : calloc(bigger.size, sizeof(uint32_t));
         if (!bigger.keys || !bigger.ids)
             Py_FatalError("replaydbg: out of memory for a map of ids");
         for (size_t i = 0; i < m->size; i++)
@@ -308,8 +342,10 @@ idmap_slot(IdMap *m, uint64_t key)
                 bigger.keys[j] = m->keys[i];
                 bigger.ids[j] = m->ids[i];
             }
-        free(m->keys);
-        free(m->ids);
+        if (!m->is_apart) {
+            free(m->keys);
+            free(m->ids);
+        }
         *m = bigger;
     }
     size_t j = key & (m->size - 1);

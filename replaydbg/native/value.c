@@ -161,7 +161,7 @@ read_name(const uint8_t **p, const uint8_t *end, size_t *length)
 {
     bool ok = true;
     uint64_t n = read_varint(p, end, &ok);
-    char *copy = ok && n <= (uint64_t)(end - *p) ? malloc(n + 1) : NULL;
+    char *copy = ok && n <= (uint64_t)(end - *p) ? core.followed ? engine_apart(n + 1) : malloc(n + 1) : NULL;
     if (copy == NULL)
         return NULL;
     memcpy(copy, *p, n);
@@ -171,11 +171,19 @@ read_name(const uint8_t **p, const uint8_t *end, size_t *length)
 }
 
 /* Definitions are also read where lanes are switched, without the interpreter's lock: the type is looked for when it is needed. */
+#define MOST_FOLLOWED_TYPES 100000
+
 int
 types_define(TypeTable *types, const uint8_t **p, const uint8_t *end)
 {
     struct TypeName name = {0}, *more = types->names;
-    if ((types->defined & (types->defined - 1)) == 0) /* full at each power of two */
+    if (core.followed && more == NULL)
+        more = engine_apart(MOST_FOLLOWED_TYPES * sizeof *more);
+    if (types->is_apart |= core.followed) {
+        if (types->defined == MOST_FOLLOWED_TYPES)
+            return -1;
+    }
+    else if ((types->defined & (types->defined - 1)) == 0) /* full at each power of two */
         more = realloc(more, (types->defined ? types->defined * 2 : 1) * sizeof *more);
     if (more == NULL)
         return -1;

@@ -264,6 +264,7 @@ watch_look(_PyInterpreterFrame *frame)
     if (now == watch.signature)
         return;
     watch.signature = now;
+    frame = frame ? frame : compat_top_frame(core.tstate);
     const Activation *a = frame ? activation_find(frame) : NULL;
     has_changed(writer(a ? a->last : lane_lines ? lane_lines->last : stepclock.count));
 }

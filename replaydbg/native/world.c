@@ -12,6 +12,7 @@ typedef struct {
 } Note;
 static Note *notes;
 static size_t note_count, note_size;
+#define MOST_FOLLOWED_NOTES 1000000u
 static IdMap note_ids;
 
 static Note *
@@ -19,6 +20,10 @@ note_of(const char *op, const char *path)
 {
     uint32_t *slot = idmap_slot(&note_ids, hash_bytes(path, strlen(path), hash_bytes(op, strlen(op), 7)));
     if (!*slot) {
+        if (core.followed && note_size == 0) { /* when more comes to be known is another moment in each run */
+            note_size = MOST_FOLLOWED_NOTES;
+            notes = engine_apart(note_size * sizeof *notes);
+        }
         if (note_count == note_size) {
             note_size = note_size ? note_size * 2 : 1024;
             notes = realloc(notes, note_size * sizeof *notes);
@@ -76,12 +81,26 @@ read_text(const uint8_t **p, const uint8_t *end, char *text, size_t size)
     return true;
 }
 
+static void *
+more_answers(Note *n)
+{
+    size_t size = (n->count + 1) * sizeof *n->answers;
+    if (!core.followed)
+        return realloc(n->answers, size);
+    void *more = engine_apart(size);
+    memcpy(more, n->answers, n->count * sizeof *n->answers);
+    return more;
+}
+
+/* What there is by now; again if there is more. */
 int
 world_load(void)
 {
     static char op[64], path[8192];
     const uint8_t *p = world_log.rp, *end = world_log.rend;
+    note_ids.is_apart = core.followed;
     while (p < end) {
+        world_log.rp = p;
         bool ok = true;
         uint64_t head = read_varint(&p, end, &ok);
         if (ok && head == (3u << 2 | 3u)) {
@@ -96,10 +115,11 @@ world_load(void)
         if (!ok || !value_skip(&p, end))
             break;
         Note *n = note_of(op, path);
-        n->answers = realloc(n->answers, (n->count + 1) * sizeof *n->answers);
+        n->answers = more_answers(n);
         n->answers[n->count].from = from;
         n->answers[n->count++].at = at;
     }
+    world_log.rp = p;
     return 0;
 }
 

@@ -24,6 +24,8 @@ from replaydbg.store.directory import sealed_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from replaydbg.trace.orders import TraceOrders
 
 
@@ -35,14 +37,16 @@ def record(
     stdout: int | None = None,
     stderr: int | None = None,
     trace: TraceOrders | None = None,
+    started: Callable[[Path, Path], None] | None = None,
 ) -> RecordResult:
     """Record the program that `argv` names, see `find_target`, and seal the recording.
 
     `output` is where the recording goes (default: a new name in the store); `settings` are loaded where not given;
     `stdout` and `stderr` are descriptors for the program's streams, None to inherit; `trace` says where every tick is
-    written, None for nowhere. Raises UsageError for a target
-    that cannot be recorded, UnsupportedPython in an interpreter that the core is not made for, NotBuilt without the
-    core, CannotRecord where nothing can be written.
+    written, None for nowhere; `started` is called once the program runs, with the live directory and the path that the
+    recording will have; it must not raise. Raises UsageError for a target that cannot be recorded, UnsupportedPython
+    in an interpreter that the core is not made for, NotBuilt without the core, CannotRecord where nothing can be
+    written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
@@ -67,8 +71,14 @@ def record(
     command = interpreter.command_line(sys.executable, options, core, str(boot_file))
     began = time.monotonic()
     ignored = [int(number) for number in header["signals"]]
+
+    def meanwhile() -> None:
+        if started is not None:
+            started(live, sealed_path(live))
+        _load_sealing()
+
     ended = run_process(
-        command, env, fds=fds, ignored=ignored, meanwhile=_load_sealing, handled=lambda: _handled_signals(live)
+        command, env, fds=fds, ignored=ignored, meanwhile=meanwhile, handled=lambda: _handled_signals(live)
     )
     seconds = time.monotonic() - began
     # Imported here: see _load_sealing.

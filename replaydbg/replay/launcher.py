@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from replaydbg.config import orders_of_tests
-from replaydbg.errors import Divergence, WrongPython
+from replaydbg.errors import Corrupt, Divergence, WrongPython
 from replaydbg.events.environment import Header
 from replaydbg.gates.row import Row
 from replaydbg.gates.table import gate_table
@@ -112,16 +112,21 @@ def prepare(
     *,
     stdout: int | None = None,
     stderr: int | None = None,
+    follows: bool = False,
 ) -> Start:
     """Return what a replay of `recording` is started with; the files for it are closed with `stack`.
 
-    `more` is told to the core besides what every replay needs. Raises WrongPython, NotBuilt and Corrupt.
+    `more` is told to the core besides what every replay needs. With `follows` the recording is a live directory whose
+    program runs: the replay runs behind it. Raises WrongPython, NotBuilt and Corrupt.
     """
     header = recording.header
     executable = _find_python(recording)
     core = core_file(header.python.soabi)
-    files = {name: stack.enter_context(_memory_file(name)) for name in ("log", "world", "content")}
-    unpacked = recording.unpack(files)
+    if follows:
+        files, is_cut = _followed(recording.path, stack), False
+    else:
+        files = {name: stack.enter_context(_memory_file(name)) for name in ("log", "world", "content")}
+        is_cut = recording.unpack(files).is_cut
     report = stack.enter_context(_memory_file("report"))
     boot_file = stack.enter_context(_memory_file("boot"))
     fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in files.items()}
@@ -131,7 +136,7 @@ def prepare(
     options = interpreter.split_options(list(header.python.flags))
     env = interpreter.start_environment(dict(header.env), options, header.hash_seed)
     boot = boot_values(header.raw, _recorded_table(header), env) | fds | orders_of_tests()
-    boot |= {"mode": "replay", "fds": list(header.fds)} | more
+    boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows} | more
     boot_file.write(encode_value(boot))
     boot_file.flush()
     boot_path = f"/proc/self/fd/{inheritable(stack, boot_file.fileno())}"
@@ -141,7 +146,7 @@ def prepare(
         streams=[_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)],
         ignored=[int(number) for number, state in header.signals.items() if state == "ignored"],
         report=report,
-        is_cut=unpacked.is_cut,
+        is_cut=is_cut,
     )
 
 
@@ -216,6 +221,21 @@ def why_it_ends(recording: Recording, is_cut: bool) -> str:
     if end.reason:
         return end.reason
     return f"signal {-end.status} ended the program" if end.status < 0 else "the program ended there without saying so"
+
+
+def _followed(live: Path, stack: ExitStack) -> dict[str, BinaryIO]:
+    """Return the logs of a program that runs, as soon as they are there; raises Corrupt if they never are."""
+    # Imported here: few replays run behind their recording.
+    import time
+
+    for _ in range(1000):
+        logs = [live / name for name in ("log", "world")]
+        if all(each.exists() and each.stat().st_size for each in logs):
+            files = {each.name: stack.enter_context(each.open("rb")) for each in logs}
+            # Copies of large files are not followed: a program that reads one is replayed from the sealed recording.
+            return files | {"content": stack.enter_context(_memory_file("content"))}
+        time.sleep(0.01)
+    raise Corrupt(str(live), "its program has not begun")
 
 
 def _find_python(recording: Recording) -> str:
