@@ -22,34 +22,34 @@ static struct {
 
 static destructor dealloc_generator, dealloc_coroutine, dealloc_async_generator;
 
+/* Afterwards: one that waits runs its `finally` blocks first, in the activation that it had. */
 static void
-died(PyObject *o)
+dies(PyObject *o, destructor dealloc)
 {
     PyGenObject *generator = (PyGenObject *)o;
+    _PyInterpreterFrame *frame = (_PyInterpreterFrame *)generator->gi_iframe;
+    dealloc(o);
     if (generator == rule.generator)
         rule.generator = NULL;
-    activation_forget((_PyInterpreterFrame *)generator->gi_iframe);
+    activation_forget(frame);
 }
 
 static void
 generator_dies(PyObject *o)
 {
-    died(o);
-    dealloc_generator(o);
+    dies(o, dealloc_generator);
 }
 
 static void
 coroutine_dies(PyObject *o)
 {
-    died(o);
-    dealloc_coroutine(o);
+    dies(o, dealloc_coroutine);
 }
 
 static void
 async_generator_dies(PyObject *o)
 {
-    died(o);
-    dealloc_async_generator(o);
+    dies(o, dealloc_async_generator);
 }
 
 int
