@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _facts(session: Session, told: Why) -> dict[str, Any]:
     if told.moment is None:
-        return {"expression": told.expression, "written": False}
+        return {"expression": told.expression, "written": False, "note": told.note or None}
     events = tell.events_of(session, min(told.events), max(told.events)) if told.events else []
     return {
         "expression": told.expression,
@@ -54,6 +54,7 @@ def _facts(session: Session, told: Why) -> dict[str, Any]:
         "after": told.after or None,
         "is_argument": told.is_argument,
         "is_binding": told.is_binding,
+        "note": told.note or None,
         "events": [event_facts(each) for each in events if each.number in told.events],
         "names": list(tell.names_to_follow(told)),
         "content": _facts(session, told.content) if told.content is not None else None,

@@ -73,6 +73,14 @@ class Questions:
         """Whether the value may change by itself."""
         return bool(self._ask("mutable", frame, None, source=place.source))
 
+    def unseen_content(self, place: PlaceExpression, frame: int) -> str:
+        """Return what is to be said of a value whose content only its own C code can read; empty: all of it is seen."""
+        try:
+            kind = self._ask("opaque", frame, None, source=place.source)
+        except AskFailed:
+            return ""
+        return f"the content of a {kind} is not followed: it may have changed since" if kind else ""
+
     def object_text(self, worker: Worker, located: tuple[int, int]) -> str:
         """Return the object that `worker` located as text; empty: it is not there."""
         try:

@@ -196,6 +196,8 @@ class Why:
     """Whether the variable got another object there, rather than the object another content."""
     content: Why | None = None
     """Where the object itself changed last, if it is older than that binding."""
+    note: str = ""
+    """What may have happened besides, unseen."""
 
 
 @dataclass(frozen=True, slots=True)

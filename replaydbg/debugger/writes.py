@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from replaydbg.debugger.paths import PlaceExpression, names_read, parse_place
 from replaydbg.debugger.values import Change, Why
-from replaydbg.engine.messages import Frame, Run, Watch, Where
+from replaydbg.engine.messages import Frame, PathStep, Run, Watch, Where
 from replaydbg.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from replaydbg.engine.worker import Worker
 
 MOST_EVENTS = 20
+
+# A variable of an outer function: all functions that have it share its cell.
+_IN_CELL = (PathStep(attribute="cell_contents"),)
 
 
 def why(session: Session, expression: str, frame: int) -> Why:
@@ -26,12 +29,19 @@ def why(session: Session, expression: str, frame: int) -> Why:
     another name, `content` says when that changed.
     """
     place = parse_place(expression)
+    return replace(_why(session, place, frame), note=session.unseen_content(place, frame))
+
+
+def _why(session: Session, place: PlaceExpression, frame: int) -> Why:
     watch = replace(_watch(session, place, frame), stops=False)
     if place.steps:
         owner = session.cursor.locate(replace(watch, steps=place.steps[:-1]))
         if not owner[0]:
-            raise UsageError(f"{expression!r} cannot be followed: it is not there.")
+            raise UsageError(f"{place.source!r} cannot be followed: it is not there.")
         return _last_write(session, place, Watch("", object=owner, steps=place.steps[-1:], stops=False))
+    if watch.is_cell:
+        cell = session.cursor.locate(watch)
+        return _last_write(session, place, Watch("", object=cell, steps=_IN_CELL, stops=False))
     found = _last_write(session, place, watch)
     value = session.cursor.locate(watch)
     if not value[0] or not found.count or not session.is_mutable(place, frame) or not found.is_binding:
@@ -53,7 +63,7 @@ def _last_write(session: Session, place: PlaceExpression, watch: Watch) -> Why:
 def history(session: Session, expression: str, frame: int, most: int) -> Iterator[Change]:
     """Yield the changes of the value over the whole run."""
     place = parse_place(expression)
-    watch = _watch(session, place, frame)
+    watch = replace(_watch(session, place, frame), is_cell=False)
     started = max(watch.started, 1)
     worker = session.travel.at(started - 1 if started > 1 else 1)
     try:
@@ -79,7 +89,8 @@ def _watch(session: Session, place: PlaceExpression, frame: int) -> Watch:
     if frame >= len(stack):
         raise UsageError(f"There is no frame {frame} here.")
     here = stack[frame]
-    return Watch(place.name, started=here.started, first_line=here.first_line, steps=place.steps)
+    is_cell = bool(detail) and not place.steps
+    return Watch(place.name, started=here.started, first_line=here.first_line, steps=place.steps, is_cell=is_cell)
 
 
 def _written(session: Session, place: PlaceExpression, watch: Watch, where: Where) -> Why:

@@ -230,14 +230,45 @@ def kinds(question: Question) -> str | None:
     value = eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals})
     for kind, key in question["steps"]:
         if kind == "attribute":
-            of_type = next((base.__dict__[key] for base in type(value).__mro__ if key in base.__dict__), None)
-            if isinstance(of_type, property):
-                return f"{key} is a property of {type(value).__name__}: it is computed, not written"
-            value = getattr(value, key)
+            hindrance = computed(value, key)
+            if hindrance is not None:
+                return hindrance
         elif type(value) not in (list, tuple) and not isinstance(value, dict):
             return f"a {type(value).__name__} computes its items"
-        else:
-            value = value[key]
+        try:
+            value = getattr(value, key) if kind == "attribute" else value[key]
+        except (AttributeError, LookupError):
+            return None  # it may have been there
+    return None
+
+
+def computed(value: Any, name: str) -> str | None:
+    """Why an attribute cannot be followed: it is not held by the object itself or by its class."""
+    kind = type(value)
+    if isinstance(value, (type, type(sys))):
+        return None
+    of_type = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), None)
+    if isinstance(of_type, property):
+        return f"{name} is a property of {kind.__name__}: it is computed, not written"
+    is_slot = type(of_type).__name__ == "member_descriptor"
+    if name in getattr(value, "__dict__", ()) or is_slot:
+        return None
+    if of_type is None and hasattr(value, name):
+        return f"a {kind.__name__} computes its attribute {name}"
+    if hasattr(type(of_type), "__get__"):
+        return f"{name} is what a {type(of_type).__name__} of {kind.__name__} makes: it is computed, not written"
+    return None
+
+
+def opaque(question: Question) -> str | None:
+    """The type that keeps content of a value where only its own C code can read it; None: there is none."""
+    frame = frame_of(question)
+    value = eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals})
+    followed = (object, list, tuple, dict, set, frozenset, bytearray, type, type(sys))
+    for base in type(value).__mro__ if mutable(question) else ():
+        methods = (type(each).__name__ for each in base.__dict__.values())
+        if base not in followed and base.__module__ != "typing" and "method_descriptor" in methods:
+            return None if issubclass(base, followed[1:]) else str(base.__name__)
     return None
 
 
@@ -309,6 +340,7 @@ DOERS = {
         tasks,
         exception,
         mutable,
+        opaque,
         of_object,
     )
 }

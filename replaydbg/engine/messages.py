@@ -75,10 +75,12 @@ class Watch:
     """Whether a change stops the run; otherwise it only counts them."""
     looks_at_returns: bool = False
     """Whether it is looked at when functions return as well as at each line."""
+    is_cell: bool = False
+    """Whether the variable's cell is meant, which functions share, and not what it holds."""
 
     def encode(self) -> bytes:
         """Return it as the core reads it."""
-        flags = int(self.stops) | int(self.looks_at_returns) << 1
+        flags = int(self.stops) | int(self.looks_at_returns) << 1 | int(self.is_cell) << 2
         kind = 3 if self.object[0] else 2 if self.module else 1
         numbers = (kind, flags, self.started, self.first_line, *self.object)
         head = b"".join(varint(each) for each in numbers)

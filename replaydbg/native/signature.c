@@ -106,6 +106,8 @@ read_attribute(PyObject *o, PyObject *name)
         PyObject *dict = *(PyObject **)((char *)o + Py_TYPE(o)->tp_dictoffset);
         return dict ? read_key(dict, name) : NULL;
     }
+    if (PyCell_Check(o))
+        return PyUnicode_CompareWithASCIIString(name, "cell_contents") == 0 ? PyCell_GET(o) : NULL;
     if (PyType_Check(o))
         return _PyType_Lookup((PyTypeObject *)o, name);
     Instance found = instance_of(o);

@@ -12,7 +12,7 @@
 
 enum { NO_WATCH, LOCAL, GLOBAL, OBJECT };
 enum { ATTRIBUTE = 1, INDEX, KEY };
-enum { STOPS = 1, LOOKS_AT_RETURNS = 2 };
+enum { STOPS = 1, LOOKS_AT_RETURNS = 2, CELL = 4 };
 #define MOST_STEPS 32
 
 typedef struct {
@@ -113,7 +113,7 @@ local_value(void)
         return frame->f_locals && PyDict_CheckExact(frame->f_locals) ? read_key(frame->f_locals, watch.name) : NULL;
     PyObject *value = frame->localsplus[watch.slot];
     int kind = _PyLocals_GetKind(code->co_localspluskinds, watch.slot);
-    if (value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value))
+    if (value && (kind & (CO_FAST_CELL | CO_FAST_FREE)) && PyCell_Check(value) && !(watch.flags & CELL))
         value = PyCell_GET(value);
     return value;
 }
@@ -215,12 +215,18 @@ is_same_object(void)
     return o && o == watch.before && !PyLong_CheckExact(o) && !PyFloat_CheckExact(o) && !PyUnicode_CheckExact(o) && !PyBytes_CheckExact(o);
 }
 
-/* Who binds a local variable is always its own function; who changes what it holds may be anybody. */
+static bool
+is_in_cell(void)
+{
+    return watch.slot >= 0 && _PyLocals_GetKind(compat_frame_code(watch.frame)->co_localspluskinds, watch.slot) & (CO_FAST_CELL | CO_FAST_FREE);
+}
+
+/* Who binds a local variable is its own function, unless inner ones have it, too; who changes what it holds may be anybody. */
 static uint64_t
 writer(uint64_t otherwise)
 {
     const Activation *a = watch.kind == LOCAL && watch.step_count == 0 && watch.frame ? activation_find(watch.frame) : NULL;
-    if (a == NULL || is_same_object())
+    if (a == NULL || is_same_object() || is_in_cell())
         return otherwise;
     return a->last == stepclock.count ? a->before ? a->before : a->last : a->last;
 }

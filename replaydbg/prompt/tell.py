@@ -128,6 +128,8 @@ def why_lines(session: Session, why: Why, *, follow: str) -> Iterator[str]:
 
     `follow` is the command that does so, with `{name}` and `{moment}` in it.
     """
+    if why.note:
+        yield f"{why.expression}: {why.note}."
     if why.moment is None:
         yield f"{why.expression} was not written before here."
         return
