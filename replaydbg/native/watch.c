@@ -272,7 +272,9 @@ watch_look(_PyInterpreterFrame *frame)
     watch.signature = now;
     frame = frame ? frame : compat_top_frame(core.tstate);
     const Activation *a = frame ? activation_find(frame) : NULL;
-    has_changed(writer(a ? a->last : lane_lines ? lane_lines->last : stepclock.count));
+    while (frame && (a == NULL || a->last == 0) && (frame = compat_previous_frame(frame))) /* the importer's run no lines that count */
+        a = activation_find(frame);
+    has_changed(writer(a && a->last ? a->last : lane_lines ? lane_lines->last : stepclock.count));
 }
 
 bool
