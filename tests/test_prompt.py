@@ -280,7 +280,12 @@ def test_who_wrote_a_value(typed: Typed) -> None:
 
 
 def test_all_values_of_something(typed: Typed) -> None:
-    for name in ("watch", "history", "watch -l"):
+    for name in ("watch", "watch -l"):
+        assert "change of account.balance" in typed(f"{name} account.balance")
+        assert "account.balance has changed" in typed("rc")
+        typed("delete")
+        typed("seek @exc")
+    for name in ("history",):
         shown = typed(f"{name} account.balance")
         assert re.search(r":23 <module>  10\n.*:27 <module>  7\n", shown), shown
 

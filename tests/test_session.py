@@ -157,3 +157,18 @@ def test_why_tells_who_changed_what_a_waiting_coroutine_holds(tmp_path: Path) ->
         assert (told.line, told.function) == (8, "worker")
         assert (told.before, told.after) == ("[1, 2]", "[1, 2, 3]")
         assert [each.line for each in session.history("results")] == [12, 8, 8, 8]
+
+
+def test_a_watched_value_stops_in_both_directions(session: Session) -> None:
+    session.seek("@exc")
+    point = session.watch("results")
+    back = []
+    while session.reverse_go().why == "watch":
+        back.append(session.here.count)
+    forward = []
+    while session.go().why == "watch":
+        forward.append(session.here.count)
+    session.remove_breakpoint(point.number)
+    # It is bound, gets five numbers, and one more item under another name.
+    assert len(back) == 7
+    assert forward == back[::-1]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replaydbg.debugger.values import Breakpoint, Logged, Raised
+from replaydbg.debugger.watchpoints import last_change, next_change
 from replaydbg.engine.messages import Break, Run
 from replaydbg.errors import AskFailed
 
@@ -31,7 +32,9 @@ def forward(session: Session, last: int) -> Found | None:
     """Return the first breakpoint after here, up to the line `last`; None: there is none."""
     points = [each for each in session.breakpoints if each.enabled]
     raised = _next_raised(session, points, last)
-    lines = [each for each in points if not each.exception and _may_be_met(session, each)]
+    changed = next_change(session, points, raised.count if raised is not None else last)
+    raised = _changed(changed) or raised
+    lines = [each for each in points if _may_be_met(session, each)]
     if not lines:
         return raised
     limit = raised.count if raised is not None else last
@@ -44,7 +47,7 @@ def forward(session: Session, last: int) -> Found | None:
 
 def on(session: Session, worker: Worker) -> Found | dict[str, Any] | None:
     """Let `worker` run to the next breakpoint, wherever that is; return it, or how the program ended."""
-    points = [each for each in session.breakpoints if each.enabled and not each.exception]
+    points = [each for each in session.breakpoints if each.enabled and not each.exception and each.watch is None]
     return _until_one_is_met(session, worker, points, 0)
 
 
@@ -52,7 +55,8 @@ def backward(session: Session, first: int) -> Found | None:
     """Return the last breakpoint before here, down to the line `first`; None: there is none."""
     points = [each for each in session.breakpoints if each.enabled]
     raised = _last_raised(session, points, first)
-    lines = [each for each in points if not each.exception and _may_be_met(session, each)]
+    raised = _changed(last_change(session, points, raised.count if raised is not None else first)) or raised
+    lines = [each for each in points if _may_be_met(session, each)]
     lowest = max(first, raised.count if raised is not None else first)
     upper = session.here.count - 1
     for begin in session.travel.timeline.earlier(session.here.count):
@@ -64,6 +68,10 @@ def backward(session: Session, first: int) -> Found | None:
                 return found
         upper = begin
     return raised
+
+
+def _changed(found: tuple[int, Breakpoint] | None) -> Found | None:
+    return Found(found[0], "watch", found[1].number, f"{found[1].place} has changed") if found is not None else None
 
 
 def first_own(session: Session) -> int:
@@ -122,6 +130,8 @@ def _breaks(points: Sequence[Breakpoint], stop_at: int) -> tuple[Break, ...]:
 
 
 def _may_be_met(session: Session, point: Breakpoint) -> bool:
+    if point.exception or point.watch is not None:
+        return False
     if point.function:
         return True
     return point.line in session.index.lines_hit(point.file)

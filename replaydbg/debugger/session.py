@@ -18,6 +18,7 @@ from replaydbg.debugger.moments import parse_moment
 from replaydbg.debugger.questions import Questions, checked
 from replaydbg.debugger.sources import Sources
 from replaydbg.debugger.values import (
+    Breakpoint,
     Change,
     Here,
     Logged,
@@ -332,6 +333,13 @@ class Session(Breakpoints, Questions):
         """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
         self._begin(f"looking for who wrote {expression}")
         return writes.why(self, expression, frame)
+
+    def watch(self, expression: str, frame: int = 0) -> Breakpoint:
+        """Stop, in both directions, where the value of a variable, an attribute or an item has changed.
+
+        Raises UsageError if it cannot be followed.
+        """
+        return self.add_breakpoint(Breakpoint(0, place=expression, watch=writes.watch_of(self, expression, frame)))
 
     def history(self, expression: str, frame: int = 0, *, most: int = 1000) -> Iterator[Change]:
         """Yield the changes of a value over the whole run, from the first one on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from replaydbg.engine.messages import Frame, Lane
+from replaydbg.engine.messages import Frame, Lane, Watch
 from replaydbg.replay.clock import Moment
 
 __all__ = [
@@ -137,6 +137,10 @@ class Breakpoint:
     """Name or qualified name: its first line."""
     exception: str = ""
     """Name of a type, or `*` for any: where it is raised."""
+    place: str = ""
+    """A variable, an attribute or an item: stops where its value has changed."""
+    watch: Watch | None = None
+    """What `place` was in the frame in which it was set."""
     condition: str = ""
     """An expression that must be true there; one that raises counts as true, and is said."""
     ignore: int = 0
@@ -148,6 +152,8 @@ class Breakpoint:
     def __str__(self) -> str:
         if self.exception:
             place = f"exception {self.exception}"
+        elif self.place:
+            place = f"change of {self.place}"
         else:
             place = self.function or f"{self.file}:{self.line}"
         return place + (f" if {self.condition}" if self.condition else "")

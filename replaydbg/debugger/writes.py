@@ -60,6 +60,11 @@ def _last_write(session: Session, place: PlaceExpression, watch: Watch) -> Why:
     return Why(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ())
 
 
+def watch_of(session: Session, expression: str, frame: int) -> Watch:
+    """Return what is looked at to see changes of the value that `expression` names, whatever object it is of."""
+    return _watch(session, parse_place(expression), frame)
+
+
 def history(session: Session, expression: str, frame: int, most: int) -> Iterator[Change]:
     """Yield the changes of the value over the whole run."""
     place = parse_place(expression)

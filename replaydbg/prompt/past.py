@@ -55,8 +55,14 @@ def _last(view: View, rest: str) -> None:
 def _watch(view: View, rest: str) -> None:
     view.require_running_lane()
     text = rest.strip().removeprefix("-l ").removeprefix("-location ")
+    point = view.session.watch(_expression(text, "watch"), view.frame)
+    view.screen.line(f"Breakpoint {point.number}: {point}")
+
+
+def _history(view: View, rest: str) -> None:
+    view.require_running_lane()
     found = 0
-    for change in view.session.history(_expression(text, "watch"), view.frame):
+    for change in view.session.history(_expression(rest.strip(), "history"), view.frame):
         view.screen.line(tell.change_text(view.session, change))
         found += 1
     if not found:
@@ -194,7 +200,8 @@ COMMANDS = (
     Command(("when", "when-ticks"), "", "where in time this is", when, completes=""),
     Command(("why",), "EXPR", "who wrote this value last, and what it came from", _why),
     Command(("last",), "EXPR", "go to the last write of this value", _last),
-    Command(("watch", "rwatch", "awatch", "history"), "EXPR", "all values that it ever had", _watch),
+    Command(("watch",), "EXPR", "stop where the value has changed, in both directions", _watch),
+    Command(("history",), "EXPR", "all values that it ever had", _history),
     Command(
         ("log", "dprintf"),
         "FILE:LINE 'EXPR' [if COND]",
