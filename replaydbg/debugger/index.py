@@ -107,7 +107,7 @@ def _index(data: list[bytes], ending: Ending) -> Index:
         events=report.event,
         digest=report.digest,
         starts=array("Q", accumulate(read_varints(steps), initial=0)),
-        raised=_raised(_values(raises), ending),
+        raised=_raised(_values(raises), ending, report.last_own or report.lines),
         output=tuple(Output(*each) for each in _values(output)),
         hits=report.hits,
         ended=ending.text,
@@ -121,7 +121,7 @@ def _values(data: bytes) -> Iterator[list[Any]]:
         yield value
 
 
-def _raised(entries: Iterator[list[Any]], ending: Ending) -> tuple[Raised, ...]:
+def _raised(entries: Iterator[list[Any]], ending: Ending, last_own: int) -> tuple[Raised, ...]:
     found: list[Raised] = []
     last: dict[int, int] = {}
     for entry in entries:
@@ -136,11 +136,12 @@ def _raised(entries: Iterator[list[Any]], ending: Ending) -> tuple[Raised, ...]:
         last[address] = len(found)
         found.append(Raised(count, lane, kind, message))
     if ending.status == 1 and not ending.is_script and not any(each.is_uncaught for each in found):
-        # A module or a command (-m, -c): the interpreter runs them by itself, and does not say which one it was.
-        for at in range(len(found) - 1, -1, -1):
-            if found[at].lane == 0 and found[at].type != "StopIteration":
-                found[at] = replace(found[at], is_uncaught=True)
-                break
+        # A module or a command (-m, -c): the interpreter runs them by itself, and does not say which one it was. After
+        # the program's last line libraries raise others while they print it.
+        main = [at for at, each in enumerate(found) if each.lane == 0 and each.type != "StopIteration"]
+        exits = [at for at in main if found[at].type == "SystemExit" and found[at].count > last_own]
+        for at in exits[-1:] or [at for at in main if found[at].count <= last_own][-1:]:
+            found[at] = replace(found[at], is_uncaught=True)
     # In the order of the lines that raised them: what such a line has called may have raised others before.
     return tuple(sorted(found, key=lambda each: each.count))
 

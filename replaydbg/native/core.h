@@ -34,7 +34,7 @@
  *   relink.c    functions that C libraries call, replaced
  *   stepclock.c the count of lines in a replay: positions, hits, breakpoints
  *   activations.c  which lines ran in the same activation of a frame, in the same lane
- *   engine.c    a replay that the debugger travels through: see engine.h; with it rule.c, watch.c, signature.c, clones.c, ending.c
+ *   engine.c    a replay that the debugger travels through: see engine.h; with it rule.c, watch.c, signature.c, clones.c, arenas.c, ending.c
  *   ticks.c     the count behind the slices of lanes
  *   trace.c     every tick and event of a run written down, for the comparison of two runs
  *   report.c    values that the launcher is told

@@ -655,6 +655,7 @@ engine_prepare(PyObject *asked)
     raises_fd = asked_fd(asked, "raises_fd");
     clones_prepare();
     engine_hear_of_crashes();
+    arenas_prepare();
     engine.is_on = true;
     engine.pid = getpid();
     command = engine_room(MOST_COMMAND);

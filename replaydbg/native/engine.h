@@ -1,5 +1,5 @@
 /* A replay that the debugger travels through: see engine.c. With it rule.c, where a step ends, watch.c, whether
- * a value has changed, clones.c, copies, and ending.c,
+ * a value has changed, clones.c and arenas.c, copies, and ending.c,
  * how it ends. */
 #ifndef REPLAYDBG_ENGINE_H
 #define REPLAYDBG_ENGINE_H
@@ -17,6 +17,9 @@ void engine_send(int kind, Buf *b);
 void clones_prepare(void);
 pid_t clone_here(void);         /* as fork() */
 void clone_begin(void);         /* in the clone */
+
+/* arenas.c */
+void arenas_prepare(void);
 
 /* ending.c */
 void engine_hear_of_crashes(void);
