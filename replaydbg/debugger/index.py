@@ -140,7 +140,8 @@ def _raised(entries: Iterator[list[Any]], ending: Ending, last_own: int) -> tupl
         # the program's last line libraries raise others while they print it.
         main = [at for at, each in enumerate(found) if each.lane == 0 and each.type != "StopIteration"]
         exits = [at for at in main if found[at].type == "SystemExit" and found[at].count > last_own]
-        for at in exits[-1:] or [at for at in main if found[at].count <= last_own][-1:]:
+        raised_last = max((found[at].count for at in main if found[at].count <= last_own), default=0)
+        for at in exits[-1:] or [at for at in main if found[at].count == raised_last][:1]:
             found[at] = replace(found[at], is_uncaught=True)
     # In the order of the lines that raised them: what such a line has called may have raised others before.
     return tuple(sorted(found, key=lambda each: each.count))

@@ -405,6 +405,7 @@ read_start(PyObject *boot)
     PyConfig *config = compat_config(core.tstate);
     const char *kind = text(boot, "kind");
     PyObject *target = item(boot, "target");
+    codes_command = strcmp(kind, "command") == 0;
     Start start = {.site = item(boot, "site") == Py_True, .path0 = wide(item(boot, "path0"))};
     if (strcmp(kind, "script") == 0) {
         start.filename = strdup(PyBytes_AS_STRING(target));

@@ -39,6 +39,8 @@ grow(void)
     free(old);
 }
 
+bool codes_command;
+
 /* Python that came with the interpreter or was installed: where the program's own is meant, this is not. */
 static bool
 is_library(PyCodeObject *code)
@@ -47,7 +49,7 @@ is_library(PyCodeObject *code)
     if (!PyUnicode_Check(file) || !PyUnicode_IS_ASCII(file))
         return false;
     const char *text = (const char *)PyUnicode_1BYTE_DATA(file);
-    return text[0] == '<' || strstr(text, "/lib/python3.") != NULL;
+    return (text[0] == '<' && !(codes_command && strcmp(text, "<string>") == 0)) || strstr(text, "/lib/python3.") != NULL;
 }
 
 /* The importer's own Python: how many lines of it run depends on what is cached (byte code, directory listings), which is no part

@@ -337,6 +337,7 @@ typedef struct {
 } CodeWatcher;
 void codes_watch(CodeWatcher watcher);           /* before the first code_facts() */
 void codes_each(void (*visit)(CodeFacts *));
+extern bool codes_command; /* the program is a command (-c): "<string>" is its own code */
 extern CodeFacts *code_last;
 CodeFacts *code_facts_find(PyCodeObject *code);
 static inline CodeFacts *
