@@ -55,8 +55,8 @@ engine_outcome(Gate *gate)
 
 /* C code has crashed, perhaps as it did when it was recorded. A handler that the program installed comes before this one, which is
  * called if it raises the signal again. */
-static void
-crashed(int signum)
+void
+engine_crashed(int signum)
 {
     char text[80];
     if (engine.diverting) {
@@ -74,7 +74,7 @@ engine_hear_of_crashes(void)
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     static char stack[1 << 18];
     stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
-    struct sigaction action = {.sa_handler = crashed, .sa_flags = SA_ONSTACK | SA_RESETHAND};
+    struct sigaction action = {.sa_handler = engine_crashed, .sa_flags = SA_ONSTACK | SA_RESETHAND};
     sigaltstack(&own, NULL);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);

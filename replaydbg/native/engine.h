@@ -23,6 +23,7 @@ void arenas_prepare(void);
 
 /* ending.c */
 void engine_hear_of_crashes(void);
+void engine_crashed(int signum);
 
 /* rule.c */
 int rule_prepare(void);

@@ -165,7 +165,7 @@ fault(int signum)
 {
     if (is_looking)
         siglongjmp(way_out, 1);
-    signal(signum, SIG_DFL); /* it comes again, and ends the process */
+    engine_crashed(signum);
 }
 
 static void
@@ -365,8 +365,17 @@ watch_begin(const uint8_t *p, const uint8_t *end)
 void
 watch_report_object(Buf *b)
 {
-    PyObject *o = watch.kind == NO_WATCH ? NULL : value_here();
+    PyObject *volatile o = NULL;
+    volatile int64_t type = 0;
+    is_looking = watch.kind == OBJECT; /* before it was made there may be no memory at its address */
+    if (sigsetjmp(way_out, 0) == 0) {
+        o = watch.kind == NO_WATCH ? NULL : value_here();
+        type = o ? (int64_t)(uintptr_t)Py_TYPE(o) : 0;
+    }
+    else
+        o = NULL;
+    is_looking = 0;
     report_list(b, 2);
     report_number(b, (int64_t)(uintptr_t)o);
-    report_number(b, o ? (int64_t)(uintptr_t)Py_TYPE(o) : 0);
+    report_number(b, o ? type : 0);
 }
