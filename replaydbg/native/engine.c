@@ -333,7 +333,7 @@ static PyObject *
 run_inside(PyObject *globals, Command *c)
 {
     PyObject *question = PyBytes_FromStringAndSize((const char *)c->p, c->end - c->p), *at = PyCFunction_New(&object_at_def, NULL);
-    if (!globals || !question || !at || PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins()) < 0 ||
+    if (!globals || !question || !at || PyDict_SetItemString(globals, "__builtins__", core.tstate->interp->builtins) < 0 ||
         PyDict_SetItemString(globals, "sys", sys_module) < 0 || PyDict_SetItemString(globals, "argument", question) < 0 || PyDict_SetItemString(globals, "object_at", at) < 0)
         return NULL;
     Py_DECREF(question);
