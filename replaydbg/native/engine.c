@@ -567,8 +567,10 @@ engine_raised(PyObject *type, PyObject *value)
 void
 engine_uncaught(PyObject *type, PyObject *value)
 {
-    if (raises_fd < 0)
+    static PyObject *told; /* only compared: a script's comes twice */
+    if (raises_fd < 0 || value == told)
         return;
+    told = value;
     report_list(&raises, 6); /* one that the compiler raised was raised in no frame */
     report_exception(type, value);
     report_number(&raises, 1);

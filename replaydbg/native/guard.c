@@ -177,6 +177,9 @@ static int
 hook(const char *event, PyObject *args, void *data)
 {
     char text[256];
+    /* A module or a command is run by the interpreter itself: here it says which exception ended it. */
+    if (engine.is_on && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 2 && lane_number() == 0)
+        engine_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2));
     if (!may_be_ours(event))
         return 0;
     PyThreadState *ts = THREAD_STATE_OR_NULL();
