@@ -38,25 +38,43 @@ def _why(session: Session, place: PlaceExpression, frame: int) -> Why:
         owner = session.cursor.locate(replace(watch, steps=place.steps[:-1]))
         if not owner[0]:
             raise UsageError(f"{place.source!r} cannot be followed: it is not there.")
-        return _last_write(session, place, Watch("", object=owner, steps=place.steps[-1:], stops=False))
+        try:
+            return _last_write(session, place, Watch("", object=owner, steps=place.steps[-1:], stops=False))
+        except _Elsewhere:
+            return _last_write(session, place, watch)
     if watch.is_cell:
         cell = session.cursor.locate(watch)
-        return _last_write(session, place, Watch("", object=cell, steps=_IN_CELL, stops=False))
+        try:
+            return _last_write(session, place, Watch("", object=cell, steps=_IN_CELL, stops=False))
+        except _Elsewhere:
+            return _last_write(session, place, replace(watch, is_cell=False))
     found = _last_write(session, place, watch)
     value = session.cursor.locate(watch)
     if not value[0] or not found.count or not session.is_mutable(place, frame) or not found.is_binding:
         return found
-    content = _last_write(session, place, Watch("", object=value, stops=False))
+    try:
+        content = _last_write(session, place, Watch("", object=value, stops=False))
+    except _Elsewhere:
+        return found
     return replace(found, content=content if content.count and content.count != found.count else None)
+
+
+class _Elsewhere(Exception):
+    """An object does not lie in one process of the session where it lies in another one."""
 
 
 def _last_write(session: Session, place: PlaceExpression, watch: Watch) -> Why:
     last = session.here.count
+    wanted = watch if watch.object[0] else None
+    lies = session.cursor.locate(wanted) if wanted is not None else (0, 0)
     for first in session.travel.timeline.earlier(last):
-        where = session.travel.scan(first, last, Run(watch=watch))
+        where, begins, ends = session.travel.scan_and_locate(first, last, Run(watch=watch), wanted)
+        # An object is known by its address: that must be the same on both sides of a checkpoint.
+        if ends != lies:
+            raise _Elsewhere
         if where.changes.count:
             return _written(session, place, watch, where)
-        last = first
+        last, lies = first, begins
     return Why(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ())
 
 

@@ -131,14 +131,25 @@ class Travel:
 
     def scan(self, first: int, last: int, order: Run) -> Where:
         """Run a copy of the checkpoint at `first` to the line `last` as `order` says; return where it stood then."""
+        return self.scan_and_locate(first, last, order, None)[0]
+
+    def scan_and_locate(
+        self, first: int, last: int, order: Run, wanted: Watch | None
+    ) -> tuple[Where, tuple[int, int], tuple[int, int]]:
+        """Do what `scan` does, and return where the value of `wanted` lay at `first` and lay at `last`."""
         worker = self.at(first)
+        begins = ends = (0, 0)
         try:
+            if wanted is not None:
+                begins = worker.locate(wanted)
             where = worker.run(Run(last, order.rule, 0.0, order.at_raises, order.breaks, order.watch), idle=self.idle)
+            if wanted is not None and not isinstance(where, dict):
+                ends = worker.locate(wanted)
         finally:
             worker.kill()
         if isinstance(where, dict):
             raise EngineLost(f"it ended before line {last:,}: {where.get('detail') or where.get('kind')}")
-        return where
+        return where, begins, ends
 
     def backwards(self, last: int, order: Callable[[int, int], Run]) -> Iterator[tuple[int, int, Where]]:
         """Yield (first, last, where) for each interval between checkpoints, the latest one first, from `last` on."""
