@@ -8,7 +8,7 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Breakpoint
-from replaydbg.engine.messages import Watch
+from replaydbg.engine.messages import PathStep, Run, Watch, Where
 from replaydbg.errors import NoSuchMoment, UsageError
 from tests.harness.recording import record_file
 
@@ -148,6 +148,25 @@ def test_objects_lie_at_one_address_whatever_checkpoint_one_comes_from(session: 
             found.add(tuple(worker.locate(watch) for watch in watches))
             worker.kill()
         assert len(found) == 1
+
+
+@pytest.mark.parametrize("length", [1, 7, 15, 30, 60, 120])
+def test_objects_lie_at_one_address_whether_something_is_watched_or_not(session: Session, length: int) -> None:
+    count = session.index.end
+    path = tuple(PathStep(attribute=letter * length) for letter in "bcdefghijkluöx")
+    watched = Watch("a" * length, module="__main__", steps=path, stops=False)
+    found = set()
+    for order in (Run(until=count), Run(until=count, watch=watched)):
+        worker = session.travel.at(1)
+        top = worker.run(order)
+        assert isinstance(top, Where)
+        names = [each[0] for each in worker.ask({"do": "variables"})]
+        here = top.stack[0]
+        watches = [Watch(name, started=here.started, first_line=here.first_line) for name in names]
+        found.add(tuple(worker.locate(watch) for watch in watches))
+        worker.kill()
+    assert len(found) == 1
+    assert len(next(iter(found))) > 2
 
 
 def test_why_tells_who_changed_what_a_waiting_coroutine_holds(tmp_path: Path) -> None:

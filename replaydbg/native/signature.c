@@ -21,8 +21,6 @@ read_key(PyObject *dict, PyObject *name)
     PyObject *key, *value;
     Py_hash_t hash = ((PyASCIIObject *)name)->hash;
     Py_ssize_t at = 0;
-    if (hash == -1)
-        hash = PyObject_Hash(name);
     if (((PyDictObject *)dict)->ma_keys && PyDict_CheckExact(dict) && DK_IS_UNICODE(((PyDictObject *)dict)->ma_keys))
         return _PyDict_GetItem_KnownHash(dict, name, hash);
     while (PyDict_Next(dict, &at, &key, &value))
@@ -99,6 +97,32 @@ value_named(PyObject *o, PyDictValues *values, PyObject *name)
     return NULL;
 }
 
+static PyObject *
+dict_of_type(PyTypeObject *type)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    PyObject *dict = PyType_GetDict(type);
+    Py_XDECREF(dict);
+    return dict;
+#else
+    return type->tp_dict;
+#endif
+}
+
+/* As _PyType_Lookup() finds it, but without its cache, in which a name of ours would stay. */
+static PyObject *
+find_in_type(PyTypeObject *type, PyObject *name)
+{
+    PyObject *mro = type->tp_mro;
+    for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
+        PyObject *base = PyTuple_GET_ITEM(mro, i), *dict = PyType_Check(base) ? dict_of_type((PyTypeObject *)base) : NULL;
+        PyObject *value = dict ? read_key(dict, name) : NULL;
+        if (value)
+            return value;
+    }
+    return NULL;
+}
+
 PyObject *
 read_attribute(PyObject *o, PyObject *name)
 {
@@ -109,12 +133,12 @@ read_attribute(PyObject *o, PyObject *name)
     if (PyCell_Check(o))
         return PyUnicode_CompareWithASCIIString(name, "cell_contents") == 0 ? PyCell_GET(o) : NULL;
     if (PyType_Check(o))
-        return _PyType_Lookup((PyTypeObject *)o, name);
+        return find_in_type((PyTypeObject *)o, name);
     Instance found = instance_of(o);
     PyObject *value = found.values ? value_named(o, found.values, name) : found.dict && PyDict_Check(found.dict) ? read_key(found.dict, name) : NULL;
     if (value)
         return value;
-    PyObject *of_type = _PyType_Lookup(Py_TYPE(o), name);
+    PyObject *of_type = find_in_type(Py_TYPE(o), name);
     if (of_type && Py_IS_TYPE(of_type, &PyMemberDescr_Type)) {
         PyMemberDef *member = ((PyMemberDescrObject *)of_type)->d_member;
         bool is_object = member->type == T_OBJECT_EX || member->type == T_OBJECT;

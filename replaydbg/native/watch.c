@@ -308,23 +308,60 @@ watch_report(Buf *b)
 
 /* ---- the order ---- */
 
+/* The names lie in memory of ours: in the program's, whoever watches would have other addresses than whoever does not. */
+static _Alignas(16) uint8_t names[1 << 20];
+static size_t names_used;
+
+static void *
+give_name(void *context, size_t n)
+{
+    size_t size = (n + 15) & ~(size_t)15;
+    if (size > sizeof names - names_used)
+        return NULL;
+    names_used += size;
+    return names + names_used - size;
+}
+
+static void *
+give_clear_name(void *context, size_t n, size_t size)
+{
+    void *at = give_name(context, n * size);
+    return at ? memset(at, 0, n * size) : NULL;
+}
+
+/* How long it was is not known: what lay behind it comes along. */
+static void *
+move_name(void *context, void *old, size_t n)
+{
+    uint8_t *at = give_name(context, n);
+    size_t behind = old ? (size_t)(names + sizeof names - (uint8_t *)old) : 0;
+    return at ? memmove(at, old ? old : at, n < behind ? n : behind) : NULL;
+}
+
+static void
+keep_name(void *context, void *at)
+{
+}
+
 static PyObject *
 read_name(const uint8_t **p, const uint8_t *end, bool *ok)
 {
+    static PyMemAllocatorEx ours = {NULL, give_name, give_clear_name, move_name, keep_name};
+    PyMemAllocatorEx programs;
     uint64_t n = read_varint(p, end, ok);
-    if (!*ok || n > (uint64_t)(end - *p)) {
+    if (!*ok || n > (uint64_t)(end - *p) || n > sizeof names / 8) { /* decoding takes up to four bytes for each of them */
         *ok = false;
         return NULL;
     }
+    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &programs);
+    PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &ours);
     PyObject *name = PyUnicode_DecodeUTF8((const char *)*p, (Py_ssize_t)n, "surrogatepass");
+    PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &programs);
     *p += n;
-    if (name)
-        PyUnicode_InternInPlace(&name);
-    *ok = name != NULL;
+    *ok = name != NULL && PyObject_Hash(name) != -1;
     return name;
 }
 
-/* The names are Python objects: whoever watches has other addresses than other cursors from here on. */
 bool
 watch_begin(const uint8_t *p, const uint8_t *end)
 {
@@ -334,6 +371,7 @@ watch_begin(const uint8_t *p, const uint8_t *end)
     if (!ok || watch.kind == NO_WATCH)
         return ok;
     own_work_begin();
+    names_used = 0;
     watch.flags = (int)read_varint(&p, end, &ok);
     watch.started = read_varint(&p, end, &ok);
     watch.first_line = (int)read_varint(&p, end, &ok);
