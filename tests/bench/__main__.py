@@ -4,14 +4,20 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from tests.bench.journeys import JOURNEYS
 from tests.bench.measure import Measurement, Modes, measure
 from tests.bench.messages import message_parts
 from tests.bench.report import as_json, as_table, startup_of
 from tests.bench.steps import measure_steps
+from tests.bench.travel import Extent, TravelFailed, Travelled, travel
+from tests.bench.travel_report import travel_json, travel_parts
 from tests.bench.workloads import EMPTY, WORKLOADS
+
+# The share of a journey that a quick run does.
+_QUICK = 0.02
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,26 +34,54 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not options.plain and (not options.only or "lines" in options.only):
         print("measuring lines ...", file=sys.stderr, flush=True)
         step_costs = measure_steps(options.runs)
+    travelled, failures = _travels(options)
     print(as_table(measurements, measurements[0]))
     for part in message_parts(measurements, startup_of(measurements[0])):
         print(f"\n{part}")
     if step_costs is not None:
         print(step_costs.as_text())
+    for part in (*travel_parts(travelled), *failures):
+        print(f"\n{part}")
     if options.json is not None:
         facts = as_json(measurements, measurements[0])
         facts["steps"] = asdict(step_costs) if step_costs is not None else None
+        facts["travel"] = [travel_json(each) for each in travelled]
         options.json.write_text(json.dumps(facts, indent=2) + "\n")
         print(f"every figure: {options.json}", file=sys.stderr)
-    return int(any(each.failure for each in measurements))
+    return int(bool(failures) or any(each.failure for each in measurements))
+
+
+def _travels(options: argparse.Namespace) -> tuple[list[Travelled], list[str]]:
+    """What was travelled through, and why the others were not."""
+    travelled: list[Travelled] = []
+    failures: list[str] = []
+    extent = Extent(options.places, timeout=options.timeout)
+    if options.quick:
+        extent = replace(extent, places=max(4, options.places // 10), scale=_QUICK, patience=5.0)
+    for journey in JOURNEYS:
+        if options.plain or (options.only and journey.name not in options.only):
+            continue
+        print(f"measuring {journey.name} ...", file=sys.stderr, flush=True)
+        try:
+            travelled.append(travel(journey, extent))
+        except TravelFailed as failure:
+            failures.append(f"{journey.name} FAILED: {failure}")
+    return travelled, failures
 
 
 def _parser() -> argparse.ArgumentParser:
-    names = ", ".join([*(each.name for each in WORKLOADS), "lines"])
+    names = ", ".join([*(each.name for each in WORKLOADS), "lines", *(each.name for each in JOURNEYS)])
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--only", metavar="NAME", action="append", help=f"one workload; can be repeated: {names}")
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", help=f"one workload or journey; can be repeated: {names}"
+    )
     parser.add_argument("--runs", metavar="N", type=int, default=5, help="rounds of each workload (default: 5)")
     parser.add_argument("--json", metavar="FILE", type=Path, default=Path("bench.json"), help="default: bench.json")
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=600.0, help="for each command")
+    parser.add_argument(
+        "--places", metavar="N", type=int, default=200, help="random places of a journey (default: 200)"
+    )
+    parser.add_argument("--quick", action="store_true", help="journeys: a fiftieth of the lines, a tenth of the places")
     parser.add_argument("--plain", action="store_true", help="run the workloads plain alone, to check them")
     return parser
 

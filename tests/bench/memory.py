@@ -1,0 +1,79 @@
+"""What processes hold: what is shared counts once, and page tables count, too."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The memory of a session's processes, in bytes, at one moment."""
+
+    processes: int
+    # The proportional share of each in its pages, added up.
+    pages: int
+    # Not in the pages: each process has its own.
+    page_tables: int
+    # The keeper's own, pages and tables; it runs nothing of the program.
+    keeper: int
+    # Seconds that adding it up took.
+    took: float
+
+    @property
+    def total(self) -> int:
+        """All of it."""
+        return self.pages + self.page_tables + self.keeper
+
+
+def held_by_session() -> Held:
+    """Add up what the processes hold whose keeper is a child of this process; it must have no other child."""
+    began = time.monotonic()
+    keepers = children_of(os.getpid())
+    standing = [pid for keeper in keepers for pid in children_of(keeper)]
+    pages = sum(_figure(pid, "smaps_rollup", "Pss") for pid in standing)
+    tables = sum(_figure(pid, "status", "VmPTE") for pid in standing)
+    own = sum(_figure(pid, "smaps_rollup", "Pss") + _figure(pid, "status", "VmPTE") for pid in keepers)
+    return Held(len(standing), pages, tables, own, time.monotonic() - began)
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that `pid` started; whatever has ended has none."""
+    found: list[int] = []
+    for each in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found.extend(map(int, each.read_text().split()))
+        except OSError:
+            continue
+    return found
+
+
+def peak_of(argv: Sequence[str], *, env: dict[str, str], cwd: Path) -> int:
+    """Run a command and return the bytes that its process held at most.
+
+    What `wait4` says is never below what the starting process held; this is the process's own figure, looked at
+    until it ends.
+    """
+    process = subprocess.Popen(
+        argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    peak = 0
+    while process.poll() is None:
+        peak = max(peak, _figure(process.pid, "status", "VmHWM"))
+        time.sleep(0.01)
+    return peak
+
+
+def _figure(pid: int, file: str, name: str) -> int:
+    """Bytes; 0 of a process that has ended."""
+    try:
+        text = Path(f"/proc/{pid}/{file}").read_text()
+    except OSError:
+        return 0
+    found = re.search(rf"^{name}:\s*(\d+) kB", text, re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0

@@ -1,0 +1,102 @@
+"""How long a recording takes to open, phase by phase. `python -m tests.bench.opening FILE RECORDING` does what
+`replaydbg debug --batch RECORDING` does, and leaves the phases in FILE."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replaydbg.cli.main import main
+from replaydbg.engine.travel import Travel
+from tests.bench.workloads import environment
+
+_ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Seconds of wall time."""
+
+    # The keeper and the replay are started; the program stands before its first line.
+    start: float
+    # The first pass: the whole program under the step clock, with checkpoints left behind.
+    first_pass: float
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOpening:
+    """`replaydbg debug --batch`, as the one who typed it sees it. Seconds of wall time."""
+
+    # From the command to the first byte of the answer.
+    answered: float
+    # To its end: all processes have gone.
+    ended: float
+    phases: Phases
+
+    @property
+    def besides(self) -> float:
+        """What comes to the first pass until the answer is there."""
+        return self.answered - self.phases.first_pass
+
+
+@contextmanager
+def phases_noted() -> Iterator[list[Phases]]:
+    """While it lasts, each `Travel` that runs its first pass appends its phases to the list."""
+    noted: list[Phases] = []
+    plain_init, plain_pass = Travel.__init__, Travel.first_pass
+    started = 0.0
+
+    def init(self: Travel, *args: Any, **options: Any) -> None:
+        nonlocal started
+        began = time.monotonic()
+        plain_init(self, *args, **options)
+        started = time.monotonic() - began
+
+    def first_pass(self: Travel) -> dict[str, Any]:
+        began = time.monotonic()
+        ended = plain_pass(self)
+        noted.append(Phases(started, time.monotonic() - began))
+        return ended
+
+    Travel.__init__, Travel.first_pass = init, first_pass  # type: ignore[method-assign]
+    try:
+        yield noted
+    finally:
+        Travel.__init__, Travel.first_pass = plain_init, plain_pass  # type: ignore[method-assign]
+
+
+def open_by_command(recording: Path, notes: Path) -> CommandOpening:
+    """Run the command until its end; `notes` is written. Raises CalledProcessError."""
+    command = [sys.executable, "-m", "tests.bench.opening", str(notes), str(recording)]
+    began = time.monotonic()
+    with subprocess.Popen(
+        command, cwd=_ROOT, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None, "it was asked for"
+        os.read(process.stdout.fileno(), 1)
+        answered = time.monotonic() - began
+        process.stdout.read()
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    start, first_pass = json.loads(notes.read_text())
+    return CommandOpening(answered, time.monotonic() - began, Phases(start, first_pass))
+
+
+def _main() -> int:
+    notes, recording = sys.argv[1:]
+    with phases_noted() as noted:
+        status = main(["debug", "--batch", "--quiet", recording])
+    Path(notes).write_text(json.dumps([noted[0].start, noted[0].first_pass]))
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

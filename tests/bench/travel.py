@@ -1,0 +1,259 @@
+"""Records programs and travels through them: opening, seeks, steps back, `why`, and what the processes hold."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from statistics import quantiles
+from tempfile import TemporaryDirectory
+
+from replaydbg.debugger import Session
+from replaydbg.debugger.index import index_path
+from replaydbg.errors import AskFailed, Cancelled, EngineLost, UsageError
+from tests.bench.journeys import Journey
+from tests.bench.memory import Held, held_by_session, peak_of
+from tests.bench.opening import CommandOpening, Phases, open_by_command, phases_noted
+from tests.bench.workloads import environment
+from tests.harness import tool
+from tests.harness.process import Finished, run
+
+# What is asked of the frame of `main` in programs/journey.py, and how long ago it was written.
+WHY = {
+    "local, just now": "total",
+    "global, just now": "ROUNDS",
+    "attribute, just now": "accounts['ann'].balance",
+    "item, just now": "counts['total']",
+    "local, long ago": "opened",
+    "global, long ago": "OPENED",
+    "attribute, long ago": "accounts['bob'].owner",
+    "item, long ago": "counts['opened']",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is measured."""
+
+    # Random places for seeks and steps back; a quarter of it for each kind of `why`.
+    places: int = 200
+    # The share of a program's rounds and objects.
+    scale: float = 1.0
+    # Seconds after which a single `why` is given up, and after which no more of that kind are asked.
+    patience: float = 30.0
+    # Seconds for each command.
+    timeout: float = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Milliseconds of wall time of one kind of question, in the order asked."""
+
+    each: tuple[float, ...]
+    # So many were given up; they are in `each` with the time until then.
+    given_up: int = 0
+
+    def percentile(self, which: int) -> float | None:
+        """The value that `which` in a hundred do not exceed; None if nothing was measured."""
+        if len(self.each) < 2:
+            return self.each[0] if self.each else None
+        return quantiles(self.each, n=100, method="inclusive")[which - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Travelled:
+    """Every figure of one journey. Seconds unless said otherwise."""
+
+    journey: Journey
+    rounds: int
+    # Load averages of one minute, before and after.
+    load: tuple[float, float]
+    plain_wall: float
+    # Bytes that the plain program held at most.
+    plain_peak: int
+    recorded_wall: float
+    replay_wall: float
+    replay_cpu: float
+    lines: int
+    events: int
+    # The index is not there yet, and is written.
+    first: CommandOpening
+    # The index is beside the recording: a session in this process; seconds until it stood at the failure.
+    second: float
+    second_phases: Phases
+    checkpoints: int
+    # Seconds of CPU time between two of them, in the end.
+    spacing: float
+    seek: Times
+    back: Times
+    # By kind, as in WHY.
+    why: dict[str, Times]
+    # By what had been done until then.
+    memory: dict[str, Held]
+
+    @property
+    def second_besides(self) -> float:
+        """What comes to the second opening's pass."""
+        return self.second - self.second_phases.first_pass
+
+    @property
+    def memory_ratio(self) -> float:
+        """The most that the session held, in times the plain program's peak."""
+        return max(each.total for each in self.memory.values()) / max(self.plain_peak, 1)
+
+
+class TravelFailed(Exception):
+    """A command or a session did not do what it must for its time to mean anything."""
+
+
+def travel(journey: Journey, extent: Extent) -> Travelled:
+    """Record the program of `journey` and measure everything. Raises TravelFailed."""
+    with TemporaryDirectory(prefix="replaydbg-bench-") as name:
+        folder, before = Path(name), os.getloadavg()[0]
+        rounds = _rounds(journey, extent, folder)
+        argv = journey.arguments(rounds, extent.scale)
+        plain = _run([sys.executable, *argv], folder, extent)
+        peak = peak_of([sys.executable, *argv], env=environment(), cwd=folder)
+        recording = folder / "journey.rdbg"
+        recorded = _run(tool.record(sys.executable, recording, argv), folder, extent)
+        replayed = _run(tool.replay(sys.executable, recording), folder, extent)
+        if replayed.stderr != recorded.stderr:
+            raise TravelFailed("the replay's output is not that of the recording")
+        first = open_by_command(recording, folder / "phases")
+        if not index_path(recording).exists():
+            raise TravelFailed("the first opening left no index")
+        with phases_noted() as noted:
+            began = time.monotonic()
+            session = Session(recording)
+            second = time.monotonic() - began
+        with session:
+            if session.here.why != "exception":
+                raise TravelFailed(f"the session does not open at the failure: {session.here}")
+            checkpoints, spacing = len(session.travel.timeline), session.travel.spacing
+            memory = {"opened": held_by_session()}
+            seek = _measured_seeks(session, extent)
+            memory["after seeks"] = held_by_session()
+            back = _measured_steps_back(session, extent)
+            why = {kind: _measured_why(session, extent, place) for kind, place in WHY.items()}
+            memory["at the end"] = held_by_session()
+            total, events = session.index.total, session.index.events
+        return Travelled(
+            journey=journey,
+            rounds=rounds,
+            load=(before, os.getloadavg()[0]),
+            plain_wall=plain.wall,
+            plain_peak=peak,
+            recorded_wall=recorded.wall,
+            replay_wall=replayed.wall,
+            replay_cpu=replayed.cpu,
+            lines=total,
+            events=events,
+            first=first,
+            second=second,
+            second_phases=noted[0],
+            checkpoints=checkpoints,
+            spacing=spacing,
+            seek=seek,
+            back=back,
+            why=why,
+            memory=memory,
+        )
+
+
+def _rounds(journey: Journey, extent: Extent, folder: Path) -> int:
+    if journey.rounds is not None:
+        return max(1, round(journey.rounds * extent.scale))
+    assert journey.seconds is not None, "one of them is given"
+    few, wanted = 200, journey.seconds * extent.scale
+    # From a run that takes long enough to be told from the start-up.
+    while (taken := _run([sys.executable, *journey.arguments(few, extent.scale)], folder, extent).cpu) < min(
+        wanted, 1.0
+    ):
+        few *= 4
+    return max(1, round(few * wanted / taken))
+
+
+def _run(argv: list[str], folder: Path, extent: Extent) -> Finished:
+    finished = run(argv, cwd=folder, env=environment(), timeout=extent.timeout)
+    if finished.status != 1 or b"RuntimeError: long ago" not in finished.stderr:
+        last = finished.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise TravelFailed(f"{' '.join(argv[1:5])}: {finished.ending}: {' '.join(last)}")
+    return finished
+
+
+def _places(session: Session, *, seed: int, first: float = 0.0) -> Iterator[int]:
+    """Random counts of lines from the share `first` of the run on, without end; other ones for each seed."""
+    generator = random.Random(seed)
+    while True:
+        yield generator.randint(max(1, int(session.index.total * first)), session.index.end)
+
+
+def _measured_seeks(session: Session, extent: Extent) -> Times:
+    taken = []
+    for count in islice(_places(session, seed=1), extent.places):
+        moment = session.index.moment(count)
+        taken.append(_milliseconds(partial(session.seek, moment)))
+        _must_stand_at(session, count)
+    return Times(tuple(taken))
+
+
+def _measured_steps_back(session: Session, extent: Extent) -> Times:
+    taken = []
+    for count in islice(_places(session, seed=2), extent.places):
+        session.seek(count)
+        taken.append(_milliseconds(session.reverse_step))
+        # The program has one lane.
+        _must_stand_at(session, max(count - 1, 1))
+    return Times(tuple(taken))
+
+
+def _measured_why(session: Session, extent: Extent, place: str) -> Times:
+    taken: list[float] = []
+    given_up = 0
+    began = time.monotonic()
+    wanted = max(extent.places // 4, 1)
+    for count in _places(session, seed=3, first=0.5):
+        if len(taken) == wanted or time.monotonic() - began > extent.patience:
+            break
+        session.seek(count)
+        frame = next((at for at, each in enumerate(session.here.stack) if each.function == "main"), None)
+        if frame is None:
+            continue
+        before = time.monotonic()
+        given_up += not _is_answered(session, place, frame, extent.patience)
+        taken.append(1000 * (time.monotonic() - before))
+    return Times(tuple(taken), given_up)
+
+
+def _is_answered(session: Session, place: str, frame: int, patience: float) -> bool:
+    """Ask who wrote `place`, and return whether the answer came in time. Raises TravelFailed if it cannot be right."""
+    timer = threading.Timer(patience, session.cancel)
+    timer.start()
+    try:
+        if not session.why(place, frame).count:
+            raise TravelFailed(f"nothing wrote {place} before {session.here.moment}")
+    except Cancelled:
+        return False
+    except (UsageError, AskFailed, EngineLost) as error:
+        raise TravelFailed(f"why {place} at {session.here.moment}: {error}") from error
+    finally:
+        timer.cancel()
+    return True
+
+
+def _must_stand_at(session: Session, count: int) -> None:
+    if session.here.count != count:
+        raise TravelFailed(f"it stands at {session.here.count:,} and not at {count:,}")
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    began = time.monotonic()
+    work()
+    return 1000 * (time.monotonic() - began)
