@@ -246,6 +246,27 @@ def test_descriptors_do_not_leak(session: Session) -> None:
     assert wait_until(lambda: len(of_session(keeper)) < processes + 20)
 
 
+@pytest.mark.parametrize("has_descriptors", [True, False])
+def test_the_number_of_one_that_has_ended_may_be_another_ones(
+    session: Session, monkeypatch: pytest.MonkeyPatch, has_descriptors: bool
+) -> None:
+    if not has_descriptors:
+        monkeypatch.delattr(os, "pidfd_open")
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with other:
+        ended, closed, standing = (session.travel.at(each) for each in (30, 40, 50))
+        kill(ended.pid)
+        closed.close()
+        for worker in (ended, closed):
+            worker.pid = other.pid
+            worker.kill()
+        standing.kill()
+        assert wait_until(lambda: not _session_of(standing.pid))
+        standing.kill()
+        with pytest.raises(subprocess.TimeoutExpired):
+            other.wait(0.2)
+
+
 # ---- what is tried in a copy of the program stays there ----
 
 CONTAINED = {

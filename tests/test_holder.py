@@ -1,12 +1,18 @@
 """Checkpoints that are made while a program is recorded, and held until the debugger comes."""
 
 import os
+import socket
+import struct
 import sys
+import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from replaydbg.debugger import Session
-from replaydbg.engine.holder import take_over
+from replaydbg.engine.holder import socket_name, take_over
+from replaydbg.errors import ReplaydbgError
 from tests.harness import tool
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
@@ -56,3 +62,32 @@ def test_addresses_are_equal_in_what_is_held(tmp_path: Path) -> None:
 
 def test_nothing_is_held_for_a_recording_without(tmp_path: Path) -> None:
     assert take_over(tmp_path / "none.rdbg") is None
+
+
+@pytest.mark.parametrize("sent", [3, 5])
+def test_what_is_received_in_vain_is_closed(tmp_path: Path, sent: int) -> None:
+    recording = tmp_path / "none.rdbg"
+
+    def hold() -> None:
+        debugger, _ = listener.accept()
+        told = repr(({}, [])).encode()
+        debugger.sendall(struct.pack("<I", len(told)) + told)
+        debugger.recv(1)
+        socket.send_fds(debugger, [b"d"], [listener.fileno()] * sent)
+        if sent == 5:
+            debugger.recv(1)
+        debugger.close()
+
+    before = sorted(each.name for each in Path("/proc/self/fd").iterdir())
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(socket_name(recording))
+        listener.listen(1)
+        holder = threading.Thread(target=hold)
+        holder.start()
+        if sent == 5:  # all that are needed come, but the recording has gone
+            with pytest.raises(ReplaydbgError):
+                take_over(recording)
+        else:
+            assert take_over(recording) is None
+        holder.join()
+    assert sorted(each.name for each in Path("/proc/self/fd").iterdir()) == before

@@ -391,6 +391,15 @@ def test_a_change_makes_another_run(typed: Typed) -> None:
     assert "Say it like this" in typed("set width 80")
 
 
+def test_a_statement_that_raises_tells_what(typed: Typed) -> None:
+    typed("start", "b 12", "c")
+
+    assert "ZeroDivisionError: division by zero" in typed("!n / 0")
+    assert "ZeroDivisionError: division by zero" in typed("set var n = n / 0")
+    assert "(changed" not in typed("when")
+    assert typed("p n") == "0\n"
+
+
 def test_abbreviations_count_when_nothing_else_begins_like_that(typed: Typed) -> None:
     assert "results" in typed("pri results") or "[0" in typed("pri results")
     assert "may be" in typed("reverse")

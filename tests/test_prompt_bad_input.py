@@ -74,6 +74,7 @@ BAD = [
     "set",
     "set var x",
     "set var x =",
+    "set var results = nothing_like_this",
     "set exec-direction sideways",
     "direction sideways",
     "display",

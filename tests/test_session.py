@@ -8,8 +8,8 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Breakpoint
-from replaydbg.engine.messages import PathStep, Run, Watch, Where
-from replaydbg.errors import NoSuchMoment, UsageError
+from replaydbg.engine.messages import MOST_BREAKS, PathStep, Run, Watch, Where
+from replaydbg.errors import AskFailed, NoSuchMoment, UsageError
 from tests.harness.recording import record_file
 
 PROGRAM = Path(__file__).parents[1] / "fixtures" / "travel" / "ends_by_an_exception.py"
@@ -191,3 +191,38 @@ def test_a_watched_value_stops_in_both_directions(session: Session) -> None:
     # It is bound, gets five numbers, and one more item under another name.
     assert len(back) == 7
     assert forward == back[::-1]
+
+
+def test_what_is_too_many_for_one_run_is_refused(session: Session) -> None:
+    session.seek("@exc")
+    file = session.source_file(PROGRAM.name)
+    points = [session.add_breakpoint(Breakpoint(0, file=file, line=22)) for _ in range(MOST_BREAKS)]
+    with pytest.raises(UsageError, match="There are 255 breakpoints"):
+        session.add_breakpoint(Breakpoint(0, function="hidden"))
+    other = session.add_breakpoint(Breakpoint(0, exception="KeyError"))
+    assert session.reverse_go().breakpoint in [each.number for each in points]
+    assert line(session) == 22
+    for point in (*points, other):
+        session.remove_breakpoint(point.number)
+
+
+def test_a_change_that_raises_changes_nothing(session: Session) -> None:
+    session.seek("@exc")
+    with pytest.raises(AskFailed, match="ZeroDivisionError: division by zero"):
+        session.change("results.append('more'); 1 / 0")
+    assert not session.here.is_changed
+    value = session.evaluate("'more' in results").value
+    assert value is not None
+    assert value.text == "False"
+    with pytest.raises(AskFailed, match="ended the process"):
+        session.change("import ctypes; ctypes.CDLL(None).exit(3)")
+    assert session.evaluate("1 + 1").error is None
+    assert not session.here.is_changed
+
+
+def test_a_question_that_cannot_be_read_is_told_so(session: Session) -> None:
+    session.seek("@exc")
+    for changes in (False, True):
+        with pytest.raises(AskFailed, match="invalid syntax"):
+            session.cursor.ask(object(), changes=changes)
+    assert session.evaluate("1 + 1").error is None

@@ -7,6 +7,7 @@ from typing import Any
 
 from replaydbg.debugger.index import Index
 from replaydbg.debugger.values import Breakpoint
+from replaydbg.engine.messages import MOST_BREAKS
 from replaydbg.errors import UsageError
 
 
@@ -25,12 +26,19 @@ class Breakpoints:
         return tuple(self._breakpoints.values())
 
     def add_breakpoint(self, point: Breakpoint) -> Breakpoint:
-        """Add it under a new number, and return it. Raises UsageError if it names no line that ran."""
+        """Add it under a new number, and return it.
+
+        Raises UsageError for a condition that cannot be read, and if there are too many at lines and functions.
+        """
         if point.condition:
             try:
                 compile(point.condition, "<condition>", "eval")
             except SyntaxError as error:
                 raise UsageError(f"The condition {point.condition!r} cannot be read: {error.msg}.") from None
+        if point.is_of_lines and sum(1 for each in self.breakpoints if each.is_of_lines) == MOST_BREAKS:
+            raise UsageError(
+                f"There are {MOST_BREAKS} breakpoints at lines and functions, and no room for another one."
+            )
         self._numbers += 1
         point = replace(point, number=self._numbers)
         self._breakpoints[point.number] = point

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from replaydbg.debugger.paths import PlaceExpression
@@ -10,13 +11,13 @@ from replaydbg.engine.worker import Worker
 from replaydbg.errors import AskFailed, UsageError
 
 
-class Questions:
+class Questions(ABC):
     """The questions, each answered by a throw-away copy of the process that stands there."""
 
     @property
+    @abstractmethod
     def cursor(self) -> Worker:
         """The process that stands here."""
-        raise NotImplementedError
 
     def variables(self, frame: int = 0, *, lane: int | None = None, of_module: bool = False) -> tuple[Variable, ...]:
         """Return the local variables of a frame, or its module's."""

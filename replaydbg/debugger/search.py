@@ -47,7 +47,7 @@ def forward(session: Session, last: int) -> Found | None:
 
 def on(session: Session, worker: Worker) -> Found | dict[str, Any] | None:
     """Let `worker` run to the next breakpoint, wherever that is; return it, or how the program ended."""
-    points = [each for each in session.breakpoints if each.enabled and not each.exception and each.watch is None]
+    points = [each for each in session.breakpoints if each.enabled and each.is_of_lines]
     return _until_one_is_met(session, worker, points, 0)
 
 
@@ -130,7 +130,7 @@ def _breaks(points: Sequence[Breakpoint], stop_at: int) -> tuple[Break, ...]:
 
 
 def _may_be_met(session: Session, point: Breakpoint) -> bool:
-    if point.exception or point.watch is not None:
+    if not point.is_of_lines:
         return False
     if point.function:
         return True

@@ -61,7 +61,6 @@ class Session(Breakpoints, Questions):
         self._marks: dict[str, int] = {}
         with open_recording(path) as recording:
             self.header = recording.header
-            self._events = recording.end.events if recording.end is not None else 0
         held = None if current_source else take_over(path)
         self.travel = held[0] if held is not None else Travel(path, current_source=current_source, spacing=spacing)
         self.was_held = held is not None
@@ -314,8 +313,17 @@ class Session(Breakpoints, Questions):
     # ---- what changes it ----
 
     def change(self, source: str, frame: int = 0) -> Here:
-        """Run a statement in the program itself; from here on, forward, it is another run than the recorded one."""
-        checked(self.cursor.ask({"do": "change", "source": source, "frame": frame}, changes=True))
+        """Run a statement in the program itself; from here on, forward, it is another run than the recorded one.
+
+        Raises AskFailed if it raises; then nothing of what it did stays.
+        """
+        worker = self.cursor.clone()
+        try:
+            checked(worker.ask({"do": "change", "source": source, "frame": frame}, changes=True))
+        except BaseException:
+            worker.kill()
+            raise
+        self._replace_cursor(worker)
         self.here = replace(self.here, is_changed=True)
         return self.here
 

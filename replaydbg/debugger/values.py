@@ -149,6 +149,11 @@ class Breakpoint:
     temporary: bool = False
     """Removed when it has stopped the session once."""
 
+    @property
+    def is_of_lines(self) -> bool:
+        """Whether it is at a line or a function."""
+        return not self.exception and self.watch is None
+
     def __str__(self) -> str:
         if self.exception:
             place = f"exception {self.exception}"

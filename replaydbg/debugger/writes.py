@@ -65,10 +65,9 @@ class _Elsewhere(Exception):
 
 def _last_write(session: Session, place: PlaceExpression, watch: Watch) -> Why:
     last = session.here.count
-    wanted = watch if watch.object[0] else None
-    lies = session.cursor.locate(wanted) if wanted is not None else (0, 0)
+    lies = session.cursor.locate(watch) if watch.object[0] else (0, 0)
     for first in session.travel.timeline.earlier(last):
-        where, begins, ends = session.travel.scan_and_locate(first, last, Run(watch=watch), wanted)
+        where, begins, ends = session.travel.scan_and_locate(first, last, Run(watch=watch))
         # An object is known by its address: that must be the same on both sides of a checkpoint.
         if ends != lies:
             raise _Elsewhere

@@ -16,6 +16,7 @@ import socket
 import struct
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +72,12 @@ def _begin(live: Path, sealed: Path) -> Travel:
 
 def _wait(listener: socket.socket, sealed: Path, travel: Travel, ended: dict[str, Any]) -> None:
     until = time.monotonic() + LONGEST
+    poll = select.poll()  # select() knows no descriptors from 1,024 on, and each checkpoint has one
+    poll.register(listener, select.POLLIN)
     missing = 0
     while time.monotonic() < until and missing < 10:
         missing = 0 if sealed.exists() else missing + 1
-        if not select.select([listener], [], [], 1.0)[0]:
+        if not poll.poll(1000):
             continue
         debugger, _ = listener.accept()
         with debugger:
@@ -101,7 +104,7 @@ def _hand_over(debugger: socket.socket, travel: Travel, ended: dict[str, Any]) -
 
 def take_over(recording: Path) -> tuple[Travel, dict[str, Any]] | None:
     """Return the checkpoints that are held for `recording`, and how its program ended; None: none are."""
-    with socket.socket(socket.AF_UNIX) as holder:
+    with socket.socket(socket.AF_UNIX) as holder, ExitStack() as received:
         holder.settimeout(30)
         try:
             holder.connect(socket_name(recording))
@@ -109,12 +112,13 @@ def take_over(recording: Path) -> tuple[Travel, dict[str, Any]] | None:
                 return None
             size = struct.unpack("<I", _exactly(holder, 4))[0]
             ended, standing = ast.literal_eval(_exactly(holder, size).decode())
-            fds = _descriptors(holder, 5 + len(standing))
+            fds = _descriptors(holder, 5 + len(standing), received)
         except OSError:
             return None
+        with open_recording(recording) as opened:
+            why = "" if ended_by_itself(opened) else why_it_ends(opened, False)
+        received.pop_all()  # they belong to what is made of them now
     files = Files(*(os.fdopen(fd, "r+b") for fd in fds[1:5]))
-    with open_recording(recording) as opened:
-        why = "" if ended_by_itself(opened) else why_it_ends(opened, False)
     engine = Engine.taken_over(socket.socket(fileno=fds[0]), files, why)
     workers = [Worker(fd, *facts) for fd, facts in zip(fds[5:], standing, strict=True)]
     return Travel.taken_over(recording, engine, workers), ended
@@ -130,11 +134,14 @@ def _exactly(holder: socket.socket, size: int) -> bytes:
     return data
 
 
-def _descriptors(holder: socket.socket, count: int) -> list[int]:
+def _descriptors(holder: socket.socket, count: int, received: ExitStack) -> list[int]:
+    """Return so many descriptors; `received` closes them."""
     fds: list[int] = []
     while len(fds) < count:
         holder.sendall(b"n")
         data, more, _, _ = socket.recv_fds(holder, 1, _AT_ONCE)
+        for fd in more:
+            received.callback(os.close, fd)
         if not data:
             raise ConnectionResetError
         fds.extend(more)

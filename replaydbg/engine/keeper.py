@@ -70,7 +70,9 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, s
 
 def _stay(debugger: socket.socket) -> None:
     # Nothing comes from the debugger but its end. Children that have ended are collected now and then.
-    while not select.select([debugger], [], [], 0.5)[0]:
+    poll = select.poll()  # the debugger may have so many descriptors that select() does not know ours
+    poll.register(debugger, select.POLLIN)
+    while not poll.poll(500):
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass

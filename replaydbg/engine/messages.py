@@ -11,11 +11,15 @@ from replaydbg.log.encode import text, varint, zigzag
 VERSION = 1
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
-CLONE, RUN, WHERE, DIVERT, CHANGE, HITS, SPACE, OBJECT = b"C", b"R", b"W", b"D", b"M", b"H", b"I", b"O"
+CLONE, RUN, WHERE, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"D", b"M", b"I", b"O"
 """What a process is told."""
 
-STOOD, LEFT, CLONED, ENDED, ANSWER, FAILED = "S", "K", "C", "E", "A", "X"
-"""What it says: it stands, it left a checkpoint, it was cloned, the program ended, what was asked, and why not."""
+STOOD, LEFT, CLONED, ENDED, ANSWER = "S", "K", "C", "E", "A"
+"""What it says: it stands, it left a checkpoint, it was cloned, the program ended, what was asked. X in place of the
+last one says why not."""
+
+MOST_BREAKS = 255
+"""So many breaks a run has at most: the core has one byte for their number."""
 
 ANY, STEP, NEXT, FINISH = range(4)
 """Where a step forward ends, besides at a count of lines: nowhere else, at the lane's next line, at the next one of the
@@ -101,12 +105,13 @@ class Run:
     at_raises: bool = False
     """Whether an exception stops it where it is raised."""
     breaks: tuple[Break, ...] = ()
-    """At most 255."""
+    """At most MOST_BREAKS."""
     watch: Watch | None = None
     """A value to look at, line by line."""
 
     def encode(self) -> bytes:
         """Return it as the core reads it."""
+        assert len(self.breaks) <= MOST_BREAKS, len(self.breaks)
         head = varint(self.until) + varint(int(self.spacing * 1e9)) + varint(self.rule) + varint(int(self.at_raises))
         breaks = b"".join(
             text(each.file + "\0") + text(each.function + "\0") + varint(each.line) + varint(each.stop_at)
@@ -179,7 +184,6 @@ class Changes:
     """The line that had run then."""
     last_seen: int
     last_written: int
-    last_lane: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +192,6 @@ class Where:
 
     why: str
     """`count`, `break`, `rule`, `watch`, `raise` or `asked`."""
-    which: int
-    """The break that stopped it, from 1."""
     count: int
     """Lines so far, the one that is about to run included."""
     event: int
@@ -213,7 +215,6 @@ def read_where(payload: bytes) -> Where:
     said: Any = decode_value(payload)
     return Where(
         why=said["why"],
-        which=said["which"],
         count=said["count"],
         event=said["event"],
         digest=said["digest"] & (1 << 64) - 1,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +131,14 @@ class Travel:
 
     def scan(self, first: int, last: int, order: Run) -> Where:
         """Run a copy of the checkpoint at `first` to the line `last` as `order` says; return where it stood then."""
-        return self.scan_and_locate(first, last, order, None)[0]
+        return self.scan_and_locate(first, last, order)[0]
 
-    def scan_and_locate(
-        self, first: int, last: int, order: Run, wanted: Watch | None
-    ) -> tuple[Where, tuple[int, int], tuple[int, int]]:
-        """Do what `scan` does, and return where the value of `wanted` lay at `first` and lay at `last`."""
+    def scan_and_locate(self, first: int, last: int, order: Run) -> tuple[Where, tuple[int, int], tuple[int, int]]:
+        """Do what `scan` does, and return where what it watches lay at `first` and at `last`.
+
+        Only of an object that is known by its address; zeros of anything else.
+        """
+        wanted = order.watch if order.watch is not None and order.watch.object[0] else None
         worker = self.at(first)
         begins = ends = (0, 0)
         try:
@@ -150,12 +152,6 @@ class Travel:
         if isinstance(where, dict):
             raise EngineLost(f"it ended before line {last:,}: {where.get('detail') or where.get('kind')}")
         return where, begins, ends
-
-    def backwards(self, last: int, order: Callable[[int, int], Run]) -> Iterator[tuple[int, int, Where]]:
-        """Yield (first, last, where) for each interval between checkpoints, the latest one first, from `last` on."""
-        for first in self.timeline.earlier(last):
-            yield first, last, self.scan(first, last, order(first, last))
-            last = first
 
     def look_closely(self, seen: int, watch: Watch) -> Where:
         """Run the line before `seen` again and look at the watched value when functions return, too."""

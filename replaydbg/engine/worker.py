@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
@@ -10,6 +11,7 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from replaydbg.engine import messages
@@ -28,7 +30,7 @@ class Worker:
     """A process that stands at a moment, or runs to one. Not for several threads at once."""
 
     def __init__(self, fd: int, pid: int, count: int, event: int) -> None:
-        """Take the socket `fd`; `pid`, and where it stands: lines and events so far."""
+        """Take the socket `fd`; `pid`, 0 as long as it is not known, and where it stands: lines and events so far."""
         self._socket = socket.socket(fileno=fd)
         self._buffer = bytearray()
         self._passed: deque[int] = deque()
@@ -49,12 +51,34 @@ class Worker:
         return self._socket.fileno()
 
     def kill(self) -> None:
-        """End the process wherever it is."""
-        try:
-            os.kill(self.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it ended meanwhile
+        """End the process wherever it is; when it has ended, or is closed, that is harmless."""
+        # The keeper waits for those that have ended, and their numbers may be other processes' then. While the other
+        # end of the socket is open, it is this one's.
+        if self.pid and not self._has_gone():
+            with suppress(ProcessLookupError):  # it ends just now
+                self._end_now()
         self.close()
+
+    def _end_now(self) -> None:
+        try:
+            process = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            raise
+        except (AttributeError, OSError):  # a kernel, a container or a Python without: what has been seen must do
+            os.kill(self.pid, signal.SIGKILL)
+            return
+        try:
+            if not self._has_gone():  # so it was there when the descriptor was opened, which cannot be another one's
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+        finally:
+            os.close(process)
+
+    def _has_gone(self) -> bool:
+        if self._socket.fileno() < 0:
+            return True
+        poll = select.poll()
+        poll.register(self._socket, 0)  # a hang-up is told in any case
+        return bool(poll.poll(0))
 
     @property
     def is_alive(self) -> bool:
@@ -133,18 +157,11 @@ class Worker:
         finally:
             copy.close()
 
-    def hits(self) -> dict[str, Any]:
-        """Return how often each line ran up to here, under `hits` as the step clock reports it."""
-        self._tell(messages.HITS)
-        said = decode_value(self._hear()[1])
-        assert isinstance(said, dict), said
-        return said
-
     def ask(self, question: object, *, memory: int = MEMORY, seconds: float = 5.0, changes: bool = False) -> Any:
         """Run `inside.py` with `question`, a plain value, at this moment and return its answer, another one.
 
-        In a throw-away copy of the process, unless `changes`: then in itself. `memory`: bytes that the copy may take
-        more, 0 for any. Raises EngineLost; AskFailed if there is no answer, or none in time.
+        In a throw-away copy of the process, unless `changes`: then in itself, and as long as it takes. `memory`: bytes
+        that the copy may take more, 0 for any. Raises EngineLost; AskFailed if there is no answer, or none in time.
         """
         # Imported here: whoever only travels does not ask.
         import ast
@@ -152,7 +169,7 @@ class Worker:
         data = repr(question).encode("utf-8", "surrogatepass")
         if changes:
             self._tell(messages.CHANGE, data)
-            answer = self._hear()[1]
+            answer = self._answer()
         else:
             diversion = self.clone()
             try:
@@ -162,7 +179,7 @@ class Worker:
                 diversion.close()
         return ast.literal_eval(answer.decode("utf-8", "surrogatepass"))
 
-    def _answer(self, seconds: float) -> bytes:
+    def _answer(self, seconds: float = math.inf) -> bytes:
         until = time.monotonic() + seconds
 
         def in_time() -> None:

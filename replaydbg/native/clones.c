@@ -30,7 +30,7 @@ clone_begin(void)
         _exit(0); /* it has ended already */
 }
 
-/* C libraries look at it to learn whether they have been copied: asyncio would lose its running loop, OpenSSL its state. */
+/* C libraries look at it to learn whether they have been copied: asyncio would lose its running loop, OpenSSL and SQLite their state. */
 static pid_t
 same_pid(void)
 {

@@ -363,7 +363,6 @@ typedef struct {
     bool is_on;      /* this replay is one that the debugger travels through */
     bool diverting;  /* this process answers a question by running Python of its own, and ends after it */
     int fd;          /* of the socket to the debugger */
-    int pid;         /* of the process that all of a session are copies of */
 } Engine;
 extern Engine engine;
 int engine_prepare(PyObject *asked);             /* before the step clock */
@@ -381,6 +380,7 @@ void engine_exit(int status);
 _Noreturn void engine_would_wait(const char *what); /* in a diversion */
 PyObject *engine_outcome(Gate *gate);            /* the same: of a crossing; raises */
 void watch_look(_PyInterpreterFrame *frame);     /* frame: a function returns; NULL: another lane goes on */
+bool watch_is_set(void);
 bool watch_looks_at_returns(void);
 void watch_report(Buf *b);
 
@@ -454,9 +454,8 @@ bool stepclock_wants_starts(void);
 void stepclock_report(bool stopped);             /* once, at the end */
 void stepclock_drop_breaks(void);
 /* function: "", or its first line is meant. The texts must stay as long as the breakpoint. */
-void stepclock_add_break(const char *file, const char *function, int line, uint64_t stop_at);
+bool stepclock_add_break(const char *file, const char *function, int line, uint64_t stop_at); /* false: there are too many */
 void stepclock_report_breaks(Buf *b);            /* a key and its value */
-void stepclock_report_hits(Buf *b);              /* the same */
 
 /* ---- ticks.c ---- */
 typedef void (*TickHandler)(void);

@@ -5,8 +5,8 @@
  * number. A standing process makes no Python object, so even addresses are equal in all that come from it. Only a diversion, a clone
  * that ends after it, runs Python of ours: the questions that need it (see replaydbg/engine/inside.py).
  *
- * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. The letters are at the end of this file, and in
- * replaydbg/engine/messages.py. */
+ * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. replaydbg/engine/messages.py has the letters; here those
+ * that come are told apart in obey() and hear_spacing(), and send_all() is called with those that go. */
 #include "engine.h"
 #include "lanes.h"
 #include <errno.h>
@@ -207,13 +207,11 @@ report_lanes(Buf *b)
 }
 
 static void
-report_where(Buf *b, const char *why, int64_t which)
+report_where(Buf *b, const char *why)
 {
-    report_dict(b, 10);
+    report_dict(b, 9);
     report_key(b, "why");
     report_text(b, why, strlen(why));
-    report_key(b, "which");
-    report_number(b, which);
     report_key(b, "count");
     report_number(b, (int64_t)stepclock.count);
     report_key(b, "event");
@@ -295,12 +293,11 @@ obey_run(Command *c)
     run.at_raises = number(c);
     uint64_t n = number(c);
     stepclock_drop_breaks();
-    for (uint64_t i = 0; c->ok && i < n && i < 255; i++) {
+    for (uint64_t i = 0; c->ok && i < n; i++) {
         const char *file = words(c), *function = words(c);
         int line = (int)number(c);
         uint64_t stop_at = number(c);
-        if (c->ok)
-            stepclock_add_break(file, function, line, stop_at);
+        c->ok = c->ok && stepclock_add_break(file, function, line, stop_at);
     }
     if (!watch_begin(c->p, c->end))
         c->ok = false;
@@ -356,10 +353,33 @@ address_space(void)
     return (rlim_t)strtoull(text, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
+/* What run_inside() returned, or why it did not. */
+static void
+send_answer(PyObject *answer)
+{
+    Buf b = message;
+    if (answer)
+        buf_bytes(&b, PyBytes_AS_STRING(answer), (size_t)PyBytes_GET_SIZE(answer));
+    else {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_NormalizeException(&type, &value, &traceback);
+        PyObject *text = value ? PyObject_Str(value) : NULL;
+        const char *said = text ? PyUnicode_AsUTF8(text) : NULL;
+        said = said ? said : type ? ((PyTypeObject *)type)->tp_name : "no answer";
+        buf_bytes(&b, said, strlen(said));
+        Py_XDECREF(text);
+        Py_XDECREF(type);
+        Py_XDECREF(value);
+        Py_XDECREF(traceback);
+        PyErr_Clear();
+    }
+    send_all(answer ? 'A' : 'X', &b, -1);
+}
+
 _Noreturn static void
 divert(Command *c)
 {
-    Buf b = message;
     uint64_t memory = number(c);
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
@@ -369,19 +389,7 @@ divert(Command *c)
     }
     engine.diverting = true;
     PyErr_Clear();
-    PyObject *answer = run_inside(PyDict_New(), c);
-    int kind = answer ? 'A' : 'X';
-    if (kind == 'A')
-        buf_bytes(&b, PyBytes_AS_STRING(answer), (size_t)PyBytes_GET_SIZE(answer));
-    else {
-        PyObject *type, *value, *traceback;
-        PyErr_Fetch(&type, &value, &traceback);
-        PyObject *text = value ? PyObject_Str(value) : NULL;
-        const char *said = text ? PyUnicode_AsUTF8(text) : NULL;
-        said = said ? said : type ? ((PyTypeObject *)type)->tp_name : "no answer";
-        buf_bytes(&b, said, strlen(said));
-    }
-    send_all(kind, &b, -1);
+    send_answer(run_inside(PyDict_New(), c));
     _exit(0); /* no handler, no buffer of the program's is flushed a second time */
 }
 
@@ -389,18 +397,14 @@ divert(Command *c)
 static void
 change(Command *c)
 {
-    Buf b = message;
-    PyObject *type, *value, *traceback;
+    PyObject *type, *value, *traceback, *globals;
     PyErr_Fetch(&type, &value, &traceback);
     engine.diverting = true;
-    PyObject *globals = PyDict_New(), *answer = run_inside(globals, c);
-    if (answer)
-        buf_bytes(&b, PyBytes_AS_STRING(answer), (size_t)PyBytes_GET_SIZE(answer));
-    PyErr_Clear();
+    globals = PyDict_New();
+    send_answer(run_inside(globals, c));
     Py_XDECREF(globals);
     engine.diverting = false;
     PyErr_Restore(type, value, traceback);
-    send_all('A', &b, -1);
 }
 
 /* While it runs nothing is heard but another spacing of the checkpoints. */
@@ -443,7 +447,7 @@ obey(void)
                 return;
             _exit(0);
         case 'W':
-            report_where(&b, "asked", 0);
+            report_where(&b, "asked");
             send_all('S', &b, -1);
             break;
         case 'D':
@@ -459,11 +463,6 @@ obey(void)
             break;
         case 'I': /* it came when the run had ended */
             break;
-        case 'H':
-            report_dict(&b, 1);
-            stepclock_report_hits(&b);
-            send_all('H', &b, -1);
-            break;
         default:
             _exit(0);
         }
@@ -471,11 +470,11 @@ obey(void)
 }
 
 static void
-stand(const char *why, int64_t which)
+stand(const char *why)
 {
     Buf b = message;
     stepclock.stop_at = UINT64_MAX;
-    report_where(&b, why, which);
+    report_where(&b, why);
     send_all('S', &b, -1);
     obey();
 }
@@ -507,13 +506,13 @@ static void
 stop(void)
 {
     if (stepclock.broken) /* first: the line at which a run is to end anyway may be one */
-        stand("break", stepclock.broken);
+        stand("break");
     else if (stepclock.count >= run.stop)
-        stand("count", 0);
+        stand("count");
     else if (rule_has_stopped())
-        stand("rule", 0);
+        stand("rule");
     else if (watch_has_stopped())
-        stand("watch", 0);
+        stand("watch");
     else
         look_at_time();
 }
@@ -561,7 +560,7 @@ engine_raised(PyObject *type, PyObject *value)
             report_send(raises_fd, &raises);
     }
     if (run.at_raises)
-        stand("raise", 0);
+        stand("raise");
 }
 
 void
@@ -659,7 +658,6 @@ engine_prepare(PyObject *asked)
     engine_hear_of_crashes();
     arenas_prepare();
     engine.is_on = true;
-    engine.pid = getpid();
     command = engine_room(MOST_COMMAND);
     message = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
     raises = (Buf){.data = engine_room(1u << 20), .size = 1u << 20, .is_fixed = true};

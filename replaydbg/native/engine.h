@@ -34,7 +34,6 @@ bool rule_has_stopped(void);
 
 /* watch.c */
 bool watch_begin(const uint8_t *p, const uint8_t *end); /* false: it cannot be read */
-bool watch_is_set(void);
 bool watch_line(_PyInterpreterFrame *frame);
 bool watch_has_stopped(void);
 void watch_report_object(Buf *b);

@@ -346,7 +346,7 @@ static void
 leave_and_return(Lane *next)
 {
     bool attached = lane_has_gil(), in_crossing = core.depth > 0 && core.tstate;
-    if (__builtin_expect(stepclock.looks, 0) && core.tstate)
+    if (__builtin_expect(stepclock.looks, 0) && watch_is_set() && core.tstate)
         look_at_watched(attached);
     if (in_crossing) {
         if (!attached)

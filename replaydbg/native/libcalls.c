@@ -684,13 +684,6 @@ our_sem_timedwait(sem_t *semaphore, const struct timespec *time)
     return sem_trywait(semaphore) == 0 ? 0 : (int)hub_help(help_sem_timedwait, W((long)semaphore, (long)time), "a semaphore");
 }
 
-/* C code that notices by it that it runs in a child (asyncio's running loop, OpenSSL, SQLite) must not notice the clones of a session. */
-static pid_t
-our_getpid(void)
-{
-    return engine.is_on ? engine.pid : getpid();
-}
-
 #define ROW(name) {#name, (void *)our_##name}
 
 static const Relink functions[] = {
@@ -701,7 +694,7 @@ static const Relink functions[] = {
     ROW(wait4), ROW(waitid), ROW(flock), ROW(lockf), {"lockf64", (void *)our_lockf}, ROW(fcntl), {"fcntl64", (void *)our_fcntl},
     ROW(open), {"open64", (void *)our_open}, ROW(openat), {"openat64", (void *)our_openat}, ROW(connect), ROW(getaddrinfo),
     ROW(getnameinfo), ROW(close), ROW(dup2), ROW(dup3), ROW(sigwait), ROW(sigwaitinfo), ROW(sigtimedwait), {"pthread_sigmask", (void *)our_sigmask},
-    ROW(sigprocmask), ROW(getpid), {NULL, NULL}};
+    ROW(sigprocmask), {NULL, NULL}};
 
 /* Semaphores of modules: those of `_multiprocessing`, which other processes share. The interpreter's own are in threads.c. */
 static const Relink semaphores[] = {ROW(sem_wait), ROW(sem_timedwait), {NULL, NULL}};

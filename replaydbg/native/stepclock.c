@@ -326,20 +326,21 @@ mark_last(CodeFacts *facts)
     mark_code(facts, order.break_count);
 }
 
-void
+bool
 stepclock_add_break(const char *file, const char *function, int line, uint64_t stop_at)
 {
     if (order.break_count == MOST_BREAKS)
-        return;
+        return false;
     order.breaks[order.break_count++] = (Break){.file = file, .function = function, .line = line, .stop_at = stop_at};
     chain(order.break_count);
     codes_each(mark_last);
+    return true;
 }
 
 /* ---- the report ---- */
 
-void
-stepclock_report_hits(Buf *b)
+static void
+report_hits(Buf *b)
 {
     uint64_t n = 0;
     codes_each(fold);
@@ -423,7 +424,7 @@ stepclock_report(bool stopped)
     report_number(&b, (int64_t)core.crossings);
     report_key(&b, "digest");
     report_number(&b, (int64_t)stepclock.digest);
-    stepclock_report_hits(&b);
+    report_hits(&b);
     stepclock_report_breaks(&b);
     report_key(&b, "stopped");
     report_number(&b, stopped ? stepclock.broken ? stepclock.broken : -1 : 0);

@@ -38,7 +38,6 @@ static struct {
     bool stopped;
     /* what was seen */
     uint64_t changes, first_seen, first_written, last_seen, last_written;
-    int last_lane;
 } watch;
 
 /* ---- the frame of a local variable ---- */
@@ -199,7 +198,6 @@ has_changed(uint64_t written)
     watch.changes++;
     watch.last_seen = stepclock.count;
     watch.last_written = written;
-    watch.last_lane = lane_number();
     if (watch.changes == 1) {
         watch.first_seen = watch.last_seen;
         watch.first_written = written;
@@ -300,10 +298,9 @@ watch_report(Buf *b)
 {
     const uint64_t numbers[] = {watch.changes, watch.first_seen, watch.first_written, watch.last_seen, watch.last_written};
     report_key(b, "watch");
-    report_list(b, 6);
+    report_list(b, 5);
     for (int i = 0; i < 5; i++)
         report_number(b, (int64_t)numbers[i]);
-    report_number(b, watch.last_lane);
 }
 
 /* ---- the order ---- */

@@ -64,21 +64,19 @@ def record(
     header["chaos"] = settings.chaos
     header["stdio"] = [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)]
     env = interpreter.start_environment(environment, options, seed)
-    boot = {"mode": "record", "live_dir": os.fsencode(live), "max_size": settings.max_size}
-    boot["stop_on_deadlock"] = settings.on_deadlock == "stop"
-    boot["trace"] = trace.as_boot() if trace is not None else None
-    boot_file = write_start(live, header, boot | boot_values(header, table, env) | orders_of_tests())
+    boot = _boot(live, settings, trace) | boot_values(header, table, env) | orders_of_tests()
+    boot_file = write_start(live, header, boot)
     command = interpreter.command_line(sys.executable, options, core, str(boot_file))
     began = time.monotonic()
     ignored = [int(number) for number in header["signals"]]
 
-    def meanwhile() -> None:
-        if started is not None:
-            started(live, sealed_path(live))
-        _load_sealing()
-
     ended = run_process(
-        command, env, fds=fds, ignored=ignored, meanwhile=meanwhile, handled=lambda: _handled_signals(live)
+        command,
+        env,
+        fds=fds,
+        ignored=ignored,
+        meanwhile=lambda: _meanwhile(live, started),
+        handled=lambda: _handled_signals(live),
     )
     seconds = time.monotonic() - began
     # Imported here: see _load_sealing.
@@ -115,6 +113,22 @@ def _header(
         "gates": [{"name": row.full_name, "shape": row.flags & SHAPE, "kind": row.kind} for row in table],
         "gates_digest": table_digest(table),
     }
+
+
+def _boot(live: Path, settings: Settings, trace: TraceOrders | None) -> dict[str, Any]:
+    return {
+        "mode": "record",
+        "live_dir": os.fsencode(live),
+        "max_size": settings.max_size,
+        "stop_on_deadlock": settings.on_deadlock == "stop",
+        "trace": trace.as_boot() if trace is not None else None,
+    }
+
+
+def _meanwhile(live: Path, started: Callable[[Path, Path], None] | None) -> None:
+    if started is not None:
+        started(live, sealed_path(live))
+    _load_sealing()
 
 
 def _cwd() -> str:
