@@ -84,7 +84,14 @@ setup(
             depends=[path.as_posix() for path in sorted(NATIVE.glob("*.h"))],
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
             extra_link_args=["-ldl"],
-        )
+        ),
+        # For the tool's side alone: no recorded program imports it.
+        Extension(
+            "replaydbg.native._graph",
+            sources=[path.as_posix() for path in sorted((NATIVE / "graph").glob("*.c"))],
+            depends=[path.as_posix() for path in sorted((NATIVE / "graph").glob("*.h"))],
+            extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
+        ),
     ],
     cmdclass={"build_ext": BuildCore, "dist_info": DescribeWheel},
 )

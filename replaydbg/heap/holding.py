@@ -1,0 +1,279 @@
+"""Who holds an object: its shortest strong path from a root, its holders, and what would be free without it."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from replaydbg.heap.graphs import UNREACHED
+from replaydbg.heap.kernel import KERNEL, Column, Kernel
+from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, VALUE, is_weak, kind_of, number_of
+from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
+
+MINE = "mine"
+STANDARD = "standard"
+LIBRARY = "library"
+"""Whose an object is: of the program's own code, of the standard library, of what else is installed."""
+
+MOST_STEPS = 30
+"""Steps of a path that are written out; those in the middle of a longer one are counted."""
+
+_ANYBODYS = ("builtins", "__main__")
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """An object that refers to another one."""
+
+    path: str
+    """In source syntax, up to the object that is held; in a frame: with the frame behind it."""
+    step: str
+    """The last step alone."""
+    type: str
+    """Of the holder."""
+    node: int
+    """Of the holder."""
+    is_weak: bool
+    """It keeps nothing alive."""
+    frees: int
+    """Bytes that would be free if this reference alone were cut."""
+
+
+class Holding:
+    """The graph of one snapshot from above. What is asked for first takes a walk over all of it, and is kept."""
+
+    def __init__(self, snapshot: Snapshot, kernel: Kernel = KERNEL) -> None:
+        self.snapshot = snapshot
+        self.kernel = kernel
+        self._depths: dict[int, int] = {len(snapshot): 0}
+        self._origins: dict[int, str] = {}
+
+    @cached_property
+    def strong(self) -> Column:
+        """The targets of all edges, where those of weak ones are turned into loops."""
+        return self.kernel.strong(self.snapshot.first_edge, self.snapshot.target, self.snapshot.label)
+
+    @cached_property
+    def roots(self) -> Column:
+        """The nodes of the roots."""
+        return array("I", [root.node for root in self.snapshot.roots])
+
+    @cached_property
+    def tree(self) -> tuple[Column, Column]:
+        """The shortest tree: parents, and the edges from them."""
+        return self.kernel.tree(self.snapshot.first_edge, self.strong, self.roots)
+
+    @cached_property
+    def dominators(self) -> tuple[Column, Column]:
+        """Immediate dominators, and an order in which they come first."""
+        return self.kernel.dominators(self.snapshot.first_edge, self.strong, self.roots)
+
+    @cached_property
+    def retained(self) -> Column:
+        """Bytes that would be free without each object; the last one is the sum of all that is held."""
+        return self.kernel.retained(*self.dominators, self.snapshot.size)
+
+    # ---- paths ----
+
+    def is_held(self, node: int) -> bool:
+        """Whether a strong path leads to a node; otherwise only weak references do."""
+        return self.tree[0][node] != UNREACHED
+
+    def depth(self, node: int) -> int:
+        """Return the steps of the shortest path to a node; that of a root is 1."""
+        parent = self.tree[0]
+        way = []
+        while node not in self._depths:
+            if parent[node] == UNREACHED:
+                return UNREACHED
+            way.append(node)
+            node = parent[node]
+        depth = self._depths[node]
+        for each in reversed(way):
+            depth += 1
+            self._depths[each] = depth
+        return depth
+
+    def path(self, node: int) -> str:
+        """Return the shortest strong path to a node, in source syntax."""
+        return self._path(node, ())
+
+    def path_of(self, node: int, *edges: int) -> str:
+        """Return the path to `node` with steps behind it."""
+        return self._path(node, edges)
+
+    def _path(self, node: int, more: tuple[int, ...]) -> str:
+        snapshot = self.snapshot
+        parent, via = self.tree
+        if parent[node] == UNREACHED:
+            edges = list(more)
+            text, root = f"<{snapshot.type_name(node)} at 0x{snapshot.address[node]:x}, held by nobody>", None
+        else:
+            edges = list(reversed(more))
+            while parent[node] != len(snapshot):
+                edges.append(via[node])
+                node = parent[node]
+            edges.reverse()
+            root = snapshot.roots[via[node]]
+            text = root.label
+        if root is None or snapshot.type_name(root.node) != FRAME_TYPE:
+            return self._steps(text, edges)
+        if not edges:
+            return f"<{text}>"
+        first = snapshot.step_text(snapshot.label[edges[0]]).removeprefix(".")
+        return f"{self._steps(first, edges[1:])} in {text}"
+
+    def _steps(self, text: str, edges: list[int]) -> str:
+        snapshot = self.snapshot
+        left_out = len(edges) - MOST_STEPS
+        if left_out <= 1:
+            for edge in edges:
+                text = snapshot.step(text, snapshot.label[edge])
+            return text
+        for edge in edges[: MOST_STEPS // 2]:
+            text = snapshot.step(text, snapshot.label[edge])
+        last = "".join(snapshot.step_text(snapshot.label[edge]) for edge in edges[left_out + MOST_STEPS // 2 :])
+        return f"{text} <{left_out:,} more steps> {last}"
+
+    def origin(self, node: int) -> str:
+        """Return whose an object is, by the way to it: attributes of a library's objects are that library's."""
+        parent, via = self.tree
+        way = []
+        while node not in self._origins and parent[node] not in (UNREACHED, len(self.snapshot)):
+            way.append(node)
+            node = parent[node]
+        if node not in self._origins:
+            is_root = parent[node] != UNREACHED and self.snapshot.type_name(node) != FRAME_TYPE
+            self._origins[node] = self._whose(self.snapshot.roots[via[node]].label) if is_root else MINE
+        found = self._origins[node]
+        for each in reversed(way):
+            if found == MINE and self._is_attribute(via[each]):
+                found = self._whose_type(parent[each])
+            self._origins[each] = found
+        return found
+
+    def origin_of(self, node: int, edge: int) -> str:
+        """Return whose what `edge` of `node` leads to is."""
+        found = self.origin(node)
+        return self._whose_type(node) if found == MINE and self._is_attribute(edge) else found
+
+    @cached_property
+    def _own(self) -> frozenset[str]:
+        """The topmost packages of the program's own modules."""
+        tops = {root.label.partition(".")[0] for root in self.snapshot.roots if self._is_module(root.node)}
+        return frozenset(tops - sys.stdlib_module_names).union(_ANYBODYS)
+
+    def _is_module(self, node: int) -> bool:
+        return self.snapshot.type_name(node) != FRAME_TYPE
+
+    def _is_attribute(self, edge: int) -> bool:
+        label = self.snapshot.label[edge]
+        return kind_of(label) == PLAIN and self.snapshot.strings.raw(number_of(label))[:1] == b"."
+
+    def _whose_type(self, node: int) -> str:
+        name = self.snapshot.type_name(node)
+        # Modules are roots, and what they hold is told by their own name.
+        return MINE if "." not in name else self._whose(name)
+
+    def _whose(self, name: str) -> str:
+        top = name.partition(".")[0]
+        if top in self._own:
+            return MINE
+        return STANDARD if top in sys.stdlib_module_names else LIBRARY
+
+    # ---- what an object is ----
+
+    def items(self, node: int) -> int:
+        """Return how many items a container has; 0 for everything else."""
+        snapshot = self.snapshot
+        listed = members = 0
+        for edge in range(snapshot.first_edge[node], snapshot.first_edge[node + 1]):
+            label = snapshot.label[edge]
+            kind = kind_of(label)
+            if kind in (INDEX, VALUE):
+                listed += 1
+            elif kind == MEMBER:
+                members += 1
+            elif kind == PLAIN and snapshot.strings.raw(number_of(label))[:1] == b"[":
+                listed += 1
+        return listed or members
+
+    def text(self, node: int) -> str:
+        """Return a short text for an object: its value, or its type and how many items it has."""
+        value = self.snapshot.value_text(node)
+        if value:
+            return value
+        name = self.snapshot.type_name(node)
+        items = self.items(node)
+        short = name.removeprefix("builtins.")
+        if items or short in ("list", "dict", "tuple", "set", "frozenset"):
+            return f"<{short} of {items:,}>"
+        return f"<{short}>"
+
+    # ---- who holds it ----
+
+    def source(self, edge: int) -> int:
+        """Return the node that an edge leads from."""
+        return bisect_right(self.snapshot.first_edge, edge) - 1
+
+    def edges_to(self, node: int) -> Iterator[int]:
+        """Yield the edges that lead to a node."""
+        target, place = self.snapshot.target, -1
+        try:
+            while True:
+                place = target.index(node, place + 1)
+                yield place
+        except ValueError:
+            return
+
+    def holders(self, node: int) -> tuple[Holder, ...]:
+        """Return what refers to a node, strong references with short paths first."""
+        snapshot = self.snapshot
+        cut = self._only_edge(node)
+        found = []
+        for edge in self.edges_to(node):
+            source, weak = self.source(edge), is_weak(snapshot.label[edge])
+            order = (weak, not self.is_held(source), self.depth(source), edge)
+            holder = Holder(
+                path=self.path_of(source, edge),
+                step=snapshot.step_text(snapshot.label[edge]),
+                type=snapshot.type_name(source),
+                node=source,
+                is_weak=weak,
+                frees=self.retained[node] if edge == cut else 0,
+            )
+            found.append((order, holder))
+        return tuple(holder for _, holder in sorted(found, key=lambda each: each[0]))
+
+    def _only_edge(self, node: int) -> int | None:
+        """Return the edge without which nothing would hold the node; None: there is none."""
+        if node in self.roots or not self.is_held(node):
+            return None
+        # An edge from what the node itself holds does not keep it alive.
+        keeping = [
+            edge
+            for edge in self.edges_to(node)
+            if self.strong[edge] == node
+            and self.is_held(source := self.source(edge))
+            and not self.is_dominated(source, node)
+        ]
+        return keeping[0] if len(keeping) == 1 else None
+
+    def is_dominated(self, node: int, by: int) -> bool:
+        """Whether every strong path to `node` leads through `by`, which may be `node` itself."""
+        dominator = self.dominators[0]
+        while node not in (by, len(self.snapshot), UNREACHED):
+            node = dominator[node]
+        return node == by
+
+    def chain(self, node: int) -> Iterator[int]:
+        """Yield the dominators of a node, nearest first: without any of these it would be free."""
+        dominator = self.dominators[0]
+        at = dominator[node]
+        while at not in (len(self.snapshot), UNREACHED):
+            yield at
+            at = dominator[at]

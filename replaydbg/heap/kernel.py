@@ -1,0 +1,116 @@
+"""The walks over a million nodes, twice: in Python, and in C where the extension is there. Both give the same."""
+
+from __future__ import annotations
+
+import importlib
+from array import array
+from typing import Any, Protocol, TypeAlias
+
+from replaydbg.heap import comparing, graphs
+from replaydbg.heap.comparing import Columns, Matching
+from replaydbg.heap.snapshot import Strings
+
+Column: TypeAlias = "array[int]"
+_Graph: TypeAlias = "tuple[Column, Column]"
+
+
+class Kernel(Protocol):
+    """What walks over all nodes and edges. The columns are those of graphs.py and comparing.py."""
+
+    def strong(self, first_edge: Column, target: Column, label: Column) -> Column:
+        """Return the targets of all edges, where those of weak ones are turned into loops."""
+
+    def tree(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
+        """Return parents and edges of the shortest tree from the roots."""
+
+    def dominators(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
+        """Return immediate dominators, and an order in which they come first."""
+
+    def retained(self, dominator: Column, order: Column, size: Column) -> Column:
+        """Return what each node retains, and at last the sum of all."""
+
+    def retained_by(
+        self, dominator: Column, order: Column, group: Column, retained: Column, chosen: bytes, groups: int
+    ) -> Column:
+        """Return what the chosen nodes of each group retain together."""
+
+    def translate(self, before: Strings, after: Strings) -> Column:
+        """Return for each text of a table where it stands in another one, or UNREACHED."""
+
+    def match(self, before: Column, after: Column, since: Column, number: int) -> _Graph:
+        """Return which nodes are the same, in both directions."""
+
+    def unlike(self, before: Columns, after: Columns, matching: Matching) -> Column:
+        """Return the matched nodes before that are not what they were."""
+
+
+class PythonKernel:
+    """The walks in Python: a million nodes take seconds."""
+
+    strong = staticmethod(graphs.strong)
+    tree = staticmethod(graphs.tree)
+    dominators = staticmethod(graphs.dominators)
+    retained = staticmethod(graphs.retained)
+    retained_by = staticmethod(graphs.retained_by)
+    translate = staticmethod(comparing.translate)
+    match = staticmethod(comparing.match)
+    unlike = staticmethod(comparing.unlike)
+
+
+class NativeKernel:
+    """The walks in C."""
+
+    def __init__(self, module: Any) -> None:
+        """`module`: replaydbg.native._graph."""
+        self._c = module
+
+    def strong(self, first_edge: Column, target: Column, label: Column) -> Column:
+        """Return the targets of all edges, where those of weak ones are turned into loops."""
+        return array("I", self._c.strong(first_edge, target, label))
+
+    def tree(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
+        """Return parents and edges of the shortest tree from the roots."""
+        return _both(self._c.tree(first_edge, target, roots))
+
+    def dominators(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
+        """Return immediate dominators, and an order in which they come first."""
+        return _both(self._c.dominators(first_edge, target, roots))
+
+    def retained(self, dominator: Column, order: Column, size: Column) -> Column:
+        """Return what each node retains, and at last the sum of all."""
+        return array("Q", self._c.retained(dominator, order, size))
+
+    def retained_by(
+        self, dominator: Column, order: Column, group: Column, retained: Column, chosen: bytes, groups: int
+    ) -> Column:
+        """Return what the chosen nodes of each group retain together."""
+        return array("Q", self._c.retained_by(dominator, order, group, retained, chosen, groups))
+
+    def translate(self, before: Strings, after: Strings) -> Column:
+        """Return for each text of a table where it stands in another one, or UNREACHED."""
+        return array("I", self._c.translate(before.data, before.ends, after.data, after.ends))
+
+    def match(self, before: Column, after: Column, since: Column, number: int) -> _Graph:
+        """Return which nodes are the same, in both directions."""
+        return _both(self._c.match(before, after, since, number))
+
+    def unlike(self, before: Columns, after: Columns, matching: Matching) -> Column:
+        """Return the matched nodes before that are not what they were."""
+        return array("I", self._c.unlike(tuple(before), tuple(after), *matching))
+
+
+def _both(columns: tuple[bytes, bytes]) -> _Graph:
+    return array("I", columns[0]), array("I", columns[1])
+
+
+def load_kernel() -> Kernel:
+    """Return the native kernel, or where it was not built the one in Python."""
+    try:
+        return NativeKernel(importlib.import_module("replaydbg.native._graph"))
+    except ImportError:
+        # A checkout that was not built opens recordings, too.
+        return PythonKernel()
+
+
+KERNEL: Kernel = load_kernel()
+"""The one that is used."""

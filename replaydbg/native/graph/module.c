@@ -1,0 +1,27 @@
+/* The module replaydbg.native._graph: see graph.h. */
+#include "graph.h"
+
+static PyMethodDef methods[] = {
+    {"strong", graph_strong, METH_VARARGS, PyDoc_STR("Return the targets of edges, weak ones turned into loops.")},
+    {"tree", graph_tree, METH_VARARGS, PyDoc_STR("Return the shortest tree from the roots: parents, and edges.")},
+    {"dominators", graph_dominators, METH_VARARGS, PyDoc_STR("Return immediate dominators, and the order of a walk.")},
+    {"retained", graph_retained, METH_VARARGS, PyDoc_STR("Return what each node retains, and the sum of all.")},
+    {"retained_by", graph_retained_by, METH_VARARGS, PyDoc_STR("Return what groups of nodes retain together.")},
+    {"translate", graph_translate, METH_VARARGS, PyDoc_STR("Return where the texts of a table stand in another.")},
+    {"match", graph_match, METH_VARARGS, PyDoc_STR("Return which nodes of two snapshots are the same objects.")},
+    {"unlike", graph_unlike, METH_VARARGS, PyDoc_STR("Return the matched nodes that are not what they were.")},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "replaydbg.native._graph",
+    .m_doc = PyDoc_STR("Walks over the graph of a heap snapshot, for the tool's side."),
+    .m_methods = methods,
+};
+
+PyMODINIT_FUNC
+PyInit__graph(void)
+{
+    return PyModule_Create(&definition);
+}
