@@ -29,7 +29,7 @@ from replaydbg.debugger.values import (
 )
 from replaydbg.engine.holder import take_over
 from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Where
-from replaydbg.engine.travel import SPACING, Travel
+from replaydbg.engine.travel import MOST, SPACING, Travel
 from replaydbg.engine.worker import Worker
 from replaydbg.errors import Cancelled, EngineLost, NoSuchMoment, UsageError
 from replaydbg.log.reader import open_recording
@@ -373,6 +373,19 @@ class Session(Breakpoints, Questions):
     def source_line(self, file: str, line: int) -> str:
         """Return a line of source, without what surrounds it; empty if it is not at hand."""
         return self.sources.line(file, line).strip()
+
+    @property
+    def limitation(self) -> str:
+        """Why a seek may take longer here than it should; empty: it should not."""
+        travel = self.travel
+        reasons = {
+            "number": f"there are {MOST} at most",
+            "memory": f"all processes together may take {travel.memory.allowed >> 20:,} MB",
+        }
+        if travel.is_limited_by not in reasons:
+            return ""
+        reason = reasons[travel.is_limited_by]
+        return f"Checkpoints stand {travel.spacing:.2g} s apart, since {reason}: a seek may take as long."
 
     def checkpoints(self) -> tuple[Moment, ...]:
         """Return where processes stand that others are cloned from."""

@@ -25,18 +25,18 @@ class Timeline:
         return len(self._at)
 
     def add(self, checkpoint: Worker) -> bool:
-        """Keep `checkpoint`; return whether there were too many, and some were dropped."""
+        """Keep `checkpoint`; return whether there are too many now."""
         self._replace(checkpoint)
-        return len(self._at) - len(self._near) > self.most and self.thin()
+        return len(self._at) - len(self._near) > self.most
 
-    def thin(self) -> bool:
-        """Drop every other one; return whether any was."""
+    def thin(self) -> list[int]:
+        """Drop every other one; return their process ids."""
         counts = [count for count in self._at if count not in self._near]
         # The first stays, and the last: it is where most sessions begin.
-        dropped = counts[1:-1:2]
-        for count in dropped:
-            self._at.pop(count).close()
-        return bool(dropped)
+        dropped = [self._at.pop(count) for count in counts[1:-1:2]]
+        for each in dropped:
+            each.close()
+        return [each.pid for each in dropped]
 
     def add_near(self, checkpoint: Worker) -> None:
         """Keep `checkpoint` for a while: it stands close behind a moment that was asked for."""
@@ -46,9 +46,12 @@ class Timeline:
         self._replace(checkpoint)
         self._near.append(checkpoint.count)
         if len(self._near) > NEAR:
-            oldest = self._near.popleft()
-            if oldest in self._at:
-                self._at.pop(oldest).close()
+            self._drop_oldest_near()
+
+    def thin_near(self) -> None:
+        """Drop half of those that stand close behind moments that were asked for."""
+        for _ in range(len(self._near) // 2):
+            self._drop_oldest_near()
 
     def before(self, count: int) -> Worker | None:
         """Return the last checkpoint that stands at `count` or before it; None: there is none."""
@@ -62,6 +65,10 @@ class Timeline:
     def counts(self) -> tuple[int, ...]:
         """Return where all stand."""
         return tuple(self._at)
+
+    def processes(self) -> list[int]:
+        """Return the process ids of all, the first one first."""
+        return [each.pid for each in self._at.values()]
 
     def standing(self) -> list[Worker]:
         """Return all of them, the first one first."""
@@ -79,6 +86,11 @@ class Timeline:
             checkpoint.close()
         self._at.clear()
         self._near.clear()
+
+    def _drop_oldest_near(self) -> None:
+        oldest = self._near.popleft()
+        if oldest in self._at:
+            self._at.pop(oldest).close()
 
     def _replace(self, checkpoint: Worker) -> None:
         other = self._at.pop(checkpoint.count, None)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from replaydbg.engine import memory
 from replaydbg.engine.messages import Run, Watch, Where
 from replaydbg.engine.start import Engine, Files
 from replaydbg.engine.timeline import Timeline
@@ -18,9 +19,6 @@ SPACING = 0.06
 
 MOST = 400
 """So many checkpoints are kept; of a longer run every other one is dropped, and the others come half as often."""
-
-LEAST_FREE = 0.1
-"""The share of the machine's memory that stays free of checkpoints."""
 
 _CLOSE = 400
 """Lines that run in less time than it takes to clone a process."""
@@ -54,6 +52,9 @@ class Travel:
         self._path, self._current_source = path, current_source
         self.timeline = Timeline(most)
         self.spacing = spacing
+        self.memory = memory.Memory()
+        self.is_limited_by = ""
+        """What makes checkpoints stand further apart than they should: `number` or `memory`; empty: nothing does."""
         self.idle: Callable[[], None] = lambda: None
         """Called now and then while something runs; what it raises gives up."""
         self._lines_per_second = 1e6
@@ -102,6 +103,9 @@ class Travel:
         ended = root.run(Run(spacing=self.spacing), left=self._keeping(root), idle=self.idle)
         assert isinstance(ended, dict), "nothing stops it"
         self._lines_per_second = max(ended.get("count", 0), 1) / max(time.monotonic() - began, 1e-3)
+        while self.memory.is_short_now(root.pid, self.timeline.processes()):
+            if not self._thin("memory"):
+                break
         root.close()
         return ended
 
@@ -172,11 +176,20 @@ class Travel:
 
     def _keeping(self, runner: Worker) -> Callable[[Worker], None]:
         def keep(checkpoint: Worker) -> None:
-            if self.timeline.add(checkpoint) or (_memory_is_short() and self.timeline.thin()):
-                self.spacing *= 2
+            is_full = self.timeline.add(checkpoint)
+            if is_full or self.memory.is_short(runner.pid, self.timeline.processes()):
+                self._thin("number" if is_full else "memory")
                 runner.space(self.spacing)
 
         return keep
+
+    def _thin(self, why: str) -> bool:
+        dropped = self.timeline.thin()
+        if dropped:
+            self.spacing *= 2
+            self.is_limited_by = why
+            memory.await_end(dropped)
+        return bool(dropped)
 
     def _clone_before(self, count: int) -> tuple[Worker, bool]:
         """A checkpoint may have been killed, for want of memory perhaps: then an earlier one does.
@@ -207,12 +220,5 @@ class Travel:
         while (left := count - worker.count) > _CLOSE and left / self._lines_per_second > 0.002:
             self.arrived(worker, count - left // 4)
             self.timeline.add_near(worker.clone())
-
-
-def _memory_is_short() -> bool:
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-    except OSError:
-        return False
-    found = {line.split(":")[0]: int(line.split()[1]) for line in text.splitlines() if line}
-    return found.get("MemAvailable", 1) < LEAST_FREE * found.get("MemTotal", 0)
+            if self.memory.is_short(worker.pid, self.timeline.processes()):
+                self.timeline.thin_near()

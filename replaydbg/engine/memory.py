@@ -1,0 +1,102 @@
+"""What the processes of a session take, and whether that is too much."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+TIMES = 2.8
+"""All of them together may take so many times the memory of the one that runs the program: less than three, for those
+that are made later.
+"""
+
+ALWAYS = 128 << 20
+"""Bytes that they may always take: a small program's processes cost more than what they share."""
+
+LEAST_FREE = 0.1
+"""The share of the machine's memory that stays free of checkpoints."""
+
+_SAMPLE = 12
+"""So many of them are measured; the others are taken to be like them."""
+
+_COPIED = 0.1
+"""Measured again when the running process has copied that share of what is allowed."""
+
+_LONGEST = 2.0
+"""Seconds after which it is measured again anyway."""
+
+_PAGE = 4096
+
+
+class Memory:
+    """Watches over the memory of checkpoints while a process leaves them behind."""
+
+    def __init__(self) -> None:
+        """Nothing has been measured yet."""
+        self.taken = 0
+        """Bytes that all together took when they were measured last: memory, and page tables."""
+        self.allowed = ALWAYS
+        """Bytes that they may take."""
+        self._at = 0.0
+        self._runner, self._faults = 0, 0
+
+    def is_short(self, runner: int, checkpoints: Sequence[int]) -> bool:
+        """Tell whether the processes `checkpoints`, which `runner` (process ids all) left behind, take too much."""
+        faults = _faults(runner)
+        if runner != self._runner:
+            self._runner, self._faults = runner, 0
+        copied = (faults - self._faults) * _PAGE
+        if copied < self.allowed * _COPIED and time.monotonic() - self._at < _LONGEST:
+            return False
+        self._faults = faults
+        return self.is_short_now(runner, checkpoints)
+
+    def is_short_now(self, runner: int, checkpoints: Sequence[int]) -> bool:
+        """Do what `is_short` does, but measure in any case."""
+        self._at = time.monotonic()
+        self.allowed = max(self.allowed, int(TIMES * _fields(runner, "status").get("VmRSS", 0)))
+        self.taken = _of_one(runner) + taken(checkpoints)
+        return self.taken > self.allowed or _machine_is_short()
+
+
+def await_end(processes: Sequence[int]) -> None:
+    """Wait until these processes have given their memory back, but not for long."""
+    until = time.monotonic() + _LONGEST
+    for pid in processes:
+        while _fields(pid, "smaps_rollup") and time.monotonic() < until:
+            time.sleep(0.005)
+
+
+def taken(processes: Sequence[int]) -> int:
+    """Return the bytes that processes take, estimated from a dozen of them: what they share is counted by shares."""
+    sample = processes[:: max(1, len(processes) // _SAMPLE)]
+    found = [_of_one(pid) for pid in sample]
+    return sum(found) * len(processes) // max(1, len(found))
+
+
+def _of_one(pid: int) -> int:
+    return _fields(pid, "smaps_rollup").get("Pss", 0) + _fields(pid, "status").get("VmPTE", 0)
+
+
+def _machine_is_short() -> bool:
+    found = _fields("", "meminfo")
+    return found.get("MemAvailable", 1) < LEAST_FREE * found.get("MemTotal", 0)
+
+
+def _fields(pid: int | str, name: str) -> dict[str, int]:
+    """Return the lines `Name: 12 kB` of a file of the kernel, in bytes; none if there is no such file."""
+    try:
+        text = (Path("/proc") / str(pid) / name).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return {}  # it has ended, or this system has none: then only the number of checkpoints is limited
+    words = (line.split() for line in text.splitlines())
+    return {each[0].rstrip(":"): int(each[1]) << 10 for each in words if len(each) == 3 and each[2] == "kB"}
+
+
+def _faults(pid: int) -> int:
+    try:
+        text = (Path("/proc") / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0
+    return int(text.rpartition(")")[2].split()[7])

@@ -1,0 +1,53 @@
+"""How much memory the processes of a session take together."""
+
+from pathlib import Path
+
+import pytest
+
+from replaydbg.debugger import Session
+from replaydbg.engine import memory
+from tests.harness.recording import record_file
+
+PROGRAM = Path(__file__).parents[1] / "fixtures" / "travel" / "writes_all_over_its_heap.py"
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record_file(PROGRAM, tmp_path_factory.mktemp("memory"))
+
+
+def test_checkpoints_are_dropped_when_they_take_too_much(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "ALWAYS", 8 << 20)
+    with Session(recording, spacing=0.01) as session:
+        travel = session.travel
+        standing = travel.timeline.processes()
+        assert len(standing) >= 2
+        # What is measured: one by one, each page by its share.
+        assert sum(memory.taken([pid]) for pid in standing) <= travel.memory.allowed
+        assert travel.is_limited_by == "memory"
+        assert f"may take {travel.memory.allowed >> 20:,} MB: a seek may take as long" in session.limitation
+        count = session.index.end // 2
+        assert session.seek(count).count == count
+
+
+def test_those_of_a_small_program_all_stay(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "ALWAYS", 4 << 30)
+    with Session(recording, spacing=0.05) as session:
+        assert session.travel.spacing == 0.05
+        assert session.limitation == ""
+
+
+def test_seeks_keep_to_it(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "ALWAYS", 8 << 20)
+    with Session(recording, spacing=0.01) as session:
+        travel = session.travel
+        for share in range(5, 100, 6):
+            session.seek(f"{share}%")
+        taken = sum(memory.taken([pid]) for pid in travel.timeline.processes())
+        # Not measured at each one that is left behind: by so much it may be more.
+        assert taken <= travel.memory.allowed * 1.5
+
+
+def test_processes_that_are_gone_take_nothing() -> None:
+    assert memory.taken([]) == 0
+    assert memory.taken([1 << 22 | 1]) == 0
