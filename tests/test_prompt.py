@@ -202,6 +202,23 @@ def test_exceptions_stop_it_in_both_directions(typed: Typed) -> None:
     assert "No ValueError was raised" in typed("catch ValueError")
 
 
+def test_conditions_of_exceptions_and_of_watched_values(typed: Typed) -> None:
+    assert "exception RuntimeError if not results" in typed("start", "catch RuntimeError if not results")
+    assert "the end" in typed("c")
+    number = typed.prompt.view.session.breakpoints[0].number
+    assert "exception RuntimeError if nothing" in typed("start", f"condition {number} nothing")
+    assert "raises RuntimeError: hidden; its condition raised NameError: name 'nothing'" in typed("c")
+    typed("delete", "watch results")
+    number = typed.prompt.view.session.breakpoints[0].number
+    typed(f"condition {number} len(results) == 2")
+    assert "results has changed" in typed("rc")
+    assert typed("p results") == "[0, 2]\n"
+    typed("delete", "seek @exc", "watch results")
+    number = typed.prompt.view.session.breakpoints[0].number
+    typed(f"ignore {number} 2", "rc")
+    assert typed("p len(results)") == "4\n"
+
+
 def test_the_stack_and_its_frames(typed: Typed) -> None:
     typed("start", "b 12", "c")
 

@@ -95,13 +95,18 @@ class Questions(ABC):
         if told is not None:
             raise UsageError(f"{place.source!r} cannot be followed: {told}.")
 
-    def holds(self, worker: Worker, condition: str) -> bool:
-        """Whether a breakpoint's condition is true where `worker` stands; one that raises counts as true."""
+    def judge(self, worker: Worker, condition: str) -> str | None:
+        """Return None if a breakpoint's condition is not true where `worker` stands.
+
+        One that raises, or has no answer, counts as true: then what happened is returned; otherwise nothing, "".
+        """
         try:
             told = self._evaluation(worker, condition, 0, None, True)
-        except AskFailed:
-            return True
-        return told.error is not None or bool(told.truth)
+        except AskFailed as error:
+            return f"its condition has no answer: {error.reason}"
+        if told.error is not None:
+            return f"its condition raised {told.error}"
+        return "" if told.truth else None
 
     def _ask(self, what: str, frame: int = 0, lane: int | None = None, **more: object) -> Any:
         return checked(self.cursor.ask({"do": what, "frame": frame, "lane": lane} | more))

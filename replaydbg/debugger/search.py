@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from replaydbg.debugger.values import Breakpoint, Logged, Raised
+from replaydbg.debugger.raises import last_raised, next_raised
+from replaydbg.debugger.stops import Found, Passage, Sieve
+from replaydbg.debugger.values import Breakpoint, Logged
 from replaydbg.debugger.watchpoints import last_change, next_change
 from replaydbg.engine.messages import Break, Run
 from replaydbg.errors import AskFailed
@@ -18,29 +19,18 @@ if TYPE_CHECKING:
     from replaydbg.engine.worker import Worker
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Where a search ended."""
-
-    count: int
-    why: str
-    breakpoint: int
-    message: str = ""
-
-
 def forward(session: Session, last: int) -> Found | None:
     """Return the first breakpoint after here, up to the line `last`; None: there is none."""
     points = [each for each in session.breakpoints if each.enabled]
-    raised = _next_raised(session, points, last)
-    changed = next_change(session, points, raised.count if raised is not None else last)
-    raised = _changed(changed) or raised
+    found = next_raised(session, points, last)
+    found = next_change(session, points, found.count if found is not None else last) or found
     lines = [each for each in points if _may_be_met(session, each)]
     if not lines:
-        return raised
-    limit = raised.count if raised is not None else last
+        return found
     worker = session.cursor.clone()
     try:
-        return _run_on(session, worker, lines, limit) or raised
+        met = _until_one_is_met(session, worker, lines, found.count if found is not None else last)
+        return met if isinstance(met, Found) else found
     finally:
         worker.kill()
 
@@ -54,24 +44,21 @@ def on(session: Session, worker: Worker) -> Found | dict[str, Any] | None:
 def backward(session: Session, first: int) -> Found | None:
     """Return the last breakpoint before here, down to the line `first`; None: there is none."""
     points = [each for each in session.breakpoints if each.enabled]
-    raised = _last_raised(session, points, first)
-    raised = _changed(last_change(session, points, raised.count if raised is not None else first)) or raised
+    other = last_raised(session, points, first)
+    other = last_change(session, points, other.count if other is not None else first) or other
     lines = [each for each in points if _may_be_met(session, each)]
-    lowest = max(first, raised.count if raised is not None else first)
+    sieve = Sieve(session, lines)
+    lowest = other.count if other is not None else first
     upper = session.here.count - 1
     for begin in session.travel.timeline.earlier(session.here.count):
-        if not lines or upper <= lowest - (raised is None):
+        if not lines or upper <= lowest - (other is None):
             break
         if begin < upper:
-            found = _last_between(session, lines, begin, upper)
+            found = _last_between(session, sieve, lines, begin, upper)
             if found is not None and found.count >= lowest:
                 return found
         upper = begin
-    return raised
-
-
-def _changed(found: tuple[int, Breakpoint] | None) -> Found | None:
-    return Found(found[0], "watch", found[1].number, f"{found[1].place} has changed") if found is not None else None
+    return other
 
 
 def first_own(session: Session) -> int:
@@ -105,7 +92,7 @@ def log(session: Session, file: str, line: int, expression: str, condition: str)
             if isinstance(where, dict) or where.why != "break":
                 return
             session.travel.idle()
-            if condition and not session.holds(worker, condition):
+            if condition and session.judge(worker, condition) is None:
                 continue
             yield Logged(where.count, session.index.moment(where.count), where.lane, _text(session, worker, expression))
     finally:
@@ -137,77 +124,67 @@ def _may_be_met(session: Session, point: Breakpoint) -> bool:
     return point.line in session.index.lines_hit(point.file)
 
 
-def _run_on(session: Session, worker: Worker, points: Sequence[Breakpoint], limit: int) -> Found | None:
-    found = _until_one_is_met(session, worker, points, limit) if worker.count < limit else None
-    return found if isinstance(found, Found) else None
+def _next_met(
+    session: Session, worker: Worker, points: Sequence[Breakpoint], limit: int
+) -> list[Breakpoint] | dict[str, Any]:
+    """Let `worker` run to the next of `points`, up to the line `limit`, 0 for any; return those that are met there.
+
+    None are if it came to the limit. Or how the program ended.
+    """
+    if limit and worker.count >= limit:
+        return []
+    where = worker.run(Run(until=limit, breaks=_breaks(points, 1)), idle=session.travel.idle)
+    if isinstance(where, dict):
+        return where
+    # A passage that does not stop it takes too little time for `run` to ask whether to give up.
+    session.travel.idle()
+    passed = zip(points, where.passages, strict=True)
+    return [point for point, passages in passed if where.why == "break" and passages.last == where.count]
 
 
 def _until_one_is_met(
     session: Session, worker: Worker, points: Sequence[Breakpoint], limit: int
 ) -> Found | dict[str, Any] | None:
-    left = {each.number: each.ignore for each in points}
-    while not limit or worker.count < limit:
-        where = worker.run(Run(until=limit, breaks=_breaks(points, 1)), idle=session.travel.idle)
-        if isinstance(where, dict):
-            return where
-        if where.why != "break":
-            return None
-        # A passage that does not stop it takes too little time for `run` to ask whether to give up.
-        session.travel.idle()
-        for point, passages in zip(points, where.passages, strict=True):
-            if passages.last != where.count or (point.condition and not session.holds(worker, point.condition)):
-                continue
-            if left[point.number] == 0:
-                return Found(where.count, "breakpoint", point.number)
-            left[point.number] -= 1
+    sieve = Sieve(session, points)
+    while met := _next_met(session, worker, points, limit):
+        if isinstance(met, dict):
+            return met
+        for point in met:
+            passage = sieve.passage(point, worker)
+            if passage is not None and not sieve.lets_pass(point):
+                return Found(passage.count, "breakpoint", point.number, passage.said)
     return None
 
 
-def _last_between(session: Session, points: Sequence[Breakpoint], begin: int, last: int) -> Found | None:
+def _last_between(session: Session, sieve: Sieve, points: Sequence[Breakpoint], begin: int, last: int) -> Found | None:
     """The last one that is met after the line `begin` and not after `last`."""
     plain = [each for each in points if not each.condition and not each.ignore]
     careful = [each for each in points if each.condition or each.ignore]
-    best: Found | None = None
+    found: list[Found] = []
     if plain:
         where = session.travel.scan(begin, last, Run(breaks=_breaks(plain, 0)))
-        for point, passages in zip(plain, where.passages, strict=True):
-            if passages.last and (best is None or passages.last > best.count):
-                best = Found(passages.last, "breakpoint", point.number)
+        met = zip(plain, where.passages, strict=True)
+        found += [Found(passages.last, "breakpoint", point.number) for point, passages in met if passages.last]
     if careful:
-        worker = session.travel.at(begin)
-        try:
-            while (found := _run_on(session, worker, careful, last)) is not None:
-                if best is None or found.count > best.count:
-                    best = found
-        finally:
-            worker.kill()
-    return best
+        for point, passages in _all_between(session, sieve, careful, begin, last):
+            passage = sieve.last(point, passages)
+            if passage is not None:
+                found.append(Found(passage.count, "breakpoint", point.number, passage.said))
+    return max(found, key=lambda each: each.count, default=None)
 
 
-# ---- exceptions: where they are raised is known from the first pass ----
-
-
-def _matches(points: Sequence[Breakpoint], raised: Raised) -> Breakpoint | None:
-    name = raised.type.rpartition(".")[2]
-    return next((each for each in points if each.exception in ("*", raised.type, name) and each.exception), None)
-
-
-def _next_raised(session: Session, points: Sequence[Breakpoint], last: int) -> Found | None:
-    for each in session.index.raised:
-        point = _matches(points, each) if session.here.count < each.count <= last else None
-        if point is not None:
-            return _found(point, each)
-    return None
-
-
-def _last_raised(session: Session, points: Sequence[Breakpoint], first: int) -> Found | None:
-    for each in reversed(session.index.raised):
-        point = _matches(points, each) if first <= each.count < session.here.count else None
-        if point is not None:
-            return _found(point, each)
-    return None
-
-
-def _found(point: Breakpoint, raised: Raised) -> Found:
-    text = f"{raised.type}: {raised.message}" if raised.message else raised.type
-    return Found(raised.count, "exception", point.number, text)
+def _all_between(
+    session: Session, sieve: Sieve, points: Sequence[Breakpoint], begin: int, last: int
+) -> list[tuple[Breakpoint, list[Passage]]]:
+    """The passages of each of `points` whose conditions are true."""
+    found: list[tuple[Breakpoint, list[Passage]]] = [(each, []) for each in points]
+    worker = session.travel.at(begin)
+    try:
+        while (met := _next_met(session, worker, points, last)) and not isinstance(met, dict):
+            for point, passages in found:
+                passage = sieve.passage(point, worker) if point in met else None
+                if passage is not None:
+                    passages.append(passage)
+    finally:
+        worker.kill()
+    return found

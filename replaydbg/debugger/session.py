@@ -17,6 +17,7 @@ from replaydbg.debugger.index import Ending, Index, load_index, read_index, save
 from replaydbg.debugger.moments import parse_moment
 from replaydbg.debugger.questions import Questions, checked
 from replaydbg.debugger.sources import Sources
+from replaydbg.debugger.stops import Found
 from replaydbg.debugger.values import (
     Breakpoint,
     Change,
@@ -226,10 +227,10 @@ class Session(Breakpoints, Questions):
             return self._changed_run_ended(where) if self.here.is_changed else self._at_end()
         return self._come_along(worker, where, "step" if where.why == "rule" else "end")
 
-    def _come_along(self, worker: Worker, where: Where, why: str, breakpoint_: int = 0) -> Here:
+    def _come_along(self, worker: Worker, where: Where, why: str, *, breakpoint_: int = 0, message: str = "") -> Here:
         self._replace_cursor(worker)
         is_changed = self.here.is_changed
-        self.here = replace(self._stand(where, why, breakpoint_=breakpoint_), is_changed=is_changed)
+        self.here = replace(self._stand(where, why, breakpoint_=breakpoint_, message=message), is_changed=is_changed)
         return self.here
 
     def _changed_run_ended(self, ended: dict[str, Any]) -> Here:
@@ -267,7 +268,7 @@ class Session(Breakpoints, Questions):
         if found is None or isinstance(found, dict):
             worker.close()
             return self._changed_run_ended(found or {})
-        here = self._come_along(worker, worker.look(), found.why, found.breakpoint)
+        here = self._come_along(worker, worker.look(), found.why, breakpoint_=found.breakpoint, message=found.message)
         self.remove_if_temporary(found.breakpoint)
         return here
 
@@ -302,7 +303,7 @@ class Session(Breakpoints, Questions):
             return self.seek(self.here.count, why="start", message="nothing of this lane ran before")
         return self.seek(count, why="step")
 
-    def _arrive(self, found: search.Found | None, otherwise: int, why: str) -> Here:
+    def _arrive(self, found: Found | None, otherwise: int, why: str) -> Here:
         if found is None:
             ended = self.index.ended if why == "end" else ""
             return self.seek(otherwise, why=why, message=ended)

@@ -142,9 +142,9 @@ class Breakpoint:
     watch: Watch | None = None
     """What `place` was in the frame in which it was set."""
     condition: str = ""
-    """An expression that must be true there; one that raises counts as true, and is said."""
+    """An expression that must be true there, in the innermost frame; one that raises counts as true, and is said."""
     ignore: int = 0
-    """So many passages are let through first."""
+    """So many passages are let through first, in each search and in either direction."""
     enabled: bool = True
     temporary: bool = False
     """Removed when it has stopped the session once."""

@@ -39,17 +39,18 @@ def _is_exception(view: View, word: str) -> bool:
 
 
 def _catch(view: View, rest: str) -> None:
-    words = rest.split()
+    where, condition = split_condition(rest)
+    words = where.split()
     # gdb's way to say it: catch throw, catch exception NAME.
     if words and words[0] in ("throw", "raise", "exception", "catch"):
         words = words[1:]
     if len(words) > 1:
-        raise UsageError("Say one type of exceptions, or none for all: catch ValueError.")
+        raise UsageError("Say one type of exceptions, or none for all: catch ValueError [if CONDITION].")
     name = words[0] if words else "*"
     number = sum(1 for each in view.session.index.raised if name in ("*", each.type, each.type.rpartition(".")[2]))
     if not number:
         raise UsageError(f"No {name} was raised in this run.")
-    _add_point(view, Breakpoint(0, exception=name))
+    _add_point(view, Breakpoint(0, exception=name, condition=condition))
     view.screen.line(f"Raised {number:,} times in the whole run, libraries and imports included.", "dim")
 
 
@@ -148,7 +149,9 @@ COMMANDS = (
         completes="places",
     ),
     Command(("tbreak",), "PLACE [if COND]", "stop there once", _tbreak, completes="places"),
-    Command(("catch",), "[TYPE]", "stop where exceptions of a type are raised", _catch, completes="exceptions"),
+    Command(
+        ("catch",), "[TYPE [if COND]]", "stop where exceptions of a type are raised", _catch, completes="exceptions"
+    ),
     Command(
         ("clear", "cl", "delete"),
         "[NUMBER ... | PLACE]",

@@ -1,0 +1,74 @@
+"""Stopping where exceptions are raised, in both directions: where that is, the first pass has found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from replaydbg.debugger.stops import Found, Passage, Sieve, told
+from replaydbg.debugger.values import Breakpoint, Raised
+
+if TYPE_CHECKING:
+    from replaydbg.debugger.session import Session
+    from replaydbg.engine.worker import Worker
+
+
+def next_raised(session: Session, points: Sequence[Breakpoint], last: int) -> Found | None:
+    """Return the first exception after here, up to the line `last`, that one of `points` is for."""
+    wanted = [each for each in points if each.exception]
+    if not wanted:
+        return None
+    raised = [each for each in session.index.raised if session.here.count < each.count <= last]
+    worker = session.cursor.clone()
+
+    def stand_at(count: int) -> AbstractContextManager[Worker]:
+        return nullcontext(session.travel.arrived(worker, count) if worker.count < count else worker)
+
+    try:
+        return _first(session, wanted, raised, stand_at)
+    finally:
+        worker.kill()
+
+
+def last_raised(session: Session, points: Sequence[Breakpoint], first: int) -> Found | None:
+    """Return the last exception before here, down to the line `first`, that one of `points` is for."""
+
+    @contextmanager
+    def stand_at(count: int) -> Iterator[Worker]:
+        worker = session.travel.at(count)
+        try:
+            yield worker
+        finally:
+            worker.kill()
+
+    wanted = [each for each in points if each.exception]
+    raised = [each for each in session.index.raised if first <= each.count < session.here.count]
+    return _first(session, wanted, raised[::-1], stand_at)
+
+
+def _first(
+    session: Session,
+    points: Sequence[Breakpoint],
+    raised: Sequence[Raised],
+    stand_at: Callable[[int], AbstractContextManager[Worker]],
+) -> Found | None:
+    sieve = Sieve(session, points)
+    met: set[tuple[int, int]] = set()  # a line that raises several times is passed once
+    for each in raised:
+        for point in points:
+            if not _is_for(point, each) or (point.number, each.count) in met:
+                continue
+            met.add((point.number, each.count))
+            passage: Passage | None = Passage(each.count, "")
+            if point.condition:
+                with stand_at(each.count) as worker:
+                    passage = sieve.passage(point, worker)
+            if passage is not None and not sieve.lets_pass(point):
+                text = f"{each.type}: {each.message}" if each.message else each.type
+                return Found(each.count, "exception", point.number, told(text, passage))
+    return None
+
+
+def _is_for(point: Breakpoint, raised: Raised) -> bool:
+    return point.exception in ("*", raised.type, raised.type.rpartition(".")[2])
