@@ -124,8 +124,19 @@ class Holding:
             return self._steps(text, edges)
         if not edges:
             return f"<{text}>"
-        first = snapshot.step_text(snapshot.label[edges[0]]).removeprefix(".")
-        return f"{self._steps(first, edges[1:])} in {text}"
+        name, taken = self._variable(edges)
+        return f"{self._steps(name, edges[taken:])} in {text}"
+
+    def _variable(self, edges: list[int]) -> tuple[str, int]:
+        """Return the name of a variable of a frame, and how many edges lead to its value."""
+        snapshot = self.snapshot
+        text = snapshot.step_text(snapshot.label[edges[0]])
+        if text.startswith((".f_locals['", '.f_locals["')):
+            return text[11:-2], 1
+        if text.startswith(".<cell "):
+            is_content = len(edges) > 1 and snapshot.step_text(snapshot.label[edges[1]]) == ".cell_contents"
+            return text[7:-1], 2 if is_content else 1
+        return text.removeprefix("."), 1
 
     def _steps(self, text: str, edges: list[int]) -> str:
         snapshot = self.snapshot
@@ -147,36 +158,38 @@ class Holding:
             way.append(node)
             node = parent[node]
         if node not in self._origins:
-            is_root = parent[node] != UNREACHED and self.snapshot.type_name(node) != FRAME_TYPE
+            is_root = parent[node] != UNREACHED and not self.is_frame(node)
             self._origins[node] = self._whose(self.snapshot.roots[via[node]].label) if is_root else MINE
         found = self._origins[node]
         for each in reversed(way):
             if found == MINE and self._is_attribute(via[each]):
-                found = self._whose_type(parent[each])
+                found = self.whose_type(self.snapshot.type_name(parent[each]))
             self._origins[each] = found
         return found
 
-    def origin_of(self, node: int, edge: int) -> str:
-        """Return whose what `edge` of `node` leads to is."""
+    def origin_of(self, node: int, edge: int | None = None) -> str:
+        """Return whose a node is, or what one of its edges leads to."""
         found = self.origin(node)
-        return self._whose_type(node) if found == MINE and self._is_attribute(edge) else found
+        if edge is None:
+            return found
+        return self.whose_type(self.snapshot.type_name(node)) if found == MINE and self._is_attribute(edge) else found
 
     @cached_property
     def _own(self) -> frozenset[str]:
         """The topmost packages of the program's own modules."""
-        tops = {root.label.partition(".")[0] for root in self.snapshot.roots if self._is_module(root.node)}
+        tops = {root.label.partition(".")[0] for root in self.snapshot.roots if not self.is_frame(root.node)}
         return frozenset(tops - sys.stdlib_module_names).union(_ANYBODYS)
 
-    def _is_module(self, node: int) -> bool:
-        return self.snapshot.type_name(node) != FRAME_TYPE
+    def is_frame(self, node: int) -> bool:
+        """Whether a node stands for a call that is running."""
+        return self.snapshot.type_name(node) == FRAME_TYPE
 
     def _is_attribute(self, edge: int) -> bool:
         label = self.snapshot.label[edge]
         return kind_of(label) == PLAIN and self.snapshot.strings.raw(number_of(label))[:1] == b"."
 
-    def _whose_type(self, node: int) -> str:
-        name = self.snapshot.type_name(node)
-        # Modules are roots, and what they hold is told by their own name.
+    def whose_type(self, name: str) -> str:
+        """Return whose a type is. Those without a dot are frames and modules, whose names say it."""
         return MINE if "." not in name else self._whose(name)
 
     def _whose(self, name: str) -> str:

@@ -1,0 +1,291 @@
+"""What changed in one object that is in both snapshots: its variables, attributes and items, one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Sequence
+from difflib import SequenceMatcher
+from itertools import takewhile
+from operator import ne
+from typing import NamedTuple
+
+from replaydbg.heap.comparing import Columns, Matching, is_equal_leaf, is_value_equal
+from replaydbg.heap.difference import ADDED, CHANGED, REMOVED, REORDERED, REPLACED, RETYPED, VALUE
+from replaydbg.heap.graphs import UNREACHED
+from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, WEAK, kind_of, number_of
+from replaydbg.heap.labels import VALUE as VALUE_STEP
+from replaydbg.heap.snapshot import NO_VALUE, Snapshot
+
+MOST_ALIGNED = 1_000_000
+"""Pairs of items up to which two sequences are aligned; beyond, only what is gone counts, and what is new."""
+
+DEEPEST = 8
+"""Tuples in tuples that are looked into; deeper ones are the same only if they are one object."""
+
+IMMUTABLE = ("builtins.tuple", "builtins.frozenset")
+"""Containers of which nobody asks which one it is."""
+
+
+MAPPINGS = ("builtins.dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter")
+"""Whose numbers are keys. Of other types, what is counted from 0 is a sequence."""
+
+
+class Raw(NamedTuple):
+    """A change, as the edges that lead to it from its owner in either snapshot."""
+
+    kind: str
+    before: tuple[int, ...]
+    """Edges; none: it was not there, or it is the owner itself."""
+    after: tuple[int, ...]
+
+
+class Comparer:
+    """Compares single objects of two snapshots whose objects were matched."""
+
+    def __init__(self, before: Snapshot, after: Snapshot, matching: Matching) -> None:
+        self.before = before
+        self.after = after
+        self.matching = matching
+        self._old, self._new = Columns.of(before), Columns.of(after)
+
+    def compare(self, node: int, other: int) -> list[Raw]:
+        """Return what changed in `node`, which is `other` after."""
+        found = []
+        if self.matching.types[self.before.type[node]] != self.after.type[other]:
+            found.append(Raw(RETYPED, (), ()))
+        if not is_value_equal(self._old, self._new, self.matching, node, other):
+            found.append(Raw(VALUE, (), ()))
+        is_retyped = bool(found) and found[0].kind == RETYPED
+        return found + [raw for raw in self._edges(node, other, (), ()) if not self._is_idle(raw, is_retyped)]
+
+    def _is_idle(self, raw: Raw, is_retyped: bool) -> bool:
+        """Whether a change says nothing: a class is told once, and what is half computed is no variable."""
+        snapshot, edges = (self.after, raw.after) if raw.after else (self.before, raw.before)
+        step = snapshot.step_text(snapshot.label[edges[0]]) if edges else ""
+        return step.startswith(".<stack ") or (is_retyped and step == ".__class__")
+
+    def is_same(self, node: int, other: int) -> bool:
+        """Whether two nodes are one object, or equal numbers, texts or tuples."""
+        if self.matching.to_after[node] == other:
+            return True
+        if self.matching.to_after[node] != UNREACHED or self.matching.to_before[other] != UNREACHED:
+            return False
+        if is_equal_leaf(self._old, self._new, self.matching, node, other):
+            return True
+        return self._is_immutable(node, other) and self._old_key(node) == self._new_key(other)
+
+    # ---- edges ----
+
+    def _edges(self, node: int, other: int, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
+        old, old_items = _split(self.before, node)
+        new, new_items = _split(self.after, other)
+        yield from self._named(old, new, way, way_after)
+        yield from self._items(old_items, new_items, way, way_after)
+
+    def _named(
+        self, old: Sequence[int], new: Sequence[int], way: tuple[int, ...], way_after: tuple[int, ...]
+    ) -> Iterator[Raw]:
+        """Compare edges that have a name: wherever they stand, those of one name belong together."""
+        begin = sum(1 for _ in takewhile(lambda pair: self._is_same_edge(*pair), zip(old, new, strict=False)))
+        old, new = old[begin:], new[begin:]
+        if not old and not new:
+            return
+        is_dictionary = _has_items(self.before, old) or _has_items(self.after, new)
+        names = self._by_name(self.before, old, is_dictionary=is_dictionary)
+        others = self._by_name(self.after, new, is_dictionary=is_dictionary)
+        for name, edge in names.items():
+            if name not in others:
+                yield Raw(REMOVED, (*way, edge), ())
+            else:
+                yield from self._pair(edge, others[name], way, way_after)
+        for name, edge in others.items():
+            if name not in names:
+                yield Raw(ADDED, (), (*way_after, edge))
+
+    def _is_same_edge(self, edge: int, other: int) -> bool:
+        label, label_after = self.before.label[edge], self.after.label[other]
+        if label & 15 != label_after & 15:
+            return False
+        number = self.matching.texts[label >> 4] if label & 7 == PLAIN else label >> 4
+        return number == label_after >> 4 and self.is_same(self.before.target[edge], self.after.target[other])
+
+    def _by_name(self, snapshot: Snapshot, edges: Sequence[int], *, is_dictionary: bool) -> dict[Hashable, int]:
+        found: dict[Hashable, int] = {}
+        is_before = snapshot is self.before
+        keys = {number_of(snapshot.label[edge]): edge for edge in edges if kind_of(snapshot.label[edge]) == MEMBER}
+        for edge in edges:
+            label = snapshot.label[edge]
+            kind, number = kind_of(label), number_of(label)
+            name: Hashable = number
+            if kind == PLAIN:
+                name = snapshot.strings.raw(number)
+            elif kind == MEMBER:
+                if is_dictionary:
+                    continue  # the entry is told by its value
+                name = self._key(snapshot.target[edge], is_before=is_before)
+            elif kind == VALUE_STEP and number in keys:
+                name = self._key(snapshot.target[keys[number]], is_before=is_before)
+            place = 0
+            while (kind, label & WEAK, name, place) in found:
+                place += 1
+            found[kind, label & WEAK, name, place] = edge
+        return found
+
+    def _pair(self, edge: int, other: int, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
+        """Compare what two edges of one name lead to."""
+        node, target = self.before.target[edge], self.after.target[other]
+        if self.is_same(node, target):
+            return
+        is_one_type = self.matching.types[self.before.type[node]] == self.after.type[target]
+        if is_one_type and len(way) < DEEPEST and self._is_immutable(node, target):
+            yield from self._edges(node, target, (*way, edge), (*way_after, other))
+            return
+        has_values = self.before.value[node] & 3 != NO_VALUE or self.after.value[target] & 3 != NO_VALUE
+        kind = REPLACED if is_one_type and not has_values else CHANGED
+        yield Raw(kind, (*way, edge), (*way_after, other))
+
+    # ---- sequences ----
+
+    def _items(self, old: range, new: range, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
+        """Compare the items of sequences: one that was put in the middle does not change those behind it."""
+        same = self.matching.to_after.__getitem__
+        targets, others = self.before.target, self.after.target
+        most = min(len(old), len(new))
+        begin = 0
+        while begin < most and (
+            same(targets[old[begin]]) == others[new[begin]] or self.is_same(targets[old[begin]], others[new[begin]])
+        ):
+            begin += 1
+        end = 0
+        while end < most - begin and self.is_same(targets[old[-1 - end]], others[new[-1 - end]]):
+            end += 1
+        old, new = old[begin : len(old) - end], new[begin : len(new) - end]
+        if not old:
+            yield from (Raw(ADDED, (), (*way_after, edge)) for edge in new)
+        elif not new:
+            yield from (Raw(REMOVED, (*way, edge), ()) for edge in old)
+        else:
+            yield from self._middle(old, new, way, way_after)
+
+    def _middle(self, old: range, new: range, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
+        keys = [self._key(self.before.target[edge], is_before=True) for edge in old]
+        others = [self._key(self.after.target[edge], is_before=False) for edge in new]
+        if len(old) == len(new):
+            yield from self._of_one_length(keys, others, (old, new), way, way_after)
+            return
+        # The shorter one always comes first, so that the difference is the same from both sides.
+        is_turned = len(old) > len(new)
+        for one, two in _aligned(others, keys) if is_turned else _aligned(keys, others):
+            edges, more = (two, one) if is_turned else (one, two)
+            paired = min(len(edges), len(more))
+            for place in range(paired):
+                yield from self._pair(old[edges[place]], new[more[place]], way, way_after)
+            yield from (Raw(REMOVED, (*way, old[place]), ()) for place in edges[paired:])
+            yield from (Raw(ADDED, (), (*way_after, new[place])) for place in more[paired:])
+
+    def _of_one_length(
+        self,
+        keys: list[Hashable],
+        others: list[Hashable],
+        edges: tuple[range, range],
+        way: tuple[int, ...],
+        way_after: tuple[int, ...],
+    ) -> Iterator[Raw]:
+        old, new = edges
+        counts, counts_after = Counter(keys), Counter(others)
+        gone = _surplus(keys, counts - counts_after)
+        if not gone:
+            yield Raw(REORDERED, way, way_after)
+        elif sum(map(ne, keys, others)) > len(gone):
+            # Something left at one end and something came at the other, as in a queue.
+            yield from (Raw(REMOVED, (*way, old[place]), ()) for place in gone)
+            new_ones = _surplus(others, counts_after - counts)
+            yield from (Raw(ADDED, (), (*way_after, new[place])) for place in new_ones)
+        else:
+            for edge, other in zip(old, new, strict=True):
+                yield from self._pair(edge, other, way, way_after)
+
+    # ---- what an object is recognized by ----
+
+    def _is_immutable(self, node: int, other: int) -> bool:
+        return (
+            self.matching.to_after[node] == UNREACHED
+            and self.matching.to_before[other] == UNREACHED
+            and self.before.type_name(node) in IMMUTABLE
+            and self.after.type_name(other) in IMMUTABLE
+        )
+
+    def _key(self, node: int, *, is_before: bool) -> Hashable:
+        return self._old_key(node) if is_before else self._new_key(node)
+
+    def _old_key(self, node: int, depth: int = 0) -> Hashable:
+        same = self.matching.to_after[node]
+        return same if same != UNREACHED else self._content(self.before, node, depth)
+
+    def _new_key(self, node: int, depth: int = 0) -> Hashable:
+        is_matched = self.matching.to_before[node] != UNREACHED
+        return node if is_matched else self._content(self.after, node, depth)
+
+    def _content(self, snapshot: Snapshot, node: int, depth: int) -> Hashable:
+        first, last = snapshot.first_edge[node], snapshot.first_edge[node + 1]
+        name = snapshot.type_name(node)
+        if name in IMMUTABLE and depth < DEEPEST:
+            key = self._old_key if snapshot is self.before else self._new_key
+            items = [key(snapshot.target[edge], depth + 1) for edge in range(first, last)]
+            # The order of a frozenset says nothing.
+            return name, frozenset(items) if name == IMMUTABLE[1] else tuple(items)
+        if first == last and snapshot.value[node] & 3 != NO_VALUE:
+            return name, snapshot.value_text(node), snapshot.size[node]
+        # Recognized by nothing: equal to itself alone.
+        return snapshot is self.before, node
+
+
+def _split(snapshot: Snapshot, node: int) -> tuple[Sequence[int], range]:
+    """Return the edges of a node that have a name, and those that are items of a sequence."""
+    edges = range(snapshot.first_edge[node], snapshot.first_edge[node + 1])
+    labels = snapshot.label[edges.start : edges.stop]
+    if not labels or snapshot.type_name(node) in MAPPINGS:
+        return edges, edges[:0]
+    # Items stand in a row and are counted from 0; nearly always they stand alone, or behind everything else.
+    if labels[0] == INDEX and labels[-1] == (len(labels) - 1) << 4 | INDEX:
+        return edges[:0], edges
+    places = [place for place, each in enumerate(labels) if each & 15 == INDEX]
+    is_sequence = bool(places) and places[-1] - places[0] + 1 == len(places)
+    if not is_sequence or labels[places[0]] != INDEX or labels[places[-1]] >> 4 != len(places) - 1:
+        return edges, edges[:0]
+    items = edges[places[0] : places[-1] + 1]
+    return [*edges[: places[0]], *edges[places[-1] + 1 :]], items
+
+
+def _has_items(snapshot: Snapshot, edges: Sequence[int]) -> bool:
+    """Whether edges are of a dictionary: its keys stand beside its values."""
+    return any(
+        kind_of(snapshot.label[edge]) == VALUE_STEP
+        or (
+            kind_of(snapshot.label[edge]) == PLAIN and snapshot.strings.raw(number_of(snapshot.label[edge]))[:1] == b"["
+        )
+        for edge in edges
+    )
+
+
+def _aligned(short: list[Hashable], long: list[Hashable]) -> Iterator[tuple[list[int], list[int]]]:
+    """Yield the places in two sequences between those that are common to both."""
+    if len(short) * len(long) <= MOST_ALIGNED:
+        matcher = SequenceMatcher(None, short, long, autojunk=False)
+        for kind, begin, end, other, last in matcher.get_opcodes():
+            if kind != "equal":
+                yield list(range(begin, end)), list(range(other, last))
+        return
+    counts, others = Counter(short), Counter(long)
+    yield _surplus(short, counts - others), _surplus(long, others - counts)
+
+
+def _surplus(keys: list[Hashable], more: Counter[Hashable]) -> list[int]:
+    """Return the places of the last keys of which there are more than elsewhere."""
+    left = more.copy()
+    found = []
+    for place in range(len(keys) - 1, -1, -1):
+        if left.get(keys[place], 0) > 0:
+            left[keys[place]] -= 1
+            found.append(place)
+    return found[::-1]
