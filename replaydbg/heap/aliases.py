@@ -106,7 +106,10 @@ def _names(
     """Return the edges to wanted nodes, each with a name that is the same in both snapshots."""
     snapshot = holding.snapshot
     found: defaultdict[int, list[tuple[int, Hashable]]] = defaultdict(list)
-    for edge in [edge for edge, target in enumerate(snapshot.target) if target in wanted]:
+    chosen = bytearray(len(snapshot))
+    for node in wanted:
+        chosen[node] = 1
+    for edge in holding.kernel.edges_to(snapshot.target, bytes(chosen)):
         label = snapshot.label[edge]
         source = holding.source(edge)
         owner = matching.to_after[source] if is_before else source

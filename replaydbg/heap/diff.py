@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import compress, islice
 
@@ -95,12 +94,12 @@ class _Differ:
     @cached_property
     def is_added(self) -> bytes:
         """For each node after, whether it is new."""
-        return bytes(map(UNREACHED.__eq__, self.matching.to_before))
+        return self.after.kernel.missing(self.matching.to_before)
 
     @cached_property
     def is_removed(self) -> bytes:
         """For each node before, whether it is gone."""
-        return bytes(map(UNREACHED.__eq__, self.matching.to_after))
+        return self.before.kernel.missing(self.matching.to_after)
 
     @cached_property
     def raws(self) -> list[tuple[int, int, list[Raw]]]:
@@ -195,16 +194,15 @@ class _Differ:
     # ---- what is new, and what is gone ----
 
     def _types(self) -> tuple[Section[TypeChange], int]:
-        old, new = self.before.snapshot, self.after.snapshot
-        counts, counts_after = _counts(old.types, old.type), _counts(new.types, new.type)
-        removed = _counts(old.types, compress(old.type, self.is_removed))
-        added = _counts(new.types, compress(new.type, self.is_added))
+        counts, bytes_before = _census(self.before)
+        counts_after, bytes_after = _census(self.after)
+        removed, _ = _census(self.before, self.is_removed)
+        added, _ = _census(self.after, self.is_added)
         retyped = self._retyped()
         names = [name for name in {*added, *removed, *retyped} if name != FRAME_TYPE]
         told = [name for name in names if self.after.whose_type(name) in self.told]
-        bytes_before, bytes_after = _bytes(old), _bytes(new)
-        retained_added = self._retained(self.after, self.is_added) if added else {}
-        retained_removed = self._retained(self.before, self.is_removed) if removed else {}
+        retained_added = self._retained(self.after, self.is_added) if any(self.is_added) else {}
+        retained_removed = self._retained(self.before, self.is_removed) if any(self.is_removed) else {}
         rows = [
             TypeChange(
                 type=name,
@@ -212,8 +210,8 @@ class _Differ:
                 after=counts_after[name],
                 added=added[name],
                 removed=removed[name],
-                bytes_before=bytes_before.get(name, 0),
-                bytes_after=bytes_after.get(name, 0),
+                bytes_before=bytes_before[name],
+                bytes_after=bytes_after[name],
                 retained_added=retained_added.get(name, 0),
                 retained_removed=retained_removed.get(name, 0),
             )
@@ -291,7 +289,7 @@ def _side(holding: Holding) -> Side:
         name=taken.name,
         reason=taken.reason,
         objects=len(snapshot),
-        bytes=sum(snapshot.size),
+        bytes=_census(holding)[1].total(),
         cut=snapshot.cut,
     )
 
@@ -317,15 +315,14 @@ def _lot(holding: Holding, node: int) -> Lot:
     )
 
 
-def _counts(types: Sequence[str], column: Iterable[int]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for kind, count in Counter(column).items():
-        found[types[kind]] += count
+def _census(holding: Holding, chosen: bytes = b"") -> tuple[Counter[str], Counter[str]]:
+    """Return how many objects of each type there are, and their bytes, of all or of chosen ones."""
+    snapshot = holding.snapshot
+    every = chosen or b"\1" * len(snapshot)
+    counts, sizes = holding.kernel.census(snapshot.type, snapshot.size, every, len(snapshot.types))
+    found: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    for name, count, size in zip(snapshot.types, counts, sizes, strict=True):
+        if count:
+            found[0][name] += count
+            found[1][name] += size
     return found
-
-
-def _bytes(snapshot: Snapshot) -> dict[str, int]:
-    found = [0] * len(snapshot.types)
-    for kind, size in zip(snapshot.type, snapshot.size, strict=True):
-        found[kind] += size
-    return dict(zip(snapshot.types, found, strict=True))

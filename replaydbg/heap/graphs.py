@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from itertools import compress
 
 from replaydbg.heap.labels import WEAK
 
@@ -221,3 +222,22 @@ def retained_by(
             stack.append(~node)
         stack.extend(children[node])
     return array("Q", total)
+
+
+def missing(column: Sequence[int]) -> bytes:
+    """Return for each entry of a column whether it is UNREACHED."""
+    return bytes(map(UNREACHED.__eq__, column))
+
+
+def census(group: Sequence[int], size: Sequence[int], chosen: bytes, groups: int) -> tuple[array[int], array[int]]:
+    """Return how many chosen nodes each group has, and how many bytes."""
+    counts, sizes = array("Q", [0]) * groups, array("Q", [0]) * groups
+    for node in compress(range(len(chosen)), chosen):
+        counts[group[node]] += 1
+        sizes[group[node]] += size[node]
+    return counts, sizes
+
+
+def edges_to(target: Sequence[int], chosen: bytes) -> array[int]:
+    """Return the edges that lead to chosen nodes."""
+    return array("I", compress(range(len(target)), map(chosen.__getitem__, target)))

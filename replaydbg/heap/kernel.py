@@ -34,6 +34,15 @@ class Kernel(Protocol):
     ) -> Column:
         """Return what the chosen nodes of each group retain together."""
 
+    def missing(self, column: Column) -> bytes:
+        """Return for each entry of a column whether it is UNREACHED."""
+
+    def census(self, group: Column, size: Column, chosen: bytes, groups: int) -> _Graph:
+        """Return how many chosen nodes each group has, and how many bytes."""
+
+    def edges_to(self, target: Column, chosen: bytes) -> Column:
+        """Return the edges that lead to chosen nodes."""
+
     def translate(self, before: Strings, after: Strings) -> Column:
         """Return for each text of a table where it stands in another one, or UNREACHED."""
 
@@ -52,6 +61,9 @@ class PythonKernel:
     dominators = staticmethod(graphs.dominators)
     retained = staticmethod(graphs.retained)
     retained_by = staticmethod(graphs.retained_by)
+    missing = staticmethod(graphs.missing)
+    census = staticmethod(graphs.census)
+    edges_to = staticmethod(graphs.edges_to)
     translate = staticmethod(comparing.translate)
     match = staticmethod(comparing.match)
     unlike = staticmethod(comparing.unlike)
@@ -85,6 +97,20 @@ class NativeKernel:
     ) -> Column:
         """Return what the chosen nodes of each group retain together."""
         return array("Q", self._c.retained_by(dominator, order, group, retained, chosen, groups))
+
+    def missing(self, column: Column) -> bytes:
+        """Return for each entry of a column whether it is UNREACHED."""
+        found: bytes = self._c.missing(column)
+        return found
+
+    def census(self, group: Column, size: Column, chosen: bytes, groups: int) -> _Graph:
+        """Return how many chosen nodes each group has, and how many bytes."""
+        counts, sizes = self._c.census(group, size, chosen, groups)
+        return array("Q", counts), array("Q", sizes)
+
+    def edges_to(self, target: Column, chosen: bytes) -> Column:
+        """Return the edges that lead to chosen nodes."""
+        return array("I", self._c.edges_to(target, chosen))
 
     def translate(self, before: Strings, after: Strings) -> Column:
         """Return for each text of a table where it stands in another one, or UNREACHED."""

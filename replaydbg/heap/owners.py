@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
-from itertools import takewhile
 from operator import ne
 from typing import NamedTuple
 
@@ -86,8 +85,7 @@ class Comparer:
         self, old: Sequence[int], new: Sequence[int], way: tuple[int, ...], way_after: tuple[int, ...]
     ) -> Iterator[Raw]:
         """Compare edges that have a name: wherever they stand, those of one name belong together."""
-        begin = sum(1 for _ in takewhile(lambda pair: self._is_same_edge(*pair), zip(old, new, strict=False)))
-        old, new = old[begin:], new[begin:]
+        old, new = self._without_common(old, new)
         if not old and not new:
             return
         is_dictionary = _has_items(self.before, old) or _has_items(self.after, new)
@@ -102,12 +100,24 @@ class Comparer:
             if name not in names:
                 yield Raw(ADDED, (), (*way_after, edge))
 
-    def _is_same_edge(self, edge: int, other: int) -> bool:
-        label, label_after = self.before.label[edge], self.after.label[other]
-        if label & 15 != label_after & 15:
-            return False
-        number = self.matching.texts[label >> 4] if label & 7 == PLAIN else label >> 4
-        return number == label_after >> 4 and self.is_same(self.before.target[edge], self.after.target[other])
+    def _without_common(self, old: Sequence[int], new: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+        """Leave out edges of one name to one object; a dictionary may have a million of them."""
+        texts, same = self.matching.texts, self.matching.to_after
+        labels, targets = self.before.label, self.before.target
+        keys = [
+            (texts[label >> 4] << 4 | label & 15 if label & 7 == PLAIN else label, same[targets[edge]])
+            for edge in old
+            for label in (labels[edge],)
+        ]
+        others = [(self.after.label[edge], self.after.target[edge]) for edge in new]
+        # Keys and values by place are told apart by the objects at both, so that they stay together.
+        common = {key for key in set(keys).intersection(others) if key[0] & 7 not in (MEMBER, VALUE_STEP)}
+        if not common:
+            return old, new
+        return (
+            [edge for edge, key in zip(old, keys, strict=True) if key not in common],
+            [edge for edge, key in zip(new, others, strict=True) if key not in common],
+        )
 
     def _by_name(self, snapshot: Snapshot, edges: Sequence[int], *, is_dictionary: bool) -> dict[Hashable, int]:
         found: dict[Hashable, int] = {}
