@@ -290,6 +290,48 @@ def test_variables_of_a_call_are_named_with_it() -> None:
     ]
 
 
+# ---- two runs ----
+
+
+def run_of(names: dict[str, Any], run: str) -> Snapshot:
+    return mirror(copy.deepcopy(names), run=run)
+
+
+def test_two_runs_are_compared_by_paths() -> None:
+    names = {"accts": [_thing(12), _thing(5)], "config": {"debug": False}}
+    one = run_of(names, "one")
+    vars(names["accts"][0])["value"] = 0  # type: ignore[index]
+    names["config"]["limit"] = 9  # type: ignore[index]
+
+    found = diff(one, run_of(names, "two"))
+
+    assert not found.is_same_run
+    assert told(found) == [
+        ("added", "app.config['limit']", "", "9"),
+        ("changed", "app.accts[0].value", "12", "0"),
+    ]
+
+
+def test_between_two_runs_an_item_in_front_changes_none_behind_it() -> None:
+    items = [_thing(number) for number in range(10)]
+    one = run_of({"items": items}, "one")
+    items.insert(0, _thing(99))
+
+    found = diff(one, run_of({"items": items}, "two"))
+
+    assert told(found) == [("added", "app.items[0]", "", "<app.Thing>")]
+    assert [(each.path, each.before, each.after) for each in found.grown.items] == [("app.items", 10, 11)]
+
+
+def test_between_two_runs_names_that_part_are_told() -> None:
+    shared: list[int] = [1]
+    one = run_of({"a": shared, "b": shared}, "one")
+
+    found = diff(one, run_of({"a": [1], "b": [1]}, "two"))
+
+    assert [(each.kind, each.name, each.others) for each in found.aliases.items] == [("parted", "app.b", ("app.a",))]
+
+
 # ---- for any objects ----
 
 leaves = st.one_of(st.integers(-5, 5), st.integers(1000, 1010), st.sampled_from(["a", "b", ""]), st.none(), st.floats())

@@ -124,9 +124,7 @@ def is_value_equal(before: Columns, after: Columns, matching: Matching, node: in
 def is_equal_leaf(before: Columns, after: Columns, matching: Matching, node: int, other: int) -> bool:
     """Whether two different objects are equal numbers, texts or the like: nobody asks for their identity."""
     return (
-        matching.to_after[node] == UNREACHED
-        and matching.to_before[other] == UNREACHED
-        and matching.types[before.type[node]] == after.type[other]
+        matching.types[before.type[node]] == after.type[other]
         and before.value[node] & 3 != NO_VALUE
         and is_value_equal(before, after, matching, node, other)
         and before.size[node] == after.size[other]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from functools import cached_property
 from itertools import compress, islice
 
@@ -194,10 +193,10 @@ class _Differ:
     # ---- what is new, and what is gone ----
 
     def _types(self) -> tuple[Section[TypeChange], int]:
-        counts, bytes_before = _census(self.before)
-        counts_after, bytes_after = _census(self.after)
-        removed, _ = _census(self.before, self.is_removed)
-        added, _ = _census(self.after, self.is_added)
+        counts, bytes_before = self.before.census()
+        counts_after, bytes_after = self.after.census()
+        removed, _ = self.before.census(self.is_removed)
+        added, _ = self.after.census(self.is_added)
         retyped = self._retyped()
         names = [name for name in {*added, *removed, *retyped} if name != FRAME_TYPE]
         told = [name for name in names if self.after.whose_type(name) in self.told]
@@ -289,7 +288,7 @@ def _side(holding: Holding) -> Side:
         name=taken.name,
         reason=taken.reason,
         objects=len(snapshot),
-        bytes=_census(holding)[1].total(),
+        bytes=holding.census()[1].total(),
         cut=snapshot.cut,
     )
 
@@ -313,16 +312,3 @@ def _lot(holding: Holding, node: int) -> Lot:
         address=snapshot.address[node],
         origin=holding.origin(node),
     )
-
-
-def _census(holding: Holding, chosen: bytes = b"") -> tuple[Counter[str], Counter[str]]:
-    """Return how many objects of each type there are, and their bytes, of all or of chosen ones."""
-    snapshot = holding.snapshot
-    every = chosen or b"\1" * len(snapshot)
-    counts, sizes = holding.kernel.census(snapshot.type, snapshot.size, every, len(snapshot.types))
-    found: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-    for name, count, size in zip(snapshot.types, counts, sizes, strict=True):
-        if count:
-            found[0][name] += count
-            found[1][name] += size
-    return found

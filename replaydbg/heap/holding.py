@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -226,6 +227,18 @@ class Holding:
         if items or short in ("list", "dict", "tuple", "set", "frozenset"):
             return f"<{short} of {items:,}>"
         return f"<{short}>"
+
+    def census(self, chosen: bytes = b"") -> tuple[Counter[str], Counter[str]]:
+        """Return how many objects of each type there are, and their bytes: of all, or of chosen nodes."""
+        snapshot = self.snapshot
+        every = chosen or b"\1" * len(snapshot)
+        counts, sizes = self.kernel.census(snapshot.type, snapshot.size, every, len(snapshot.types))
+        found: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+        for name, count, size in zip(snapshot.types, counts, sizes, strict=True):
+            if count:
+                found[0][name] += count
+                found[1][name] += size
+        return found
 
     # ---- who holds it ----
 

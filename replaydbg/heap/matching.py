@@ -10,7 +10,7 @@ from replaydbg.heap.comparing import Matching
 from replaydbg.heap.graphs import UNREACHED
 from replaydbg.heap.kernel import Column, Kernel
 from replaydbg.heap.labels import PLAIN, kind_of, number_of
-from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot, Strings
+from replaydbg.heap.snapshot import FRAME_TYPE, NO_VALUE, Snapshot, Strings
 
 ROUNDS = 2
 """How deep the content is that objects are recognized by where a path does not lead to them any more."""
@@ -118,7 +118,12 @@ class _Matcher:
                 [(others[to], to) for how, to in new if how & 7 != PLAIN],
                 found,
             )
-            self._pair(old, new, found)
+            # A number is what it is: another one is another object.
+            self._pair(
+                [each for each in old if not _is_leaf(before, each[1])],
+                [each for each in new if not _is_leaf(after, each[1])],
+                found,
+            )
         return found
 
     def _label(self, label: int) -> int:
@@ -146,6 +151,11 @@ class _Matcher:
             while others and self.to_after[target] == UNREACHED:
                 if self._take(target, others.pop()):
                     found.append((target, self.to_after[target]))
+
+
+def _is_leaf(snapshot: Snapshot, node: int) -> bool:
+    has_edges = snapshot.first_edge[node] != snapshot.first_edge[node + 1]
+    return snapshot.value[node] & 3 != NO_VALUE and not has_edges
 
 
 def _signatures(snapshot: Snapshot, known: dict[Hashable, int]) -> list[int]:

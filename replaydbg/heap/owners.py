@@ -67,8 +67,6 @@ class Comparer:
         """Whether two nodes are one object, or equal numbers, texts or tuples."""
         if self.matching.to_after[node] == other:
             return True
-        if self.matching.to_after[node] != UNREACHED or self.matching.to_before[other] != UNREACHED:
-            return False
         if is_equal_leaf(self._old, self._new, self.matching, node, other):
             return True
         return self._is_immutable(node, other) and self._old_key(node) == self._new_key(other)
@@ -218,25 +216,21 @@ class Comparer:
     # ---- what an object is recognized by ----
 
     def _is_immutable(self, node: int, other: int) -> bool:
-        return (
-            self.matching.to_after[node] == UNREACHED
-            and self.matching.to_before[other] == UNREACHED
-            and self.before.type_name(node) in IMMUTABLE
-            and self.after.type_name(other) in IMMUTABLE
-        )
+        return self.before.type_name(node) in IMMUTABLE and self.after.type_name(other) in IMMUTABLE
 
     def _key(self, node: int, *, is_before: bool) -> Hashable:
         return self._old_key(node) if is_before else self._new_key(node)
 
     def _old_key(self, node: int, depth: int = 0) -> Hashable:
-        same = self.matching.to_after[node]
-        return same if same != UNREACHED else self._content(self.before, node, depth)
+        content = self._content(self.before, node, depth)
+        return self.matching.to_after[node] if content is None else content
 
     def _new_key(self, node: int, depth: int = 0) -> Hashable:
-        is_matched = self.matching.to_before[node] != UNREACHED
-        return node if is_matched else self._content(self.after, node, depth)
+        content = self._content(self.after, node, depth)
+        return node if content is None else content
 
-    def _content(self, snapshot: Snapshot, node: int, depth: int) -> Hashable:
+    def _content(self, snapshot: Snapshot, node: int, depth: int) -> Hashable | None:
+        """Return what a number, a text or a tuple is recognized by; None for an object that is in both snapshots."""
         first, last = snapshot.first_edge[node], snapshot.first_edge[node + 1]
         name = snapshot.type_name(node)
         if name in IMMUTABLE and depth < DEEPEST:
@@ -246,8 +240,9 @@ class Comparer:
             return name, frozenset(items) if name == IMMUTABLE[1] else tuple(items)
         if first == last and snapshot.value[node] & 3 != NO_VALUE:
             return name, snapshot.value_text(node), snapshot.size[node]
-        # Recognized by nothing: equal to itself alone.
-        return snapshot is self.before, node
+        known = self.matching.to_after if snapshot is self.before else self.matching.to_before
+        # One that is in one of them alone is equal to nothing but itself.
+        return None if known[node] != UNREACHED else (snapshot is self.before, node)
 
 
 def _split(snapshot: Snapshot, node: int) -> tuple[Sequence[int], range]:

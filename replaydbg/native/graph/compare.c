@@ -231,9 +231,8 @@ has_edges(const Heap *heap, uint32_t node)
 static inline int
 is_equal_leaf(const Pair *pair, uint32_t i, uint32_t j)
 {
-    return pair->to_after[i] == UNREACHED && pair->to_before[j] == UNREACHED && is_type_equal(pair, i, j)
-           && (pair->before.value[i] & 3) != NO_VALUE && is_value_equal(pair, pair->before.value[i], pair->after.value[j])
-           && pair->before.size[i] == pair->after.size[j] && !has_edges(&pair->before, i) && !has_edges(&pair->after, j);
+    return is_type_equal(pair, i, j) && (pair->before.value[i] & 3) != NO_VALUE
+           && is_value_equal(pair, pair->before.value[i], pair->after.value[j]) && pair->before.size[i] == pair->after.size[j] && !has_edges(&pair->before, i) && !has_edges(&pair->after, j);
 }
 
 static int

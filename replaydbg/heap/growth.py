@@ -1,0 +1,194 @@
+"""What grows over a series of snapshots, and who holds it: a leak grows steadily and is held by one object."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from replaydbg.heap.graphs import UNREACHED
+from replaydbg.heap.holding import MINE, Holding
+from replaydbg.heap.kernel import KERNEL, Column, Kernel
+from replaydbg.heap.matching import is_one_run, match
+from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
+
+FEWEST = 4
+"""Snapshots from which growth can be told from the coming and going of objects."""
+
+STEADY = 0.75
+"""Share of the steps in which there must be more; in none there may be fewer."""
+
+MAIN_SHARE = 0.9
+"""Share of the new objects of a type that its holder must hold alone."""
+
+MOST_TYPES = 5
+"""Types that are told of one leak."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """How many objects of a type there were in each snapshot."""
+
+    type: str
+    counts: tuple[int, ...]
+    bytes: tuple[int, ...]
+    new: int
+    """Objects in the last snapshot that were not in the first one."""
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether there are more and more of them."""
+        return is_steady(self.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """An object under which more and more is held."""
+
+    path: str
+    """Of the nearest object that alone holds what grows, in source syntax; a root's name if no object does."""
+    type: str
+    """Of that object."""
+    items: tuple[int, ...]
+    """How many items it had in each snapshot; 0 where it was not there yet."""
+    retained: tuple[int, ...]
+    """Bytes that would have been free without it, in each snapshot."""
+    types: tuple[Series, ...]
+    """What grows under it: the program's own types first."""
+    type_count: int
+    node: int
+    """The object, in the last snapshot; its length if there is none."""
+    moments: tuple[tuple[int, int], ...]
+    """Event and step of each snapshot."""
+
+    @property
+    def text(self) -> str:
+        """The verdict, as a sentence."""
+        main = self.types[0]
+        what = f"{main.counts[0]:,} -> {main.counts[-1]:,} {main.type.removeprefix('builtins.')}"
+        holder = f"{self.path} ({self.type.removeprefix('builtins.')}"
+        if self.items[-1] > self.items[0]:
+            holder += f", {self.items[0]:,} -> {self.items[-1]:,} items"
+        return f"{what} over {len(self.items)} snapshots, held by {holder})"
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What grew over a series of snapshots."""
+
+    snapshots: int
+    leaks: tuple[Leak, ...]
+    """What retains most first."""
+    types: tuple[Series, ...]
+    """All types of which there are more in the end, those that grew by most bytes first."""
+    verdict: str
+    """In one sentence."""
+
+
+def is_steady(counts: Sequence[int]) -> bool:
+    """Whether numbers grow in most steps, and shrink in none."""
+    steps = [after - before for before, after in pairwise(counts)]
+    return len(counts) >= FEWEST and min(steps) >= 0 and sum(step > 0 for step in steps) >= STEADY * len(steps)
+
+
+def growth(snapshots: Sequence[Snapshot | Holding], *, scope: str = MINE, kernel: Kernel = KERNEL) -> Growth:
+    """Return what grows over `snapshots`, the oldest first. From fewer than FEWEST no leak is told."""
+    held = [each if isinstance(each, Holding) else Holding(each, kernel) for each in snapshots]
+    if not held:
+        return Growth(0, (), (), "There are no snapshots.")
+    back = _chain(held)
+    new = held[-1].kernel.missing(back[0])
+    series = _series(held, new)
+    leaks = _leaks(held, back, new, [each for each in series if each.is_steady], scope)
+    if len(held) < FEWEST:
+        verdict = f"{len(held)} snapshots are too few to tell a leak: it takes {FEWEST}."
+    elif not leaks:
+        verdict = "Nothing grows steadily."
+    else:
+        more = f", and {len(leaks) - 1:,} more" if len(leaks) > 1 else ""
+        verdict = f"Grows steadily: {leaks[0].text}{more}."
+    return Growth(len(held), tuple(leaks), tuple(each for each in series if each.counts[-1] > each.counts[0]), verdict)
+
+
+def _chain(held: Sequence[Holding]) -> list[Column]:
+    """Return for each snapshot the nodes there that are those of the last one, or UNREACHED."""
+    last = held[-1].snapshot
+    at = array("I", range(len(last)))
+    found = [at]
+    for before, after in zip(held[-2::-1], held[:0:-1], strict=True):
+        by_identity = is_one_run(before.snapshot, after.snapshot)
+        to_before = match(before.snapshot, after.snapshot, after.kernel, by_identity=by_identity).to_before
+        at = array("I", [UNREACHED if node == UNREACHED else to_before[node] for node in at])
+        found.append(at)
+    return found[::-1]
+
+
+def _series(held: Sequence[Holding], new: bytes) -> list[Series]:
+    counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(held))
+    sizes: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(held))
+    for number, each in enumerate(held):
+        found, total = each.census()
+        for name, count in found.items():
+            counts[name][number] = count
+            sizes[name][number] = total[name]
+    added, _ = held[-1].census(new)
+    series = [
+        Series(name, tuple(numbers), tuple(sizes[name]), added[name])
+        for name, numbers in counts.items()
+        if name != FRAME_TYPE
+    ]
+    return sorted(series, key=lambda each: (each.bytes[0] - each.bytes[-1], each.type))
+
+
+def _leaks(
+    held: Sequence[Holding], back: Sequence[Column], new: bytes, series: Iterable[Series], scope: str
+) -> list[Leak]:
+    last = held[-1]
+    by_holder: defaultdict[int, list[Series]] = defaultdict(list)
+    for each in series:
+        by_holder[_holder(last, each.type, new)].append(each)
+    leaks = []
+    for node, types in by_holder.items():
+        is_object = node < len(last.snapshot)
+        if is_object and scope == MINE and last.origin(node) != MINE:
+            continue
+        types.sort(key=lambda each: (last.whose_type(each.type) != MINE or "." not in each.type, _is_builtin(each)))
+        nodes = [column[node] if is_object else UNREACHED for column in back]
+        leaks.append(
+            Leak(
+                path=last.path(node) if is_object else "no single object",
+                type=last.snapshot.type_name(node) if is_object else "",
+                items=tuple(each.items(at) if at != UNREACHED else 0 for each, at in zip(held, nodes, strict=True)),
+                retained=tuple(
+                    each.retained[at if is_object else -1] if at != UNREACHED or not is_object else 0
+                    for each, at in zip(held, nodes, strict=True)
+                ),
+                types=tuple(types[:MOST_TYPES]),
+                type_count=len(types),
+                node=node,
+                moments=tuple((each.snapshot.taken.event, each.snapshot.taken.step) for each in held),
+            )
+        )
+    return sorted(leaks, key=lambda leak: (leak.node == len(last.snapshot), leak.retained[0] - leak.retained[-1]))
+
+
+def _is_builtin(series: Series) -> tuple[bool, int]:
+    return series.type.startswith("builtins."), series.bytes[0] - series.bytes[-1]
+
+
+def _holder(holding: Holding, name: str, new: bytes) -> int:
+    """Return the nearest object that alone holds most of the new objects of a type; the number of nodes: none does."""
+    snapshot = holding.snapshot
+    kinds = {number for number, each in enumerate(snapshot.types) if each == name}
+    chosen = array("Q", [is_new and kind in kinds for is_new, kind in zip(new, snapshot.type, strict=True)])
+    dominator, order = holding.dominators
+    held = holding.kernel.retained(dominator, order, chosen)
+    enough = max(1, MAIN_SHARE * held[-1])
+    found = len(snapshot)
+    # Those that hold enough dominate each other, and the nearest comes last.
+    for node in order:
+        if held[node] >= enough and (not chosen[node] or held[-1] == 1) and not holding.is_frame(node):
+            found = node
+    return found
