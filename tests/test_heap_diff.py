@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from replaydbg.heap.builder import Node, build
 from replaydbg.heap.diff import diff
 from replaydbg.heap.difference import Change, Diff
+from replaydbg.heap.finding import find
 from replaydbg.heap.holding import Holding
 from replaydbg.heap.kernel import KERNEL, Kernel, PythonKernel
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot, Taken
@@ -452,3 +453,4 @@ def test_paths_evaluate_to_the_object_that_they_name(names: dict[str, Any]) -> N
     for node in range(len(snapshot)):
         if snapshot.address[node] != 1:
             assert eval(held.path(node), {"app": app}) is objects[snapshot.address[node]]
+            assert snapshot.address[find(held, held.path(node))] == snapshot.address[node]

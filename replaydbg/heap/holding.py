@@ -23,7 +23,8 @@ LIBRARY = "library"
 MOST_STEPS = 30
 """Steps of a path that are written out; those in the middle of a longer one are counted."""
 
-_ANYBODYS = ("builtins", "__main__")
+MAIN = "__main__"
+_ANYBODYS = ("builtins", MAIN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,10 @@ class Holding:
             root = snapshot.roots[via[node]]
             text = root.label
         if root is None or snapshot.type_name(root.node) != FRAME_TYPE:
-            return self._steps(text, edges)
+            first = snapshot.step_text(snapshot.label[edges[0]]) if edges and text == MAIN else ""
+            # Variables of the program itself are named as it names them.
+            is_variable = first.startswith(".") and first[1:].isidentifier()
+            return self._steps(first[1:], edges[1:]) if is_variable else self._steps(text, edges)
         if not edges:
             return f"<{text}>"
         name, taken = self._variable(edges)
