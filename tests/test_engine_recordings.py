@@ -37,7 +37,7 @@ def visit(session: Session) -> None:
         assert session.seek(count).count == count
         try:
             session.variables()
-            session.stacks()
+            [session.stack(each.id) for each in session.here.lanes]
             session.tasks()
         except AskFailed:
             # While the interpreter ends it takes its own modules apart, and may have nothing left to answer with.

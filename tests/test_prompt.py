@@ -380,10 +380,55 @@ def test_lanes_can_be_looked_at(lanes: Typed) -> None:
     assert "lane 0  MainThread" in shown
     assert "#0" in lanes("thread 0", "where")
     assert "self = " in lanes("locals")
-    assert "works in the lane that runs" in lanes("why self")
+    assert "Event.wait" in lanes("why self")
     assert "no lane '7'" in lanes("thread 7")
     assert "-> lane 1" in lanes("thread worker")
     assert "work" in lanes("thread", "bt")
+
+
+def test_what_another_lane_holds_can_be_followed_and_changed(lanes: Typed) -> None:
+    lanes("start", "b work", "c", "thread 0")
+
+    assert "thread = " in lanes("why thread") or "threading" in lanes("why self")
+    assert "another run" in lanes("set var self = 5")
+    assert lanes("p self") == "5\n"
+
+
+@pytest.mark.parametrize("step", ["s", "n", "fin", "rs", "rn", "rf", "until"])
+def test_steps_go_in_the_lane_that_is_looked_at(lanes: Typed, step: str) -> None:
+    lanes("start", "b work", "c")
+    before = lanes.prompt.view.session.here
+    assert before.lane == 1
+    waiting = lanes.prompt.view.session.stack(0)
+
+    lanes("thread 0", step)
+
+    here = lanes.prompt.view.session.here
+    assert here.lane == 0
+    assert (here.count > before.count) == (step in ("s", "n", "fin", "until"))
+    if step in ("rs", "rn"):
+        assert here.count == waiting[0].last
+    if step == "rf":
+        assert here.count == next(each.last for each in waiting[1:] if each.last)
+    if step == "n":
+        assert (here.stack[0].started, here.stack[0].before) == (waiting[0].started, waiting[0].last)
+
+
+def test_commands_are_done_wherever_a_breakpoint_stops(typed: Typed) -> None:
+    typed("start", "b 12", "commands", "silent", "p n", "p n + 100", "end")
+    number = typed.prompt.view.session.breakpoints[0].number
+
+    assert typed("c").splitlines()[-2:] == ["0", "100"]
+    assert typed("c").splitlines()[-2:] == ["1", "101"]
+    assert typed("rc").splitlines()[-2:] == ["0", "100"]
+    assert "does p n; p n + 100" in typed("info breakpoints")
+    # What moves it ends them, as in gdb; those of the next breakpoint follow.
+    typed(f"commands {number}", "p n", "c", "p 'never'", "end", "b 13", "commands", "p 'there'", "end")
+    shown = typed("start", "c")
+    assert "never" not in shown
+    assert shown.splitlines()[-1] == "'there'"
+    assert "no breakpoint 777" in typed("commands 777")
+    assert "p n" not in typed(f"clear {number}", "info breakpoints")
 
 
 def test_tasks_and_handled_exceptions(lanes: Typed) -> None:

@@ -24,6 +24,9 @@ def add_place(parser: argparse.ArgumentParser) -> None:
         "--at", metavar="MOMENT", help="seen from there, such as 120:35 or @end; otherwise from the failure, or the end"
     )
     parser.add_argument("--frame", type=int, default=0, metavar="N", help="of the Nth frame from the innermost, 0")
+    parser.add_argument(
+        "--lane", type=int, metavar="N", help="of lane (thread) N; otherwise of the one that runs there"
+    )
 
 
 def add_quiet(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +62,13 @@ def opened_at(args: argparse.Namespace) -> Iterator[Prompt]:
     with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
         if args.at is not None:
             prompt.view.session.seek(args.at)
-        frames = len(prompt.view.here.stack)
+        here = prompt.view.here
+        if args.lane is not None and args.lane != here.lane:
+            if args.lane not in (each.id for each in here.lanes):
+                known = ", ".join(str(each.id) for each in here.lanes)
+                raise UsageError(f"--lane cannot be {args.lane}: the lanes there are {known}.")
+            prompt.view.lane = args.lane
+        frames = len(prompt.view.frames())
         if args.frame >= max(frames, 1):
             raise UsageError(f"--frame cannot be {args.frame}: there are {frames} frames.")
         prompt.view.frame = args.frame

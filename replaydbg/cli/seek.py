@@ -17,6 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recording(parser)
     parser.add_argument("at", metavar="MOMENT", help="such as 120, 120:35, 71%%, @exc, @end, @out:17 or @t+1.2s")
     parser.add_argument("--frame", type=int, default=0, metavar="N", help="the variables of the Nth frame")
+    parser.add_argument("--lane", type=int, metavar="N", help="look at lane (thread) N; otherwise at the one that runs")
     add_quiet(parser)
     add_json(parser)
 
@@ -25,12 +26,12 @@ def run(args: argparse.Namespace) -> int:
     """Show what is there."""
     with opened_at(args) as prompt:
         view = prompt.view
-        variables = view.session.variables(args.frame) if view.here.stack else ()
+        variables = view.session.variables(**view.at) if view.frames() else ()
         if args.json:
             print_json(_facts(view, variables))
             return 0
         view.show_here()
-        if view.here.stack:
+        if view.frames():
             looking.where(view, "")
             looking.local_variables(view, "")
         if len(view.here.lanes) > 1:
@@ -48,7 +49,7 @@ def _facts(view: View, variables: tuple[Variable, ...]) -> dict[str, Any]:
         "why": here.why,
         "message": here.message,
         "lane": here.lane,
-        "stack": [frame_facts(each) for each in here.stack],
+        "stack": [frame_facts(each) for each in view.session.stack(view.lane)],
         "lanes": [_lane(each) for each in here.lanes],
         "locals": [
             {"name": each.name, "type": each.type, "text": each.text, "parts": each.parts} for each in variables

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         session = prompt.view.session
         number = 0
         changes = []
-        for change in session.history(args.expression, args.frame, most=args.limit):
+        for change in session.history(args.expression, **prompt.view.at, most=args.limit):
             number += 1
             prompt.view.screen.check()
             if args.json:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 from replaydbg.debugger.paths import PlaceExpression
 from replaydbg.debugger.values import Evaluation, Task, Variable
+from replaydbg.engine.messages import Frame
 from replaydbg.engine.worker import Worker
 from replaydbg.errors import AskFailed, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A frame."""
+
+    frame: int = 0
+    """From the innermost one, 0."""
+    lane: int | None = None
+    """None: the one that runs."""
 
 
 class Questions(ABC):
@@ -48,9 +60,9 @@ class Questions(ABC):
         """Return the parameters of a frame's function, as they are now."""
         return tuple(Variable(*each) for each in self._ask("arguments", frame, lane))
 
-    def stacks(self) -> dict[int, tuple[tuple[str, int, str], ...]]:
-        """Return the frames of each lane, innermost first: file, line, qualified name."""
-        return {lane: tuple(frames) for lane, frames in self._ask("stacks").items()}
+    def stack(self, lane: int | None = None) -> tuple[Frame, ...]:
+        """Return the frames of a lane, innermost first; without a number, of the one that runs."""
+        return self.cursor.look().stack if lane is None else self.cursor.stack(lane)
 
     def tasks(self) -> tuple[Task, ...]:
         """Return the asyncio tasks that are not done."""
@@ -66,18 +78,18 @@ class Questions(ABC):
         """Run an expression where another process stands."""
         return self._evaluation(worker, source, frame, None, False)
 
-    def ask_about(self, frame: int, what: str, **more: object) -> Any:
+    def ask_about(self, at: At, what: str, **more: object) -> Any:
         """Ask `inside.py` about a frame here."""
-        return self._ask(what, frame, None, **more)
+        return self._ask(what, at.frame, at.lane, **more)
 
-    def is_mutable(self, place: PlaceExpression, frame: int) -> bool:
+    def is_mutable(self, place: PlaceExpression, at: At) -> bool:
         """Whether the value may change by itself."""
-        return bool(self._ask("mutable", frame, None, source=place.source))
+        return bool(self.ask_about(at, "mutable", source=place.source))
 
-    def unseen_content(self, place: PlaceExpression, frame: int) -> str:
+    def unseen_content(self, place: PlaceExpression, at: At) -> str:
         """Return what is to be said of a value whose content only its own C code can read; empty: all of it is seen."""
         try:
-            kind = self._ask("opaque", frame, None, source=place.source)
+            kind = self.ask_about(at, "opaque", source=place.source)
         except AskFailed:
             return ""
         return f"the content of a {kind} is not followed: it may have changed since" if kind else ""
@@ -89,9 +101,9 @@ class Questions(ABC):
         except AskFailed:
             return ""
 
-    def check_steps(self, place: PlaceExpression, frame: int) -> None:
+    def check_steps(self, place: PlaceExpression, at: At) -> None:
         """Raise UsageError if a value cannot be followed without running Python."""
-        told = self._ask("kinds", frame, None, source=place.name, steps=place.keys)
+        told = self.ask_about(at, "kinds", source=place.name, steps=place.keys)
         if told is not None:
             raise UsageError(f"{place.source!r} cannot be followed: {told}.")
 

@@ -15,7 +15,7 @@ from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.endings import how_it_ended
 from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
 from replaydbg.debugger.moments import parse_moment
-from replaydbg.debugger.questions import Questions, checked
+from replaydbg.debugger.questions import At, Questions, checked
 from replaydbg.debugger.sources import Sources
 from replaydbg.debugger.stops import Found
 from replaydbg.debugger.values import (
@@ -202,23 +202,24 @@ class Session(Breakpoints, Questions):
 
     # ---- forward ----
 
-    def step(self) -> Here:
-        """To the next line that this lane runs."""
-        return self._forward(STEP)
+    def step(self, *, lane: int | None = None) -> Here:
+        """To the next line that a lane runs; without a number, the one that runs here."""
+        return self._forward(STEP, lane)
 
-    def next(self) -> Here:
+    def next(self, *, lane: int | None = None) -> Here:
         """To the next line of this activation; when it has ended, of a caller. Calls are passed over."""
-        return self._forward(NEXT)
+        return self._forward(NEXT, lane)
 
-    def finish(self) -> Here:
+    def finish(self, *, lane: int | None = None) -> Here:
         """To the next line of a caller."""
-        return self._forward(FINISH)
+        return self._forward(FINISH, lane)
 
-    def _forward(self, rule: int) -> Here:
+    def _forward(self, rule: int, lane: int | None) -> Here:
         self._begin("running on")
+        order = Run(rule=rule, until=self.index.total, lane=self.here.lane if lane is None else lane)
         worker = self.cursor.clone()
         try:
-            where = worker.run(Run(rule=rule, until=self.index.total), idle=self.travel.idle)
+            where = worker.run(order, idle=self.travel.idle)
         except BaseException:
             worker.kill()
             raise
@@ -274,19 +275,24 @@ class Session(Breakpoints, Questions):
 
     # ---- backward ----
 
-    def reverse_step(self) -> Here:
-        """To the line that this lane ran before this one."""
-        lane = next((each for each in self.here.lanes if each.id == self.here.lane), None)
-        return self._back(lane.before if lane is not None else 0)
+    def reverse_step(self, *, lane: int | None = None) -> Here:
+        """To the line that a lane ran before; of another lane than the one that runs, to the line in which it is."""
+        number = self.here.lane if lane is None else lane
+        found = next((each for each in self.here.lanes if each.id == number), None)
+        if found is None:
+            return self._back(0)
+        return self._back(found.before if number == self.here.lane else found.last)
 
-    def reverse_next(self) -> Here:
+    def reverse_next(self, *, lane: int | None = None) -> Here:
         """To the line before in the same activation; at its first line, to the caller's."""
+        if lane is not None and lane != self.here.lane:
+            return self.reverse_step(lane=lane)
         top = self.here.top
-        return self._back(top.before if top is not None and top.before else self._callers_line())
+        return self._back(top.before if top is not None and top.before else self._callers_line(None))
 
-    def reverse_finish(self) -> Here:
+    def reverse_finish(self, *, lane: int | None = None) -> Here:
         """To the caller's line."""
-        return self._back(self._callers_line())
+        return self._back(self._callers_line(lane))
 
     def reverse_go(self, *, until: str | int | Moment | None = None) -> Here:
         """Back to the last breakpoint before here, or to `until`, or to the start."""
@@ -294,9 +300,9 @@ class Session(Breakpoints, Questions):
         self._begin("running back")
         return self._arrive(search.backward(self, first), first, "start" if until is None else "seek")
 
-    def _callers_line(self) -> int:
+    def _callers_line(self, lane: int | None) -> int:
         # Frames of the importer's own run no lines that count.
-        return next((frame.last for frame in self.here.stack[1:] if frame.last), 0)
+        return next((frame.last for frame in self.stack(lane)[1:] if frame.last), 0)
 
     def _back(self, count: int) -> Here:
         if not count:
@@ -313,14 +319,14 @@ class Session(Breakpoints, Questions):
 
     # ---- what changes it ----
 
-    def change(self, source: str, frame: int = 0) -> Here:
+    def change(self, source: str, frame: int = 0, *, lane: int | None = None) -> Here:
         """Run a statement in the program itself; from here on, forward, it is another run than the recorded one.
 
         Raises AskFailed if it raises; then nothing of what it did stays.
         """
         worker = self.cursor.clone()
         try:
-            checked(worker.ask({"do": "change", "source": source, "frame": frame}, changes=True))
+            checked(worker.ask({"do": "change", "source": source, "frame": frame, "lane": lane}, changes=True))
         except BaseException:
             worker.kill()
             raise
@@ -338,22 +344,25 @@ class Session(Breakpoints, Questions):
             if each.count < self.here.count and (stream is None or each.stream == stream)
         )
 
-    def why(self, expression: str, frame: int = 0) -> Why:
+    def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Why:
         """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
         self._begin(f"looking for who wrote {expression}")
-        return writes.why(self, expression, frame)
+        return writes.why(self, expression, At(frame, lane))
 
-    def watch(self, expression: str, frame: int = 0) -> Breakpoint:
+    def watch(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Breakpoint:
         """Stop, in both directions, where the value of a variable, an attribute or an item has changed.
 
         Raises UsageError if it cannot be followed.
         """
-        return self.add_breakpoint(Breakpoint(0, place=expression, watch=writes.watch_of(self, expression, frame)))
+        watched = writes.watch_of(self, expression, At(frame, lane))
+        return self.add_breakpoint(Breakpoint(0, place=expression, watch=watched))
 
-    def history(self, expression: str, frame: int = 0, *, most: int = 1000) -> Iterator[Change]:
+    def history(
+        self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000
+    ) -> Iterator[Change]:
         """Yield the changes of a value over the whole run, from the first one on."""
         self._begin(f"following {expression}")
-        return writes.history(self, expression, frame, most)
+        return writes.history(self, expression, At(frame, lane), most)
 
     def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
         """Yield what `expression` was each time that a line was about to run, over the whole run."""

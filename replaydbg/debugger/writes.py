@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from replaydbg.debugger.paths import PlaceExpression, names_read, parse_place
+from replaydbg.debugger.questions import At
 from replaydbg.debugger.values import Change, Why
 from replaydbg.engine.messages import Frame, PathStep, Run, Watch, Where
 from replaydbg.errors import UsageError
@@ -21,7 +22,7 @@ MOST_EVENTS = 20
 _IN_CELL = (PathStep(attribute="cell_contents"),)
 
 
-def why(session: Session, expression: str, frame: int) -> Why:
+def why(session: Session, expression: str, at: At) -> Why:
     """Return the last write of the value that `expression` names in a frame here.
 
     Of an attribute or an item it is the last write into that very object, under whatever name. Of a variable it is
@@ -29,11 +30,11 @@ def why(session: Session, expression: str, frame: int) -> Why:
     another name, `content` says when that changed.
     """
     place = parse_place(expression)
-    return replace(_why(session, place, frame), note=session.unseen_content(place, frame))
+    return replace(_why(session, place, at), note=session.unseen_content(place, at))
 
 
-def _why(session: Session, place: PlaceExpression, frame: int) -> Why:
-    watch = replace(_watch(session, place, frame), stops=False)
+def _why(session: Session, place: PlaceExpression, at: At) -> Why:
+    watch = replace(_watch(session, place, at), stops=False)
     if place.steps:
         owner = session.cursor.locate(replace(watch, steps=place.steps[:-1]))
         if not owner[0]:
@@ -50,7 +51,7 @@ def _why(session: Session, place: PlaceExpression, frame: int) -> Why:
             return _last_write(session, place, replace(watch, is_cell=False))
     found = _last_write(session, place, watch)
     value = session.cursor.locate(watch)
-    if not value[0] or not found.count or not session.is_mutable(place, frame) or not found.is_binding:
+    if not value[0] or not found.count or not session.is_mutable(place, at) or not found.is_binding:
         return found
     try:
         content = _last_write(session, place, Watch("", object=value, stops=False))
@@ -77,15 +78,15 @@ def _last_write(session: Session, place: PlaceExpression, watch: Watch) -> Why:
     return Why(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ())
 
 
-def watch_of(session: Session, expression: str, frame: int) -> Watch:
+def watch_of(session: Session, expression: str, at: At) -> Watch:
     """Return what is looked at to see changes of the value that `expression` names, whatever object it is of."""
-    return _watch(session, parse_place(expression), frame)
+    return _watch(session, parse_place(expression), at)
 
 
-def history(session: Session, expression: str, frame: int, most: int) -> Iterator[Change]:
+def history(session: Session, expression: str, at: At, most: int) -> Iterator[Change]:
     """Yield the changes of the value over the whole run."""
     place = parse_place(expression)
-    watch = replace(_watch(session, place, frame), is_cell=False)
+    watch = replace(_watch(session, place, at), is_cell=False)
     started = max(watch.started, 1)
     worker = session.travel.at(started - 1 if started > 1 else 1)
     try:
@@ -98,19 +99,19 @@ def history(session: Session, expression: str, frame: int, most: int) -> Iterato
         worker.kill()
 
 
-def _watch(session: Session, place: PlaceExpression, frame: int) -> Watch:
-    told = session.ask_about(frame, "place", name=place.name)
+def _watch(session: Session, place: PlaceExpression, at: At) -> Watch:
+    told = session.ask_about(at, "place", name=place.name)
     kind, detail = told
     if kind == "lost":
         raise UsageError(f"{place.source!r} cannot be followed: {detail}.")
     if place.steps:
-        session.check_steps(place, frame)
+        session.check_steps(place, at)
     if kind == "global":
         return Watch(place.name, module=detail, steps=place.steps)
-    stack = session.here.stack
-    if frame >= len(stack):
-        raise UsageError(f"There is no frame {frame} here.")
-    here = stack[frame]
+    stack = session.stack(at.lane)
+    if at.frame >= len(stack):
+        raise UsageError(f"There is no frame {at.frame} here.")
+    here = stack[at.frame]
     is_cell = bool(detail) and not place.steps
     return Watch(place.name, started=here.started, first_line=here.first_line, steps=place.steps, is_cell=is_cell)
 

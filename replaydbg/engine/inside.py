@@ -135,20 +135,6 @@ def arguments(question: Question) -> list[Described]:
     return [described(name, known[name]) for name in code.co_varnames[:number] if name in known]
 
 
-def stacks(question: Question) -> dict[int, list[Any]]:
-    """All frames of each lane, innermost first."""
-    found = {}
-    for ident, frame in sys._current_frames().items():
-        frames: list[Any] = []
-        at: Any = frame
-        while at is not None and len(frames) < 500:
-            if at.f_code.co_filename != "<inside>":
-                frames.append((at.f_code.co_filename, at.f_lineno or 0, at.f_code.co_qualname))
-            at = at.f_back
-        found[(ident - 0x2C0000000000) // 4096] = frames
-    return found
-
-
 # ---- evaluation ----
 
 
@@ -331,7 +317,6 @@ DOERS = {
     for each in (
         variables,
         arguments,
-        stacks,
         evaluate,
         items,
         change,

@@ -8,10 +8,10 @@ from typing import Any
 from replaydbg.log.codec import decode_value
 from replaydbg.log.encode import text, varint, zigzag
 
-VERSION = 1
+VERSION = 2
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
-CLONE, RUN, WHERE, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"D", b"M", b"I", b"O"
+CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
 """What a process is told."""
 
 STOOD, LEFT, CLONED, ENDED, ANSWER = "S", "K", "C", "E", "A"
@@ -100,6 +100,8 @@ class Run:
     """The count of lines at which to stop; 0: none."""
     rule: int = ANY
     """ANY, STEP, NEXT or FINISH."""
+    lane: int = 0
+    """The lane that the rule is for."""
     spacing: float = 0.0
     """Seconds of CPU time between the checkpoints that are left behind; 0: none are."""
     at_raises: bool = False
@@ -112,7 +114,8 @@ class Run:
     def encode(self) -> bytes:
         """Return it as the core reads it."""
         assert len(self.breaks) <= MOST_BREAKS, len(self.breaks)
-        head = varint(self.until) + varint(int(self.spacing * 1e9)) + varint(self.rule) + varint(int(self.at_raises))
+        head = varint(self.until) + varint(int(self.spacing * 1e9)) + varint(self.rule) + varint(self.lane)
+        head += varint(int(self.at_raises))
         breaks = b"".join(
             text(each.file + "\0") + text(each.function + "\0") + varint(each.line) + varint(each.stop_at)
             for each in self.breaks
@@ -224,6 +227,12 @@ def read_where(payload: bytes) -> Where:
         passages=tuple(Passages(*each) for each in said["breakpoints"]),
         changes=Changes(*said["watch"]),
     )
+
+
+def read_stack(payload: bytes) -> tuple[Frame, ...]:
+    """Return the frames of a lane, innermost first."""
+    said: Any = decode_value(payload)
+    return tuple(_frame(each) for each in said)
 
 
 def _frame(entry: list[Any]) -> Frame:

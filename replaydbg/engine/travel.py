@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ class Travel:
         try:
             if wanted is not None:
                 begins = worker.locate(wanted)
-            where = worker.run(Run(last, order.rule, 0.0, order.at_raises, order.breaks, order.watch), idle=self.idle)
+            where = worker.run(replace(order, until=last), idle=self.idle)
             if wanted is not None and not isinstance(where, dict):
                 ends = worker.locate(wanted)
         finally:

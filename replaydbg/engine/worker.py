@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any
 
 from replaydbg.engine import messages
-from replaydbg.engine.messages import Run, Watch, Where, read_where
+from replaydbg.engine.messages import Frame, Run, Watch, Where, read_stack, read_where
 from replaydbg.errors import AskFailed, EngineLost
 from replaydbg.log.codec import decode_value
 from replaydbg.log.encode import varint
@@ -145,6 +145,11 @@ class Worker:
             self._tell(messages.WHERE)
             self.where = read_where(self._hear()[1])
         return self.where
+
+    def stack(self, lane: int) -> tuple[Frame, ...]:
+        """Return the frames of a lane, innermost first; none if there is no such lane."""
+        self._tell(messages.STACK, varint(lane))
+        return read_stack(self._hear()[1])
 
     def locate(self, watch: Watch) -> tuple[int, int]:
         """Return where the value lies that `watch` leads to, and its type; zeros if it is not there."""

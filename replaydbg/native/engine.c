@@ -150,6 +150,14 @@ words(Command *c)
 
 /* ---- what is said of where it stands ---- */
 
+PyThreadState *
+lane_tstate(int lane)
+{
+    if (lane == lane_number())
+        return core.tstate;
+    return lane >= 0 && lane < lanes.made && lanes.at[lane] && !lanes.at[lane]->ended ? lanes.at[lane]->tstate : NULL;
+}
+
 static void
 report_frame(Buf *b, _PyInterpreterFrame *frame)
 {
@@ -289,7 +297,8 @@ obey_run(Command *c)
     run.stop = number(c);
     run.stop = run.stop ? run.stop : UINT64_MAX;
     run.spacing = number(c);
-    rule_begin((int)number(c));
+    int rule = (int)number(c);
+    rule_begin(rule, (int)number(c));
     run.at_raises = number(c);
     uint64_t n = number(c);
     stepclock_drop_breaks();
@@ -446,6 +455,10 @@ obey(void)
             if (obey_run(&c))
                 return;
             _exit(0);
+        case 'L':
+            report_frames(&b, lane_tstate((int)number(&c)), MOST_FRAMES);
+            send_all('L', &b, -1);
+            break;
         case 'W':
             report_where(&b, "asked");
             send_all('S', &b, -1);

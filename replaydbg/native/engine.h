@@ -12,6 +12,7 @@
 /* engine.c */
 Buf engine_message(void);       /* where the next message is written; only one at a time */
 void engine_send(int kind, Buf *b);
+PyThreadState *lane_tstate(int lane); /* NULL: there is no such lane, or it has none */
 
 /* clones.c */
 void clones_prepare(void);
@@ -27,7 +28,7 @@ void engine_crashed(int signum);
 
 /* rule.c */
 int rule_prepare(void);
-void rule_begin(int kind);      /* relative to where the process stands; 0: none */
+void rule_begin(int kind, int lane); /* relative to where the lane is now; 0: none */
 bool rule_is_set(void);
 bool rule_line(_PyInterpreterFrame *frame);
 bool rule_has_stopped(void);

@@ -1,4 +1,4 @@
-/* Where a step forward ends: in the lane in which it began, and by activation of frames, not by depth (in `m() + m()` the second call has
+/* Where a step forward ends: in the lane for which it is made, and by activation of frames, not by depth (in `m() + m()` the second call has
  * the depth of the first, and no line of the caller lies between them). */
 #include "engine.h"
 #include "lanes.h"
@@ -73,12 +73,13 @@ started(_PyInterpreterFrame *frame)
 }
 
 void
-rule_begin(int kind)
+rule_begin(int kind, int lane)
 {
-    _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
-    rule.kind = frame ? kind : NO_RULE;
+    PyThreadState *ts = lane_tstate(lane);
+    _PyInterpreterFrame *frame = ts ? compat_top_frame(ts) : NULL;
+    rule.kind = frame || kind == STEP ? kind : NO_RULE; /* a lane that has just begun has no frame yet */
     rule.stopped = false;
-    rule.lane = lane_number();
+    rule.lane = lane;
     rule.outer_count = 0;
     if (rule.kind <= STEP)
         return;

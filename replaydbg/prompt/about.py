@@ -112,7 +112,6 @@ _PAST = "The past cannot be made to take another way: `seek`, `advance` and `unt
 REFUSED = {
     "j": _PAST,
     "jump": _PAST,
-    "commands": "Breakpoints have no commands: `display` shows values wherever it stops, `log` over the whole run.",
     "interact": "There is no interpreter inside the past: every expression runs in a throw-away copy; type it here.",
     "kill": "The program has ended already; `quit` leaves the debugger.",
     "attach": "A recording is looked at, no process: `replaydbg debug REC` opens another one.",

@@ -262,9 +262,8 @@ def _set(view: View, rest: str) -> None:
     statement = more.strip() if word in ("var", "variable") else rest.strip()
     if "=" not in statement:
         raise UsageError("Say it like this: set var NAME = VALUE, or set exec-direction reverse|forward.")
-    view.require_running_lane()
     compile_statement(statement)
-    view.session.change(statement, view.frame)
+    view.session.change(statement, **view.at)
     view.screen.line("Changed. From here on, forwards, this is another run than the recorded one;")
     view.screen.line("any seek, or a step back, returns to the recorded one.")
 

@@ -39,16 +39,28 @@ def _move(view: View, act: Callable[[], Here], rest: str, *, is_step: bool) -> N
     view.arrive(is_step=is_step)
 
 
+def _act(view: View, name: str) -> Callable[[], Here]:
+    """Steps go in the lane that is looked at; it is the one that runs when it has arrived."""
+    act: Callable[..., Here] = getattr(view.session, name)
+    lane = None if name in ("go", "reverse_go") else view.lane
+
+    def run() -> Here:
+        is_there = lane is None or view.here.lane == lane
+        return act() if is_there else act(lane=lane)
+
+    return run
+
+
 def _either(forward: str, backward: str, *, is_step: bool) -> Callable[[View, str], None]:
     def run(view: View, rest: str) -> None:
-        _move(view, getattr(view.session, backward if view.is_backward else forward), rest, is_step=is_step)
+        _move(view, _act(view, backward if view.is_backward else forward), rest, is_step=is_step)
 
     return run
 
 
 def _always(backward: str, *, is_step: bool) -> Callable[[View, str], None]:
     def run(view: View, rest: str) -> None:
-        _move(view, getattr(view.session, backward), rest, is_step=is_step)
+        _move(view, _act(view, backward), rest, is_step=is_step)
 
     return run
 
@@ -61,13 +73,14 @@ def _until(view: View, rest: str) -> None:
     if rest.strip():
         _advance(view, rest)
         return
-    top = view.here.top
+    top = next(iter(view.session.stack(view.lane)), None)
     if top is None:
         raise UsageError("No Python code runs here.")
     view.keep()
+    step = _act(view, "next")
     try:
         while True:
-            view.session.next()
+            step()
             view.screen.check()
             now = view.here.top
             if now is None or view.here.why != "step" or now.started != top.started or now.line > top.line:

@@ -36,16 +36,14 @@ def when(view: View, rest: str) -> None:
 
 
 def _why(view: View, rest: str) -> None:
-    view.require_running_lane()
     text = _expression(rest, "why")
-    told = view.session.why(text, view.frame)
+    told = view.session.why(text, **view.at)
     for line in tell.why_lines(view.session, told, follow="seek {moment}, then why {name}"):
         view.screen.line(line)
 
 
 def _last(view: View, rest: str) -> None:
-    view.require_running_lane()
-    told = view.session.why(_expression(rest, "last"), view.frame)
+    told = view.session.why(_expression(rest, "last"), **view.at)
     if told.moment is None:
         raise UsageError(f"{told.expression} was not written before here.")
     view.screen.line(f"{told.expression}: {told.before or '(there was none)'} -> {told.after or '(there is none)'}")
@@ -53,16 +51,14 @@ def _last(view: View, rest: str) -> None:
 
 
 def _watch(view: View, rest: str) -> None:
-    view.require_running_lane()
     text = rest.strip().removeprefix("-l ").removeprefix("-location ")
-    point = view.session.watch(_expression(text, "watch"), view.frame)
+    point = view.session.watch(_expression(text, "watch"), **view.at)
     view.screen.line(f"Breakpoint {point.number}: {point}")
 
 
 def _history(view: View, rest: str) -> None:
-    view.require_running_lane()
     found = 0
-    for change in view.session.history(_expression(rest.strip(), "history"), view.frame):
+    for change in view.session.history(_expression(rest.strip(), "history"), **view.at):
         view.screen.line(tell.change_text(view.session, change))
         found += 1
     if not found:

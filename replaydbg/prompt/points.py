@@ -59,11 +59,12 @@ def _add_point(view: View, point: Breakpoint) -> None:
     view.screen.line(("Temporary breakpoint " if added.temporary else "Breakpoint ") + _text(added))
 
 
-def _text(point: Breakpoint) -> str:
+def _text(point: Breakpoint, *commanded: str) -> str:
     more = [
         *(["disabled"] if not point.enabled else []),
         *([f"lets {point.ignore} pass"] if point.ignore else []),
         *(["once"] if point.temporary else []),
+        *commanded,
     ]
     return f"{point.number}: {point}" + (f" ({', '.join(more)})" if more else "")
 
@@ -73,7 +74,8 @@ def breakpoints(view: View, rest: str) -> None:
     if not view.session.breakpoints:
         view.screen.line("There are no breakpoints; `break FILE:LINE` or `break FUNCTION` makes one.")
     for point in view.session.breakpoints:
-        view.screen.line(_text(point))
+        commands = view.commands.get(point.number)
+        view.screen.line(_text(point, f"does {'; '.join(commands)}") if commands else _text(point))
 
 
 def _clear(view: View, rest: str) -> None:
@@ -88,6 +90,7 @@ def _clear(view: View, rest: str) -> None:
         numbers = _at(view, rest)
     for number in numbers:
         removed = view.session.remove_breakpoint(number)
+        view.commands.pop(number, None)
         view.screen.line(f"Removed breakpoint {_text(removed)}")
 
 
@@ -133,6 +136,29 @@ def _ignore(view: View, rest: str) -> None:
     view.screen.line(_text(view.session.change_breakpoint(number, ignore=int(count or 0))))
 
 
+def _commands(view: View, rest: str) -> None:
+    points = {each.number: each for each in view.session.breakpoints}
+    word = rest.strip()
+    if not points:
+        raise UsageError("There are no breakpoints.")
+    if word and not word.isdecimal():
+        raise UsageError(f"{word!r} is no number of a breakpoint.")
+    number = int(word or max(points))
+    if number not in points:
+        raise UsageError(f"There is no breakpoint {number}.")
+    view.commands[number] = []
+    view.commanded = number
+    view.screen.line(f"What is done wherever breakpoint {number} stops, a command a line; `end` ends it:", "dim")
+
+
+def add_command(view: View, line: str) -> None:
+    """Take a line of those that are done wherever a breakpoint stops it."""
+    if line == "end":
+        view.commanded = 0
+    elif line and line != "silent":
+        view.commands[view.commanded].append(line)
+
+
 def _number_and_rest(rest: str, usage: str) -> tuple[int, str]:
     match = re.match(r"\s*(\d+)\s*(.*)\Z", rest, re.S)
     if match is None:
@@ -161,6 +187,9 @@ COMMANDS = (
     ),
     Command(("condition",), "NUMBER [COND]", "let a breakpoint stop only if COND is true", _condition),
     Command(("ignore",), "NUMBER COUNT", "let a breakpoint be passed so often first", _ignore, completes=""),
+    Command(
+        ("commands",), "[NUMBER]", "lines up to `end`: do them wherever a breakpoint stops", _commands, completes=""
+    ),
     Command(("enable",), "[NUMBER ...]", "let breakpoints stop again", _enable, completes=""),
     Command(("disable",), "[NUMBER ...]", "keep breakpoints, and do not stop at them", _disable, completes=""),
 )

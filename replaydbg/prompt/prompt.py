@@ -87,7 +87,7 @@ class Prompt:
         screen = self.view.screen
         try:
             with self.busy():
-                self._do(line.strip())
+                self._do_and_follow(line.strip())
             self.has_failed = False
         except EOFError:
             self.has_failed = False
@@ -96,6 +96,26 @@ class Prompt:
         finally:
             screen.settle()
         return not self.has_failed
+
+    def _do_and_follow(self, line: str) -> None:
+        """Do one line, and what was asked for where it stops then; as in gdb, nothing is left of that when it moves."""
+        view = self.view
+        if view.commanded:
+            points.add_command(view, line)
+            return
+        view.stopped_by = 0
+        self._do(line)
+        again, todo = self._last, iter(list[str]())
+        while True:
+            if view.stopped_by:
+                todo = iter(view.commands.get(view.stopped_by, ()))
+                view.stopped_by = 0
+            each = next(todo, None)
+            if each is None:
+                break
+            self._do(each)
+            view.screen.check()
+        self._last = again
 
     def _do(self, line: str) -> None:
         if line.startswith("#"):

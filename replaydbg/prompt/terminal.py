@@ -120,7 +120,7 @@ class Lines:
     def read(self) -> str:
         """Return the next line. Raises EOFError, KeyboardInterrupt."""
         try:
-            return input(PROMPT)
+            return input("> " if self._prompt.view.commanded else PROMPT)
         except EOFError:
             # The shell's own prompt shall begin a line.
             self._prompt.view.screen.line()

@@ -49,6 +49,12 @@ class View:
     listed: int = 0
     """The last line that `list` has shown; 0: none since it moved."""
     checkpoint_number: int = 0
+    commands: dict[int, list[str]] = field(default_factory=dict)
+    """Lines that are done wherever a breakpoint stops it."""
+    commanded: int = 0
+    """The breakpoint whose commands are being typed; 0: none are."""
+    stopped_by: int = 0
+    """The breakpoint that stopped it just now; 0: none did, or its commands have been done."""
     is_over: bool = False
     """Whether the prompt shall end."""
     shown_function: tuple[str, str] = ("", "")
@@ -65,9 +71,7 @@ class View:
 
     def frames(self) -> list[Place]:
         """Return the frames of the lane that is looked at, innermost first."""
-        if self.lane is None:
-            return [Place(each.file, each.line, each.function) for each in self.here.stack]
-        return [Place(*each) for each in self.session.stacks().get(self.lane, ())]
+        return [Place(each.file, each.line, each.function) for each in self.session.stack(self.lane)]
 
     def place(self) -> Place:
         """Return the selected frame. Raises UsageError without Python code."""
@@ -80,16 +84,12 @@ class View:
         """Run an expression or statements in a throw-away copy, in the selected frame."""
         return self.session.evaluate(source, **self.at)
 
-    def require_running_lane(self) -> None:
-        """Raise UsageError if another lane than the one that runs is looked at."""
-        if self.lane is not None:
-            raise UsageError(f"That works in the lane that runs: `thread {self.here.lane}` goes back to it.")
-
     # ---- moving ----
 
     def arrive(self, *, is_step: bool = False, is_kept: bool = True) -> None:
         """Show where the session stands now; `is_kept`: `back` shall find the place again."""
         self.frame, self.lane, self.listed = 0, None, 0
+        self.stopped_by = self.here.breakpoint
         if is_kept and not self.here.is_changed:
             self.keep()
         top = self.here.top
