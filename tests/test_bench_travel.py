@@ -21,7 +21,8 @@ def test_a_small_journey_is_measured_in_every_way() -> None:
 
     assert travelled.lines > 10_000
     assert travelled.events > 200
-    assert len(travelled.seek.each) == len(travelled.back.each) == 2
+    assert len(travelled.seek.each) == len(travelled.back.each) == len(travelled.seek.cpu) == 2
+    assert min(travelled.seek.cpu) > 0
     assert [len(times.each) for times in travelled.why.values()] == [1] * len(WHY)
     assert travelled.first.answered > travelled.first.phases.first_pass > 0
     assert travelled.second > travelled.second_phases.first_pass > 0

@@ -55,7 +55,8 @@ def _travels(options: argparse.Namespace) -> tuple[list[Travelled], list[str]]:
     """What was travelled through, and why the others were not."""
     travelled: list[Travelled] = []
     failures: list[str] = []
-    extent = Extent(options.places, timeout=options.timeout)
+    # A minute of computation takes several under the step clock.
+    extent = Extent(options.places, timeout=3 * options.timeout)
     if options.quick:
         extent = replace(extent, places=max(4, options.places // 10), scale=_QUICK, patience=5.0)
     for journey in JOURNEYS:

@@ -65,12 +65,12 @@ JOURNEYS = (
     ),
     Journey(
         "travel-heap",
-        "10 million lines over 400 MB of live objects, which garbage collections go over again and again",
+        "10 million lines over 400 MB of live objects, which ten garbage collections go over",
         rounds=3_000,
         seconds=None,
         crossings=1,
         objects=1_650_000,
-        collect_every=100,
+        collect_every=300,
         seek_target=None,
     ),
 )

@@ -1,4 +1,4 @@
-"""What processes hold: what is shared counts once, and page tables count, too."""
+"""What processes hold and take: of their memory, what is shared counts once, and page tables count, too."""
 
 from __future__ import annotations
 
@@ -67,6 +67,23 @@ def peak_of(argv: Sequence[str], *, env: dict[str, str], cwd: Path) -> int:
         peak = max(peak, _figure(process.pid, "status", "VmHWM"))
         time.sleep(0.01)
     return peak
+
+
+def cpu_milliseconds(pid: int) -> float:
+    """Return the CPU time that a process took since it was made; 0 of one that has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
+    except OSError:
+        return 0.0
+
+
+def seconds_queued() -> float | None:
+    """Return in how many seconds since the machine started some process waited for a CPU; None: nobody counts it."""
+    try:
+        found = re.search(r"^some .*total=(\d+)", Path("/proc/pressure/cpu").read_text())
+    except OSError:
+        return None
+    return int(found[1]) / 1e6 if found else None
 
 
 def _figure(pid: int, file: str, name: str) -> int:

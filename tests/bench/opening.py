@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
+import select
 import subprocess
 import sys
 import time
@@ -73,15 +73,17 @@ def phases_noted() -> Iterator[list[Phases]]:
         Travel.__init__, Travel.first_pass = plain_init, plain_pass  # type: ignore[method-assign]
 
 
-def open_by_command(recording: Path, notes: Path) -> CommandOpening:
-    """Run the command until its end; `notes` is written. Raises CalledProcessError."""
+def open_by_command(recording: Path, notes: Path, timeout: float) -> CommandOpening:
+    """Run the command until its end; `notes` is written. Raises CalledProcessError and TimeoutExpired."""
     command = [sys.executable, "-m", "tests.bench.opening", str(notes), str(recording)]
     began = time.monotonic()
     with subprocess.Popen(
         command, cwd=_ROOT, env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
     ) as process:
         assert process.stdout is not None, "it was asked for"
-        os.read(process.stdout.fileno(), 1)
+        if not select.select([process.stdout], [], [], timeout)[0]:
+            process.kill()
+            raise subprocess.TimeoutExpired(command, timeout)
         answered = time.monotonic() - began
         process.stdout.read()
     if process.returncode != 0:

@@ -13,13 +13,15 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import quantiles
+from subprocess import CalledProcessError, TimeoutExpired
 from tempfile import TemporaryDirectory
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.index import index_path
+from replaydbg.debugger.values import Progress
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, UsageError
 from tests.bench.journeys import Journey
-from tests.bench.memory import Held, held_by_session, peak_of
+from tests.bench.memory import Held, cpu_milliseconds, held_by_session, peak_of, seconds_queued
 from tests.bench.opening import CommandOpening, Phases, open_by_command, phases_noted
 from tests.bench.workloads import environment
 from tests.harness import tool
@@ -48,8 +50,8 @@ class Extent:
     scale: float = 1.0
     # Seconds after which a single `why` is given up, and after which no more of that kind are asked.
     patience: float = 30.0
-    # Seconds for each command.
-    timeout: float = 600.0
+    # Seconds for each command, and for opening.
+    timeout: float = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +61,22 @@ class Times:
     each: tuple[float, ...]
     # So many were given up; they are in `each` with the time until then.
     given_up: int = 0
+    # CPU time of the process that came there, where that is known.
+    cpu: tuple[float, ...] = ()
 
     def percentile(self, which: int) -> float | None:
         """The value that `which` in a hundred do not exceed; None if nothing was measured."""
-        if len(self.each) < 2:
-            return self.each[0] if self.each else None
-        return quantiles(self.each, n=100, method="inclusive")[which - 1]
+        return _percentile(self.each, which)
+
+    def cpu_percentile(self, which: int) -> float | None:
+        """The same of the CPU time."""
+        return _percentile(self.cpu, which)
+
+
+def _percentile(values: tuple[float, ...], which: int) -> float | None:
+    if len(values) < 2:
+        return values[0] if values else None
+    return quantiles(values, n=100, method="inclusive")[which - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +87,8 @@ class Travelled:
     rounds: int
     # Load averages of one minute, before and after.
     load: tuple[float, float]
+    # The share of the time in which some process of the machine waited for a CPU; None: nobody counts it.
+    queued: float | None
     plain_wall: float
     # Bytes that the plain program held at most.
     plain_peak: int
@@ -116,7 +130,7 @@ class TravelFailed(Exception):
 def travel(journey: Journey, extent: Extent) -> Travelled:
     """Record the program of `journey` and measure everything. Raises TravelFailed."""
     with TemporaryDirectory(prefix="replaydbg-bench-") as name:
-        folder, before = Path(name), os.getloadavg()[0]
+        folder, before, noise = Path(name), os.getloadavg()[0], _Queued()
         rounds = _rounds(journey, extent, folder)
         argv = journey.arguments(rounds, extent.scale)
         plain = _run([sys.executable, *argv], folder, extent)
@@ -126,12 +140,15 @@ def travel(journey: Journey, extent: Extent) -> Travelled:
         replayed = _run(tool.replay(sys.executable, recording), folder, extent)
         if replayed.stderr != recorded.stderr:
             raise TravelFailed("the replay's output is not that of the recording")
-        first = open_by_command(recording, folder / "phases")
+        try:
+            first = open_by_command(recording, folder / "phases", extent.timeout)
+        except (CalledProcessError, TimeoutExpired) as error:
+            raise TravelFailed(str(error)) from error
         if not index_path(recording).exists():
             raise TravelFailed("the first opening left no index")
         with phases_noted() as noted:
             began = time.monotonic()
-            session = Session(recording)
+            session = _opened(recording, extent)
             second = time.monotonic() - began
         with session:
             if session.here.why != "exception":
@@ -148,6 +165,7 @@ def travel(journey: Journey, extent: Extent) -> Travelled:
             journey=journey,
             rounds=rounds,
             load=(before, os.getloadavg()[0]),
+            queued=noise.share(),
             plain_wall=plain.wall,
             plain_peak=peak,
             recorded_wall=recorded.wall,
@@ -165,6 +183,29 @@ def travel(journey: Journey, extent: Extent) -> Travelled:
             why=why,
             memory=memory,
         )
+
+
+class _Queued:
+    """Since it was made: how much of the time some process of the machine waited for a CPU."""
+
+    def __init__(self) -> None:
+        self._began, self._before = time.monotonic(), seconds_queued()
+
+    def share(self) -> float | None:
+        now = seconds_queued()
+        if now is None or self._before is None:
+            return None
+        return (now - self._before) / max(time.monotonic() - self._began, 1e-3)
+
+
+def _opened(recording: Path, extent: Extent) -> Session:
+    until = time.monotonic() + extent.timeout
+
+    def in_time(_: Progress) -> None:
+        if time.monotonic() > until:
+            raise TravelFailed(f"it did not open in {extent.timeout:.0f} s")
+
+    return Session(recording, progress=in_time)
 
 
 def _rounds(journey: Journey, extent: Extent, folder: Path) -> int:
@@ -196,22 +237,24 @@ def _places(session: Session, *, seed: int, first: float = 0.0) -> Iterator[int]
 
 
 def _measured_seeks(session: Session, extent: Extent) -> Times:
-    taken = []
+    taken, cpu = [], []
     for count in islice(_places(session, seed=1), extent.places):
         moment = session.index.moment(count)
         taken.append(_milliseconds(partial(session.seek, moment)))
+        cpu.append(cpu_milliseconds(session.cursor.pid))
         _must_stand_at(session, count)
-    return Times(tuple(taken))
+    return Times(tuple(taken), cpu=tuple(cpu))
 
 
 def _measured_steps_back(session: Session, extent: Extent) -> Times:
-    taken = []
+    taken, cpu = [], []
     for count in islice(_places(session, seed=2), extent.places):
         session.seek(count)
         taken.append(_milliseconds(session.reverse_step))
+        cpu.append(cpu_milliseconds(session.cursor.pid))
         # The program has one lane.
         _must_stand_at(session, max(count - 1, 1))
-    return Times(tuple(taken))
+    return Times(tuple(taken), cpu=tuple(cpu))
 
 
 def _measured_why(session: Session, extent: Extent, place: str) -> Times:

@@ -17,10 +17,12 @@ Wall time. pass: the first run of the whole program under the step clock, which 
 again: a session with the index beside the recording. back: one line back, from random places. why: in the frame of
 `main`, from random places in the second half of the run; just now: written some hundred lines before; long ago: by the
 first lines of the program; >: so many were given up. session: the pages of all its processes, what is shared counted
-once, with their page tables. load: the load averages of one minute before and after: what else runs is in the times."""
+once, with their page tables. CPU: of the process that came there alone, without the clones on the way. load: the load
+averages of one minute before and after; queued: how much of the time some process waited for a CPU. What else runs is
+in all times."""
 
-_RUN = "journey|lines|events|plain s|replay s|CPU s|pass s|first answer s|besides|is|again s|besides|is|load"
-_MOVE = "journey|checkpoints|every s|seek p50 ms|p95|target|is|back p50 ms|p95|target|is"
+_RUN = "journey|lines|events|plain s|replay s|CPU s|pass s|first answer s|besides|is|again s|besides|is|load|queued"
+_MOVE = "journey|checkpoints|every s|seek p50 ms|p95|target|is|CPU p50|p95|back p50 ms|p95|target|is|CPU p50|p95"
 _WHY = "journey|why|asked|p50 ms|p95|target|is|>"
 _MEMORY = "journey|when|processes|pages|page tables|keeper|session|plain peak|times|target|is"
 
@@ -49,7 +51,12 @@ def travel_json(travelled: Travelled) -> dict[str, Any]:
             "memory_times": MEMORY_TARGET,
         },
         "percentiles_ms": {
-            name: {"p50": times.percentile(50), "p95": times.percentile(95)}
+            name: {
+                "p50": times.percentile(50),
+                "p95": times.percentile(95),
+                "cpu_p50": times.cpu_percentile(50),
+                "cpu_p95": times.cpu_percentile(95),
+            }
             for name, times in {"seek": travelled.seek, "back": travelled.back, **travelled.why}.items()
         },
         "memory_times": travelled.memory_ratio,
@@ -72,6 +79,7 @@ def _run_row(one: Travelled) -> list[str]:
         f"{one.second_besides:.2f}",
         verdict(one.second_besides, OPENING_TARGET),
         f"{one.load[0]:.1f}, {one.load[1]:.1f}",
+        "-" if one.queued is None else f"{one.queued:.0%}",
     ]
 
 
@@ -81,7 +89,9 @@ def _move_row(one: Travelled) -> list[str]:
         f"{one.checkpoints:,}",
         f"{one.spacing:.2f}",
         *_percentiles(one.seek, one.journey.seek_target),
+        *_milliseconds(one.seek.cpu_percentile(50), one.seek.cpu_percentile(95)),
         *_percentiles(one.back, BACK_TARGET),
+        *_milliseconds(one.back.cpu_percentile(50), one.back.cpu_percentile(95)),
     ]
 
 
@@ -105,4 +115,8 @@ def _memory_rows(one: Travelled) -> list[list[str]]:
 def _percentiles(times: Times, target: float | None) -> list[str]:
     half, most = times.percentile(50), times.percentile(95)
     wanted = "-" if target is None else f"{target:.0f}"
-    return [*("-" if each is None else f"{each:.1f}" for each in (half, most)), wanted, verdict(most, target)]
+    return [*_milliseconds(half, most), wanted, verdict(most, target)]
+
+
+def _milliseconds(*values: float | None) -> list[str]:
+    return ["-" if each is None else f"{each:.1f}" for each in values]
