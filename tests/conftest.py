@@ -54,9 +54,4 @@ def there(failing: Session) -> str:
 @pytest.fixture
 def typed(failing: Session, there: str) -> Typed:
     """A new prompt that stands at the exception."""
-    failing.seek("@exc")
-    for point in failing.breakpoints:
-        failing.remove_breakpoint(point.number)
-    typed = Typed(failing, there)
-    typed.prompt.open()
-    return typed
+    return Typed.at("@exc", failing, there)

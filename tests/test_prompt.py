@@ -19,12 +19,7 @@ def with_lanes(recordings: dict[str, Path]) -> Iterator[Session]:
 
 @pytest.fixture
 def lanes(with_lanes: Session) -> Typed:
-    with_lanes.seek("@end")
-    for point in with_lanes.breakpoints:
-        with_lanes.remove_breakpoint(point.number)
-    typed = Typed(with_lanes)
-    typed.prompt.open()
-    return typed
+    return Typed.at("@end", with_lanes)
 
 
 def line_of(typed: Typed) -> int:

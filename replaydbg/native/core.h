@@ -38,7 +38,7 @@
  *   ticks.c     the count behind the slices of lanes
  *   trace.c     every tick and event of a run written down, for the comparison of two runs
  *   report.c    values that the launcher is told
- *   lanes.c     the program's threads: see lanes.h; with it hub.c, threads.c, libcalls.c
+ *   lanes.c     the program's threads: see lanes.h; with it hub.c, threads.c, libcalls.c, transfers.c
  */
 #ifndef REPLAYDBG_CORE_H
 #define REPLAYDBG_CORE_H

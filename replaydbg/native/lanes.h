@@ -10,7 +10,7 @@
  *   switch.c    their C stacks, and the change from one to another
  *   hub.c       while recording: who waits for what from outside, and who is woken by it
  *   threads.c   functions of the C library about threads and semaphores
- *   libcalls.c  functions of the C library that wait for the outside
+ *   libcalls.c  functions of the C library that wait for the outside; transfers.c: those that move data
  *   locals.c    thread-local variables of C libraries
  *   deadlock.c  what is said when nobody can go on
  *
@@ -136,7 +136,14 @@ typedef long (*HelperCall)(void *argument);
 long hub_help(HelperCall call, void *argument, const char *waits_for); /* in a helper thread; sets errno */
 void hub_forked(void);
 
+/* transfers.c */
+extern const Relink transfer_functions[];
+int await_ready(int fd, short events, const char *waits_for); /* 0: a call on it does not wait; -1: EINTR */
+uint64_t deadline_in(int64_t ns);                      /* of lane_wait(); negative: NEVER */
+int our_close(int fd);                                 /* tells the hub */
+
 /* threads.c, libcalls.c */
+#define OURS(name) {#name, (void *)our_##name}         /* of a Relink */
 void threads_install(void);
 void threads_module_loaded(const char *name);
 void libcalls_install(void);

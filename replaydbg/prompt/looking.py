@@ -10,7 +10,7 @@ from replaydbg.errors import AskFailed, UsageError
 from replaydbg.prompt import tell
 from replaydbg.prompt.motion import number_of, set_direction
 from replaydbg.prompt.view import View
-from replaydbg.prompt.words import Command
+from replaydbg.prompt.words import Command, expression_in
 
 FRAMES = 40
 """So many frames `where` shows unless it is told another number."""
@@ -127,7 +127,7 @@ def _function(lines: tuple[str, ...], line: int, name: str) -> tuple[int, int]:
 
 def source(view: View, rest: str) -> None:
     """Print the source of a function, class or module that an expression names."""
-    name = _expression(rest, "source NAME")
+    name = expression_in(rest, "source NAME")
     asked = (
         f"(lambda o: (o.co_filename, o.co_firstlineno) if hasattr(o, 'co_filename') else "
         f"(getattr(__import__('sys').modules.get(getattr(o, '__module__', None), o), '__file__', None), "
@@ -158,16 +158,9 @@ def _class_line(lines: tuple[str, ...], qualified: str) -> int:
 # ---- values ----
 
 
-def _expression(rest: str, usage: str) -> str:
-    text = rest.strip()
-    if not text:
-        raise UsageError(f"Say of what: {usage}.")
-    return text
-
-
 def print_value(view: View, rest: str) -> None:
     """Evaluate an expression in a throw-away copy, and print its value."""
-    show_evaluation(view, _expression(rest, "print EXPRESSION"))
+    show_evaluation(view, expression_in(rest, "print EXPRESSION"))
 
 
 def show_evaluation(view: View, text: str) -> None:
@@ -182,7 +175,7 @@ def show_evaluation(view: View, text: str) -> None:
 
 
 def _pretty(view: View, rest: str) -> None:
-    text = _expression(rest, "pp EXPRESSION")
+    text = expression_in(rest, "pp EXPRESSION")
     told = view.evaluate(f"print(repr({text}))")
     if told.error is not None:
         raise AskFailed(f"it raised {told.error}")
@@ -196,7 +189,7 @@ def _pretty(view: View, rest: str) -> None:
 
 
 def _whatis(view: View, rest: str) -> None:
-    told = view.evaluate(_expression(rest, "whatis EXPRESSION"))
+    told = view.evaluate(expression_in(rest, "whatis EXPRESSION"))
     if told.value is None:
         raise AskFailed(f"it raised {told.error}" if told.error else "a statement has no type")
     more = f", {told.value.parts:,} parts" if told.value.parts else ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NoReturn
 
 from replaydbg.debugger.values import Breakpoint, Here
@@ -23,16 +24,12 @@ def number_of(text: str, *, otherwise: int = 1) -> int:
     return int(text)
 
 
-def _move(view: View, act: Callable[[], Here], rest: str, *, is_step: bool) -> None:
-    times = number_of(rest)
+@contextmanager
+def _arriving(view: View, *, is_step: bool) -> Iterator[None]:
+    """Show where the session stands after what is done meanwhile, also if that is given up."""
     view.keep()
     try:
-        for _ in range(times):
-            before = view.here.count
-            act()
-            view.screen.check()
-            if view.here.count == before or view.here.why in ("end", "start"):
-                break
+        yield
     except Cancelled:
         view.arrive()
         raise
@@ -51,18 +48,21 @@ def _act(view: View, name: str) -> Callable[[], Here]:
     return run
 
 
-def _either(forward: str, backward: str, *, is_step: bool) -> Callable[[View, str], None]:
+def _motion(names: tuple[str, ...], help_: str, act: str, backward: str = "", *, is_step: bool = False) -> Command:
+    """Return the command that does `act` of the session so often; `backward` when the direction is turned."""
+
     def run(view: View, rest: str) -> None:
-        _move(view, _act(view, backward if view.is_backward else forward), rest, is_step=is_step)
+        times = number_of(rest)
+        move = _act(view, backward if backward and view.is_backward else act)
+        with _arriving(view, is_step=is_step):
+            for _ in range(times):
+                before = view.here.count
+                move()
+                view.screen.check()
+                if view.here.count == before or view.here.why in ("end", "start"):
+                    break
 
-    return run
-
-
-def _always(backward: str, *, is_step: bool) -> Callable[[View, str], None]:
-    def run(view: View, rest: str) -> None:
-        _move(view, _act(view, backward), rest, is_step=is_step)
-
-    return run
+    return Command(names, "[N]", help_, run, repeats=True)
 
 
 # ---- to a line ----
@@ -76,19 +76,14 @@ def _until(view: View, rest: str) -> None:
     top = next(iter(view.session.stack(view.lane)), None)
     if top is None:
         raise UsageError("No Python code runs here.")
-    view.keep()
     step = _act(view, "next")
-    try:
+    with _arriving(view, is_step=True):
         while True:
             step()
             view.screen.check()
             now = view.here.top
             if now is None or view.here.why != "step" or now.started != top.started or now.line > top.line:
                 break
-    except Cancelled:
-        view.arrive()
-        raise
-    view.arrive(is_step=True)
 
 
 def _advance(view: View, rest: str) -> None:
@@ -235,62 +230,32 @@ def _quit(view: View, rest: str) -> NoReturn:
 
 
 COMMANDS = (
-    Command(
+    _motion(
         ("next", "n"),
-        "[N]",
         "to the next line of this function; calls are passed over",
-        _either("next", "reverse_next", is_step=True),
-        repeats=True,
+        "next",
+        "reverse_next",
+        is_step=True,
     ),
-    Command(
-        ("step", "s"),
-        "[N]",
-        "to the next line, also into a call",
-        _either("step", "reverse_step", is_step=True),
-        repeats=True,
-    ),
-    Command(
+    _motion(("step", "s"), "to the next line, also into a call", "step", "reverse_step", is_step=True),
+    _motion(
         ("finish", "fin", "return", "r"),
-        "[N]",
         "out of this function, to the next line of its caller",
-        _either("finish", "reverse_finish", is_step=False),
-        repeats=True,
+        "finish",
+        "reverse_finish",
     ),
-    Command(
-        ("continue", "c", "cont"),
-        "[N]",
-        "on to the next breakpoint, or the end",
-        _either("go", "reverse_go", is_step=False),
-        repeats=True,
-    ),
-    Command(
+    _motion(("continue", "c", "cont"), "on to the next breakpoint, or the end", "go", "reverse_go"),
+    _motion(
         ("reverse-next", "rn", "N"),
-        "[N]",
         "to the line of this function before; calls are passed over",
-        _always("reverse_next", is_step=True),
-        repeats=True,
+        "reverse_next",
+        is_step=True,
     ),
-    Command(
-        ("reverse-step", "rs", "S"),
-        "[N]",
-        "to the line that ran before, also into a call",
-        _always("reverse_step", is_step=True),
-        repeats=True,
+    _motion(("reverse-step", "rs", "S"), "to the line that ran before, also into a call", "reverse_step", is_step=True),
+    _motion(
+        ("reverse-finish", "rf", "F"), "back to the line of the caller that called this function", "reverse_finish"
     ),
-    Command(
-        ("reverse-finish", "rf", "F"),
-        "[N]",
-        "back to the line of the caller that called this function",
-        _always("reverse_finish", is_step=False),
-        repeats=True,
-    ),
-    Command(
-        ("reverse-continue", "rc", "C"),
-        "[N]",
-        "back to the last breakpoint, or the start",
-        _always("reverse_go", is_step=False),
-        repeats=True,
-    ),
+    _motion(("reverse-continue", "rc", "C"), "back to the last breakpoint, or the start", "reverse_go"),
     Command(
         ("until", "unt"),
         "[PLACE]",

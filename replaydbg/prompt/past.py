@@ -11,7 +11,7 @@ from replaydbg.prompt import tell
 from replaydbg.prompt.motion import go_to, number_of
 from replaydbg.prompt.places import parse_place
 from replaydbg.prompt.view import View
-from replaydbg.prompt.words import Command
+from replaydbg.prompt.words import Command, expression_in
 
 OUTPUT_LINES = 20
 EVENTS = 10
@@ -36,14 +36,14 @@ def when(view: View, rest: str) -> None:
 
 
 def _why(view: View, rest: str) -> None:
-    text = _expression(rest, "why")
+    text = expression_in(rest, "why EXPRESSION")
     told = view.session.why(text, **view.at)
     for line in tell.why_lines(view.session, told, follow="seek {moment}, then why {name}"):
         view.screen.line(line)
 
 
 def _last(view: View, rest: str) -> None:
-    told = view.session.why(_expression(rest, "last"), **view.at)
+    told = view.session.why(expression_in(rest, "last EXPRESSION"), **view.at)
     if told.moment is None:
         raise UsageError(f"{told.expression} was not written before here.")
     view.screen.line(f"{told.expression}: {told.before or '(there was none)'} -> {told.after or '(there is none)'}")
@@ -52,13 +52,13 @@ def _last(view: View, rest: str) -> None:
 
 def _watch(view: View, rest: str) -> None:
     text = rest.strip().removeprefix("-l ").removeprefix("-location ")
-    point = view.session.watch(_expression(text, "watch"), **view.at)
+    point = view.session.watch(expression_in(text, "watch EXPRESSION"), **view.at)
     view.screen.line(f"Breakpoint {point.number}: {point}")
 
 
 def _history(view: View, rest: str) -> None:
     found = 0
-    for change in view.session.history(_expression(rest.strip(), "history"), **view.at):
+    for change in view.session.history(expression_in(rest, "history EXPRESSION"), **view.at):
         view.screen.line(tell.change_text(view.session, change))
         found += 1
     if not found:
@@ -136,13 +136,6 @@ def _print_raised(view: View, most: int) -> None:
         more = ", which ended the program" if each.is_uncaught else ""
         moment = tell.moment_text(view.session.index.moment(each.count))
         view.screen.line(f"{moment:>8}  lane {each.lane}  raised {text}{more}")
-
-
-def _expression(rest: str, command: str) -> str:
-    text = rest.strip()
-    if not text:
-        raise UsageError(f"Say of what: {command} EXPRESSION.")
-    return text
 
 
 def tasks(view: View, rest: str) -> None:

@@ -31,6 +31,14 @@ class Command:
     """What the words behind it are: `locals`, `moments`, `places`, `commands`, `subjects` or nothing."""
 
 
+def expression_in(rest: str, usage: str) -> str:
+    """Return what follows a command that needs an expression. Raises UsageError, with its `usage`, if nothing does."""
+    text = rest.strip()
+    if not text:
+        raise UsageError(f"Say of what: {usage}.")
+    return text
+
+
 class Vocabulary:
     """All commands by their names."""
 

@@ -1,5 +1,7 @@
 """The debugger's prompt for tests: lines are typed, and what it prints is returned."""
 
+from __future__ import annotations
+
 import io
 from pathlib import Path
 
@@ -22,6 +24,16 @@ class Typed:
         self.interrupts = Interrupts()
         screen = Screen(self.out, self.err, is_coloured=False, check=self.interrupts.check)
         self.prompt = Prompt(session, screen, self.interrupts)
+
+    @classmethod
+    def at(cls, moment: str, session: Session, there: str = "") -> Typed:
+        """Return a new prompt that stands at `moment`, without breakpoints."""
+        session.seek(moment)
+        for point in session.breakpoints:
+            session.remove_breakpoint(point.number)
+        typed = cls(session, there)
+        typed.prompt.open()
+        return typed
 
     def __call__(self, *lines: str) -> str:
         """Type `lines`, and return what was printed, complaints at the end."""
