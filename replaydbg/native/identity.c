@@ -78,6 +78,12 @@ block_of(PyObject *o)
     return block;
 }
 
+uintptr_t
+block_of_object(PyObject *o)
+{
+    return block_of(o);
+}
+
 static Entry *
 find(uintptr_t block)
 {

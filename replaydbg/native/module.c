@@ -1,5 +1,5 @@
 /* The extension module. It is loaded by the bootstrap command without being entered into sys.modules. */
-#include "core.h"
+#include "heap.h"
 
 static PyObject *
 py_boot(PyObject *module, PyObject *path)
@@ -17,7 +17,28 @@ py_boot(PyObject *module, PyObject *path)
     return NULL;
 }
 
+/* For the tests: a snapshot of what `roots`, a dict, lead to, in a process that is neither recorded nor replayed. */
+static PyObject *
+py_capture(PyObject *module, PyObject *args)
+{
+    HeapLimits limits = HEAP_LIMITS;
+    int fd;
+    PyObject *roots;
+    unsigned long long nodes, edges, items, text;
+    if (!PyArg_ParseTuple(args, "iO!KKKK", &fd, &PyDict_Type, &roots, &nodes, &edges, &items, &text))
+        return NULL;
+    limits.nodes = nodes;
+    limits.edges = edges;
+    limits.items = items;
+    limits.text = (uint32_t)text;
+    HeapOccasion occasion = {.number = 1, .name = "", .reason = "asked"};
+    if (heap_prepare() < 0 || heap_capture(fd, &limits, &occasion, roots) < 0)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"capture", py_capture, METH_VARARGS, "capture(fd, roots, nodes, edges, items, text)\n--\n\nWrite a snapshot of what `roots` lead to."},
     {"boot", py_boot, METH_O, "boot(directory)\n--\n\nRun the program that the boot file in `directory` describes; never returns."},
     {NULL, NULL, 0, NULL},
 };

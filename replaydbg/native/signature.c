@@ -1,8 +1,6 @@
 /* Reading objects without running Python, and telling whether one has changed. Nothing is made by it: neither the dictionary of an
  * instance that has none yet, nor a bound method, nor a number. */
 #include "signature.h"
-#include <internal/pycore_dict.h>
-#include <internal/pycore_object.h>
 #include <structmember.h>
 
 static uint64_t
@@ -46,12 +44,7 @@ read_number_key(PyObject *dict, int64_t number)
 
 /* ---- instances ---- */
 
-typedef struct {
-    PyDictValues *values; /* beside the object, or */
-    PyObject *dict;       /* a dictionary, or neither */
-} Instance;
-
-static Instance
+Instance
 instance_of(PyObject *o)
 {
     PyTypeObject *type = Py_TYPE(o);
@@ -75,12 +68,12 @@ instance_of(PyObject *o)
 #endif
         return found;
     }
-    if (type->tp_dictoffset > 0)
-        found.dict = *(PyObject **)((char *)o + type->tp_dictoffset);
+    PyObject **place = type->tp_dictoffset ? _PyObject_GetDictPtr(o) : NULL;
+    found.dict = place ? *place : NULL;
     return found;
 }
 
-static PyDictKeysObject *
+PyDictKeysObject *
 shared_keys(PyTypeObject *type)
 {
     return ((PyHeapTypeObject *)type)->ht_cached_keys;
