@@ -1,4 +1,4 @@
-"""Helpers for tests of the heap: a snapshot of objects of the test itself, and a walk over them in Python to compare it with."""
+"""A snapshot of objects of the test itself, and a walk over them in Python to compare it with."""
 
 from __future__ import annotations
 
