@@ -13,6 +13,7 @@ from typing import Any
 from replaydbg.debugger import search, writes
 from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.endings import how_it_ended
+from replaydbg.debugger.heaps import Heaps
 from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
 from replaydbg.debugger.moments import parse_moment
 from replaydbg.debugger.questions import At, Questions, checked
@@ -36,7 +37,7 @@ from replaydbg.errors import Cancelled, EngineLost, NoSuchMoment, UsageError
 from replaydbg.log.reader import open_recording
 
 
-class Session(Breakpoints, Questions):
+class Session(Breakpoints, Questions, Heaps):
     """An open recording and a place in it. Close it, or use it as a context manager. Not for several threads at once.
 
     Every answer is a frozen value. What takes long calls `progress` now and then, and `cancel()`, from any thread,

@@ -12,11 +12,12 @@ VERSION = 2
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
+HEAP, FREED = b"G", b"N"
 """What a process is told."""
 
-STOOD, LEFT, CLONED, ENDED, ANSWER = "S", "K", "C", "E", "A"
-"""What it says: it stands, it left a checkpoint, it was cloned, the program ended, what was asked. X in place of the
-last one says why not."""
+STOOD, LEFT, CLONED, ENDED, ANSWER, PICTURE = "S", "K", "C", "E", "A", "P"
+"""What it says: it stands, it left a checkpoint, it was cloned, the program ended, what was asked, a file with a
+snapshot of its heap. X in place of one of the last two says why not."""
 
 MOST_BREAKS = 255
 """So many breaks a run has at most: the core has one byte for their number."""

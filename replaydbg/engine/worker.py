@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import select
 import signal
@@ -17,6 +18,9 @@ from typing import Any
 from replaydbg.engine import messages
 from replaydbg.engine.messages import Frame, Run, Watch, Where, read_stack, read_where
 from replaydbg.errors import AskFailed, EngineLost
+from replaydbg.heap.limits import Limits, Which
+from replaydbg.heap.raw import read_raw
+from replaydbg.heap.snapshot import Snapshot
 from replaydbg.log.codec import decode_value
 from replaydbg.log.encode import varint
 
@@ -162,6 +166,26 @@ class Worker:
         finally:
             copy.close()
 
+    def keep_track(self, number: int) -> None:
+        """From here on remember what is freed, as freed before the snapshot of that number."""
+        self._tell(messages.FREED, varint(number))
+
+    def heap(self, limits: Limits, which: Which, *, number: int = 1, time_ns: int = 0, run: str = "") -> Snapshot:
+        """Return a snapshot of the objects that the program can reach here. Raises EngineLost."""
+        numbers = (limits.nodes, limits.edges, limits.items, limits.text, which == "all", number, time_ns)
+        copy = self.clone()
+        try:
+            copy._tell(messages.HEAP, b"".join(varint(int(each)) for each in numbers))
+            kind, payload = copy._hear()
+            if kind != messages.PICTURE:
+                raise EngineLost(f"its heap could not be looked at: {os.strerror(_number(payload))}")
+            fd = copy._passed.popleft()
+        finally:
+            copy.close()
+        with os.fdopen(fd, "rb") as file, mmap.mmap(fd, 0, prot=mmap.PROT_READ) as data, memoryview(data) as view:
+            del file
+            return read_raw(view, run=run, is_trusted=True)
+
     def ask(self, question: object, *, memory: int = MEMORY, seconds: float = 5.0, changes: bool = False) -> Any:
         """Run `inside.py` with `question`, a plain value, at this moment and return its answer, another one.
 
@@ -240,6 +264,11 @@ class Worker:
         taken = bytes(self._buffer[:n])
         del self._buffer[:n]
         return taken
+
+
+def _number(payload: bytes) -> int:
+    number: Any = decode_value(payload)
+    return int(number)
 
 
 def _reason(payload: bytes) -> str:

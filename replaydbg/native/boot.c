@@ -503,7 +503,7 @@ boot(const char *boot_file)
         _exit(EXIT_NOT_STARTED);
     core.mode = recording ? RECORD : REPLAY;
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
-        dress_interpreter(boot) < 0 || signals_prepare() < 0 || engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
+        dress_interpreter(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
         fresh_main() < 0)
         return -1;
     if (lanes_begin() < 0)

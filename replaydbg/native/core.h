@@ -34,6 +34,7 @@
  *   relink.c    functions that C libraries call, replaced
  *   stepclock.c the count of lines in a replay: positions, hits, breakpoints
  *   activations.c  which lines ran in the same activation of a frame, in the same lane
+ *   heap.c      pictures of the heap: see heap.h
  *   engine.c    a replay that the debugger travels through: see engine.h; with it rule.c, watch.c, signature.c, clones.c, arenas.c, ending.c
  *   ticks.c     the count behind the slices of lanes
  *   trace.c     every tick and event of a run written down, for the comparison of two runs
@@ -570,6 +571,11 @@ void identity_patch_hash(PyTypeObject *type);
 void identity_leave_hash(PyTypeObject *type);
 void identity_watch_hash(PyTypeObject *type);    /* of an extension module: its own hash function may fall back to the address */
 void identity_patch_repr(PyTypeObject *type);
+
+/* ---- heap_since.c; the rest of it is in heap.h ---- */
+extern bool since_is_kept;
+void since_freed(uintptr_t block);
+int heap_prepare(void);                          /* heap_types.c; before the program begins */
 
 /* ---- maps.c, shared.c ---- */
 typedef enum { MAP_IS_PRIVATE, MAP_IS_READ, MAP_IS_WRITTEN } MapKind;

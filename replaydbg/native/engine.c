@@ -8,6 +8,7 @@
  * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. replaydbg/engine/messages.py has the letters; here those
  * that come are told apart in obey() and hear_spacing(), and send_all() is called with those that go. */
 #include "engine.h"
+#include "heap.h"
 #include "lanes.h"
 #include <errno.h>
 #include <signal.h>
@@ -416,6 +417,27 @@ change(Command *c)
     PyErr_Restore(type, value, traceback);
 }
 
+/* A snapshot of the heap, in a file of its own. The process is as it was, but for the program's memory that was looked at. */
+static void
+take_snapshot(Command *c)
+{
+    Buf b = message;
+    HeapLimits limits = {.nodes = number(c)};
+    limits.edges = number(c);
+    limits.items = number(c);
+    limits.text = (uint32_t)number(c);
+    limits.all = number(c);
+    HeapOccasion occasion = {.number = number(c), .event = core.crossings, .step = stepclock.count, .name = "", .reason = "asked"};
+    occasion.time_ns = number(c);
+    int fd = c->ok ? memfd_create("replaydbg-heap", MFD_CLOEXEC) : -1, failed = 0;
+    if (fd < 0 || heap_capture(fd, &limits, &occasion, NULL) < 0)
+        failed = errno;
+    report_number(&b, failed);
+    send_all(failed ? 'X' : 'P', &b, failed ? -1 : fd);
+    if (fd >= 0)
+        close(fd);
+}
+
 /* While it runs nothing is heard but another spacing of the checkpoints. */
 static void
 hear_spacing(void)
@@ -473,6 +495,12 @@ obey(void)
                 _exit(0);
             watch_report_object(&b);
             send_all('O', &b, -1);
+            break;
+        case 'G':
+            take_snapshot(&c);
+            break;
+        case 'N':
+            since_begin(number(&c));
             break;
         case 'I': /* it came when the run had ended */
             break;

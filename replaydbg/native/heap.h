@@ -160,7 +160,6 @@ typedef struct {
     uint32_t offset;
 } Member;
 const TypeFacts *type_facts(PyTypeObject *type); /* until the next call */
-int heap_prepare(void);                         /* before the program runs; -1: nothing can be captured */
 bool heap_is_mine(PyTypeObject *type);
 
 /* ---- heap_text.c ---- */
@@ -181,7 +180,9 @@ uint64_t size_of_storage(PyObject *dict);         /* of a dictionary: its keys *
 uint64_t size_of_owned(PyObject *o);              /* of one that only its holder has, else 0 */
 
 /* ---- heap_since.c ---- */
-uint32_t heap_since(uint64_t address);           /* of a memory block */
-uintptr_t block_of_object(PyObject *o);          /* identity.c: where the memory of an object begins */
+uint32_t heap_since(uint64_t block);              /* where the memory of an object begins */
+void since_begin(uint64_t number);                /* of the next snapshot */
+uintptr_t block_of_object(PyObject *o);           /* identity.c */
+void identity_watch_reused(void);                 /* identity.c: of types that keep dead objects, too, it is seen when one dies */
 
 #endif

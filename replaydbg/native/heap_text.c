@@ -163,7 +163,7 @@ put_float(Text *t, double v)
 }
 
 static const char *
-constant(PyObject *o)
+constant_text(PyObject *o)
 {
     return o == Py_None ? "None" : o == Py_True ? "True" : o == Py_False ? "False" : o == Py_Ellipsis ? "..." : o == Py_NotImplemented ? "NotImplemented" : NULL;
 }
@@ -172,8 +172,8 @@ constant(PyObject *o)
 static Outcome
 put_source(Text *t, PyObject *o, int depth)
 {
-    if (constant(o)) {
-        put(t, constant(o));
+    if (constant_text(o)) {
+        put(t, constant_text(o));
         return o == Py_NotImplemented ? HAS_NONE : IS_WHOLE;
     }
     if (PyUnicode_CheckExact(o))
@@ -410,7 +410,7 @@ value_of(PyObject *o, How how)
         put(t, ")");
         return text_value(t);
     case IS_CONSTANT:
-        put(t = new_text(0), constant(o) ? constant(o) : "");
+        put(t = new_text(0), constant_text(o) ? constant_text(o) : "");
         return text_value(t);
     case IS_FUNCTION:
         return name_value(((PyFunctionObject *)o)->func_qualname);

@@ -29,6 +29,8 @@ heap_prepare(void)
     name_of_module = name_of_module ? name_of_module : PyUnicode_InternFromString("__module__");
     if (name_of_module)
         PyObject_Hash(name_of_module);
+    if (traverse_of_classes == NULL && !PyErr_Occurred())
+        PyErr_SetString(PyExc_SystemError, "the importer has no classes");
     return name_of_module && traverse_of_classes ? 0 : -1;
 }
 

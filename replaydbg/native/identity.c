@@ -160,6 +160,8 @@ forget(uintptr_t block)
 static inline void
 block_goes(uintptr_t block)
 {
+    if (__builtin_expect(since_is_kept, 0))
+        since_freed(block);
     if (__builtin_expect(is_shared, 0) || *filter_of(block)) {
         enter();
         forget(block);
@@ -270,6 +272,14 @@ watch_type(PyTypeObject *type)
             reused[n].original = type->tp_dealloc;
             type->tp_dealloc = reused_wrappers[n];
         }
+}
+
+void
+identity_watch_reused(void)
+{
+    PyTypeObject *types[] = {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PySlice_Type, &PyContext_Type, &_PyAsyncGenASend_Type};
+    for (size_t n = 0; n < sizeof types / sizeof *types; n++)
+        watch_type(types[n]);
 }
 
 /* ---- asking ---- */

@@ -32,7 +32,9 @@ py_capture(PyObject *module, PyObject *args)
     limits.items = items;
     limits.text = (uint32_t)text;
     HeapOccasion occasion = {.number = 1, .name = "", .reason = "asked"};
-    if (heap_prepare() < 0 || heap_capture(fd, &limits, &occasion, roots) < 0)
+    if (heap_prepare() < 0)
+        return NULL;
+    if (heap_capture(fd, &limits, &occasion, roots) < 0)
         return PyErr_SetFromErrno(PyExc_OSError);
     Py_RETURN_NONE;
 }

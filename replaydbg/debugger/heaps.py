@@ -1,0 +1,72 @@
+"""What the program had in its memory, at one moment or at several of them."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from replaydbg.debugger.values import Here, Moment
+from replaydbg.engine.travel import Travel
+from replaydbg.engine.worker import Worker
+from replaydbg.heap.limits import Limits, Which
+from replaydbg.heap.snapshot import Snapshot
+
+_series = itertools.count(1)
+
+
+class Heaps:
+    """Snapshots of the heap, taken by throw-away copies of the processes that stand at the moments."""
+
+    here: Here
+    travel: Travel
+
+    @property
+    def cursor(self) -> Worker:
+        """The process that stands here."""
+        raise NotImplementedError
+
+    def count_of(self, moment: str | int | Moment) -> int:
+        """Return the count of lines at `moment`. Raises NoSuchMoment."""
+        raise NotImplementedError
+
+    def _begin(self, what: str, total: int = 0) -> None:
+        raise NotImplementedError
+
+    def heap(
+        self, moment: str | int | Moment | None = None, *, which: Which = "mine", limits: Limits | None = None
+    ) -> Snapshot:
+        """Return the objects that the program could reach at `moment`, or here. Raises NoSuchMoment, EngineLost."""
+        if moment is None or (self.count_of(moment) == self.here.count and not self.here.is_changed):
+            return self.cursor.heap(limits or Limits(), which)
+        return self.heaps([moment], which=which, limits=limits)[0]
+
+    def heaps(
+        self, moments: Sequence[str | int | Moment], *, which: Which = "mine", limits: Limits | None = None
+    ) -> list[Snapshot]:
+        """Return a snapshot for each of `moments`, in which one can tell whether an object is still the same one.
+
+        One run of the program passes them all. Raises NoSuchMoment, EngineLost.
+        """
+        counts = [self.count_of(moment) for moment in moments]
+        self._begin("looking at the heap")
+        run = f"{os.getpid()}-{next(_series)}"
+        taken: dict[int, Snapshot] = {}
+        worker: Worker | None = None
+        try:
+            for number, count in enumerate(sorted(set(counts)), 1):
+                if worker is None:
+                    worker = self.travel.at(count)
+                else:
+                    self.travel.arrived(worker, count)
+                taken[count] = worker.heap(limits or Limits(), which, number=number, run=run)
+                worker.keep_track(number + 1)
+        finally:
+            if worker is not None:
+                worker.kill()
+        return [_named(taken[count], moment) for count, moment in zip(counts, moments, strict=True)]
+
+
+def _named(snapshot: Snapshot, moment: str | int | Moment) -> Snapshot:
+    return replace(snapshot, taken=replace(snapshot.taken, name=str(moment)))
