@@ -366,6 +366,13 @@ def test_a_snapshot_does_not_differ_from_itself(kernel: Kernel, names: dict[str,
     assert diff(one, two, kernel=kernel, by_identity=False).is_empty
 
 
+@given(names=worlds, others=worlds)
+def test_both_kernels_match_runs_alike(names: dict[str, Any], others: dict[str, Any]) -> None:
+    one, two = run_of({**names, "both": [names, others]}, "one"), run_of({**others, "both": [others, names]}, "two")
+
+    assert diff(one, two, kernel=KERNELS[0], most=None) == diff(one, two, kernel=KERNELS[1], most=None)
+
+
 @given(names=worlds)
 def test_a_run_does_not_differ_from_an_equal_one(names: dict[str, Any]) -> None:
     other = copy.deepcopy(names)

@@ -6,7 +6,7 @@ import importlib
 from array import array
 from typing import Any, Protocol, TypeAlias
 
-from replaydbg.heap import comparing, graphs
+from replaydbg.heap import comparing, graphs, pairing
 from replaydbg.heap.comparing import Columns, Matching
 from replaydbg.heap.snapshot import Strings
 
@@ -49,6 +49,9 @@ class Kernel(Protocol):
     def match(self, before: Column, after: Column, since: Column, number: int) -> _Graph:
         """Return which nodes are the same, in both directions."""
 
+    def match_paths(self, before: Columns, after: Columns, types: Column, texts: Column, roots: Column) -> _Graph:
+        """Return which nodes of two runs are the same, in both directions."""
+
     def unlike(self, before: Columns, after: Columns, matching: Matching) -> Column:
         """Return the matched nodes before that are not what they were."""
 
@@ -66,6 +69,7 @@ class PythonKernel:
     edges_to = staticmethod(graphs.edges_to)
     translate = staticmethod(comparing.translate)
     match = staticmethod(comparing.match)
+    match_paths = staticmethod(pairing.match_paths)
     unlike = staticmethod(comparing.unlike)
 
 
@@ -119,6 +123,10 @@ class NativeKernel:
     def match(self, before: Column, after: Column, since: Column, number: int) -> _Graph:
         """Return which nodes are the same, in both directions."""
         return _both(self._c.match(before, after, since, number))
+
+    def match_paths(self, before: Columns, after: Columns, types: Column, texts: Column, roots: Column) -> _Graph:
+        """Return which nodes of two runs are the same, in both directions."""
+        return _both(self._c.match_paths(tuple(before), tuple(after), types, texts, roots))
 
     def unlike(self, before: Columns, after: Columns, matching: Matching) -> Column:
         """Return the matched nodes before that are not what they were."""

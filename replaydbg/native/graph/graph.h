@@ -114,6 +114,7 @@ PyObject *graph_census(PyObject *module, PyObject *args);
 PyObject *graph_edges_to(PyObject *module, PyObject *args);
 PyObject *graph_translate(PyObject *module, PyObject *args);
 PyObject *graph_match(PyObject *module, PyObject *args);
+PyObject *graph_match_paths(PyObject *module, PyObject *args);
 PyObject *graph_unlike(PyObject *module, PyObject *args);
 
 #endif

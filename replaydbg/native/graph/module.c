@@ -12,6 +12,7 @@ static PyMethodDef methods[] = {
     {"edges_to", graph_edges_to, METH_VARARGS, PyDoc_STR("Return the edges that lead to chosen nodes.")},
     {"translate", graph_translate, METH_VARARGS, PyDoc_STR("Return where the texts of a table stand in another.")},
     {"match", graph_match, METH_VARARGS, PyDoc_STR("Return which nodes of two snapshots are the same objects.")},
+    {"match_paths", graph_match_paths, METH_VARARGS, PyDoc_STR("Return which objects of two runs are the same.")},
     {"unlike", graph_unlike, METH_VARARGS, PyDoc_STR("Return the matched nodes that are not what they were.")},
     {NULL, NULL, 0, NULL},
 };
