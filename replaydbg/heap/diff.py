@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from functools import cached_property
-from itertools import compress, islice
+from itertools import islice
 
 from replaydbg.heap.aliases import MOST_NAMES, Found, find_aliases
 from replaydbg.heap.comparing import Columns, Matching
@@ -23,14 +23,13 @@ from replaydbg.heap.difference import (
     Side,
     TypeChange,
 )
-from replaydbg.heap.graphs import UNREACHED
-from replaydbg.heap.holding import LIBRARY, MINE, STANDARD, Holding
+from replaydbg.heap.holding import MINE, ORIGINS, STANDARD, Holding
 from replaydbg.heap.kernel import KERNEL, Kernel
 from replaydbg.heap.matching import is_one_run, match
 from replaydbg.heap.owners import Comparer, Raw
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
 
-SCOPES = {MINE: (MINE,), STANDARD: (MINE, STANDARD), "all": (MINE, STANDARD, LIBRARY)}
+SCOPES = {MINE: (MINE,), STANDARD: (MINE, STANDARD), "all": ORIGINS}
 """Whose objects are told in each scope."""
 
 MOST = 20
@@ -237,13 +236,10 @@ class _Differ:
             return Section((), 0), 0
         dominator, _ = holding.dominators
         held = holding.retained
-        is_chosen = chosen + b"\0"  # the last one: nobody alone holds it
-        tops = [
-            node
-            for node in compress(range(len(chosen)), chosen)
-            if dominator[node] != UNREACHED and not is_chosen[dominator[node]] and not holding.is_frame(node)
-        ]
-        told = [node for node in tops if holding.origin(node) in self.told]
+        tops = [node for node in holding.kernel.tops(dominator, chosen) if not holding.is_frame(node)]
+        origins = holding.origins
+        wanted = {ORIGINS.index(each) for each in self.told}
+        told = [node for node in tops if origins[node] in wanted]
         first = heapq.nsmallest(self.most or len(told), told, key=lambda node: (-held[node], node))
         return Section(tuple(_lot(holding, node) for node in first), len(told)), len(tops) - len(told)
 
@@ -295,7 +291,7 @@ def _side(holding: Holding) -> Side:
 
 def _nearer(origin: str, other: str) -> str:
     """Of what is seen in two ways, return the one that is more the program's own."""
-    return min(origin, other, key=SCOPES["all"].index)
+    return min(origin, other, key=ORIGINS.index)
 
 
 def _target(snapshot: Snapshot, edges: tuple[int, ...], node: int) -> int:

@@ -12,10 +12,13 @@ from array import array
 from collections.abc import Sequence
 from itertools import compress
 
-from replaydbg.heap.labels import WEAK
+from replaydbg.heap.labels import PLAIN, WEAK, kind_of, number_of
+from replaydbg.heap.snapshot import Strings
 
 UNREACHED = 0xFFFFFFFF
 """In a column of nodes: there is none."""
+
+_UNKNOWN = 0xFF
 
 
 def strong(first_edge: Sequence[int], target: Sequence[int], label: Sequence[int]) -> array[int]:
@@ -241,3 +244,53 @@ def census(group: Sequence[int], size: Sequence[int], chosen: bytes, groups: int
 def edges_to(target: Sequence[int], chosen: bytes) -> array[int]:
     """Return the edges that lead to chosen nodes."""
     return array("I", compress(range(len(target)), map(chosen.__getitem__, target)))
+
+
+def tops(dominator: Sequence[int], chosen: bytes) -> array[int]:
+    """Return the chosen nodes that no chosen node alone holds."""
+    is_chosen = chosen + b"\0"  # the last one: nobody alone holds it
+    return array(
+        "I",
+        (
+            node
+            for node in compress(range(len(chosen)), chosen)
+            if dominator[node] != UNREACHED and not is_chosen[dominator[node]]
+        ),
+    )
+
+
+def origins(
+    tree: tuple[Sequence[int], Sequence[int]],
+    label: Sequence[int],
+    type: Sequence[int],
+    strings: Strings,
+    of_root: bytes,
+    of_type: bytes,
+) -> bytes:
+    """Return whose each node is, as numbers, from those of roots and types; 0: the program's own.
+
+    Attributes of a library's objects are that library's; items of its containers are not.
+    """
+    parent, via = tree
+    count = len(parent)
+    found = bytearray(b"\xff") * count
+    for node in range(count):
+        way = []
+        at = node
+        while found[at] == _UNKNOWN:
+            if parent[at] in (UNREACHED, count):
+                found[at] = of_root[via[at]] if parent[at] == count else 0
+                break
+            way.append(at)
+            at = parent[at]
+        origin = found[at]
+        for below in reversed(way):
+            if origin == 0 and is_attribute(strings, label[via[below]]):
+                origin = of_type[type[parent[below]]]
+            found[below] = origin
+    return bytes(found)
+
+
+def is_attribute(strings: Strings, label: int) -> bool:
+    """Whether a step is an attribute, or a variable of a module or a call."""
+    return kind_of(label) == PLAIN and strings.raw(number_of(label))[:1] == b"."

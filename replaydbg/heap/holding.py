@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from replaydbg.heap.graphs import UNREACHED
+from replaydbg.heap.graphs import UNREACHED, is_attribute
 from replaydbg.heap.kernel import KERNEL, Column, Kernel
 from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, VALUE, is_weak, kind_of, number_of
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
@@ -19,6 +19,8 @@ MINE = "mine"
 STANDARD = "standard"
 LIBRARY = "library"
 """Whose an object is: of the program's own code, of the standard library, of what else is installed."""
+
+ORIGINS = (MINE, STANDARD, LIBRARY)
 
 MOST_STEPS = 30
 """Steps of a path that are written out; those in the middle of a longer one are counted."""
@@ -52,7 +54,7 @@ class Holding:
         self.snapshot = snapshot
         self.kernel = kernel
         self._depths: dict[int, int] = {len(snapshot): 0}
-        self._origins: dict[int, str] = {}
+        self._types: dict[str, str] = {}
 
     @cached_property
     def strong(self) -> Column:
@@ -155,29 +157,26 @@ class Holding:
         last = "".join(snapshot.step_text(snapshot.label[edge]) for edge in edges[left_out + MOST_STEPS // 2 :])
         return f"{text} <{left_out:,} more steps> {last}"
 
+    @cached_property
+    def origins(self) -> bytes:
+        """Whose each object is, by the way to it, as a place in ORIGINS."""
+        snapshot = self.snapshot
+        of_type = bytes(ORIGINS.index(self.whose_type(name)) for name in snapshot.types)
+        of_root = bytes(
+            0 if self.is_frame(root.node) else ORIGINS.index(self._whose(root.label)) for root in snapshot.roots
+        )
+        return self.kernel.origins(self.tree, snapshot.label, snapshot.type, snapshot.strings, of_root, of_type)
+
     def origin(self, node: int) -> str:
         """Return whose an object is, by the way to it: attributes of a library's objects are that library's."""
-        parent, via = self.tree
-        way = []
-        while node not in self._origins and parent[node] not in (UNREACHED, len(self.snapshot)):
-            way.append(node)
-            node = parent[node]
-        if node not in self._origins:
-            is_root = parent[node] != UNREACHED and not self.is_frame(node)
-            self._origins[node] = self._whose(self.snapshot.roots[via[node]].label) if is_root else MINE
-        found = self._origins[node]
-        for each in reversed(way):
-            if found == MINE and self._is_attribute(via[each]):
-                found = self.whose_type(self.snapshot.type_name(parent[each]))
-            self._origins[each] = found
-        return found
+        return ORIGINS[self.origins[node]]
 
     def origin_of(self, node: int, edge: int | None = None) -> str:
         """Return whose a node is, or what one of its edges leads to."""
         found = self.origin(node)
-        if edge is None:
+        if edge is None or found != MINE or not is_attribute(self.snapshot.strings, self.snapshot.label[edge]):
             return found
-        return self.whose_type(self.snapshot.type_name(node)) if found == MINE and self._is_attribute(edge) else found
+        return self.whose_type(self.snapshot.type_name(node))
 
     @cached_property
     def _own(self) -> frozenset[str]:
@@ -189,13 +188,11 @@ class Holding:
         """Whether a node stands for a call that is running."""
         return self.snapshot.type_name(node) == FRAME_TYPE
 
-    def _is_attribute(self, edge: int) -> bool:
-        label = self.snapshot.label[edge]
-        return kind_of(label) == PLAIN and self.snapshot.strings.raw(number_of(label))[:1] == b"."
-
     def whose_type(self, name: str) -> str:
         """Return whose a type is. Those without a dot are frames and modules, whose names say it."""
-        return MINE if "." not in name else self._whose(name)
+        if name not in self._types:
+            self._types[name] = MINE if "." not in name else self._whose(name)
+        return self._types[name]
 
     def _whose(self, name: str) -> str:
         top = name.partition(".")[0]

@@ -43,6 +43,14 @@ class Kernel(Protocol):
     def edges_to(self, target: Column, chosen: bytes) -> Column:
         """Return the edges that lead to chosen nodes."""
 
+    def tops(self, dominator: Column, chosen: bytes) -> Column:
+        """Return the chosen nodes that no chosen node alone holds."""
+
+    def origins(
+        self, tree: _Graph, label: Column, type: Column, strings: Strings, of_root: bytes, of_type: bytes
+    ) -> bytes:
+        """Return whose each node is, as numbers, from those of roots and types; 0: the program's own."""
+
     def translate(self, before: Strings, after: Strings) -> Column:
         """Return for each text of a table where it stands in another one, or UNREACHED."""
 
@@ -67,6 +75,8 @@ class PythonKernel:
     missing = staticmethod(graphs.missing)
     census = staticmethod(graphs.census)
     edges_to = staticmethod(graphs.edges_to)
+    tops = staticmethod(graphs.tops)
+    origins = staticmethod(graphs.origins)
     translate = staticmethod(comparing.translate)
     match = staticmethod(comparing.match)
     match_paths = staticmethod(pairing.match_paths)
@@ -115,6 +125,17 @@ class NativeKernel:
     def edges_to(self, target: Column, chosen: bytes) -> Column:
         """Return the edges that lead to chosen nodes."""
         return array("I", self._c.edges_to(target, chosen))
+
+    def tops(self, dominator: Column, chosen: bytes) -> Column:
+        """Return the chosen nodes that no chosen node alone holds."""
+        return array("I", self._c.tops(dominator, chosen))
+
+    def origins(
+        self, tree: _Graph, label: Column, type: Column, strings: Strings, of_root: bytes, of_type: bytes
+    ) -> bytes:
+        """Return whose each node is, as numbers, from those of roots and types; 0: the program's own."""
+        found: bytes = self._c.origins(*tree, label, type, strings.data, strings.ends, of_root, of_type)
+        return found
 
     def translate(self, before: Strings, after: Strings) -> Column:
         """Return for each text of a table where it stands in another one, or UNREACHED."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -46,6 +47,8 @@ class Comparer:
         self.after = after
         self.matching = matching
         self._old, self._new = Columns.of(before), Columns.of(after)
+        # Then equal labels are equal steps.
+        self._is_one_table = matching.texts == array("I", range(len(matching.texts)))
 
     def compare(self, node: int, other: int) -> list[Raw]:
         """Return what changed in `node`, which is `other` after."""
@@ -100,6 +103,8 @@ class Comparer:
 
     def _without_common(self, old: Sequence[int], new: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
         """Leave out edges of one name to one object; a dictionary may have a million of them."""
+        if (places := self._places(old, new)) is not None:
+            return [old[place] for place in places], [new[place] for place in places]
         texts, same = self.matching.texts, self.matching.to_after
         labels, targets = self.before.label, self.before.target
         keys = [
@@ -116,6 +121,19 @@ class Comparer:
             [edge for edge, key in zip(old, keys, strict=True) if key not in common],
             [edge for edge, key in zip(new, others, strict=True) if key not in common],
         )
+
+    def _places(self, old: Sequence[int], new: Sequence[int]) -> list[int] | None:
+        """Return where edges of the same names in the same order lead elsewhere; None: their names are not the same."""
+        if not isinstance(old, range) or not isinstance(new, range) or len(old) != len(new):
+            return None
+        labels, others = self.before.label[old.start : old.stop], self.after.label[new.start : new.stop]
+        if not self._is_one_table or labels != others:
+            return None
+        targets = map(self.matching.to_after.__getitem__, self.before.target[old.start : old.stop])
+        pairs = zip(targets, self.after.target[new.start : new.stop], strict=True)
+        places = [place for place, (target, other) in enumerate(pairs) if target != other]
+        # Keys and values by place belong together.
+        return None if any(labels[place] & 7 in (MEMBER, VALUE_STEP) for place in places) else places
 
     def _by_name(self, snapshot: Snapshot, edges: Sequence[int], *, is_dictionary: bool) -> dict[Hashable, int]:
         found: dict[Hashable, int] = {}

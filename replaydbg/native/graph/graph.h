@@ -112,6 +112,8 @@ PyObject *graph_retained_by(PyObject *module, PyObject *args);
 PyObject *graph_missing(PyObject *module, PyObject *args);
 PyObject *graph_census(PyObject *module, PyObject *args);
 PyObject *graph_edges_to(PyObject *module, PyObject *args);
+PyObject *graph_origins(PyObject *module, PyObject *args);
+PyObject *graph_tops(PyObject *module, PyObject *args);
 PyObject *graph_translate(PyObject *module, PyObject *args);
 PyObject *graph_match(PyObject *module, PyObject *args);
 PyObject *graph_match_paths(PyObject *module, PyObject *args);

@@ -10,6 +10,8 @@ static PyMethodDef methods[] = {
     {"missing", graph_missing, METH_VARARGS, PyDoc_STR("Return which entries of a column say that there is none.")},
     {"census", graph_census, METH_VARARGS, PyDoc_STR("Return how many nodes each group has, and how many bytes.")},
     {"edges_to", graph_edges_to, METH_VARARGS, PyDoc_STR("Return the edges that lead to chosen nodes.")},
+    {"origins", graph_origins, METH_VARARGS, PyDoc_STR("Return whose each node is, by the way to it.")},
+    {"tops", graph_tops, METH_VARARGS, PyDoc_STR("Return the chosen nodes that no chosen node alone holds.")},
     {"translate", graph_translate, METH_VARARGS, PyDoc_STR("Return where the texts of a table stand in another.")},
     {"match", graph_match, METH_VARARGS, PyDoc_STR("Return which nodes of two snapshots are the same objects.")},
     {"match_paths", graph_match_paths, METH_VARARGS, PyDoc_STR("Return which objects of two runs are the same.")},
