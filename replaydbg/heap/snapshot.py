@@ -51,7 +51,11 @@ class Strings(Sequence[str]):
         return self._data[self._ends[index - 1] if index else 0 : self._ends[index]]
 
     def __getitem__(self, index: int) -> str:  # type: ignore[override]  # no slices
-        return self.raw(index).decode("utf-8", "surrogatepass")
+        try:
+            return self.raw(index).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            # Of a file that was made so: it cuts a character in two.
+            return self.raw(index).decode("utf-8", "replace")
 
     @property
     def data(self) -> bytes:

@@ -1,0 +1,83 @@
+"""How a column of numbers is stored: byte by byte of all of them, compressed."""
+
+from __future__ import annotations
+
+import zlib
+from array import array
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from operator import sub
+from typing import Any, Literal
+
+import zstandard
+
+Codec = Literal["zstd", "raw"]
+
+DELTAS = frozenset({"address", "first_edge", "string_ends"})
+"""Columns that rise: the differences are stored, from zero on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A column in the file."""
+
+    name: str
+    count: int
+    """Of numbers."""
+    codec: Codec
+    length: int
+    """Bytes in the file."""
+    crc: int
+    """CRC-32 of them."""
+
+
+def store(name: str, column: array[Any]) -> tuple[Stored, bytes]:
+    """Return how a column is stored, and its bytes."""
+    width = column.itemsize
+    if name in DELTAS and column:
+        rises = array(column.typecode, [column[0]])
+        rises.extend(map(sub, islice(column, 1, None), column))
+        column = rises
+    return store_bytes(name, b"".join(column.tobytes()[byte::width] for byte in range(width)), len(column))
+
+
+def store_bytes(name: str, plain: bytes, count: int) -> tuple[Stored, bytes]:
+    """Return how bytes are stored that are no column, or one whose bytes are in order."""
+    packed = zstandard.ZstdCompressor(level=1).compress(plain)
+    codec: Codec = "zstd" if len(packed) < len(plain) else "raw"
+    data = packed if codec == "zstd" else plain
+    return Stored(name, count, codec, len(data), zlib.crc32(data)), data
+
+
+def load(stored: Stored, data: memoryview, typecode: str) -> array[Any]:
+    """Return the column that `data` stands for. Raises ValueError, with what is wrong."""
+    column: array[Any] = array(typecode)
+    width = column.itemsize
+    plain = load_bytes(stored, data, stored.count * width)
+    ordered = bytearray(len(plain))
+    for byte in range(width):
+        ordered[byte::width] = plain[byte * stored.count : (byte + 1) * stored.count]
+    column.frombytes(ordered)
+    if stored.name not in DELTAS:
+        return column
+    try:
+        return array(typecode, accumulate(column))
+    except OverflowError:
+        raise ValueError(f"the column {stored.name} rises too high") from None
+
+
+def load_bytes(stored: Stored, data: memoryview, size: int) -> bytes:
+    """Return the `size` bytes that `data` stands for. Raises ValueError."""
+    if zlib.crc32(data) != stored.crc:
+        raise ValueError(f"the checksum of {stored.name} does not hold")
+    if stored.codec == "zstd":
+        try:
+            # Looked at first: the decompressor would take as much memory as the data claims.
+            if zstandard.frame_content_size(data) != size:
+                raise ValueError(f"the column {stored.name} has another length than it says")
+            return zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
+        except zstandard.ZstdError:
+            raise ValueError(f"the column {stored.name} cannot be decompressed") from None
+    if len(data) != size:
+        raise ValueError(f"the column {stored.name} has another length than it says")
+    return bytes(data)
