@@ -23,7 +23,7 @@ replace_uvloop(PyObject *module)
     PyObject *space = PyDict_New(), *code = Py_CompileString(uvloop_source, "<replaydbg uvloop>", Py_file_input);
     PyObject *name = PyUnicode_FromString("uvloop.loop"), *done = NULL, *loop = NULL;
     if (space && code && name && PyDict_SetItemString(space, "__name__", name) == 0 &&
-        PyDict_SetItemString(space, "__builtins__", PyEval_GetBuiltins()) == 0)
+        PyDict_SetItemString(space, "__builtins__", PyThreadState_Get()->interp->builtins) == 0)
         done = PyEval_EvalCode(code, space, space);
     if (done && (loop = PyDict_GetItemString(space, "Loop")) && PyModule_AddObjectRef(module, "Loop", loop) == 0)
         note("replaced", "uvloop: asyncio's own event loop runs in its place");
