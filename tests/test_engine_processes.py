@@ -5,6 +5,7 @@ import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.engine.travel import Travel
-from replaydbg.errors import AskFailed, EngineLost
+from replaydbg.errors import AskFailed, Cancelled, EngineLost
 from tests.harness.recording import record_file
 
 PROGRAM = Path(__file__).parents[1] / "fixtures" / "travel" / "waits_for_a_lock.py"
@@ -183,6 +184,20 @@ def test_an_evaluation_that_is_given_up_leaves_no_process(session: Session) -> N
         signal.signal(signal.SIGALRM, handler)
     assert wait_until(lambda: len(of_session(keeper)) <= before)
     assert session.evaluate("1 + 1").error is None
+
+
+@pytest.mark.parametrize("does", ["evaluate", "change"])
+def test_what_runs_at_a_moment_can_be_cancelled(session: Session, does: str) -> None:
+    keeper = keeper_of(session)
+    before = len(of_session(keeper))
+    timer = threading.Timer(0.3, session.cancel)
+    timer.start()
+    with pytest.raises(Cancelled):
+        getattr(session, does)("while 1: pass")
+    timer.join()
+    assert wait_until(lambda: len(of_session(keeper)) <= before)
+    assert session.evaluate("1 + 1").error is None
+    assert not session.here.is_changed
 
 
 # ---- one is killed ----

@@ -31,12 +31,22 @@ class Questions(ABC):
     def cursor(self) -> Worker:
         """The process that stands here."""
 
+    @abstractmethod
+    def begin(self, what: str, total: int = 0) -> None:
+        """Take up something that may take long: what was cancelled before is over."""
+
+    @abstractmethod
+    def idle(self) -> None:
+        """Tell how far it is. Raises Cancelled if it shall be given up."""
+
     def variables(self, frame: int = 0, *, lane: int | None = None, of_module: bool = False) -> tuple[Variable, ...]:
         """Return the local variables of a frame, or its module's."""
+        self.begin("looking at variables")
         return tuple(Variable(*each) for each in self._ask("variables", frame, lane, globals=of_module))
 
     def parts(self, expression: str, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
         """Return the items or attributes of a value; at most 1,000."""
+        self.begin(f"looking at {expression}")
         return tuple(Variable(*each) for each in self._ask("items", frame, lane, source=expression))
 
     def evaluate(
@@ -46,18 +56,20 @@ class Questions(ABC):
 
         Raises AskFailed if it ends the copy, takes longer than `seconds`, or waits for another thread.
         """
+        self.begin("evaluating")
         return self._evaluation(self.cursor, source, frame, lane, truth, seconds)
 
     def _evaluation(
         self, worker: Worker, source: str, frame: int, lane: int | None, truth: bool, seconds: float = 5.0
     ) -> Evaluation:
         question = {"do": "evaluate", "source": source, "frame": frame, "lane": lane, "truth": truth}
-        told = checked(worker.ask(question, seconds=seconds))
+        told = checked(worker.ask(question, seconds=seconds, idle=self.idle))
         value = Variable(*told["value"]) if told["value"] is not None else None
         return Evaluation(value, told["output"], told["error"], told["truth"])
 
     def arguments(self, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
         """Return the parameters of a frame's function, as they are now."""
+        self.begin("looking at arguments")
         return tuple(Variable(*each) for each in self._ask("arguments", frame, lane))
 
     def stack(self, lane: int | None = None) -> tuple[Frame, ...]:
@@ -66,10 +78,12 @@ class Questions(ABC):
 
     def tasks(self) -> tuple[Task, ...]:
         """Return the asyncio tasks that are not done."""
+        self.begin("looking at tasks")
         return tuple(Task(name, tuple(frames), waits) for name, frames, waits in self._ask("tasks"))
 
     def exceptions(self) -> tuple[tuple[str, str], ...]:
         """Return the exception that is being handled, and what led to it: type and text."""
+        self.begin("looking at exceptions")
         return tuple(self._ask("exception"))
 
     # ---- for search and writes ----
@@ -97,7 +111,7 @@ class Questions(ABC):
     def object_text(self, worker: Worker, located: tuple[int, int]) -> str:
         """Return the object that `worker` located as text; empty: it is not there."""
         try:
-            return str(checked(worker.ask({"do": "of_object", "object": located}))[2])
+            return str(checked(worker.ask({"do": "of_object", "object": located}, idle=self.idle))[2])
         except AskFailed:
             return ""
 
@@ -121,7 +135,7 @@ class Questions(ABC):
         return "" if told.truth else None
 
     def _ask(self, what: str, frame: int = 0, lane: int | None = None, **more: object) -> Any:
-        return checked(self.cursor.ask({"do": what, "frame": frame, "lane": lane} | more))
+        return checked(self.cursor.ask({"do": what, "frame": frame, "lane": lane} | more, idle=self.idle))
 
 
 def checked(told: Any) -> Any:

@@ -75,7 +75,7 @@ class Session(Breakpoints, Questions, Heaps):
 
     def _open(self, current_source: bool, ended: dict[str, Any] | None) -> None:
         known = None if current_source else load_index(self.path)
-        self._begin("replaying", known.total if known is not None else 0)
+        self.begin("replaying", known.total if known is not None else 0)
         if ended is None:
             ended = self.travel.first_pass()
         text = how_it_ended(ended, self.travel.why_it_ends)
@@ -111,7 +111,8 @@ class Session(Breakpoints, Questions, Heaps):
         """End what takes long in another thread: there it raises Cancelled."""
         self._cancelled.set()
 
-    def _begin(self, what: str, total: int = 0) -> None:
+    def begin(self, what: str, total: int = 0) -> None:
+        """Take up what may take long, of `total` lines if that is known: what was cancelled before is over."""
         self._cancelled.clear()
         began = time.monotonic()
         timeline = self.travel.timeline
@@ -125,6 +126,10 @@ class Session(Breakpoints, Questions, Heaps):
                 self._progress(Progress(what, min(share, 1.0), time.monotonic() - began))
 
         self.travel.idle = idle
+
+    def idle(self) -> None:
+        """Tell how far it is. Raises Cancelled if it shall be given up."""
+        self.travel.idle()
 
     # ---- where it stands ----
 
@@ -149,7 +154,7 @@ class Session(Breakpoints, Questions, Heaps):
     def seek(self, moment: str | int | Moment, *, why: str = "seek", breakpoint_: int = 0, message: str = "") -> Here:
         """Go to a moment (see UX: `120`, `120:35`, `71%`, `@exc` ...), or to a count of lines. Raises NoSuchMoment."""
         count = self.count_of(moment)
-        self._begin(f"going to {moment}")
+        self.begin(f"going to {moment}")
         is_elsewhere = count != self.here.count or self.here.is_changed
         if is_elsewhere:
             self._replace_cursor(self.travel.at(count))
@@ -181,7 +186,7 @@ class Session(Breakpoints, Questions, Heaps):
     @cached_property
     def first_own(self) -> int:
         """The count of the program's own first line: before it the interpreter and its libraries ran."""
-        self._begin("looking for the program's first line")
+        self.begin("looking for the program's first line")
         return search.first_own(self)
 
     def time_at(self, moment: Moment) -> float | None:
@@ -216,7 +221,7 @@ class Session(Breakpoints, Questions, Heaps):
         return self._forward(FINISH, lane)
 
     def _forward(self, rule: int, lane: int | None) -> Here:
-        self._begin("running on")
+        self.begin("running on")
         order = Run(rule=rule, until=self.index.total, lane=self.here.lane if lane is None else lane)
         worker = self.cursor.clone()
         try:
@@ -255,12 +260,12 @@ class Session(Breakpoints, Questions, Heaps):
         if self.here.is_changed:
             return self._go_on_changed()
         last = self._last() if until is None else self.count_of(until)
-        self._begin("running on")
+        self.begin("running on")
         return self._arrive(search.forward(self, last), last, "end" if until is None else "seek")
 
     def _go_on_changed(self) -> Here:
         """What was found out in the first pass says nothing of this run: it has counts and an end of its own."""
-        self._begin("running on")
+        self.begin("running on")
         worker = self._cursor.clone()
         try:
             found = search.on(self, worker)
@@ -298,7 +303,7 @@ class Session(Breakpoints, Questions, Heaps):
     def reverse_go(self, *, until: str | int | Moment | None = None) -> Here:
         """Back to the last breakpoint before here, or to `until`, or to the start."""
         first = 1 if until is None else self.count_of(until)
-        self._begin("running back")
+        self.begin("running back")
         return self._arrive(search.backward(self, first), first, "start" if until is None else "seek")
 
     def _callers_line(self, lane: int | None) -> int:
@@ -325,9 +330,11 @@ class Session(Breakpoints, Questions, Heaps):
 
         Raises AskFailed if it raises; then nothing of what it did stays.
         """
+        self.begin("changing the run")
+        question = {"do": "change", "source": source, "frame": frame, "lane": lane}
         worker = self.cursor.clone()
         try:
-            checked(worker.ask({"do": "change", "source": source, "frame": frame, "lane": lane}, changes=True))
+            checked(worker.ask(question, changes=True, idle=self.idle))
         except BaseException:
             worker.kill()
             raise
@@ -347,7 +354,7 @@ class Session(Breakpoints, Questions, Heaps):
 
     def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Why:
         """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
-        self._begin(f"looking for who wrote {expression}")
+        self.begin(f"looking for who wrote {expression}")
         return writes.why(self, expression, At(frame, lane))
 
     def watch(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Breakpoint:
@@ -362,12 +369,12 @@ class Session(Breakpoints, Questions, Heaps):
         self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000
     ) -> Iterator[Change]:
         """Yield the changes of a value over the whole run, from the first one on."""
-        self._begin(f"following {expression}")
+        self.begin(f"following {expression}")
         return writes.history(self, expression, At(frame, lane), most)
 
     def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
         """Yield what `expression` was each time that a line was about to run, over the whole run."""
-        self._begin(f"logging {file}:{line}")
+        self.begin(f"logging {file}:{line}")
         return search.log(self, self.source_file(file), line, expression, condition)
 
     # ---- for search and writes ----

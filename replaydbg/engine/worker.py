@@ -186,11 +186,21 @@ class Worker:
             del file
             return read_raw(view, run=run, is_trusted=True)
 
-    def ask(self, question: object, *, memory: int = MEMORY, seconds: float = 5.0, changes: bool = False) -> Any:
+    def ask(
+        self,
+        question: object,
+        *,
+        memory: int = MEMORY,
+        seconds: float = 5.0,
+        changes: bool = False,
+        idle: Callable[[], None] | None = None,
+    ) -> Any:
         """Run `inside.py` with `question`, a plain value, at this moment and return its answer, another one.
 
         In a throw-away copy of the process, unless `changes`: then in itself, and as long as it takes. `memory`: bytes
-        that the copy may take more, 0 for any. Raises EngineLost; AskFailed if there is no answer, or none in time.
+        that the copy may take more, 0 for any. `idle` is called now and then, and may raise to give up.
+
+        Raises EngineLost; AskFailed if there is no answer, or none in time.
         """
         # Imported here: whoever only travels does not ask.
         import ast
@@ -198,22 +208,24 @@ class Worker:
         data = repr(question).encode("utf-8", "surrogatepass")
         if changes:
             self._tell(messages.CHANGE, data)
-            answer = self._answer()
+            answer = self._answer(idle=idle)
         else:
             diversion = self.clone()
             try:
                 diversion._tell(messages.DIVERT, varint(memory) + data)
-                answer = diversion._answer(seconds)
+                answer = diversion._answer(seconds, idle)
             finally:
                 diversion.close()
         return ast.literal_eval(answer.decode("utf-8", "surrogatepass"))
 
-    def _answer(self, seconds: float = math.inf) -> bytes:
+    def _answer(self, seconds: float = math.inf, idle: Callable[[], None] | None = None) -> bytes:
         until = time.monotonic() + seconds
 
         def in_time() -> None:
             if time.monotonic() > until:
                 raise AskFailed(f"it took longer than {seconds:g} s")
+            if idle is not None:
+                idle()
 
         try:
             kind, payload = self._hear(in_time)
