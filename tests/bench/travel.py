@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from statistics import quantiles
 from subprocess import CalledProcessError, TimeoutExpired
@@ -48,7 +48,8 @@ class Extent:
     places: int = 200
     # The share of a program's rounds and objects.
     scale: float = 1.0
-    # Seconds after which a single `why` is given up, and after which no more of that kind are asked.
+    # Seconds after which a single `why` is given up, and after which no more of that kind are asked; ten times as long
+    # for seeks and for steps back.
     patience: float = 30.0
     # Seconds for each command, and for opening.
     timeout: float = 1800.0
@@ -236,9 +237,14 @@ def _places(session: Session, *, seed: int, first: float = 0.0) -> Iterator[int]
         yield generator.randint(max(1, int(session.index.total * first)), session.index.end)
 
 
+def _in_time(extent: Extent, places: Iterator[int]) -> Iterator[int]:
+    until = time.monotonic() + 10 * extent.patience
+    return takewhile(lambda _: time.monotonic() < until, places)
+
+
 def _measured_seeks(session: Session, extent: Extent) -> Times:
     taken, cpu = [], []
-    for count in islice(_places(session, seed=1), extent.places):
+    for count in islice(_in_time(extent, _places(session, seed=1)), extent.places):
         moment = session.index.moment(count)
         taken.append(_milliseconds(partial(session.seek, moment)))
         cpu.append(cpu_milliseconds(session.cursor.pid))
@@ -248,7 +254,7 @@ def _measured_seeks(session: Session, extent: Extent) -> Times:
 
 def _measured_steps_back(session: Session, extent: Extent) -> Times:
     taken, cpu = [], []
-    for count in islice(_places(session, seed=2), extent.places):
+    for count in islice(_in_time(extent, _places(session, seed=2)), extent.places):
         session.seek(count)
         taken.append(_milliseconds(session.reverse_step))
         cpu.append(cpu_milliseconds(session.cursor.pid))

@@ -14,7 +14,7 @@ from tests.harness.table import as_text, with_unit
 LEGEND = """\
 Wall time. pass: the first run of the whole program under the step clock, which leaves checkpoints. first answer: from
 `replaydbg debug --batch` without an index until it prints where the program failed, and what of it comes to the pass;
-again: a session with the index beside the recording. back: one line back, from random places. why: in the frame of
+again: a session with the index beside the recording. steps back: one line, from random places. why: in the frame of
 `main`, from random places in the second half of the run; just now: written some hundred lines before; long ago: by the
 first lines of the program; >: so many were given up. session: the pages of all its processes, what is shared counted
 once, with their page tables. CPU: of the process that came there alone, without the clones on the way. load: the load
@@ -22,7 +22,7 @@ averages of one minute before and after; queued: how much of the time some proce
 in all times."""
 
 _RUN = "journey|lines|events|plain s|replay s|CPU s|pass s|first answer s|besides|is|again s|besides|is|load|queued"
-_MOVE = "journey|checkpoints|every s|seek p50 ms|p95|target|is|CPU p50|p95|back p50 ms|p95|target|is|CPU p50|p95"
+_MOVE = "journey|checkpoints|every s|seeks|p50 ms|p95|target|is|CPU p50|p95|steps back|p50 ms|p95|target|is|CPU p50|p95"
 _WHY = "journey|why|asked|p50 ms|p95|target|is|>"
 _MEMORY = "journey|when|processes|pages|page tables|keeper|session|plain peak|times|target|is"
 
@@ -88,8 +88,10 @@ def _move_row(one: Travelled) -> list[str]:
         one.journey.name,
         f"{one.checkpoints:,}",
         f"{one.spacing:.2f}",
+        str(len(one.seek.each)),
         *_percentiles(one.seek, one.journey.seek_target),
         *_milliseconds(one.seek.cpu_percentile(50), one.seek.cpu_percentile(95)),
+        str(len(one.back.each)),
         *_percentiles(one.back, BACK_TARGET),
         *_milliseconds(one.back.cpu_percentile(50), one.back.cpu_percentile(95)),
     ]
