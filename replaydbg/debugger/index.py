@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 
 import zstandard
 
+from replaydbg.debugger.output import printed
 from replaydbg.debugger.values import Output, Raised
 from replaydbg.engine.start import Files
 from replaydbg.errors import ReplaydbgError
@@ -24,7 +25,7 @@ from replaydbg.log.decode import Cursor, Malformed
 from replaydbg.log.encode import encode_value
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 
-MAGIC = b"RDBGIDX2"
+MAGIC = b"RDBGIDX3"
 LIMIT = 1 << 30
 
 
@@ -101,14 +102,15 @@ def read_index(files: Files, ending: Ending) -> Index:
 def _index(data: list[bytes], ending: Ending) -> Index:
     totals, steps, output, raises = data
     report = read_report(totals, b"", Orders(hits=True))
+    starts = array("Q", accumulate(read_varints(steps), initial=0))
     return Index(
         total=report.lines,
         end=report.last_own or report.lines,
         events=report.event,
         digest=report.digest,
-        starts=array("Q", accumulate(read_varints(steps), initial=0)),
+        starts=starts,
         raised=_raised(_values(raises), ending, report.last_own or report.lines),
-        output=tuple(Output(*each) for each in _values(output)),
+        output=printed(_values(output), starts),
         hits=report.hits,
         ended=ending.text,
     )

@@ -117,9 +117,9 @@ class Output:
     """Something written to a standard stream."""
 
     count: int
-    """Lines so far."""
+    """The line that printed it; where that is not known, the one at which it left the program."""
     event: int
-    """The event that it was."""
+    """The first event after it."""
     stream: int
     """1 or 2."""
     data: bytes

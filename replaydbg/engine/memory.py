@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-TIMES = 2.8
+TIMES = 2.6
 """All of them together may take so many times the memory of the one that runs the program: less than three, for those
 that are made later.
 """
@@ -20,7 +20,7 @@ LEAST_FREE = 0.1
 _SAMPLE = 12
 """So many of them are measured; the others are taken to be like them."""
 
-_COPIED = 0.1
+_COPIED = 0.05
 """Measured again when the running process has copied that share of what is allowed."""
 
 _LONGEST = 2.0

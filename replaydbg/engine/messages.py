@@ -15,9 +15,9 @@ CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L"
 HEAP, FREED = b"G", b"N"
 """What a process is told."""
 
-STOOD, LEFT, CLONED, ENDED, ANSWER, PICTURE = "S", "K", "C", "E", "A", "P"
-"""What it says: it stands, it left a checkpoint, it was cloned, the program ended, what was asked, a file with a
-snapshot of its heap. X in place of one of the last two says why not."""
+STOOD, LEFT, CLONED, ENDED, FRAMES, LIES, ANSWER, PICTURE = "S", "K", "C", "E", "L", "O", "A", "P"
+"""What it says: it stands, it left a checkpoint, it was cloned, the program ended, the frames of a lane, where an
+object lies, what was asked, a file with a snapshot of its heap. X in place of one of the last two says why not."""
 
 MOST_BREAKS = 255
 """So many breaks a run has at most: the core has one byte for their number."""

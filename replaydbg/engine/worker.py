@@ -147,20 +147,20 @@ class Worker:
         """Return where it stands. Raises EngineLost."""
         if self.where is None:
             self._tell(messages.WHERE)
-            self.where = read_where(self._hear()[1])
+            self.where = read_where(self._hear_answer(messages.STOOD))
         return self.where
 
     def stack(self, lane: int) -> tuple[Frame, ...]:
         """Return the frames of a lane, innermost first; none if there is no such lane."""
         self._tell(messages.STACK, varint(lane))
-        return read_stack(self._hear()[1])
+        return read_stack(self._hear_answer(messages.FRAMES))
 
     def locate(self, watch: Watch) -> tuple[int, int]:
         """Return where the value lies that `watch` leads to, and its type; zeros if it is not there."""
         copy = self.clone()
         try:
             copy._tell(messages.OBJECT, watch.encode())
-            told: Any = decode_value(copy._hear()[1])
+            told: Any = decode_value(copy._hear_answer(messages.LIES))
             address, kind = told
             return address, kind
         finally:
@@ -217,6 +217,12 @@ class Worker:
             finally:
                 diversion.close()
         return ast.literal_eval(answer.decode("utf-8", "surrogatepass"))
+
+    def _hear_answer(self, wanted: str) -> bytes:
+        kind, payload = self._hear()
+        if kind != wanted:
+            raise EngineLost(f"it ended instead of answering: {_reason(payload)}")
+        return payload
 
     def _answer(self, seconds: float = math.inf, idle: Callable[[], None] | None = None) -> bytes:
         until = time.monotonic() + seconds

@@ -263,6 +263,7 @@ leave_clone(int kind)
             close(pair[1]);
             clone_begin();
             output_fd = raises_fd = stepclock.steps_fd = stepclock.fd = -1;
+            printed_ignore();
             shared_part();
             return true;
         }
@@ -668,6 +669,7 @@ void
 engine_send(int kind, Buf *b)
 {
     report_send(raises_fd, &raises);
+    printed_send();
     send_all(kind, b, -1);
 }
 
@@ -702,5 +704,5 @@ engine_prepare(PyObject *asked)
     command = engine_room(MOST_COMMAND);
     message = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
     raises = (Buf){.data = engine_room(1u << 20), .size = 1u << 20, .is_fixed = true};
-    return rule_prepare();
+    return printed_prepare(output_fd) < 0 ? -1 : rule_prepare();
 }

@@ -26,6 +26,11 @@ void arenas_prepare(void);
 void engine_hear_of_crashes(void);
 void engine_crashed(int signum);
 
+/* printed.c */
+int printed_prepare(int fd);
+void printed_ignore(void); /* from here on */
+void printed_send(void);
+
 /* rule.c */
 int rule_prepare(void);
 void rule_begin(int kind, int lane); /* relative to where the lane is now; 0: none */

@@ -9,6 +9,9 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 enum { NO_WATCH, LOCAL, GLOBAL, OBJECT };
 enum { ATTRIBUTE = 1, INDEX, KEY };
@@ -117,13 +120,24 @@ local_value(void)
     return value;
 }
 
+/* What has died may still look alive; where the sanitizer knows of it, it would end the process. */
+static bool
+may_be_read(PyObject *o)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return __asan_region_is_poisoned(o, sizeof *o) == NULL;
+#else
+    return o != NULL;
+#endif
+}
+
 static PyObject *
 variable(void)
 {
     if (watch.kind == LOCAL)
         return frame_lives() ? local_value() : NULL;
     if (watch.kind == OBJECT)
-        return Py_TYPE(watch.object) == watch.type && Py_REFCNT(watch.object) > 0 ? watch.object : NULL;
+        return may_be_read(watch.object) && Py_TYPE(watch.object) == watch.type && Py_REFCNT(watch.object) > 0 ? watch.object : NULL;
     PyObject *module = read_key(PyImport_GetModuleDict(), watch.module);
     PyObject *dict = module && PyModule_Check(module) ? ((PyObject **)((char *)module + sizeof(PyObject)))[0] : NULL;
     return dict && PyDict_Check(dict) ? read_key(dict, watch.name) : NULL;
