@@ -241,7 +241,7 @@ class _Differ:
         wanted = {ORIGINS.index(each) for each in self.told}
         told = [node for node in tops if origins[node] in wanted]
         first = heapq.nsmallest(self.most or len(told), told, key=lambda node: (-held[node], node))
-        return Section(tuple(_lot(holding, node) for node in first), len(told)), len(tops) - len(told)
+        return Section(tuple(holding.lot(node) for node in first), len(told)), len(tops) - len(told)
 
     # ---- aliases ----
 
@@ -296,15 +296,3 @@ def _nearer(origin: str, other: str) -> str:
 
 def _target(snapshot: Snapshot, edges: tuple[int, ...], node: int) -> int:
     return snapshot.target[edges[-1]] if edges else node
-
-
-def _lot(holding: Holding, node: int) -> Lot:
-    snapshot = holding.snapshot
-    return Lot(
-        path=holding.path(node),
-        type=snapshot.type_name(node),
-        text=holding.text(node),
-        retained=holding.retained[node],
-        address=snapshot.address[node],
-        origin=holding.origin(node),
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import sys
 from array import array
 from bisect import bisect_right
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from replaydbg.heap.difference import Lot
 from replaydbg.heap.graphs import UNREACHED, is_attribute
 from replaydbg.heap.kernel import KERNEL, Column, Kernel
 from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, VALUE, is_weak, kind_of, number_of
@@ -240,6 +242,27 @@ class Holding:
                 found[0][name] += count
                 found[1][name] += size
         return found
+
+    def largest(self, most: int | None = None) -> tuple[Lot, ...]:
+        """Return the objects that alone hold most, modules and calls left out."""
+        snapshot = self.snapshot
+        held = self.retained
+        nodes = (
+            node for node in self.dominators[1] if held[node] > snapshot.size[node] and "." in snapshot.type_name(node)
+        )
+        found = heapq.nsmallest(most or len(snapshot), nodes, key=lambda node: (-held[node], node))
+        return tuple(self.lot(node) for node in found)
+
+    def lot(self, node: int) -> Lot:
+        """Return an object with what it alone holds."""
+        return Lot(
+            path=self.path(node),
+            type=self.snapshot.type_name(node),
+            text=self.text(node),
+            retained=self.retained[node],
+            address=self.snapshot.address[node],
+            origin=self.origin(node),
+        )
 
     # ---- who holds it ----
 

@@ -22,6 +22,7 @@ from replaydbg.heap.difference import (
 )
 from replaydbg.heap.growth import Growth
 from replaydbg.heap.holding import Holder, Holding
+from replaydbg.heap.snapshot import FRAME_TYPE
 from replaydbg.prompt.tables import Table, more_text, numbers, signed, sizes
 
 MOST_COLUMNS = 6
@@ -186,6 +187,25 @@ def _aliases(section: Section[Alias], how: str) -> Table:
     return Table(
         f"Names that changed ({section.total:,})", ("name", ""), tuple(rows), more=more_text(section.left_out, how)
     )
+
+
+def heap_tables(holding: Holding, *, most: int | None = 20, how: str = ALL) -> list[Table]:
+    """Return what is in a snapshot: by type, and the objects that alone hold most."""
+    snapshot, taken = holding.snapshot, holding.snapshot.taken
+    counts, bytes_ = holding.census()
+    name = f" {taken.name}" if taken.name else ""
+    title = f"{taken.event}:{taken.step}{name}: {len(snapshot):,} objects, {sizes(bytes_.total())}"
+    shown = bytes_.most_common(most)
+    rows = tuple((short(each), numbers(counts[each]), sizes(size)) for each, size in shown if each != FRAME_TYPE)
+    columns = ("type", "objects", "bytes")
+    largest = holding.largest(None if most is None else most + 1)
+    more = "and more: " + how if most is not None and len(largest) > most else ""
+    lots = tuple((each.path, each.text, sizes(each.retained)) for each in largest[:most])
+    return [
+        Table(title, (), (), notes=snapshot.cut),
+        Table(f"By type ({len(counts):,})", columns, rows, columns[1:], more_text(len(counts) - len(shown), how)),
+        Table("What alone holds most", ("path", "what", "retained"), lots, ("retained",), more),
+    ]
 
 
 def growth_tables(growth: Growth, *, most: int | None = 20, how: str = ALL) -> list[Table]:

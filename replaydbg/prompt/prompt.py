@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 
 from replaydbg.debugger import Session
 from replaydbg.errors import ReplaydbgError, UsageError
-from replaydbg.prompt import about, looking, motion, past, points
+from replaydbg.prompt import about, heaps, looking, motion, past, points
 from replaydbg.prompt.screen import Screen
 from replaydbg.prompt.terminal import Interrupts
 from replaydbg.prompt.view import View
@@ -40,6 +40,7 @@ class Prompt:
             "Breakpoints": points.COMMANDS,
             "Looking": looking.COMMANDS,
             "The whole run": past.COMMANDS,
+            "Memory": heaps.COMMANDS,
             "More": (*about.COMMANDS, help_),
         }
         self._groups = groups

@@ -1,0 +1,88 @@
+"""`replaydbg heap`: what the program had in its memory at a moment, who held it, and what grew until then."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import Any
+
+from replaydbg.cli.heaps import add_shape, check_shape, most_of, object_facts, print_tables
+from replaydbg.cli.opening import add_quiet, opened
+from replaydbg.cli.output import add_recording, print_json
+from replaydbg.debugger.objects import holdings, spread
+from replaydbg.errors import UsageError
+from replaydbg.heap.finding import find
+from replaydbg.heap.growth import FEWEST, growth
+from replaydbg.prompt.heap_tables import growth_tables, heap_tables, object_tables
+from replaydbg.prompt.heaps import about_object
+
+GROWTH = 8
+"""Moments of a series, if nobody says otherwise."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_recording(parser)
+    parser.add_argument(
+        "at", metavar="MOMENT", nargs="?", help="such as 120:35 or @end; otherwise the failure, or the end"
+    )
+    parser.add_argument("--of", metavar="EXPR", help="one object: what it is, who holds it, since when it is there")
+    parser.add_argument(
+        "--growth",
+        type=int,
+        nargs="?",
+        const=GROWTH,
+        metavar="N",
+        help=f"what grows over N moments of the run ({GROWTH})",
+    )
+    add_shape(parser)
+    add_quiet(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show it; with --growth 1 if something grows steadily."""
+    check_shape(args)
+    if args.growth is not None and (args.growth < FEWEST or args.of or args.at):
+        raise UsageError(f"--growth takes at least {FEWEST} moments, all over the run, and of no single object.")
+    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
+        session = prompt.view.session
+        most = most_of(args)
+        if args.growth is not None:
+            series = holdings(session, spread(session, args.growth), which=args.which)
+            grown = growth(series)
+            if args.json:
+                print_json(asdict(grown))
+            else:
+                print_tables(args, growth_tables(grown, most=most))
+            return 1 if grown.leaks else 0
+        moment = args.at if args.at is not None else session.here.count
+        (held,) = holdings(session, [moment], which=args.which)
+        if args.of is None:
+            if args.json:
+                print_json(_facts(held, most))
+            else:
+                print_tables(args, heap_tables(held, most=most))
+            return 0
+        node = find(held, args.of)
+        session.seek(moment)
+        told = about_object(session, held, node, which=args.which)
+        if args.json:
+            print_json(object_facts(session, held, node, told, most))
+        else:
+            print_tables(args, object_tables(held, node, most=most, notes=told.lines(session)))
+        return 0
+
+
+def _facts(held: Any, most: int | None) -> dict[str, Any]:
+    taken = held.snapshot.taken
+    counts, sizes = held.census()
+    return {
+        "event": taken.event,
+        "step": taken.step,
+        "objects": len(held.snapshot),
+        "bytes": sizes.total(),
+        "cut": list(held.snapshot.cut),
+        "types": [{"type": name, "objects": counts[name], "bytes": size} for name, size in sizes.most_common(most)],
+        "type_count": len(counts),
+        "largest": [asdict(each) for each in held.largest(most)],
+    }

@@ -1,0 +1,89 @@
+"""What the commands about the heap share: options, tables on stdout, facts."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from replaydbg.cli.output import add_json, is_terminal
+from replaydbg.debugger import Session
+from replaydbg.errors import UsageError
+from replaydbg.heap.diff import MOST
+from replaydbg.heap.holding import Holding
+from replaydbg.prompt.heaps import AboutObject
+from replaydbg.prompt.tables import Table, drawn, markdown
+from replaydbg.prompt.tell import moment_text
+
+
+def add_shape(parser: argparse.ArgumentParser) -> None:
+    """Declare how much is shown, and how."""
+    parser.add_argument("--limit", type=int, metavar="N", help=f"at most so many rows in each table ({MOST})")
+    parser.add_argument("--all", action="store_true", help="every row")
+    parser.add_argument(
+        "--which",
+        choices=("mine", "all"),
+        default="mine",
+        help="begin at the program's own modules, or at those of libraries, too (mine)",
+    )
+    parser.add_argument("--md", action="store_true", help="print Markdown")
+    add_json(parser)
+
+
+def check_shape(args: argparse.Namespace) -> None:
+    """Raise UsageError for options that contradict each other."""
+    if args.limit is not None and (args.limit < 1 or args.all):
+        raise UsageError("--limit takes a number from 1, and not with --all.")
+    if args.md and args.json:
+        raise UsageError("Say --md or --json, not both.")
+
+
+def most_of(args: argparse.Namespace) -> int | None:
+    """Return how many rows are shown; None: all of them."""
+    return None if args.all else args.limit or MOST
+
+
+def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
+    """Print tables as the options say."""
+    if args.md:
+        print(markdown(tables), end="")
+    else:
+        print(drawn(tables, is_coloured=is_terminal()), end="")
+
+
+def object_facts(session: Session, held: Holding, node: int, told: AboutObject, most: int | None) -> dict[str, Any]:
+    """Return what is known of one object as data."""
+    snapshot = held.snapshot
+    holders = held.holders(node)
+    made, written = told.created, told.written
+    return {
+        "path": held.path(node),
+        "what": held.text(node),
+        "type": snapshot.type_name(node),
+        "address": snapshot.address[node],
+        "bytes": snapshot.size[node],
+        "retained": held.retained[node],
+        "created": {
+            "moment": moment_text(made.moment),
+            "count": made.count,
+            "made_by": made.made or None,
+            "file": made.file,
+            "line": made.line,
+            "function": made.function,
+        }
+        if made is not None
+        else None,
+        "written": {
+            "moment": moment_text(written.moment),
+            "count": written.count,
+            "file": written.file,
+            "line": written.line,
+            "function": written.function,
+        }
+        if written is not None and written.moment is not None
+        else None,
+        "free_without": [held.path(each) for each in held.chain(node)],
+        "holders": [asdict(each) for each in holders[:most]],
+        "holder_count": len(holders),
+    }

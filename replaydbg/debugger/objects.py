@@ -1,0 +1,137 @@
+"""Questions about one object of a snapshot that only the run answers: since when it is there, who wrote it last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from replaydbg.debugger.questions import At
+from replaydbg.debugger.values import Moment, Why
+from replaydbg.errors import AskFailed, UsageError
+from replaydbg.heap.graphs import UNREACHED
+from replaydbg.heap.holding import Holding
+from replaydbg.heap.limits import Which
+from replaydbg.heap.matching import match
+
+if TYPE_CHECKING:
+    from replaydbg.debugger.session import Session
+
+PROBES = 8
+"""Snapshots of one round of the search for where an object came to be. Each round divides what is left by them; twice
+as many would save one round of eight, and double the work of the others."""
+
+_IN_FRAME = re.compile(r"(?P<path>.*) in lane (?P<lane>\d+)[^:]*: (?P<function>.*)\(\) line (?P<line>\d+)\Z", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """Since when an object is there."""
+
+    count: int
+    """The line that was about to run when it was seen first."""
+    moment: Moment
+    made: int
+    """The line before, which made it; 0: it was there at the first moment that was looked at."""
+    file: str
+    line: int
+    function: str
+
+
+def holdings(session: Session, moments: Sequence[str | int | Moment], *, which: Which = "mine") -> list[Holding]:
+    """Return the heap at each of `moments`, where each is told as event and step. Raises NoSuchMoment, EngineLost."""
+    found = []
+    for moment, snapshot in zip(moments, session.heaps(moments, which=which), strict=True):
+        at = session.index.moment(session.count_of(moment))
+        name = str(moment) if str(moment).startswith("@") else ""
+        taken = replace(snapshot.taken, event=at.event, step=at.step, name=name)
+        found.append(Holding(replace(snapshot, taken=taken)))
+    return found
+
+
+def spread(session: Session, number: int) -> list[int]:
+    """Return the counts of `number` lines, evenly spread over the program's own run, its end the last."""
+    first, last = session.first_own, session.index.end
+    return sorted({first + (last - first) * step // number for step in range(1, number + 1)})
+
+
+def created(session: Session, address: int, count: int, *, which: Which = "mine") -> Created | None:
+    """Return since when the object at `address` in the snapshot of `count` can be reached without a break.
+
+    None if it is not there. Raises EngineLost and Cancelled.
+    """
+    first, last = session.first_own, count
+    if first >= last:
+        return None
+    is_there = False
+    while last - first > 1:
+        counts = sorted({first + (last - first) * step // PROBES for step in range(PROBES + 1)} | {count})
+        present = _present(session, counts, address, which)
+        if not present[-1]:
+            return None
+        is_there = present[0]
+        if is_there:
+            break
+        # The last gap is what counts: an object may be out of reach for a while.
+        place = max(place for place, seen in enumerate(present[:-1]) if not seen)
+        first, last = counts[place], counts[place + 1]
+    seen = first if is_there else last
+    made = 0 if is_there else first
+    frame = _frame_at(session, made or seen)
+    return Created(seen, session.index.moment(seen), made, *frame)
+
+
+def _present(session: Session, counts: Sequence[int], address: int, which: Which) -> list[bool]:
+    """Return at which moments the object that lies at `address` in the last one can be reached."""
+    snapshots = session.heaps(counts, which=which)
+    after = snapshots[-1]
+    node = after.find(address)
+    if node is None:
+        return [False] * len(counts)
+    kernel = Holding(after).kernel
+    matchings = (match(each, after, kernel, by_identity=True) for each in snapshots[:-1])
+    return [*(each.to_before[node] != UNREACHED for each in matchings), True]
+
+
+def _frame_at(session: Session, count: int) -> tuple[str, int, str]:
+    worker = session.travel.at(count)
+    try:
+        top = next(iter(worker.look().stack), None)
+    finally:
+        worker.kill()
+    return (top.file, top.line, top.function) if top is not None else ("", 0, "")
+
+
+def last_written(session: Session, path: str) -> Why | None:
+    """Return who wrote last what `path`, as a diff tells it, leads to here; None: that has no answer.
+
+    Paths from `__main__` and from the variables of calls have one.
+    """
+    found = _place(session, path)
+    if found is None:
+        return None
+    source, at = found
+    try:
+        told = session.why(source, at.frame, lane=at.lane)
+    except (UsageError, AskFailed):
+        # A place that cannot be followed: computed, or in an object written in C.
+        return None
+    return told if told.moment is not None else None
+
+
+def _place(session: Session, path: str) -> tuple[str, At] | None:
+    """Return the expression and the frame in which a path means what it says."""
+    match_ = _IN_FRAME.match(path)
+    lane = int(match_["lane"]) if match_ else 0
+    running = session.here.lane
+    stack = session.here.stack if lane == running else session.stack(lane)
+    for number, frame in reversed(list(enumerate(stack))):
+        name = frame.function.rpartition(".")[2]
+        if match_ is None:
+            is_meant = name == "<module>"
+        else:
+            is_meant = match_["function"] in (name, frame.function) and int(match_["line"]) == frame.line
+        if is_meant:
+            return match_["path"] if match_ else path, At(number, None if lane == running else lane)
+    return None
