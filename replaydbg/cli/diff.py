@@ -53,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
 def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
     with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
         session = prompt.view.session
-        both: list[str | int | Moment] = [*moments, session.here.count][:2]
+        ends: list[str | int | Moment] = [session.here.count]
+        both = [*moments, *ends][:2]
         before, after = holdings(session, both, which=args.which)
         found = diff(before, after, most=most_of(args), scope=args.scope)
         later = max(both, key=session.count_of)

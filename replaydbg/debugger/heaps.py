@@ -31,7 +31,8 @@ class Heaps:
         """Return the count of lines at `moment`. Raises NoSuchMoment."""
         raise NotImplementedError
 
-    def _begin(self, what: str, total: int = 0) -> None:
+    def begin(self, what: str, total: int = 0) -> None:
+        """Take up something that may take long."""
         raise NotImplementedError
 
     def heap(
@@ -50,7 +51,7 @@ class Heaps:
         One run of the program passes them all. Raises NoSuchMoment, EngineLost.
         """
         counts = [self.count_of(moment) for moment in moments]
-        self._begin("looking at the heap")
+        self.begin("looking at the heap")
         run = f"{os.getpid()}-{next(_series)}"
         taken: dict[int, Snapshot] = {}
         worker: Worker | None = None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from replaydbg.errors import UsageError
-from replaydbg.heap.holding import MAIN, Holding
+from replaydbg.heap.holding import MAIN, Holding, is_of_lane
 from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, VALUE, kind_of, number_of
 
 MOST_NAMED = 8
@@ -86,13 +86,13 @@ def _listed(node: ast.expr) -> tuple[int, ast.expr] | None:
 def _begin(holding: Holding, name: str) -> Iterator[tuple[int, str]]:
     """Yield the nodes that a name may stand for, with the root that has it."""
     snapshot = holding.snapshot
-    roots = sorted(snapshot.roots, key=lambda root: (holding.is_frame(root.node), root.label != MAIN))
+    roots = sorted(snapshot.roots, key=lambda root: (is_of_lane(root.label), root.label != MAIN))
     for root in roots:
         if root.label == name or root.label.rpartition(".")[2] == name:
             yield root.node, root.label
     for root in roots:
-        if holding.is_frame(root.node):
-            found = _follow(holding, root.node, (PLAIN, f".f_locals[{name!r}]"))
+        if is_of_lane(root.label):
+            found = _variable(holding, root.node, name)
             if found is None:
                 cell = _follow(holding, root.node, (PLAIN, f".<cell {name}>"))
                 found = _follow(holding, cell, (PLAIN, ".cell_contents")) if cell is not None else None
@@ -100,6 +100,15 @@ def _begin(holding: Holding, name: str) -> Iterator[tuple[int, str]]:
             found = _follow(holding, root.node, (PLAIN, f".{name}")) if root.label == MAIN else None
         if found is not None:
             yield found, root.label
+
+
+def _variable(holding: Holding, node: int, name: str) -> int | None:
+    # A generator's call is the generator.
+    for step in ("", ".gi_frame", ".cr_frame", ".ag_frame"):
+        found = _follow(holding, node, (PLAIN, f"{step}.f_locals[{name!r}]"))
+        if found is not None:
+            return found
+    return None
 
 
 def _follow(holding: Holding, node: int, step: Step) -> int | None:
@@ -115,6 +124,6 @@ def _follow(holding: Holding, node: int, step: Step) -> int | None:
 
 
 def _known(holding: Holding) -> str:
-    names = [root.label for root in holding.snapshot.roots if not holding.is_frame(root.node)]
+    names = [root.label for root in holding.snapshot.roots if not is_of_lane(root.label)]
     more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
     return f"; modules are {', '.join(names[:MOST_NAMED])}{more}" if names else ""

@@ -67,8 +67,8 @@ class Leak:
     def text(self) -> str:
         """The verdict, as a sentence."""
         main = self.types[0]
-        what = f"{main.counts[0]:,} -> {main.counts[-1]:,} {main.type.removeprefix('builtins.')}"
-        holder = f"{self.path} ({self.type.removeprefix('builtins.')}"
+        what = f"{main.counts[0]:,} -> {main.counts[-1]:,} {_short(main.type)}"
+        holder = f"{self.path} ({_short(self.type)}"
         if self.items[-1] > self.items[0]:
             holder += f", {self.items[0]:,} -> {self.items[-1]:,} items"
         return f"{what} over {len(self.items)} snapshots, held by {holder})"
@@ -85,6 +85,10 @@ class Growth:
     """All types of which there are more in the end, those that grew by most bytes first."""
     verdict: str
     """In one sentence."""
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("builtins.").removeprefix("__main__.")
 
 
 def is_steady(counts: Sequence[int]) -> bool:

@@ -15,7 +15,7 @@ from replaydbg.heap.difference import Lot
 from replaydbg.heap.graphs import UNREACHED, is_attribute
 from replaydbg.heap.kernel import KERNEL, Column, Kernel
 from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, VALUE, is_weak, kind_of, number_of
-from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
+from replaydbg.heap.snapshot import FRAME_TYPE, Root, Snapshot
 
 MINE = "mine"
 STANDARD = "standard"
@@ -28,6 +28,13 @@ MOST_STEPS = 30
 """Steps of a path that are written out; those in the middle of a longer one are counted."""
 
 MAIN = "__main__"
+_NAMED = {
+    "builtins.function": "function",
+    "builtins.builtin_function_or_method": "function",
+    "builtins.type": "class",
+    "builtins.module": "module",
+}
+"""What is told by its name."""
 _ANYBODYS = ("builtins", MAIN)
 
 
@@ -47,6 +54,11 @@ class Holder:
     """It keeps nothing alive."""
     frees: int
     """Bytes that would be free if this reference alone were cut."""
+
+
+def is_of_lane(label: str) -> bool:
+    """Whether a root is a call, or what else a lane holds; others are modules."""
+    return label.startswith("lane ")
 
 
 class Holding:
@@ -126,7 +138,7 @@ class Holding:
             edges.reverse()
             root = snapshot.roots[via[node]]
             text = root.label
-        if root is None or snapshot.type_name(root.node) != FRAME_TYPE:
+        if root is None or not is_of_lane(text):
             first = snapshot.step_text(snapshot.label[edges[0]]) if edges and text == MAIN else ""
             # Variables of the program itself are named as it names them.
             is_variable = first.startswith(".") and first[1:].isidentifier()
@@ -137,11 +149,12 @@ class Holding:
         return f"{self._steps(name, edges[taken:])} in {text}"
 
     def _variable(self, edges: list[int]) -> tuple[str, int]:
-        """Return the name of a variable of a frame, and how many edges lead to its value."""
+        """Return the name of a variable of a call, and how many edges lead to its value."""
         snapshot = self.snapshot
         text = snapshot.step_text(snapshot.label[edges[0]])
-        if text.startswith((".f_locals['", '.f_locals["')):
-            return text[11:-2], 1
+        _, found, name = text.partition(".f_locals[")
+        if found:
+            return name[1:-2], 1
         if text.startswith(".<cell "):
             is_content = len(edges) > 1 and snapshot.step_text(snapshot.label[edges[1]]) == ".cell_contents"
             return text[7:-1], 2 if is_content else 1
@@ -164,9 +177,7 @@ class Holding:
         """Whose each object is, by the way to it, as a place in ORIGINS."""
         snapshot = self.snapshot
         of_type = bytes(ORIGINS.index(self.whose_type(name)) for name in snapshot.types)
-        of_root = bytes(
-            0 if self.is_frame(root.node) else ORIGINS.index(self._whose(root.label)) for root in snapshot.roots
-        )
+        of_root = bytes(ORIGINS.index(self._whose_root(root)) for root in snapshot.roots)
         return self.kernel.origins(self.tree, snapshot.label, snapshot.type, snapshot.strings, of_root, of_type)
 
     def origin(self, node: int) -> str:
@@ -183,12 +194,20 @@ class Holding:
     @cached_property
     def _own(self) -> frozenset[str]:
         """The topmost packages of the program's own modules."""
-        tops = {root.label.partition(".")[0] for root in self.snapshot.roots if not self.is_frame(root.node)}
+        tops = {root.label.partition(".")[0] for root in self.snapshot.roots if not is_of_lane(root.label)}
         return frozenset(tops - sys.stdlib_module_names).union(_ANYBODYS)
 
     def is_frame(self, node: int) -> bool:
         """Whether a node stands for a call that is running."""
         return self.snapshot.type_name(node) == FRAME_TYPE
+
+    def _whose_root(self, root: Root) -> str:
+        if not is_of_lane(root.label):
+            return self._whose(root.label)
+        file = self.snapshot.value_text(root.node).partition(" of ")[2] if self.is_frame(root.node) else ""
+        if "/site-packages/" in file:
+            return LIBRARY
+        return STANDARD if file.startswith("<frozen ") or "/lib/python3." in file else MINE
 
     def whose_type(self, name: str) -> str:
         """Return whose a type is. Those without a dot are frames and modules, whose names say it."""
@@ -223,10 +242,11 @@ class Holding:
         """Return a short text for an object: its value, or its type and how many items it has."""
         value = self.snapshot.value_text(node)
         if value:
-            return value
+            kind = _NAMED.get(self.snapshot.type_name(node))
+            return f"<{kind} {value}>" if kind else value
         name = self.snapshot.type_name(node)
         items = self.items(node)
-        short = name.removeprefix("builtins.")
+        short = name.removeprefix("builtins.").removeprefix(f"{MAIN}.")
         if items or short in ("list", "dict", "tuple", "set", "frozenset"):
             return f"<{short} of {items:,}>"
         return f"<{short}>"

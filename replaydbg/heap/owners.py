@@ -14,7 +14,7 @@ from replaydbg.heap.difference import ADDED, CHANGED, REMOVED, REORDERED, REPLAC
 from replaydbg.heap.graphs import UNREACHED
 from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, WEAK, kind_of, number_of
 from replaydbg.heap.labels import VALUE as VALUE_STEP
-from replaydbg.heap.snapshot import NO_VALUE, Snapshot
+from replaydbg.heap.snapshot import FRAME_TYPE, NO_VALUE, Snapshot
 
 MOST_ALIGNED = 1_000_000
 """Pairs of items up to which two sequences are aligned; beyond, only what is gone counts, and what is new."""
@@ -55,7 +55,8 @@ class Comparer:
         found = []
         if self.matching.types[self.before.type[node]] != self.after.type[other]:
             found.append(Raw(RETYPED, (), ()))
-        if not is_value_equal(self._old, self._new, self.matching, node, other):
+        is_frame = self.after.type_name(other) == FRAME_TYPE  # its value is the line at which it stands
+        if not is_frame and not is_value_equal(self._old, self._new, self.matching, node, other):
             found.append(Raw(VALUE, (), ()))
         is_retyped = bool(found) and found[0].kind == RETYPED
         return found + [raw for raw in self._edges(node, other, (), ()) if not self._is_idle(raw, is_retyped)]

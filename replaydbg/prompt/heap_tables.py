@@ -33,8 +33,8 @@ ALL = "--all shows them"
 
 
 def short(type_name: str) -> str:
-    """Return a type's name without `builtins.`."""
-    return type_name.removeprefix("builtins.")
+    """Return a type's name without `builtins.` or `__main__.`."""
+    return type_name.removeprefix("builtins.").removeprefix("__main__.")
 
 
 def diff_tables(diff: Diff, *, how: str = ALL, written: Callable[[Change], str] | None = None) -> list[Table]:
