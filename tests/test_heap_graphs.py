@@ -128,7 +128,7 @@ def test_the_tree_is_one_of_shortest_paths(kernel: Kernel, graph: Plain) -> None
                 distance[to] = distance[node] + 1
                 queue.append(to)
 
-    parent, via = kernel.tree(*graph)
+    parent, via = kernel.tree(*graph, len(roots))
 
     for node in range(count):
         if node not in distance:
@@ -141,6 +141,14 @@ def test_the_tree_is_one_of_shortest_paths(kernel: Kernel, graph: Plain) -> None
             assert target[via[node]] == node
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_what_preferred_roots_reach_is_reached_from_them(kernel: Kernel) -> None:
+    graph = columns([[1], [2], [], [2]], [0, 3])
+
+    assert kernel.tree(*graph, 1)[0][2] == 1
+    assert kernel.tree(*graph, 2)[0][2] == 3
+
+
 @given(graph=graphs(), data=st.data())
 def test_both_kernels_give_the_same(graph: Plain, data: st.DataObject) -> None:
     python, native = KERNELS
@@ -148,7 +156,8 @@ def test_both_kernels_give_the_same(graph: Plain, data: st.DataObject) -> None:
     label = array("I", data.draw(st.lists(st.sampled_from([0, WEAK, 1]), min_size=len(target), max_size=len(target))))
 
     assert python.strong(first, target, label) == native.strong(first, target, label)
-    assert python.tree(*graph) == native.tree(*graph)
+    for preferred in range(len(graph[2]) + 2):
+        assert python.tree(*graph, preferred) == native.tree(*graph, preferred)
     assert python.dominators(*graph) == native.dominators(*graph)
 
 
@@ -163,7 +172,7 @@ def test_a_chain_of_a_million_is_no_recursion(kernel: Kernel) -> None:
 
     assert dominator[count - 1] == count - 2
     assert retained[0] == count
-    assert kernel.tree(*graph)[0][count - 1] == count - 2
+    assert kernel.tree(*graph, 1)[0][count - 1] == count - 2
     chosen = b"\1" * count
     assert kernel.retained_by(dominator, order, array("I", [0]) * count, retained, chosen, 1)[0] == count
 
@@ -177,10 +186,10 @@ def test_columns_that_lead_nowhere_are_refused_or_walked(numbers: list[int], dat
     wide = [array("Q", data.draw(wild)) for _ in range(3)]
     calls: list[Callable[[], object]] = [
         lambda: module.strong(column[0], column[1], column[2]),
-        lambda: module.tree(column[0], column[1], column[2]),
+        lambda: module.tree(column[0], column[1], column[2], 1),
         lambda: module.dominators(column[0], column[1], column[2]),
         lambda: module.retained(column[0], column[1], wide[0]),
-        lambda: module.retained_by(column[0], column[1], column[2], wide[0], bytes(numbers[:2]), 3),
+        lambda: module.retained_by(column[0], column[1], column[2], wide[0], bytes(each % 2 for each in numbers), 3),
         lambda: module.translate(b"abc", column[0], b"abcd", column[1]),
         lambda: module.match(wide[0], wide[1], column[0], 1),
         lambda: module.unlike(
@@ -191,7 +200,20 @@ def test_columns_that_lead_nowhere_are_refused_or_walked(numbers: list[int], dat
             column[6],
             column[7],
         ),
-        lambda: module.tree(b"abc", b"", b""),
+        lambda: module.census(column[0], wide[0], bytes(each % 2 for each in numbers), 3),
+        lambda: module.edges_to(column[0], bytes(each % 2 for each in numbers)),
+        lambda: module.tops(column[0], bytes(each % 2 for each in numbers)),
+        lambda: module.origins(
+            column[0], column[1], column[2], column[3], b".a.b", column[4], bytes(len(numbers)), bytes(len(numbers))
+        ),
+        lambda: module.match_paths(
+            (column[0], column[1], wide[0], column[2], column[3], column[4], wide[1]),
+            (column[0], column[1], wide[0], column[2], column[3], column[4], wide[1]),
+            column[5],
+            column[6],
+            column[7],
+        ),
+        lambda: module.tree(b"abc", b"", b"", 0),
     ]
     for call in calls:
         try:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import asdict
 
-from replaydbg.cli.heaps import add_shape, check_shape, most_of, print_tables
+from replaydbg.cli.heaps import add_shape, check_shape, diff_facts, most_of, print_tables
 from replaydbg.cli.opening import add_quiet, opened
 from replaydbg.cli.output import print_json
 from replaydbg.debugger.objects import holdings
@@ -60,7 +59,7 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
         later = max(both, key=session.count_of)
         written = {} if args.no_writes or not found.changed.items else writers(session, found, later)
         if args.json:
-            print_json({**asdict(found), "is_empty": found.is_empty, "written": written})
+            print_json({**diff_facts(found), "written": written})
         else:
             told = (lambda change: written.get(change.path, "")) if any(written.values()) else None
             print_tables(args, diff_tables(found, written=told))
@@ -71,7 +70,7 @@ def _of_recordings(args: argparse.Namespace) -> int:
     before, after = (_heap(args, name) for name in (args.recording, args.others[0]))
     found: Diff = diff(before, after, most=most_of(args), scope=args.scope, by_identity=False)
     if args.json:
-        print_json({**asdict(found), "is_empty": found.is_empty})
+        print_json(diff_facts(found))
     else:
         print_tables(args, diff_tables(found))
     return 0 if found.is_empty else 1

@@ -11,6 +11,7 @@ from replaydbg.cli.output import add_json, is_terminal
 from replaydbg.debugger import Session
 from replaydbg.errors import UsageError
 from replaydbg.heap.diff import MOST
+from replaydbg.heap.difference import Diff
 from replaydbg.heap.holding import Holding
 from replaydbg.prompt.heaps import AboutObject
 from replaydbg.prompt.tables import Table, drawn, markdown
@@ -44,6 +45,18 @@ def most_of(args: argparse.Namespace) -> int | None:
     return None if args.all else args.limit or MOST
 
 
+def diff_facts(diff: Diff) -> dict[str, Any]:
+    """Return a difference as data."""
+    facts = {**asdict(diff), "is_empty": diff.is_empty}
+    for name, paths in (
+        ("changed", [each.path for each in diff.changed.items]),
+        ("grown", [each.path for each in diff.grown.items]),
+    ):
+        for path, item in zip(paths, facts[name]["items"], strict=True):
+            item["path"] = path
+    return facts
+
+
 def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
     """Print tables as the options say."""
     if args.md:
@@ -68,9 +81,8 @@ def object_facts(session: Session, held: Holding, node: int, told: AboutObject, 
             "moment": moment_text(made.moment),
             "count": made.count,
             "made_by": made.made or None,
-            "file": made.file,
-            "line": made.line,
-            "function": made.function,
+            "place": made.place._asdict() if made.place is not None else None,
+            "returned_to": made.returned_to._asdict() if made.returned_to is not None else None,
         }
         if made is not None
         else None,

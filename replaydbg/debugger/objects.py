@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from replaydbg.debugger.questions import At
-from replaydbg.debugger.values import Moment, Why
+from replaydbg.debugger.values import Frame, Moment, Why
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.heap.graphs import UNREACHED
 from replaydbg.heap.holding import Holding
@@ -25,6 +25,14 @@ as many would save one round of eight, and double the work of the others."""
 _IN_FRAME = re.compile(r"(?P<path>.*) in lane (?P<lane>\d+)[^:]*: (?P<function>.*)\(\) line (?P<line>\d+)\Z", re.S)
 
 
+class Place(NamedTuple):
+    """A line."""
+
+    file: str
+    line: int
+    function: str
+
+
 @dataclass(frozen=True, slots=True)
 class Created:
     """Since when an object is there."""
@@ -34,9 +42,10 @@ class Created:
     moment: Moment
     made: int
     """The line before, which made it; 0: it was there at the first moment that was looked at."""
-    file: str
-    line: int
-    function: str
+    place: Place | None
+    """That line; None: no Python code ran."""
+    returned_to: Place | None = None
+    """The line of the caller that may have made it just as well, after the call of which that line was the last."""
 
 
 def holdings(session: Session, moments: Sequence[str | int | Moment], *, which: Which = "mine") -> list[Holding]:
@@ -77,9 +86,7 @@ def created(session: Session, address: int, count: int, *, which: Which = "mine"
         place = max(place for place, seen in enumerate(present[:-1]) if not seen)
         first, last = counts[place], counts[place + 1]
     seen = first if is_there else last
-    made = 0 if is_there else first
-    frame = _frame_at(session, made or seen)
-    return Created(seen, session.index.moment(seen), made, *frame)
+    return _created(session, seen, 0 if is_there else first)
 
 
 def _present(session: Session, counts: Sequence[int], address: int, which: Which) -> list[bool]:
@@ -94,13 +101,30 @@ def _present(session: Session, counts: Sequence[int], address: int, which: Which
     return [*(each.to_before[node] != UNREACHED for each in matchings), True]
 
 
-def _frame_at(session: Session, count: int) -> tuple[str, int, str]:
+def _created(session: Session, seen: int, made: int) -> Created:
+    moment = session.index.moment(seen)
+    stack = _stack_at(session, seen)
+    if made and len(stack) > 1 and stack[0].started == seen and stack[1].last:
+        # It came with a call: the caller's line made it, though other lines ran since that began.
+        return Created(seen, moment, stack[1].last, _place_of(stack[1]))
+    before = _stack_at(session, made) if made else stack
+    if not before:
+        return Created(seen, moment, made, None)
+    has_returned = bool(made and stack) and before[0].started not in [each.started for each in stack]
+    caller = _stack_at(session, stack[0].before) if has_returned and stack[0].before else ()
+    return Created(seen, moment, made, _place_of(before[0]), _place_of(caller[0]) if caller else None)
+
+
+def _place_of(frame: Frame) -> Place:
+    return Place(frame.file, frame.line, frame.function)
+
+
+def _stack_at(session: Session, count: int) -> tuple[Frame, ...]:
     worker = session.travel.at(count)
     try:
-        top = next(iter(worker.look().stack), None)
+        return worker.look().stack
     finally:
         worker.kill()
-    return (top.file, top.line, top.function) if top is not None else ("", 0, "")
 
 
 def last_written(session: Session, path: str) -> Why | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from functools import cached_property
 from itertools import islice
 
@@ -31,6 +32,9 @@ from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
 
 SCOPES = {MINE: (MINE,), STANDARD: (MINE, STANDARD), "all": ORIGINS}
 """Whose objects are told in each scope."""
+
+FEW = 3
+"""Items that came to one container, or left it, where not all are told."""
 
 MOST = 20
 """Answers in a section, if nobody asks for more."""
@@ -121,6 +125,8 @@ class _Differ:
                 else:
                     ranked[self._rank(raw)].append((node, other, raw))
         total = sum(map(len, ranked))
+        if self.most is not None:
+            ranked[2] = _few_of_each(ranked[2])
         first = islice((each for rank in ranked for each in rank), self.most)
         return Section(tuple(self._change(*each) for each in first), total), hidden
 
@@ -273,6 +279,17 @@ class _Differ:
             address=(self.before.snapshot.address[was], self.after.snapshot.address[found.node]),
             origin=side.origin_of(found.owner, found.edge),
         )
+
+
+def _few_of_each(changes: list[tuple[int, int, Raw]]) -> list[tuple[int, int, Raw]]:
+    """Return the first items of each container: how many there are is told of the container."""
+    seen: Counter[int] = Counter()
+    first = []
+    for change in changes:
+        seen[change[0]] += 1
+        if seen[change[0]] <= FEW:
+            first.append(change)
+    return first
 
 
 def _side(holding: Holding) -> Side:

@@ -32,26 +32,31 @@ def strong(first_edge: Sequence[int], target: Sequence[int], label: Sequence[int
     return targets
 
 
-def tree(first_edge: Sequence[int], target: Sequence[int], roots: Sequence[int]) -> tuple[array[int], array[int]]:
+def tree(
+    first_edge: Sequence[int], target: Sequence[int], roots: Sequence[int], preferred: int
+) -> tuple[array[int], array[int]]:
     """Return for each node the one from which a shortest path from a root reaches it, and the edge that it takes.
 
+    What the first `preferred` roots reach at all is reached from them, however near it is to the others.
     The parent of a root is `n`, and its edge is the place of the root in `roots`; what cannot be reached has the parent
     UNREACHED. Of several shortest paths it is the first in the order of roots and edges.
     """
     count = len(first_edge) - 1
     firsts, targets = list(first_edge), list(target)
     parent, via = [UNREACHED] * count, [0] * count
-    queue: list[int] = []
-    for place, root in enumerate(roots):
-        if parent[root] == UNREACHED:
-            parent[root], via[root] = count, place
-            queue.append(root)
-    for node in queue:
-        for edge in range(firsts[node], firsts[node + 1]):
-            to = targets[edge]
-            if parent[to] == UNREACHED:
-                parent[to], via[to] = node, edge
-                queue.append(to)
+    for places in (range(min(preferred, len(roots))), range(preferred, len(roots))):
+        queue: list[int] = []
+        for place in places:
+            root = roots[place]
+            if parent[root] == UNREACHED:
+                parent[root], via[root] = count, place
+                queue.append(root)
+        for node in queue:
+            for edge in range(firsts[node], firsts[node + 1]):
+                to = targets[edge]
+                if parent[to] == UNREACHED:
+                    parent[to], via[to] = node, edge
+                    queue.append(to)
     return array("I", parent), array("I", via)
 
 

@@ -77,13 +77,19 @@ class Holding:
 
     @cached_property
     def roots(self) -> Column:
-        """The nodes of the roots."""
-        return array("I", [root.node for root in self.snapshot.roots])
+        """The nodes of `named_roots`."""
+        return array("I", [root.node for root in self.named_roots])
+
+    @cached_property
+    def named_roots(self) -> tuple[Root, ...]:
+        """The roots, modules first: a path from a module still holds when the calls have returned."""
+        return tuple(sorted(self.snapshot.roots, key=lambda root: is_of_lane(root.label)))
 
     @cached_property
     def tree(self) -> tuple[Column, Column]:
         """The shortest tree: parents, and the edges from them."""
-        return self.kernel.tree(self.snapshot.first_edge, self.strong, self.roots)
+        modules = sum(not is_of_lane(root.label) for root in self.snapshot.roots)
+        return self.kernel.tree(self.snapshot.first_edge, self.strong, self.roots, modules)
 
     @cached_property
     def dominators(self) -> tuple[Column, Column]:
@@ -136,7 +142,7 @@ class Holding:
                 edges.append(via[node])
                 node = parent[node]
             edges.reverse()
-            root = snapshot.roots[via[node]]
+            root = self.named_roots[via[node]]
             text = root.label
         if root is None or not is_of_lane(text):
             first = snapshot.step_text(snapshot.label[edges[0]]) if edges and text == MAIN else ""
@@ -177,7 +183,7 @@ class Holding:
         """Whose each object is, by the way to it, as a place in ORIGINS."""
         snapshot = self.snapshot
         of_type = bytes(ORIGINS.index(self.whose_type(name)) for name in snapshot.types)
-        of_root = bytes(ORIGINS.index(self._whose_root(root)) for root in snapshot.roots)
+        of_root = bytes(ORIGINS.index(self._whose_root(root)) for root in self.named_roots)
         return self.kernel.origins(self.tree, snapshot.label, snapshot.type, snapshot.strings, of_root, of_type)
 
     def origin(self, node: int) -> str:

@@ -20,8 +20,8 @@ class Kernel(Protocol):
     def strong(self, first_edge: Column, target: Column, label: Column) -> Column:
         """Return the targets of all edges, where those of weak ones are turned into loops."""
 
-    def tree(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
-        """Return parents and edges of the shortest tree from the roots."""
+    def tree(self, first_edge: Column, target: Column, roots: Column, preferred: int) -> _Graph:
+        """Return parents and edges of the shortest tree from the roots, where the first ones come first."""
 
     def dominators(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
         """Return immediate dominators, and an order in which they come first."""
@@ -94,9 +94,9 @@ class NativeKernel:
         """Return the targets of all edges, where those of weak ones are turned into loops."""
         return array("I", self._c.strong(first_edge, target, label))
 
-    def tree(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
-        """Return parents and edges of the shortest tree from the roots."""
-        return _both(self._c.tree(first_edge, target, roots))
+    def tree(self, first_edge: Column, target: Column, roots: Column, preferred: int) -> _Graph:
+        """Return parents and edges of the shortest tree from the roots, where the first ones come first."""
+        return _both(self._c.tree(first_edge, target, roots, preferred))
 
     def dominators(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
         """Return immediate dominators, and an order in which they come first."""

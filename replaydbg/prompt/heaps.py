@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.objects import Created, created, holdings, last_written
@@ -41,14 +42,16 @@ class AboutObject:
     def _lines(self, session: Session) -> Iterator[str]:
         if self.created is not None:
             made = self.created
-            place = tell.place_text(session, made.file, made.line, made.function)
+            place = tell.place_text(session, *made.place) if made.place is not None else "no Python code"
             if made.made:
                 at = tell.moment_text(session.index.moment(made.made))
-                yield f"The same object since {tell.moment_text(made.moment)}: made at {at}, {place}."
+                other = made.returned_to
+                after = f", or when that had returned to {tell.place_text(session, *other)}" if other else ""
+                yield f"The same object since {tell.moment_text(made.moment)}: made at {at}, {place}{after}."
             else:
                 yield f"There already at {tell.moment_text(made.moment)}, the program's first line."
         if self.written is not None and self.written.moment is not None:
-            yield f"Last written at {_writer(session, self.written)}."
+            yield f"Last written at {_writer(self.written)}."
 
 
 def about_object(session: Session, held: Holding, node: int, *, which: Which = "mine") -> AboutObject:
@@ -66,7 +69,7 @@ def writers(session: Session, found: Diff, later: str | int | Moment) -> dict[st
     for change in asked[:MOST_WRITERS]:
         why = last_written(session, change.path)
         if why is not None:
-            told[change.path] = _writer(session, why)
+            told[change.path] = _writer(why)
     return told
 
 
@@ -74,9 +77,9 @@ def _is_item_added(change: Change) -> bool:
     return change.kind == ADDED and not change.step.startswith(".")
 
 
-def _writer(session: Session, why: Why) -> str:
+def _writer(why: Why) -> str:
     assert why.moment is not None, why
-    return f"{tell.moment_text(why.moment)} {tell.place_text(session, why.file, why.line, why.function)}"
+    return f"{tell.moment_text(why.moment)} {PurePath(why.file).name}:{why.line} {why.function}"
 
 
 # ---- the commands ----

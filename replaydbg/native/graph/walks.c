@@ -42,20 +42,27 @@ graph_strong(PyObject *module, PyObject *args)
 /* ---- the shortest tree ---- */
 
 static void
-walk_tree(const Graph *graph, uint32_t *parent, uint32_t *via, uint32_t *queue)
+walk_tree(const Graph *graph, uint32_t preferred, uint32_t *parent, uint32_t *via, uint32_t *queue)
 {
-    uint32_t end = 0;
+    uint32_t end = 0, place = 0;
     memset(parent, 0xff, graph->count * sizeof *parent);
     memset(via, 0, graph->count * sizeof *via);
-    for (uint32_t place = 0; place < graph->root_count; place++) {
-        uint32_t root = graph->roots[place];
-        if (parent[root] == UNREACHED) {
-            parent[root] = graph->count;
-            via[root] = place;
-            queue[end++] = root;
+    for (uint32_t at = 0; at < end || place < graph->root_count; at++) {
+        /* First the preferred roots; when all that they reach is done, the others. */
+        while (at == end && place < graph->root_count) {
+            uint32_t most = place < preferred ? preferred : graph->root_count;
+            for (; place < most; place++) {
+                uint32_t root = graph->roots[place];
+                if (parent[root] == UNREACHED) {
+                    parent[root] = graph->count;
+                    via[root] = place;
+                    queue[end++] = root;
+                }
+            }
         }
-    }
-    for (uint32_t at = 0; at < end; at++) {
+        if (at == end) {
+            break;
+        }
         uint32_t node = queue[at];
         for (uint32_t edge = graph->first[node]; edge < graph->first[node + 1]; edge++) {
             uint32_t to = graph->target[edge];
@@ -72,7 +79,8 @@ PyObject *
 graph_tree(PyObject *module, PyObject *args)
 {
     PyObject *first, *target, *roots, *parent = NULL, *via = NULL;
-    if (!PyArg_ParseTuple(args, "OOO:tree", &first, &target, &roots)) {
+    unsigned int preferred;
+    if (!PyArg_ParseTuple(args, "OOOI:tree", &first, &target, &roots, &preferred)) {
         return NULL;
     }
     Column columns[3] = {0};
@@ -89,7 +97,7 @@ graph_tree(PyObject *module, PyObject *args)
             Py_CLEAR(parent);
         } else if (parent != NULL && via != NULL) {
             Py_BEGIN_ALLOW_THREADS
-            walk_tree(&graph, OUT32(parent), OUT32(via), queue);
+            walk_tree(&graph, preferred < graph.root_count ? preferred : graph.root_count, OUT32(parent), OUT32(via), queue);
             Py_END_ALLOW_THREADS
         }
         PyMem_RawFree(queue);
