@@ -7,6 +7,7 @@ import gc
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from replaydbg.cli.endings import end_like, show_size
 from replaydbg.cli.main import SCHEMA_VERSION
@@ -15,6 +16,7 @@ from replaydbg.config import load_settings
 from replaydbg.errors import quoted
 from replaydbg.record import RecordResult, record
 from replaydbg.record.chaos import record_until_failure
+from replaydbg.record.orders import SnapshotOrders, parse_every, parse_signal
 from replaydbg.store.directory import Store
 
 
@@ -51,6 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="replay the program on another core while it runs, and hold the checkpoints: the debugger opens at once",
     )
+    parser.add_argument(
+        "--snapshot-every",
+        metavar="N",
+        help="keep a picture of the program's objects every N events, or every N of time, such as 200ms",
+    )
+    parser.add_argument(
+        "--snapshot-at-exceptions", action="store_true", help="keep one when an exception ends the program"
+    )
+    parser.add_argument("--snapshot-at-signal", metavar="NAME", help="keep one at this signal, such as USR2")
     parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
     parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
 
@@ -70,7 +81,9 @@ def run(args: argparse.Namespace) -> int:
             return 0
     else:
         started = _hold_checkpoints if args.keep_checkpoints else None
-        result = record(args.program, output=args.output, settings=settings, started=started)
+        result = record(
+            args.program, output=args.output, settings=settings, started=started, snapshots=_snapshot_orders(args)
+        )
     try:
         if args.json:
             print(json.dumps(_as_json(result)), file=sys.stderr)
@@ -84,6 +97,12 @@ def run(args: argparse.Namespace) -> int:
         sys.stderr = None
     gc.freeze()
     return end_like(result.status)
+
+
+def _snapshot_orders(args: argparse.Namespace) -> SnapshotOrders:
+    events, nanoseconds = parse_every(args.snapshot_every) if args.snapshot_every else (0, 0)
+    signum = parse_signal(args.snapshot_at_signal) if args.snapshot_at_signal else 0
+    return SnapshotOrders(events, nanoseconds, args.snapshot_at_exceptions, signum)
 
 
 def _hold_checkpoints(live: Path, sealed: Path) -> None:
@@ -102,6 +121,7 @@ def _say(result: RecordResult, name: str, *, is_held: bool) -> None:
     for note in result.notes:
         # A deadlock has been said at length when it came.
         lines.append(f"replaydbg: {note['kind']}: {note['text'].partition(chr(10))[0]}")
+    lines += _about_snapshots(result.snapshots)
     if result.reason:
         lines.append(f"replaydbg: the recording ends before the program did: {result.reason}.")
     if result.problem:
@@ -110,6 +130,16 @@ def _say(result: RecordResult, name: str, *, is_held: bool) -> None:
     if is_held:
         lines.append("replaydbg: its checkpoints are held for an hour: the debugger opens at once")
     print("\n".join(lines), file=sys.stderr)
+
+
+def _about_snapshots(told: dict[str, Any] | None) -> list[str]:
+    if told is None:
+        return []
+    count, pause = len(told["listed"]), told["longest_pause_ns"] / 1e6
+    line = f"replaydbg: {count} snapshot{'s' if count != 1 else ''}, the program paused for at most {pause:.1f} ms"
+    if told["left_out"]:
+        line += f"; {told['left_out']:,} were left out: they would have cost too much of the run"
+    return [line + ".", *(["replaydbg: some snapshots failed."] if told["failed"] else [])]
 
 
 def _as_json(result: RecordResult) -> dict[str, object]:
@@ -122,4 +152,5 @@ def _as_json(result: RecordResult) -> dict[str, object]:
         "notes": result.notes,
         "reason": result.reason,
         "problem": result.problem,
+        "snapshots": result.snapshots,
     }

@@ -70,6 +70,17 @@ def unpack(data: bytes | bytearray | memoryview, path: str, *, limit: int = MEMO
         raise Corrupt(path, str(error)) from None
 
 
+def read_taken(begin: bytes, path: str) -> Taken | None:
+    """Return when the snapshot was taken whose file begins so; None if more of it is needed. Raises Corrupt."""
+    length = _HEAD.unpack_from(begin)[3] if len(begin) >= _HEAD.size else 0
+    if len(begin) - _HEAD.size < length <= _HEADER_LIMIT:
+        return None
+    try:
+        return _taken(_header(memoryview(begin), path)[0])
+    except ValueError as error:
+        raise Corrupt(path, str(error)) from None
+
+
 def _unpack(view: memoryview, path: str, limit: int) -> Snapshot:
     header, at = _header(view, path)
     types, cut = _texts(header, "types"), _texts(header, "cut")

@@ -97,6 +97,8 @@ def _write(writer: Writer, live: Path, end: dict[str, Any]) -> None:
     _copy(writer, live, "content", "content", compress_up_to=COMPRESS_CONTENT_UP_TO)
     for source in sorted((live / "source").glob("*")):
         _copy(writer, live, f"source/{source.name}", f"source/{source.name}")
+    for snapshot in sorted((live / "heap").glob("[0-9]*")):
+        _copy(writer, live, f"heap/{snapshot.name}", f"heap/{snapshot.name}", compress_up_to=0)
     writer.section("end", split(json.dumps(end).encode()))
     writer.finish()
 
@@ -121,11 +123,11 @@ def remove_live(live: Path) -> None:
     """Remove a live directory and what a recorder puts there; anything else in it stays, and so does it."""
     for name in ("boot", "world", "content", "notes", "end.json", "log", "header.json"):
         (live / name).unlink(missing_ok=True)
-    source = live / "source"
-    if source.is_dir() and not source.is_symlink():
-        for path in source.iterdir():
-            path.unlink()
-        source.rmdir()
+    for folder in (live / "source", live / "heap"):
+        if folder.is_dir() and not folder.is_symlink():
+            for path in folder.iterdir():
+                path.unlink()
+            folder.rmdir()
     try:
         live.rmdir()
     except OSError as error:

@@ -195,7 +195,7 @@ class LiveDirectory:
     def __init__(self, path: Path) -> None:
         self.problems: dict[str, bool] = {}
         self._files: dict[str, DataFile] = {}
-        self._source_directory = path / "source"
+        self._directories = {name: path / name for name in ("source", "heap")}
         if not os.path.lexists(path / "header.json"):
             raise NotARecording(str(path), "it is a directory without header.json")
         try:
@@ -219,21 +219,22 @@ class LiveDirectory:
     def names(self) -> tuple[str, ...]:
         """Return the names of the sections that have bytes."""
         found = [name for name, file in self._files.items() if file.size]
-        try:
-            found += sorted(f"source/{path.name}" for path in self._source_directory.iterdir())
-        except OSError:
-            # Most live directories have none.
-            return tuple(found)
+        for section, directory in self._directories.items():
+            try:
+                found += sorted(f"{section}/{each.name}" for each in directory.iterdir() if each.name != "state")
+            except OSError:
+                continue  # most live directories have none
         return tuple(found)
 
     @contextmanager
     def _file(self, name: str) -> Iterator[DataFile | None]:
-        """Give a section's file. Sources are opened when asked for: there can be more than descriptors."""
-        if name in self._files or "/" not in name:
+        """Give a section's file. Those in folders are opened when asked for: there can be more than descriptors."""
+        folder, _, file_name = name.partition("/")
+        if name in self._files or folder not in self._directories or "/" in file_name:
             yield self._files.get(name)
             return
         try:
-            file = DataFile(self._source_directory / name.rpartition("/")[2], follow=False)
+            file = DataFile(self._directories[folder] / file_name, follow=False)
         except ReplaydbgError:
             yield None
             return

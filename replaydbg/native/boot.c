@@ -515,6 +515,8 @@ boot(const char *boot_file)
     }
     if ((recording ? guard_record() : guard_replay()) < 0)
         return -1;
+    if (recording)
+        heap_record_begin(PyDict_GetItemString(boot, "snapshots"));
     Start start = read_start(boot);
     bool real_ids = item(boot, "real_ids") == Py_True;
     Py_DECREF(boot);

@@ -572,6 +572,13 @@ void identity_leave_hash(PyTypeObject *type);
 void identity_watch_hash(PyTypeObject *type);    /* of an extension module: its own hash function may fall back to the address */
 void identity_patch_repr(PyTypeObject *type);
 
+/* ---- heap_record.c ---- */
+extern uint64_t heap_due;
+void heap_crossed(void);                         /* an event has been recorded, and core.crossings has come to heap_due */
+void heap_asked(PyObject *args);                 /* the program asks for a snapshot */
+void heap_uncaught(PyObject *value);             /* an exception ends the program, or a lane */
+void heap_record_begin(PyObject *asked);         /* before the program begins; asked: see replaydbg/record/snapshots.py */
+
 /* ---- heap_since.c; the rest of it is in heap.h ---- */
 extern bool since_is_kept;
 void since_freed(uintptr_t block);

@@ -187,6 +187,8 @@ record_commit(uint8_t *end)
     log_commit(&event_log, end);
     if ((core.crossings & 255) == 1)
         record_time();
+    if (__builtin_expect(core.crossings >= heap_due, 0))
+        heap_crossed();
 }
 
 /* The descriptor that a crossing has read from at its current position, or -1. */

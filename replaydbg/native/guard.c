@@ -173,6 +173,18 @@ end_before_second_interpreter(void)
     log_fail(4);
 }
 
+static bool
+hear_of_snapshot(const char *event, PyObject *args)
+{
+    if (event[0] == 'r' && strcmp(event, "replaydbg.snapshot") == 0)
+        heap_asked(args);
+    else if (event[0] == 's' && strcmp(event, "sys.excepthook") == 0)
+        heap_uncaught(argument(args, 2));
+    else
+        return false;
+    return true;
+}
+
 static int
 hook(const char *event, PyObject *args, void *data)
 {
@@ -180,6 +192,8 @@ hook(const char *event, PyObject *args, void *data)
     /* A module or a command is run by the interpreter itself: here it says which exception ended it. */
     if (engine.is_on && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 2 && lane_number() == 0)
         engine_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2));
+    if (core.mode == RECORD && hear_of_snapshot(event, args))
+        return 0;
     if (!may_be_ours(event))
         return 0;
     PyThreadState *ts = THREAD_STATE_OR_NULL();

@@ -157,7 +157,7 @@ given_roots(PyObject *roots)
 /* ---- the walk ---- */
 
 static void
-find_roots(PyObject *roots)
+find_roots(PyObject *roots, PyObject *exception)
 {
     if (roots) {
         heap.limits.all = true;
@@ -170,6 +170,8 @@ find_roots(PyObject *roots)
     heap.modules = node_count() - heap.frames;
     each_lane(frame_roots, true);
     each_lane(other_roots, false);
+    if (exception)
+        root_add((const uint8_t *)"exception", 9, node_at((uint64_t)(uintptr_t)exception));
 }
 
 static void
@@ -202,7 +204,7 @@ heap_capture(int fd, const HeapLimits *limits, const HeapOccasion *occasion, PyO
     volatile int failed = ENOMEM;
     if (setjmp(way_out) == 0) {
         begin();
-        find_roots(roots);
+        find_roots(roots, occasion->exception);
         walk();
         failed = heap_put_out(fd, occasion) < 0 ? errno : 0;
     }

@@ -7,6 +7,7 @@
  *   heap_text.c   values and steps as text
  *   heap_size.c   how large an object is
  *   heap_table.c  columns that grow, and the tables of addresses and texts
+ *   heap_record.c when one is taken while the program is recorded
  *   heap_since.c  since when an object is the one at its address
  *
  * It is one call on borrowed pointers. Nothing of the program runs in it and nothing is made in it: no repr, no len(), no __sizeof__, no
@@ -86,6 +87,7 @@ typedef struct {
 typedef struct {
     uint64_t number, event, step, time_ns;
     const char *name, *reason;
+    PyObject *exception;     /* that ends the program, or NULL: the frames that it passed are gone but for what it holds */
 } HeapOccasion;
 
 typedef struct {

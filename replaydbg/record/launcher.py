@@ -17,6 +17,7 @@ from replaydbg.launch.boot import boot_values
 from replaydbg.launch.process import run_process
 from replaydbg.log.codec import FORMAT
 from replaydbg.native import check_interpreter, core_file
+from replaydbg.record.orders import NO_SNAPSHOTS, SnapshotOrders
 from replaydbg.record.place import make_live_directory, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.target import Target, find_target
@@ -38,15 +39,16 @@ def record(
     stderr: int | None = None,
     trace: TraceOrders | None = None,
     started: Callable[[Path, Path], None] | None = None,
+    snapshots: SnapshotOrders = NO_SNAPSHOTS,
 ) -> RecordResult:
     """Record the program that `argv` names, see `find_target`, and seal the recording.
 
     `output` is where the recording goes (default: a new name in the store); `settings` are loaded where not given;
     `stdout` and `stderr` are descriptors for the program's streams, None to inherit; `trace` says where every tick is
     written, None for nowhere; `started` is called once the program runs, with the live directory and the path that the
-    recording will have; it must not raise. Raises UsageError for a target that cannot be recorded, UnsupportedPython
-    in an interpreter that the core is not made for, NotBuilt without the core, CannotRecord where nothing can be
-    written.
+    recording will have; it must not raise; `snapshots` says when the heap is looked at. Raises UsageError for a target
+    that cannot be recorded, UnsupportedPython in an interpreter that the core is not made for, NotBuilt without the
+    core, CannotRecord where nothing can be written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
@@ -64,7 +66,7 @@ def record(
     header["chaos"] = settings.chaos
     header["stdio"] = [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)]
     env = interpreter.start_environment(environment, options, seed)
-    boot = _boot(live, settings, trace) | boot_values(header, table, env) | orders_of_tests()
+    boot = _boot(live, settings, trace, snapshots) | boot_values(header, table, env) | orders_of_tests()
     boot_file = write_start(live, header, boot)
     command = interpreter.command_line(sys.executable, options, core, str(boot_file))
     began = time.monotonic()
@@ -115,13 +117,14 @@ def _header(
     }
 
 
-def _boot(live: Path, settings: Settings, trace: TraceOrders | None) -> dict[str, Any]:
+def _boot(live: Path, settings: Settings, trace: TraceOrders | None, snapshots: SnapshotOrders) -> dict[str, Any]:
     return {
         "mode": "record",
         "live_dir": os.fsencode(live),
         "max_size": settings.max_size,
         "stop_on_deadlock": settings.on_deadlock == "stop",
         "trace": trace.as_boot() if trace is not None else None,
+        "snapshots": snapshots.as_boot(),
     }
 
 

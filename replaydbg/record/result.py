@@ -23,3 +23,5 @@ class RecordResult(NamedTuple):
     """Why logging stopped before the program ended, if it did."""
     problem: str | None
     """Why the recording could not be sealed, if so."""
+    snapshots: dict[str, Any] | None = None
+    """What `end.json` says of the snapshots that were taken; None: none were."""

@@ -11,6 +11,7 @@ from replaydbg.log.container import remove_live, seal
 from replaydbg.record.ending import archive_sources, describe_end, log_was_made
 from replaydbg.record.place import why_no_log
 from replaydbg.record.result import RecordResult
+from replaydbg.record.snapshots import finish_snapshots
 from replaydbg.store.directory import sealed_path
 
 NOT_STARTED = 126
@@ -32,6 +33,7 @@ def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
     problem = None
     end = describe_end(live, ended, seconds)
     try:
+        end["snapshots"] = finish_snapshots(live)
         end["sources"] = archive_sources(live)
         (live / "end.json").write_text(json.dumps(end), encoding="utf-8")
         seal(live, target, end)
@@ -39,4 +41,6 @@ def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
         problem = f"it could not be sealed ({error.strerror}) and stays a directory"
         target = live
     size = target.stat().st_size if target.is_file() else sum(path.stat().st_size for path in target.rglob("*"))
-    return RecordResult(target, ended.status, end["events"], size, end["notes"], end["reason"], problem)
+    return RecordResult(
+        target, ended.status, end["events"], size, end["notes"], end["reason"], problem, end.get("snapshots")
+    )

@@ -1,0 +1,92 @@
+"""Brings the snapshots that were taken while a program was recorded into the form in which they are kept."""
+
+from __future__ import annotations
+
+import struct
+import time
+from pathlib import Path
+from typing import Any
+
+from replaydbg.errors import Corrupt
+from replaydbg.heap.pack import pack
+from replaydbg.heap.raw import read_raw
+
+_STATE = struct.Struct("<7Q")
+"""Of heap_record.c: taken, done, failed, left out, pauses together and the longest, CPU time of the copies; then ids of
+processes."""
+
+_LONGEST = 130.0
+"""Seconds: a copy of the program ends itself before that."""
+
+
+def finish_snapshots(live: Path) -> dict[str, Any] | None:
+    """Wait for those that are still written, compress them; return what `end.json` says of them, or None."""
+    folder = live / "heap"
+    if not (folder / "state").is_file():
+        return None
+    _await(folder / "state")
+    taken, _, _, left_out, pause, longest, copies = _STATE.unpack_from(_state(folder / "state"))
+    listed = []
+    run = f"{live.name} {time.time_ns()}"
+    for path in sorted(folder.iterdir()):
+        if path.name.isdigit():
+            listed.append(_compress(path, run))
+        else:
+            path.unlink()
+    kept = [each for each in listed if each is not None]
+    return {
+        "listed": kept,
+        "failed": taken - len(kept),
+        "left_out": left_out,
+        "pause_ns": pause,
+        "longest_pause_ns": longest,
+        "copies_ns": copies,
+    }
+
+
+def _state(path: Path) -> bytes:
+    return path.read_bytes().ljust(_STATE.size, b"\0")
+
+
+def _await(path: Path) -> None:
+    until = time.monotonic() + _LONGEST
+    while time.monotonic() < until:
+        data = _state(path)
+        taken, done, failed, *_ = _STATE.unpack_from(data)
+        if done + failed >= taken:
+            return
+        pids = struct.unpack(f"<{(len(data) - _STATE.size) // 8}Q", data[_STATE.size :])
+        if not any(_is_alive(pid) for pid in pids if pid):
+            return
+        time.sleep(0.002)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state not in ("Z", "X")
+
+
+def _compress(path: Path, run: str) -> dict[str, Any] | None:
+    try:
+        snapshot = read_raw(path.read_bytes(), str(path), run=run, is_trusted=True)
+    except Corrupt:
+        # Of a copy that was killed in the middle: counted as failed.
+        path.unlink()
+        return None
+    partial = path.with_suffix(".packed")
+    partial.write_bytes(pack(snapshot))
+    partial.replace(path)
+    taken = snapshot.taken
+    return {
+        "number": taken.number,
+        "event": taken.event,
+        "name": taken.name,
+        "reason": taken.reason,
+        "time_ns": taken.time_ns,
+        "objects": len(snapshot),
+        "bytes": sum(snapshot.size),
+        "is_cut": bool(snapshot.cut),
+    }
