@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.errors import Corrupt
-from replaydbg.heap.pack import pack
-from replaydbg.heap.raw import read_raw
 
 _STATE = struct.Struct("<7Q")
 """Of heap_record.c: taken, done, failed, left out, pauses together and the longest, CPU time of the copies; then ids of
@@ -70,6 +68,10 @@ def _is_alive(pid: int) -> bool:
 
 
 def _compress(path: Path, run: str) -> dict[str, Any] | None:
+    # Imported here: most programs that are recorded have no snapshots, and all wait for the sealing.
+    from replaydbg.heap.pack import pack
+    from replaydbg.heap.raw import read_raw
+
     try:
         snapshot = read_raw(path.read_bytes(), str(path), run=run, is_trusted=True)
     except Corrupt:
