@@ -180,3 +180,65 @@ def test_the_prompt_has_the_same(session: Session) -> None:
     assert "backup" in shown
     assert "made at" in shown
     assert "Say since when" in typed("diff")
+
+
+# ---- snapshots that are in the recording ----
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record_file(PROGRAM.with_name("asks_for_snapshots.py"), tmp_path_factory.mktemp("kept"))
+
+
+def shown_by(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert main(list(words)) == code
+    captured = capsys.readouterr()
+    return captured.out or captured.err
+
+
+def test_snapshots_are_listed(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown_by(capsys, "snapshots", str(kept)).splitlines()
+
+    assert [(line.split("\t")[0], line.split("\t")[4]) for line in lines] == [
+        ("@#1", "before"),
+        ("@#2", "half"),
+        ("@#3", "all"),
+    ]
+    facts = json.loads(shown_by(capsys, "snapshots", str(kept), "--json"))
+    assert [each["name"] for each in facts["snapshots"]] == ["before", "half", "all"]
+    assert "3 snapshots are too few" in shown_by(capsys, "snapshots", str(kept), "--growth")
+
+
+def test_kept_snapshots_are_compared_without_a_replay(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = shown_by(capsys, "diff", str(kept), "@#1", "@#all", code=1)
+
+    assert "0 -> 59" in shown
+    assert "replaying" not in shown
+    facts = json.loads(shown_by(capsys, "diff", str(kept), "@#2", "@#3", "--json", code=1))
+    assert facts["is_same_run"]
+    assert {each["type"]: (each["added"], each["removed"]) for each in facts["types"]["items"]}["__main__.Request"] == (
+        30,
+        1,
+    )
+    assert "CACHE" in shown_by(capsys, "heap", str(kept), "@#3", "--of", "CACHE[5]")
+    assert "the recording has no such snapshot; it has @#1 to @#3" in shown_by(
+        capsys, "diff", str(kept), "@#1", "@#9", code=2
+    )
+
+
+def test_a_kept_snapshot_names_a_moment(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = shown_by(capsys, "diff", "-q", str(kept), "@#half", "@end", "--no-writes", code=1)
+
+    assert "CACHE" in shown
+
+
+def test_a_run_is_compared_with_a_golden_one(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    golden = str(tmp_path / "golden.snapshot")
+
+    assert shown_by(capsys, "heap", str(kept), "@#2", "-o", golden) == ""
+    assert "Nothing differs." in shown_by(capsys, "diff", golden, str(kept), "--at", "@#2")
+    shown = shown_by(capsys, "diff", golden, str(kept), "--at", "@#3", "--ignore", "n", code=1)
+    assert "30 -> 59" in shown
+    assert "Two runs" in shown
+    assert "Nothing differs." in shown_by(capsys, "diff", golden, str(kept), "--at", "@#3", "--ignore", "*")
+    assert "30" in shown_by(capsys, "heap", golden, "--of", "CACHE")

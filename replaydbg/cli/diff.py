@@ -5,14 +5,23 @@ from __future__ import annotations
 import argparse
 import re
 
-from replaydbg.cli.heaps import add_shape, check_shape, diff_facts, most_of, print_tables
+from replaydbg.cli.heaps import (
+    add_shape,
+    check_shape,
+    diff_facts,
+    is_stored,
+    lone_snapshot,
+    most_of,
+    print_tables,
+    stored,
+)
 from replaydbg.cli.opening import add_quiet, opened
-from replaydbg.cli.output import print_json
+from replaydbg.cli.output import open_named, print_json
 from replaydbg.debugger.objects import holdings
 from replaydbg.debugger.values import Moment
 from replaydbg.errors import UsageError
 from replaydbg.heap.diff import SCOPES, diff
-from replaydbg.heap.difference import Diff
+from replaydbg.heap.difference import Diff, without
 from replaydbg.heap.holding import MINE, Holding
 from replaydbg.prompt.heap_tables import diff_tables
 from replaydbg.prompt.heaps import writers
@@ -22,7 +31,7 @@ _MOMENT = re.compile(r"@.+|\d+(:\d+)?|\d+(\.\d+)?%|rdbg://.+")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("recording", help="a path, a name such as run-12, or latest")
+    parser.add_argument("recording", help="a path, a name such as run-12, or latest; or a snapshot's file")
     parser.add_argument(
         "others",
         metavar="MOMENT ... | RECORDING",
@@ -31,6 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--at", metavar="MOMENT", help="of two recordings: at that moment of each")
     parser.add_argument("--scope", choices=tuple(SCOPES), default=MINE, help="whose objects are told (mine)")
+    parser.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="leave out what lies at paths such as 'app.stats*'; may be repeated",
+    )
     parser.add_argument("--no-writes", action="store_true", help="do not look for the lines that wrote changed values")
     add_shape(parser)
     add_quiet(parser)
@@ -50,34 +66,51 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
+    if len(moments) == 2 and all(map(is_stored, moments)):
+        with open_named(args.recording) as recording:
+            before, after = (stored(recording, moment[2:]) for moment in moments)
+        return _tell(args, _difference(args, before, after))
     with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
         session = prompt.view.session
         ends: list[str | int | Moment] = [session.here.count]
         both = [*moments, *ends][:2]
         before, after = holdings(session, both, which=args.which)
-        found = diff(before, after, most=most_of(args), scope=args.scope)
+        found = _difference(args, before, after)
         later = max(both, key=session.count_of)
         written = {} if args.no_writes or not found.changed.items else writers(session, found, later)
-        if args.json:
-            print_json({**diff_facts(found), "written": written})
-        else:
-            told = (lambda change: written.get(change.path, "")) if any(written.values()) else None
-            print_tables(args, diff_tables(found, written=told))
-        return 0 if found.is_empty else 1
+        return _tell(args, found, written)
 
 
 def _of_recordings(args: argparse.Namespace) -> int:
     before, after = (_heap(args, name) for name in (args.recording, args.others[0]))
-    found: Diff = diff(before, after, most=most_of(args), scope=args.scope, by_identity=False)
-    if args.json:
-        print_json(diff_facts(found))
-    else:
-        print_tables(args, diff_tables(found))
-    return 0 if found.is_empty else 1
+    return _tell(args, _difference(args, before, after, by_identity=False))
 
 
 def _heap(args: argparse.Namespace, name: str) -> Holding:
+    alone = lone_snapshot(name)
+    if alone is not None:
+        return alone
+    if is_stored(args.at):
+        with open_named(name) as recording:
+            return stored(recording, args.at[2:])
     with opened(name, quiet=args.quiet) as prompt, prompt.busy():
         session = prompt.view.session
         moment = args.at if args.at is not None else session.here.count
         return holdings(session, [moment], which=args.which)[0]
+
+
+def _difference(args: argparse.Namespace, before: Holding, after: Holding, *, by_identity: bool | None = None) -> Diff:
+    most = most_of(args)
+    if not args.ignore:
+        return diff(before, after, most=most, scope=args.scope, by_identity=by_identity)
+    return without(diff(before, after, most=None, scope=args.scope, by_identity=by_identity), args.ignore, most)
+
+
+def _tell(args: argparse.Namespace, found: Diff, written: dict[str, str] | None = None) -> int:
+    lines = written or {}
+    if args.json:
+        print_json({**diff_facts(found), "written": lines})
+    else:
+        told = (lambda change: lines.get(change.path, "")) if lines else None
+        print_tables(args, diff_tables(found, written=told))
+    return 0 if found.is_empty else 1

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
-from replaydbg.cli.heaps import add_shape, check_shape, most_of, object_facts, print_tables
+from replaydbg.cli.heaps import (
+    add_shape,
+    check_shape,
+    is_stored,
+    lone_snapshot,
+    most_of,
+    object_facts,
+    print_tables,
+    stored,
+)
 from replaydbg.cli.opening import add_quiet, opened
-from replaydbg.cli.output import add_recording, print_json
+from replaydbg.cli.output import add_recording, open_named, print_json
 from replaydbg.debugger.objects import holdings, spread
 from replaydbg.errors import UsageError
 from replaydbg.heap.finding import find
 from replaydbg.heap.growth import FEWEST, growth
+from replaydbg.heap.holding import Holding
+from replaydbg.heap.pack import pack
 from replaydbg.prompt.heap_tables import growth_tables, heap_tables, object_tables
-from replaydbg.prompt.heaps import about_object
+from replaydbg.prompt.heaps import AboutObject, about_object
 
 GROWTH = 8
 """Moments of a series, if nobody says otherwise."""
@@ -35,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"what grows over N moments of the run ({GROWTH})",
     )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the snapshot to a file, for `diff` against it")
     add_shape(parser)
     add_quiet(parser)
 
@@ -44,9 +57,13 @@ def run(args: argparse.Namespace) -> int:
     check_shape(args)
     if args.growth is not None and (args.growth < FEWEST or args.of or args.at):
         raise UsageError(f"--growth takes at least {FEWEST} moments, all over the run, and of no single object.")
+    if args.output is not None and (args.growth is not None or args.of is not None):
+        raise UsageError("-o writes a whole snapshot: not with --growth or --of.")
+    most = most_of(args)
+    if is_stored(args.at) or lone_snapshot(args.recording) is not None:
+        return _of_file(args, most)
     with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
         session = prompt.view.session
-        most = most_of(args)
         if args.growth is not None:
             series = holdings(session, spread(session, args.growth), which=args.which)
             grown = growth(series)
@@ -58,22 +75,44 @@ def run(args: argparse.Namespace) -> int:
         moment = args.at if args.at is not None else session.here.count
         (held,) = holdings(session, [moment], which=args.which)
         if args.of is None:
-            if args.json:
-                print_json(_facts(held, most))
-            else:
-                print_tables(args, heap_tables(held, most=most))
-            return 0
+            return _show(args, held, most)
         node = find(held, args.of)
         session.seek(moment)
         told = about_object(session, held, node, which=args.which)
         if args.json:
-            print_json(object_facts(session, held, node, told, most))
+            print_json(object_facts(held, node, told, most))
         else:
             print_tables(args, object_tables(held, node, most=most, notes=told.lines(session)))
         return 0
 
 
-def _facts(held: Any, most: int | None) -> dict[str, Any]:
+def _of_file(args: argparse.Namespace, most: int | None) -> int:
+    """Show a snapshot that is there already: without a replay, and so without what only the run answers."""
+    held = lone_snapshot(args.recording)
+    if held is None:
+        with open_named(args.recording) as recording:
+            held = stored(recording, args.at[2:])
+    if args.of is None:
+        return _show(args, held, most)
+    node = find(held, args.of)
+    if args.json:
+        print_json(object_facts(held, node, AboutObject(None, None), most))
+    else:
+        print_tables(args, object_tables(held, node, most=most))
+    return 0
+
+
+def _show(args: argparse.Namespace, held: Holding, most: int | None) -> int:
+    if args.output is not None:
+        Path(args.output).write_bytes(pack(held.snapshot))
+    if args.json:
+        print_json(_facts(held, most))
+    elif args.output is None:
+        print_tables(args, heap_tables(held, most=most))
+    return 0
+
+
+def _facts(held: Holding, most: int | None) -> dict[str, Any]:
     taken = held.snapshot.taken
     counts, sizes = held.census()
     return {

@@ -5,29 +5,33 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from replaydbg.cli.output import add_json, is_terminal
-from replaydbg.debugger import Session
-from replaydbg.errors import UsageError
+from replaydbg.errors import NoSuchMoment, UsageError
 from replaydbg.heap.diff import MOST
 from replaydbg.heap.difference import Diff
 from replaydbg.heap.holding import Holding
+from replaydbg.heap.pack import MAGIC
+from replaydbg.heap.stored import load_stored, read_snapshot, stored_snapshots
+from replaydbg.log.reader import Recording
 from replaydbg.prompt.heaps import AboutObject
 from replaydbg.prompt.tables import Table, drawn, markdown
 from replaydbg.prompt.tell import moment_text
 
 
-def add_shape(parser: argparse.ArgumentParser) -> None:
-    """Declare how much is shown, and how."""
+def add_shape(parser: argparse.ArgumentParser, *, is_of_moments: bool = True) -> None:
+    """Declare how much is shown, and how; `is_of_moments`: of snapshots that are taken in a replay."""
     parser.add_argument("--limit", type=int, metavar="N", help=f"at most so many rows in each table ({MOST})")
     parser.add_argument("--all", action="store_true", help="every row")
-    parser.add_argument(
-        "--which",
-        choices=("mine", "all"),
-        default="mine",
-        help="begin at the program's own modules, or at those of libraries, too (mine)",
-    )
+    if is_of_moments:
+        parser.add_argument(
+            "--which",
+            choices=("mine", "all"),
+            default="mine",
+            help="begin at the program's own modules, or at those of libraries, too (mine)",
+        )
     parser.add_argument("--md", action="store_true", help="print Markdown")
     add_json(parser)
 
@@ -57,6 +61,32 @@ def diff_facts(diff: Diff) -> dict[str, Any]:
     return facts
 
 
+def is_stored(moment: str | None) -> bool:
+    """Whether a moment is that of a snapshot in the recording, `@#3` or `@#NAME`."""
+    return moment is not None and moment.startswith("@#")
+
+
+def stored(recording: Recording, name: str) -> Holding:
+    """Return the snapshot in a recording that has this number or name. Raises NoSuchMoment, Corrupt."""
+    known = stored_snapshots(recording)
+    found = [each for each in known if name in (str(each.number), each.name)]
+    if not found:
+        last = f"it has @#1 to @#{known[-1].number}" if known else "it has none: `record --snapshot-every` keeps them"
+        raise NoSuchMoment(f"@#{name}", f"the recording has no such snapshot; {last}")
+    return Holding(load_stored(recording, found[0].number))
+
+
+def lone_snapshot(name: str) -> Holding | None:
+    """Return the snapshot in a file of its own, as `heap -o` writes it; None: the file is none. Raises Corrupt."""
+    path = Path(name)
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            return None
+    return Holding(read_snapshot(path))
+
+
 def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
     """Print tables as the options say."""
     if args.md:
@@ -65,7 +95,7 @@ def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
         print(drawn(tables, is_coloured=is_terminal()), end="")
 
 
-def object_facts(session: Session, held: Holding, node: int, told: AboutObject, most: int | None) -> dict[str, Any]:
+def object_facts(held: Holding, node: int, told: AboutObject, most: int | None) -> dict[str, Any]:
     """Return what is known of one object as data."""
     snapshot = held.snapshot
     holders = held.holders(node)

@@ -42,6 +42,7 @@ COMMANDS = {
     "log": "show what an expression was each time that a line ran, as if it had been printed",
     "heap": "show what is in memory at a moment, who holds it, and what grows",
     "diff": "show what changed between two moments, or two recordings",
+    "snapshots": "list the pictures of the program's objects that a recording holds",
     "events": "show the events of a recording",
     "hits": "run a recording again and show how often each line ran",
     "verify": "check every checksum and decode everything",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from fnmatch import translate
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -257,6 +259,32 @@ class Diff:
             aliases=_each(self.aliases, Alias.inverted),
             hidden=replace(self.hidden, new=self.hidden.gone, gone=self.hidden.new),
         )
+
+
+def without(diff: Diff, patterns: Iterable[str], most: int | None = None) -> Diff:
+    """Return the difference without what lies at paths that match one of `patterns`, at most `most` of each section.
+
+    The numbers of objects by type stay what they are. Make `diff` with all answers, or some are not even looked at.
+    """
+    wanted = [re.compile(translate(each)) for each in patterns]
+
+    def keep(section: Section[T], path: Callable[[T], str]) -> Section[T]:
+        kept = [each for each in section.items if not any(pattern.match(path(each)) for pattern in wanted)]
+        return Section(tuple(kept[:most]), len(kept))
+
+    # What the others leave out is counted by type still; where nothing is left of them, that is all that it was.
+    types: Section[TypeChange] = Section(diff.types.items[:most], diff.types.total)
+    left = replace(
+        diff,
+        changed=keep(diff.changed, lambda each: each.path),
+        grown=keep(diff.grown, lambda each: each.path),
+        types=Section((), 0),
+        new=keep(diff.new, lambda each: each.path),
+        gone=keep(diff.gone, lambda each: each.path),
+        aliases=keep(diff.aliases, lambda each: each.name),
+        hidden=replace(diff.hidden, types=0),
+    )
+    return left if left.is_empty else replace(left, types=types, hidden=diff.hidden)
 
 
 def _each(section: Section[T], how: Callable[[T], T]) -> Section[T]:
