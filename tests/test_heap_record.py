@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from replaydbg.errors import UsageError
+from replaydbg.debugger import Session
+from replaydbg.errors import NoSuchMoment, UsageError
 from replaydbg.heap.snapshot import Snapshot
 from replaydbg.heap.stored import load_stored, snapshots_of, stored_snapshots
 from replaydbg.log.reader import open_recording
@@ -191,6 +192,22 @@ def test_threads_and_their_frames_are_in_it(tmp_path: Path) -> None:
     assert [each.label for each in snapshot.roots if "work()" in each.label] == [
         "lane 1 (Thread-1 (work)): work() line 4"
     ]
+
+
+def test_the_debugger_goes_to_the_moment_of_one(tmp_path: Path) -> None:
+    path = record(tmp_path)
+    with Session(path) as session:
+        assert [each.name for each in session.snapshots] == ["before", "half", "all"]
+        here = session.seek("@#2")
+        stored, live = session.stored_heap(2), session.heap("@#2")
+        with pytest.raises(NoSuchMoment):
+            session.stored_heap(4)
+        with pytest.raises(NoSuchMoment):
+            session.seek("@#4")
+
+    assert here.moment.event == stored.taken.event
+    kind = "__main__.Request"
+    assert abs(len(addresses(stored, kind)) - len(addresses(live, kind))) <= 1
 
 
 def test_it_does_nothing_without_a_recording() -> None:

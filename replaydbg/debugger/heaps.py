@@ -6,12 +6,18 @@ import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
 
+from replaydbg.debugger.index import Index
 from replaydbg.debugger.values import Here, Moment
 from replaydbg.engine.travel import Travel
 from replaydbg.engine.worker import Worker
+from replaydbg.errors import NoSuchMoment
 from replaydbg.heap.limits import Limits, Which
-from replaydbg.heap.snapshot import Snapshot
+from replaydbg.heap.snapshot import Snapshot, Taken
+from replaydbg.heap.stored import load_stored, snapshots_of
+from replaydbg.log.reader import open_recording
 
 _series = itertools.count(1)
 
@@ -21,6 +27,8 @@ class Heaps:
 
     here: Here
     travel: Travel
+    path: Path
+    index: Index
 
     @property
     def cursor(self) -> Worker:
@@ -34,6 +42,29 @@ class Heaps:
     def begin(self, what: str, total: int = 0) -> None:
         """Take up something that may take long."""
         raise NotImplementedError
+
+    @cached_property
+    def snapshots(self) -> tuple[Taken, ...]:
+        """When the snapshots were taken that the recording holds: the moment of one is `@#` and its number."""
+        return snapshots_of(self.path)
+
+    def marks_of_snapshots(self, moment: str) -> dict[str, int]:
+        """Return the counts of lines at the snapshots, by `#` and number, if `moment` may be one of them."""
+        if "@#" not in moment:
+            return {}
+        taken = {f"#{each.number}": min(each.event, self.index.events) for each in self.snapshots}
+        return {name: self.index.count(Moment(event, 1)) for name, event in taken.items()}
+
+    def stored_heap(self, number: int) -> Snapshot:
+        """Return the snapshot of that number that was taken while the program was recorded.
+
+        Raises NoSuchMoment if there is none, Corrupt if it cannot be read.
+        """
+        with open_recording(self.path) as recording:
+            try:
+                return load_stored(recording, number)
+            except KeyError:
+                raise NoSuchMoment(f"@#{number}", f"the recording has {len(self.snapshots)} snapshots") from None
 
     def heap(
         self, moment: str | int | Moment | None = None, *, which: Which = "mine", limits: Limits | None = None

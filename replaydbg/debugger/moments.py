@@ -1,4 +1,4 @@
-"""The one grammar for moments: `120`, `120:35`, `71%`, `@exc`, `@end`, `@start`, `@t+1.2s`, `@out:17`, `@name`."""
+"""The grammar for moments: `120`, `120:35`, `71%`, `@exc`, `@end`, `@start`, `@t+1.2s`, `@out:17`, `@#3`, `@name`."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class Session(Breakpoints, Questions, Heaps):
         if isinstance(moment, str) and moment.startswith("@#"):
             return self.index.count(Moment(self._event_of_snapshot(moment[2:]), 1))
         if isinstance(moment, str):
-            return parse_moment(moment, self.index, self._marks, self._event_at)
+            return parse_moment(moment, self.index, self._marks | self.marks_of_snapshots(moment), self._event_at)
         if not 1 <= moment <= self.index.total:
             raise NoSuchMoment(str(moment), f"the run has {self.index.total:,} lines")
         return moment

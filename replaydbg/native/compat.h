@@ -179,6 +179,17 @@ compat_frame_lasti(_PyInterpreterFrame *frame)
     return (int)((const char *)compat_frame_instr(frame) - (const char *)_PyCode_CODE(code));
 }
 
+/* Borrowed, or NULL: at the interpreter's end there are none. */
+static inline PyObject *
+compat_modules(PyInterpreterState *interp)
+{
+#if PY_VERSION_HEX >= 0x030C0000
+    return interp->imports.modules;
+#else
+    return interp->modules;
+#endif
+}
+
 /* Borrowed: the type keeps it. Static types of the interpreter have theirs elsewhere since 3.12. */
 static inline PyObject *
 compat_type_dict(PyTypeObject *type)

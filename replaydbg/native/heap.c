@@ -125,7 +125,7 @@ is_programs(PyObject *module, PyObject *name, const char *library)
 static void
 module_roots(PyThreadState *ts)
 {
-    PyObject *modules = PyImport_GetModuleDict(), *name, *module;
+    PyObject *modules = compat_modules(ts->interp), *name, *module;
     Py_ssize_t at = 0;
     char library[4096];
     library[text_named(ts->interp->sysdict, "_stdlib_dir", (uint8_t *)library, sizeof library)] = 0;

@@ -59,12 +59,18 @@ void pointers_resize(PointerMap *map, size_t size);
 static inline PointerEntry *
 pointers_find(PointerMap *map, uint64_t key)
 {
-    if (__builtin_expect(map->used * 2 >= map->mask, 0))
-        pointers_resize(map, map->at ? (map->mask + 1) * 4 : 1 << 12);
+    if (__builtin_expect(map->used * 3 >= map->mask * 2, 0)) /* fresh memory costs as much as the looking up */
+        pointers_resize(map, map->at ? (map->mask + 1) * (map->mask < 1 << 16 ? 4 : 2) : 1 << 12);
     size_t i = (size_t)(key * 0x9E3779B97F4A7C15u >> 20) & map->mask;
     while (map->at[i].key && map->at[i].key != key)
         i = (i + 1) & map->mask;
     return &map->at[i];
+}
+
+static inline void
+pointers_expect(const PointerMap *map, uint64_t key)
+{
+    __builtin_prefetch(&map->at[(size_t)(key * 0x9E3779B97F4A7C15u >> 20) & map->mask]);
 }
 
 /* Texts that are there once. */

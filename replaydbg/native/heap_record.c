@@ -91,14 +91,14 @@ be_apart(void)
 }
 
 _Noreturn static void
-be_the_copy(const char *reason, const char *name, PyObject *exception)
+be_the_copy(uint64_t time_ns, const char *reason, const char *name, PyObject *exception)
 {
     char partial[4300], path[4200];
     core.mode = OBSERVE;
     be_apart();
     snprintf(path, sizeof path, "%s/heap/%06llu", core.live_dir, (unsigned long long)order.number);
     snprintf(partial, sizeof partial, "%s.partial", path);
-    HeapOccasion occasion = {.number = order.number, .event = core.crossings, .time_ns = monotonic_ns() - order.began_ns, .name = name, .reason = reason,
+    HeapOccasion occasion = {.number = order.number, .event = core.crossings, .time_ns = time_ns, .name = name, .reason = reason,
                              .exception = exception};
     int fd = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool failed = fd < 0 || heap_capture(fd, &order.limits, &occasion, NULL) < 0 || rename(partial, path) < 0;
@@ -164,7 +164,7 @@ take(const char *reason, const char *name, PyObject *exception)
     order.number++;
     pid_t pid = clone_unseen();
     if (pid == 0)
-        be_the_copy(reason, name, exception);
+        be_the_copy(began - order.began_ns, reason, name, exception);
     uint64_t pause = monotonic_ns() - began;
     state->taken++;
     state->pause_ns += pause;

@@ -3,6 +3,8 @@
 #include "heap.h"
 #include "signature.h"
 
+#define AHEAD 8 /* items whose entries in the table are fetched before they are looked up */
+
 /* ---- edges ---- */
 
 void
@@ -54,8 +56,13 @@ static void
 expand_items(PyObject **items, Py_ssize_t n)
 {
     n = items_of(n);
-    for (Py_ssize_t i = 0; i < n; i++)
+    for (Py_ssize_t i = 0; i < n && i < AHEAD; i++)
+        pointers_expect(&heap.nodes, (uint64_t)(uintptr_t)items[i]);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            pointers_expect(&heap.nodes, (uint64_t)(uintptr_t)items[i + AHEAD]);
         edge_add(label_of(KIND_INDEX, (uint64_t)i), items[i]);
+    }
 }
 
 /* Keys that are plain data are part of the step; if nobody else has them, part of the dictionary's size, too. */

@@ -61,8 +61,10 @@ static void
 put_in_order(Ordered *o)
 {
     uint32_t n = node_count();
-    Column places = {0}, others = {0}, news = {0};
-    Met *from = column_room(&places, n * sizeof(Met)), *to = column_room(&others, n * sizeof(Met));
+    Column places = {0}, news = {0};
+    /* The table of addresses is of no use any more, and larger than what is to be sorted. */
+    _Static_assert(sizeof(Met) == sizeof(PointerEntry), "it is sorted there");
+    Met *from = column_room(&places, n * sizeof(Met)), *to = (Met *)(void *)heap.nodes.at;
     for (uint32_t i = 0; i < n; i++)
         from[i] = (Met){((uint64_t *)heap.address.data)[i], i};
     Met *order = sorted(from, to, n);
