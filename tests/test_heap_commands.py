@@ -242,3 +242,19 @@ def test_a_run_is_compared_with_a_golden_one(kept: Path, tmp_path: Path, capsys:
     assert "Two runs" in shown
     assert "Nothing differs." in shown_by(capsys, "diff", golden, str(kept), "--at", "@#3", "--ignore", "*")
     assert "30" in shown_by(capsys, "heap", golden, "--of", "CACHE")
+
+
+def test_a_web_application_that_keeps_every_request_is_found_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = str(record_file(PROGRAM.with_name("keeps_every_request.py"), tmp_path))
+
+    kept = shown_by(capsys, "snapshots", recording, "--growth", code=1)
+    replayed = json.loads(shown_by(capsys, "heap", "-q", recording, "--growth", "--json", code=1))
+
+    assert "held by application.sessions.seen" in " ".join(kept.split())
+    assert "40 -> 240 Request over 6 snapshots" in " ".join(kept.split())
+    leak = replayed["leaks"][0]
+    assert (leak["path"], leak["type"]) == ("application.sessions.seen", "builtins.dict")
+    assert leak["types"][0]["type"] == "__main__.Request"
+    assert leak["items"][-1] == 240

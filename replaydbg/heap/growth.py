@@ -23,6 +23,9 @@ STEADY = 0.75
 MAIN_SHARE = 0.9
 """Share of the new objects of a type that its holder must hold alone."""
 
+FOLDED = 0.8
+"""Share of what grows under an object that makes the one further in which holds that the one to be told."""
+
 MOST_TYPES = 5
 """Types that are told of one leak."""
 
@@ -153,6 +156,7 @@ def _leaks(
     by_holder: defaultdict[int, list[Series]] = defaultdict(list)
     for each in series:
         by_holder[_holder(last, each.type, new)].append(each)
+    _fold(last, back[0], held[0], by_holder)
     leaks = []
     for node, types in by_holder.items():
         is_object = node < len(last.snapshot)
@@ -176,6 +180,20 @@ def _leaks(
             )
         )
     return sorted(leaks, key=lambda leak: (leak.node == len(last.snapshot), leak.retained[0] - leak.retained[-1]))
+
+
+def _fold(last: Holding, back: Column, first: Holding, by_holder: dict[int, list[Series]]) -> None:
+    """Tell what grows under an object with what grows under another one further in, if that is most of it."""
+    top = len(last.snapshot)
+
+    def grown(node: int) -> int:
+        before = 0 if node == top or back[node] == UNREACHED else first.retained[back[node]]
+        return last.retained[node] - before
+
+    for inner in sorted((node for node in by_holder if node != top), key=grown):
+        for outer in last.chain(inner):
+            if inner in by_holder and outer in by_holder and grown(inner) >= FOLDED * grown(outer):
+                by_holder[inner] += by_holder.pop(outer)
 
 
 def _is_builtin(series: Series) -> tuple[bool, int]:
