@@ -69,7 +69,7 @@ def is_stored(moment: str | None) -> bool:
 def stored(recording: Recording, name: str) -> Holding:
     """Return the snapshot in a recording that has this number or name. Raises NoSuchMoment, Corrupt."""
     known = stored_snapshots(recording)
-    found = [each for each in known if name in (str(each.number), each.name)]
+    found = [each for each in known if str(each.number) == name] or [each for each in known if each.name == name]
     if not found:
         last = f"it has @#1 to @#{known[-1].number}" if known else "it has none: `record --snapshot-every` keeps them"
         raise NoSuchMoment(f"@#{name}", f"the recording has no such snapshot; {last}")

@@ -49,10 +49,12 @@ class Heaps:
         return snapshots_of(self.path)
 
     def marks_of_snapshots(self, moment: str) -> dict[str, int]:
-        """Return the counts of lines at the snapshots, by `#` and number, if `moment` may be one of them."""
+        """Return the counts of lines at the snapshots, by `#` and name or number, if `moment` may be one of them."""
         if "@#" not in moment:
             return {}
-        taken = {f"#{each.number}": min(each.event, self.index.events) for each in self.snapshots}
+        # Of one name it is the first one; a number that is a name, too, is the number.
+        taken = {f"#{each.name}": min(each.event, self.index.events) for each in reversed(self.snapshots) if each.name}
+        taken |= {f"#{each.number}": min(each.event, self.index.events) for each in self.snapshots}
         return {name: self.index.count(Moment(event, 1)) for name, event in taken.items()}
 
     def stored_heap(self, number: int) -> Snapshot:

@@ -166,8 +166,6 @@ class Session(Breakpoints, Questions, Heaps):
         """Return the count of lines at `moment`. Raises NoSuchMoment."""
         if isinstance(moment, Moment):
             return self.index.count(moment)
-        if isinstance(moment, str) and moment.startswith("@#"):
-            return self.index.count(Moment(self._event_of_snapshot(moment[2:]), 1))
         if isinstance(moment, str):
             return parse_moment(moment, self.index, self._marks | self.marks_of_snapshots(moment), self._event_at)
         if not 1 <= moment <= self.index.total:
@@ -184,16 +182,6 @@ class Session(Breakpoints, Questions, Heaps):
         from bisect import bisect_right
 
         return bisect_right(self._times, nanoseconds)
-
-    def _event_of_snapshot(self, name: str) -> int:
-        # Imported here: only who names one asks for it.
-        from replaydbg.heap.stored import snapshots_of
-
-        taken = snapshots_of(self.path)
-        found = [each.event for each in taken if name in (str(each.number), each.name)]
-        if not found:
-            raise NoSuchMoment(f"@#{name}", f"the recording has {len(taken)} snapshots")
-        return found[0]
 
     @cached_property
     def first_own(self) -> int:
