@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from tests.bench import heaps
 from tests.bench.journeys import JOURNEYS
 from tests.bench.measure import Measurement, Modes, measure
 from tests.bench.messages import message_parts
@@ -35,16 +36,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("measuring lines ...", file=sys.stderr, flush=True)
         step_costs = measure_steps(options.runs)
     travelled, failures = _travels(options)
+    heap_costs = None
+    if not options.plain and (not options.only or heaps.NAME in options.only):
+        print("measuring heap ...", file=sys.stderr, flush=True)
+        try:
+            heap_costs = heaps.measure_heap(options.runs, options.timeout)
+        except heaps.HeapFailed as failure:
+            failures.append(f"heap FAILED: {failure}")
     print(as_table(measurements, measurements[0]))
     for part in message_parts(measurements, startup_of(measurements[0])):
         print(f"\n{part}")
     if step_costs is not None:
         print(step_costs.as_text())
+    if heap_costs is not None:
+        print(f"\n{heap_costs.as_text()}")
     for part in (*travel_parts(travelled), *failures):
         print(f"\n{part}")
     if options.json is not None:
         facts = as_json(measurements, measurements[0])
         facts["steps"] = asdict(step_costs) if step_costs is not None else None
+        facts["heap"] = heap_costs.as_json() if heap_costs is not None else None
         facts["travel"] = [travel_json(each) for each in travelled]
         options.json.write_text(json.dumps(facts, indent=2) + "\n")
         print(f"every figure: {options.json}", file=sys.stderr)
@@ -71,7 +82,7 @@ def _travels(options: argparse.Namespace) -> tuple[list[Travelled], list[str]]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    names = ", ".join([*(each.name for each in WORKLOADS), "lines", *(each.name for each in JOURNEYS)])
+    names = ", ".join([*(each.name for each in WORKLOADS), "lines", heaps.NAME, *(each.name for each in JOURNEYS)])
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument(
         "--only", metavar="NAME", action="append", help=f"one workload or journey; can be repeated: {names}"
