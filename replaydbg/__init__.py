@@ -2,6 +2,11 @@
 
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from typing import Any
+
 __version__ = "0.1.0"
 
 
@@ -12,3 +17,15 @@ def snapshot(name: str = "") -> None:
     """
     # Whoever records the program hears of it; nothing else of replaydbg is in its process.
     sys.audit("replaydbg.snapshot", name)
+
+
+def load(path: "str | os.PathLike[str]") -> "Any":
+    """Return the object that `replaydbg export` took out of a recording. As with any pickle, code in the file runs.
+
+    In the place of a part that could not come along there is a `replaydbg.debugger.export.Missing`. Raises UsageError
+    if `path` is no such file.
+    """
+    # Imported here: a recorded program that imports replaydbg for its snapshots pays for nothing else.
+    from replaydbg.debugger.export import load
+
+    return load(path)

@@ -43,6 +43,7 @@ COMMANDS = {
     "heap": "show what is in memory at a moment, who holds it, and what grows",
     "diff": "show what changed between two moments, or two recordings",
     "snapshots": "list the pictures of the program's objects that a recording holds",
+    "export": "take an object out of a moment into a file, for today's Python",
     "events": "show the events of a recording",
     "hits": "run a recording again and show how often each line ran",
     "verify": "check every checksum and decode everything",

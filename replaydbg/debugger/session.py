@@ -13,6 +13,7 @@ from typing import Any
 from replaydbg.debugger import search, writes
 from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.endings import how_it_ended
+from replaydbg.debugger.export import Export, export
 from replaydbg.debugger.heaps import Heaps
 from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
 from replaydbg.debugger.moments import parse_moment
@@ -356,6 +357,11 @@ class Session(Breakpoints, Questions, Heaps):
         """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
         self.begin(f"looking for who wrote {expression}")
         return writes.why(self, expression, At(frame, lane))
+
+    def export(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Export:
+        """Return the value of an expression as bytes that `replaydbg.load` reads. Raises UsageError, AskFailed."""
+        self.begin(f"taking {expression} out")
+        return export(self, expression, At(frame, lane))
 
     def watch(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Breakpoint:
         """Stop, in both directions, where the value of a variable, an attribute or an item has changed.

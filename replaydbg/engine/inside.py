@@ -192,6 +192,17 @@ def change(question: Question) -> None:
     return None
 
 
+def outgoing(question: Question) -> bytes:
+    """A value as bytes, behind a line that tells of it."""
+    frame = frame_of(question)
+    names = {**frame.f_globals, **frame.f_locals}
+    value = eval(compile(question["source"], "<expression>", "eval"), names)
+    space = {"sys": sys, "shown": shown, "value": value, "path": question["path"], "__name__": "replaydbg outgoing"}
+    exec(compile(question["script"], "<inside>", "exec"), space)
+    data: bytes = space["data"]
+    return repr(space["head"]).encode("utf-8", "surrogatepass") + b"\n" + data
+
+
 # ---- what a path of attributes and items begins with ----
 
 
@@ -327,6 +338,7 @@ DOERS = {
         mutable,
         opaque,
         of_object,
+        outgoing,
     )
 }
 _question = eval(argument.decode("utf-8", "surrogatepass"))
@@ -334,4 +346,4 @@ try:
     _told = DOERS[_question["do"]](_question)
 except BaseException as _error:
     _told = {"failed": f"{type(_error).__name__}: {_error}"}
-answer = repr(_told).encode("utf-8", "surrogatepass")
+answer = _told if type(_told) is bytes else repr(_told).encode("utf-8", "surrogatepass")

@@ -205,18 +205,26 @@ class Worker:
         # Imported here: whoever only travels does not ask.
         import ast
 
-        data = repr(question).encode("utf-8", "surrogatepass")
         if changes:
-            self._tell(messages.CHANGE, data)
+            self._tell(messages.CHANGE, _written(question))
             answer = self._answer(idle=idle)
         else:
-            diversion = self.clone()
-            try:
-                diversion._tell(messages.DIVERT, varint(memory) + data)
-                answer = diversion._answer(seconds, idle)
-            finally:
-                diversion.close()
+            answer = self._divert(question, memory, False, seconds, idle)
         return ast.literal_eval(answer.decode("utf-8", "surrogatepass"))
+
+    def take_out(self, question: object, *, seconds: float, idle: Callable[[], None] | None = None) -> bytes:
+        """Return an answer of `inside.py` as it comes. The copy that gives it may read files. Raises as `ask`."""
+        return self._divert(question, 0, True, seconds, idle)
+
+    def _divert(
+        self, question: object, memory: int, may_read: bool, seconds: float, idle: Callable[[], None] | None
+    ) -> bytes:
+        diversion = self.clone()
+        try:
+            diversion._tell(messages.DIVERT, varint(memory) + varint(int(may_read)) + _written(question))
+            return diversion._answer(seconds, idle)
+        finally:
+            diversion.close()
 
     def _hear_answer(self, wanted: str) -> bytes:
         kind, payload = self._hear()
@@ -287,6 +295,10 @@ class Worker:
 def _number(payload: bytes) -> int:
     number: Any = decode_value(payload)
     return int(number)
+
+
+def _written(question: object) -> bytes:
+    return repr(question).encode("utf-8", "surrogatepass")
 
 
 def _reason(payload: bytes) -> str:

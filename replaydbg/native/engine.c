@@ -370,7 +370,7 @@ send_answer(PyObject *answer)
 {
     Buf b = message;
     if (answer)
-        buf_bytes(&b, PyBytes_AS_STRING(answer), (size_t)PyBytes_GET_SIZE(answer));
+        b = (Buf){.data = (uint8_t *)PyBytes_AS_STRING(answer), .used = (size_t)PyBytes_GET_SIZE(answer), .is_fixed = true};
     else {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
@@ -392,6 +392,7 @@ _Noreturn static void
 divert(Command *c)
 {
     uint64_t memory = number(c);
+    bool may_read = number(c); /* files: then what the program asks the outside is answered by it; the filter lets nothing be changed */
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     if (memory) {
@@ -399,6 +400,8 @@ divert(Command *c)
         setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
     }
     engine.diverting = true;
+    if (may_read)
+        core.mode = OBSERVE;
     PyErr_Clear();
     send_answer(run_inside(PyDict_New(), c));
     _exit(0); /* no handler, no buffer of the program's is flushed a second time */
