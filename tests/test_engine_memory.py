@@ -1,5 +1,6 @@
 """How much memory the processes of a session take together."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ def test_those_of_a_small_program_all_stay(recording: Path, monkeypatch: pytest.
     with Session(recording, spacing=0.05) as session:
         assert session.travel.spacing == 0.05
         assert session.limitation == ""
+
+
+def test_a_program_that_ends_while_checkpoints_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "ALWAYS", 1 << 20)
+    monkeypatch.setattr(memory, "TIMES", 0.0)
+    monkeypatch.setattr(memory, "await_end", lambda processes: time.sleep(0.5))  # it has ended then
+    (tmp_path / "program.py").write_text("for number in range(2000):\n    number += 1\n")
+    recording = record_file(tmp_path / "program.py", tmp_path)
+    with Session(recording, spacing=0.01) as session:
+        assert session.here.count == session.index.end
+        assert session.travel.is_limited_by == "memory"
 
 
 def test_seeks_keep_to_it(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -180,7 +181,9 @@ class Travel:
             is_full = self.timeline.add(checkpoint)
             if is_full or self.memory.is_short(runner.pid, self.timeline.processes()):
                 self._thin("number" if is_full else "memory")
-                runner.space(self.spacing)
+                # It may have ended meanwhile: that is told next.
+                with suppress(EngineLost):
+                    runner.space(self.spacing)
 
         return keep
 
