@@ -36,6 +36,10 @@ class OfList(list):  # type: ignore[type-arg]
     pass
 
 
+class OfC(functools.partial):  # type: ignore[type-arg]
+    pass
+
+
 class OfDict(dict):  # type: ignore[type-arg]
     __slots__ = ("extra",)
 
@@ -61,7 +65,7 @@ _ATOMS = (
     | st.binary(max_size=20)
     | st.just(...)
 )
-_KINDS = 16
+_KINDS = 17
 
 
 def _make(kind: int, parts: list[Any]) -> Any:
@@ -103,6 +107,17 @@ def _make(kind: int, parts: list[Any]) -> Any:
             return {Plain(), frozenset([1, Plain()]), 3}
         case 14:
             return [].append, Plain().__str__, iter(parts), slice(a, b)
+        case 15:
+            of_c = OfC(int, a)
+            of_c.a = b  # type: ignore[attr-defined]
+            if len(parts) > 2:
+                of_c.__dict__["c"] = a
+            return of_c
+        case 16:
+            error = OSError(a, b)
+            error.c = a  # type: ignore[attr-defined]
+            error.__context__ = KeyError(b)
+            return error
         case _:
             return collections.defaultdict(list, {1: a, "z": b})
 

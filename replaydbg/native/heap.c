@@ -26,7 +26,6 @@ node_add(uint64_t address)
     column_put32(&heap.type, 0);
     column_put32(&heap.value, 0);
     column_put32(&heap.since, 0);
-    column_put32(&heap.seen_by, 0);
     *pointers_find(&heap.nodes, address) = (PointerEntry){address, node};
     heap.nodes.used++;
     return node;

@@ -99,7 +99,7 @@ typedef struct {
 typedef struct {
     HeapLimits limits;
     /* by node, in the order in which they were met */
-    Column address, type, size, value, since, first_edge, seen_by;
+    Column address, type, size, value, since, first_edge;
     Column target, label, floats;
     PointerMap nodes, labels, module_names;
     TextTable strings, types;
@@ -109,6 +109,8 @@ typedef struct {
     uint32_t class_label, cell_label, frame_type;
     uint32_t here;              /* the node that is looked at */
     uint64_t referents;         /* of those of C code that were seen of it */
+    const void *own_dict;       /* its dictionary, whose items are its own; or NULL */
+    uint32_t named_end;         /* of its references that have names: before this one */
     Column root_nodes, root_ends, root_texts;
     uint64_t nodes_cut, edges_cut, items_cut, containers_cut;
 } Heap;

@@ -23,14 +23,19 @@ edge_add(uint32_t label, PyObject *to)
     }
     column_put32(&heap.target, node);
     column_put32(&heap.label, label);
-    ((uint32_t *)heap.seen_by.data)[node] = heap.here + 1;
 }
 
+/* Of those that have a name; they come first. */
 static bool
 has_edge_to(PyObject *o)
 {
     PointerEntry *e = pointers_find(&heap.nodes, (uint64_t)(uintptr_t)o);
-    return e->key && ((uint32_t *)heap.seen_by.data)[e->value] == heap.here + 1;
+    const uint32_t *targets = (const uint32_t *)heap.target.data;
+    uint32_t first = ((const uint32_t *)heap.first_edge.data)[heap.here];
+    for (uint32_t i = first; e->key && i < heap.named_end; i++)
+        if (targets[i] == e->value)
+            return true;
+    return false;
 }
 
 /* How many of `n` items are followed. */
@@ -117,7 +122,7 @@ static int
 see_referent(PyObject *o, void *of)
 {
     uint64_t n = heap.referents++;
-    if (o != (PyObject *)Py_TYPE((PyObject *)of) && !PyCode_Check(o) && !has_edge_to(o))
+    if (o != (PyObject *)Py_TYPE((PyObject *)of) && o != heap.own_dict && !PyCode_Check(o) && !has_edge_to(o))
         edge_add(label_of(KIND_REFERENT, n), o);
     return 0;
 }
@@ -135,6 +140,7 @@ static void
 expand_rest(PyObject *o)
 {
     heap.referents = 0;
+    heap.named_end = (uint32_t)(heap.target.used / 4);
     if (Py_TYPE(o)->tp_traverse)
         Py_TYPE(o)->tp_traverse(o, see_referent, o);
 }
@@ -238,6 +244,7 @@ expand_exception(PyObject *o)
     edge_add(label_text(".__context__"), e->context);
     edge_add(label_text(".__cause__"), e->cause);
     edge_add(label_text(".__notes__"), e->notes);
+    heap.own_dict = e->dict;
     if (e->dict && PyDict_Check(e->dict)) {
         size_add(size_of_owned(e->dict));
         expand_names(e->dict, STYLE_ATTRIBUTE, NULL);
@@ -322,6 +329,7 @@ expand_instance(PyObject *o, const TypeFacts *facts)
                     edge_add(label_named(STYLE_ATTRIBUTE, entries[i].me_key), found.values->values[i]);
         }
         else if (found.dict && PyDict_Check(found.dict)) {
+            heap.own_dict = found.dict;
             size_add(size_of_owned(found.dict));
             expand_names(found.dict, STYLE_ATTRIBUTE, NULL);
             if (Py_REFCNT(found.dict) > 1)
@@ -457,6 +465,7 @@ heap_expand(uint32_t node)
 {
     uint64_t address = ((uint64_t *)heap.address.data)[node];
     heap.here = node;
+    heap.own_dict = NULL;
     if (node >= heap.frames) {
         expand_object(node, (PyObject *)(uintptr_t)address);
         return;
