@@ -182,6 +182,23 @@ def test_the_prompt_has_the_same(session: Session) -> None:
     assert "Say since when" in typed("diff")
 
 
+def test_variables_of_other_modules_are_written_somewhere_too(tmp_path: Path) -> None:
+    program = PROGRAM.parent / "two_modules" / "main.py"
+    lines = program.with_name("cart.py").read_text().splitlines()
+    with Session(record_file(program, tmp_path)) as session:
+        before, after = holdings(session, ["@out:1", "@out:2"])
+        found = diff(before, after)
+        session.seek("@out:2")
+        total = last_written(session, "cart.total", after.modules)
+        price = last_written(session, "cart.items[0].price", after.modules)
+
+    assert [each.path for each in found.changed.items if each.kind == "changed"] == ["cart.total"]
+    assert total is not None
+    assert (lines[total.line - 1].strip(), total.before, total.after) == ("total += price", "5", "12")
+    assert price is not None
+    assert (lines[price.line - 1].strip(), price.before, price.after) == ("items[0].price = 1", "5", "1")
+
+
 # ---- snapshots that are in the recording ----
 
 

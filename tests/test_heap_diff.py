@@ -357,6 +357,7 @@ def _thing(value: Any) -> Thing:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.slow
 @given(names=worlds)
 def test_a_snapshot_does_not_differ_from_itself(kernel: Kernel, names: dict[str, Any]) -> None:
     kept: list[Any] = []
@@ -366,6 +367,7 @@ def test_a_snapshot_does_not_differ_from_itself(kernel: Kernel, names: dict[str,
     assert diff(one, two, kernel=kernel, by_identity=False).is_empty
 
 
+@pytest.mark.slow
 @given(names=worlds, others=worlds)
 def test_both_kernels_match_runs_alike(names: dict[str, Any], others: dict[str, Any]) -> None:
     one, two = run_of({**names, "both": [names, others]}, "one"), run_of({**others, "both": [others, names]}, "two")
@@ -373,6 +375,7 @@ def test_both_kernels_match_runs_alike(names: dict[str, Any], others: dict[str, 
     assert diff(one, two, kernel=KERNELS[0], most=None) == diff(one, two, kernel=KERNELS[1], most=None)
 
 
+@pytest.mark.slow
 @given(names=worlds)
 def test_a_run_does_not_differ_from_an_equal_one(names: dict[str, Any]) -> None:
     other = copy.deepcopy(names)
@@ -380,6 +383,7 @@ def test_a_run_does_not_differ_from_an_equal_one(names: dict[str, Any]) -> None:
     assert diff(mirror(names, run="one"), mirror(other, run="two")).is_empty
 
 
+@pytest.mark.slow
 @given(names=worlds, others=worlds, data=st.data())
 def test_a_diff_is_the_inverse_of_that_from_the_other_side(
     names: dict[str, Any], others: dict[str, Any], data: st.DataObject
@@ -404,6 +408,7 @@ def test_a_diff_is_the_inverse_of_that_from_the_other_side(
 
 
 @settings(max_examples=200)
+@pytest.mark.slow
 @given(names=worlds, data=st.data())
 def test_known_changes_are_told_exactly(names: dict[str, Any], data: st.DataObject) -> None:
     """Each step changes an attribute or a key of an object; in the end those that differ are told, and nothing else."""
@@ -448,6 +453,7 @@ def _key(change: Change) -> Any:
     return change.step[1:] if change.step.startswith(".") else eval(change.step.strip("[]"))
 
 
+@pytest.mark.slow
 @given(names=worlds)
 def test_paths_evaluate_to_the_object_that_they_name(names: dict[str, Any]) -> None:
     kept: list[Any] = []

@@ -68,6 +68,7 @@ def test_the_native_kernel_is_there() -> None:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.slow
 @given(graph=graphs())
 def test_immediate_dominators_are_those_of_the_definition(kernel: Kernel, graph: Plain) -> None:
     count = len(graph[0]) - 1
@@ -85,6 +86,7 @@ def test_immediate_dominators_are_those_of_the_definition(kernel: Kernel, graph:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.slow
 @given(graph=graphs(), data=st.data())
 def test_retained_sizes_are_what_would_be_free(kernel: Kernel, graph: Plain, data: st.DataObject) -> None:
     count = len(graph[0]) - 1
@@ -100,6 +102,7 @@ def test_retained_sizes_are_what_would_be_free(kernel: Kernel, graph: Plain, dat
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.slow
 @given(graph=graphs(), data=st.data())
 def test_groups_retain_what_would_be_free_without_each(kernel: Kernel, graph: Plain, data: st.DataObject) -> None:
     count = len(graph[0]) - 1
@@ -117,6 +120,7 @@ def test_groups_retain_what_would_be_free_without_each(kernel: Kernel, graph: Pl
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.slow
 @given(graph=graphs())
 def test_the_tree_is_one_of_shortest_paths(kernel: Kernel, graph: Plain) -> None:
     first, target, roots = graph
@@ -149,6 +153,7 @@ def test_what_preferred_roots_reach_is_reached_from_them(kernel: Kernel) -> None
     assert kernel.tree(*graph, 2)[0][2] == 3
 
 
+@pytest.mark.slow
 @given(graph=graphs(), data=st.data())
 def test_both_kernels_give_the_same(graph: Plain, data: st.DataObject) -> None:
     python, native = KERNELS
@@ -177,6 +182,7 @@ def test_a_chain_of_a_million_is_no_recursion(kernel: Kernel) -> None:
     assert kernel.retained_by(dominator, order, array("I", [0]) * count, retained, chosen, 1)[0] == count
 
 
+@pytest.mark.slow
 @given(numbers=st.lists(st.integers(0, 2**32 - 1), max_size=8), data=st.data())
 def test_columns_that_lead_nowhere_are_refused_or_walked(numbers: list[int], data: st.DataObject) -> None:
     """Of columns that fit nowhere the native walks read nothing that is not theirs."""

@@ -77,7 +77,7 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
         before, after = holdings(session, both, which=args.which)
         found = _difference(args, before, after)
         later = max(both, key=session.count_of)
-        written = {} if args.no_writes or not found.changed.items else writers(session, found, later)
+        written = {} if args.no_writes or not found.changed.items else writers(session, found, later, after.modules)
         return _tell(args, found, written)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from replaydbg.debugger.questions import At
 from replaydbg.debugger.values import Frame, Moment, Why
+from replaydbg.debugger.writes import why_in_module
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.heap.graphs import UNREACHED
 from replaydbg.heap.holding import Holding
@@ -127,21 +129,35 @@ def _stack_at(session: Session, count: int) -> tuple[Frame, ...]:
         worker.kill()
 
 
-def last_written(session: Session, path: str) -> Why | None:
+def last_written(session: Session, path: str, modules: Iterable[str] = ()) -> Why | None:
     """Return who wrote last what `path`, as a diff tells it, leads to here; None: that has no answer.
 
-    Paths from `__main__` and from the variables of calls have one.
+    `modules`: the names of those that paths may begin at.
     """
+    for ask in _questions(session, path, modules):
+        try:
+            told = ask()
+        except (UsageError, AskFailed):
+            # Not found so, or it cannot be followed: computed, or in an object written in C.
+            continue
+        if told.moment is not None:
+            return told
+    return None
+
+
+def _questions(session: Session, path: str, modules: Iterable[str]) -> Iterator[Callable[[], Why]]:
     found = _place(session, path)
-    if found is None:
-        return None
-    source, at = found
-    try:
-        told = session.why(source, at.frame, lane=at.lane)
-    except (UsageError, AskFailed):
-        # A place that cannot be followed: computed, or in an object written in C.
-        return None
-    return told if told.moment is not None else None
+    if found is not None:
+        source, at = found
+        yield partial(session.why, source, at.frame, lane=at.lane)
+    for module in sorted(modules, key=len, reverse=True):
+        if path.startswith(f"{module}."):
+            yield partial(_in_module, session, module, path.removeprefix(f"{module}."))
+
+
+def _in_module(session: Session, module: str, source: str) -> Why:
+    session.begin(f"looking for who wrote {module}.{source}")
+    return why_in_module(session, module, source)
 
 
 def _place(session: Session, path: str) -> tuple[str, At] | None:

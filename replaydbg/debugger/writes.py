@@ -33,16 +33,28 @@ def why(session: Session, expression: str, at: At) -> Why:
     return replace(_why(session, place, at), note=session.unseen_content(place, at))
 
 
+def why_in_module(session: Session, module: str, expression: str) -> Why:
+    """Return the last write of what `expression` names among the variables of a module, by the module's name."""
+    place = parse_place(expression)
+    watch = Watch(place.name, module=module, steps=place.steps, stops=False)
+    return _into_owner(session, place, watch) if place.steps else _last_write(session, place, watch)
+
+
+def _into_owner(session: Session, place: PlaceExpression, watch: Watch) -> Why:
+    """Return the last write of an attribute or an item into the very object that has it here."""
+    owner = session.cursor.locate(replace(watch, steps=place.steps[:-1]))
+    if not owner[0]:
+        raise UsageError(f"{place.source!r} cannot be followed: it is not there.")
+    try:
+        return _last_write(session, place, Watch("", object=owner, steps=place.steps[-1:], stops=False))
+    except _Elsewhere:
+        return _last_write(session, place, watch)
+
+
 def _why(session: Session, place: PlaceExpression, at: At) -> Why:
     watch = replace(_watch(session, place, at), stops=False)
     if place.steps:
-        owner = session.cursor.locate(replace(watch, steps=place.steps[:-1]))
-        if not owner[0]:
-            raise UsageError(f"{place.source!r} cannot be followed: it is not there.")
-        try:
-            return _last_write(session, place, Watch("", object=owner, steps=place.steps[-1:], stops=False))
-        except _Elsewhere:
-            return _last_write(session, place, watch)
+        return _into_owner(session, place, watch)
     if watch.is_cell:
         cell = session.cursor.locate(watch)
         try:

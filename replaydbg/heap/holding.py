@@ -85,6 +85,11 @@ class Holding:
         """The roots, modules first: a path from a module still holds when the calls have returned."""
         return tuple(sorted(self.snapshot.roots, key=lambda root: is_of_lane(root.label)))
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The names of the modules that are roots."""
+        return tuple(root.label for root in self.snapshot.roots if not is_of_lane(root.label))
+
     @cached_property
     def tree(self) -> tuple[Column, Column]:
         """The shortest tree: parents, and the edges from them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -58,16 +58,16 @@ def about_object(session: Session, held: Holding, node: int, *, which: Which = "
     """Return since when an object of the snapshot of here is there, and who wrote it last."""
     address = held.snapshot.address[node]
     made = created(session, address, session.here.count, which=which) if not held.is_frame(node) else None
-    return AboutObject(made, last_written(session, held.path(node)))
+    return AboutObject(made, last_written(session, held.path(node), held.modules))
 
 
-def writers(session: Session, found: Diff, later: str | int | Moment) -> dict[str, str]:
+def writers(session: Session, found: Diff, later: str | int | Moment, modules: Sequence[str]) -> dict[str, str]:
     """Return for the first changed values where each was written, by path; the session goes to `later` for it."""
     asked = [each for each in found.changed.items if each.kind != REMOVED and not _is_item_added(each)]
     session.seek(later)
     told = {}
     for change in asked[:MOST_WRITERS]:
-        why = last_written(session, change.path)
+        why = last_written(session, change.path, modules)
         if why is not None:
             told[change.path] = _writer(why)
     return told
