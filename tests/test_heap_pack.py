@@ -8,8 +8,12 @@ import os
 import pickle
 import random
 import struct
+import subprocess
+import sys
 import zlib
-from dataclasses import fields
+from contextlib import closing
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +25,9 @@ from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.heap.builder import Node, build
 from replaydbg.heap.pack import pack, unpack
 from replaydbg.heap.snapshot import Snapshot, Taken
+from replaydbg.log.container import Writer
+from replaydbg.log.sections import SealedFile
+from tests.harness.recording import record_file
 from tests.heap_capture import capture
 
 HEAD = struct.Struct("<8sIIQ")
@@ -248,3 +255,37 @@ def test_cycles_are_data_like_any_other() -> None:
 
     read = unpack(io.BytesIO(pack(snapshot)).getbuffer(), "x")
     assert [edge.target for edge in read.edges(1)] == [0, 1]
+
+
+def _recording_with(snapshot: bytes, tmp_path: Path) -> Path:
+    """Return a recording that holds `snapshot` as its first one."""
+    program = tmp_path / "program.py"
+    program.write_text("import replaydbg\nreplaydbg.snapshot('x')\n")
+    recording = record_file(program, tmp_path)
+    changed = tmp_path / "changed.rdbg"
+    with closing(SealedFile(recording)) as sealed, changed.open("wb") as file:
+        writer = Writer(file)
+        for name in sealed.names():
+            pieces = list(sealed.pieces(name)) if name != "heap/000001" else [snapshot]
+            writer.section(name, pieces, is_compressed=False)
+        writer.finish()
+    return changed
+
+
+@pytest.mark.parametrize("command", [["heap", "{}", "@#1"], ["diff", "{}", "@#1", "@#1"], ["snapshots", "{}"]])
+def test_commands_say_a_sentence_about_a_hostile_snapshot(command: list[str], tmp_path: Path) -> None:
+    snapshot = replace(example(), taken=Taken())
+    data = bytearray(pack(snapshot))
+    data[-20] ^= 4
+    path = _recording_with(bytes(data), tmp_path)
+    words = [word.format(path) for word in command]
+
+    done = subprocess.run(
+        [sys.executable, "-m", "replaydbg", *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "Traceback" not in done.stderr
+    if command[0] == "snapshots":
+        assert done.returncode in (0, 1)
+    else:
+        assert done.returncode == 1
+        assert "is damaged: the checksum of strings does not hold." in done.stderr

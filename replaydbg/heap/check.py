@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from array import array
-from itertools import islice
+from collections.abc import Callable
+from itertools import compress, islice
 from operator import le, lt
 
 from replaydbg.errors import Corrupt
-from replaydbg.heap.labels import KINDS, PLAIN, kind_of, number_of
+from replaydbg.heap.labels import KINDS, PLAIN, kind_of
 from replaydbg.heap.snapshot import FLOAT, TEXT, Snapshot, Strings
 
 
@@ -26,12 +28,17 @@ def check_texts(*tables: Strings, path: str) -> None:
             raise Corrupt(path, problem)
 
 
-def check_numbers(s: Snapshot) -> str:
-    """Return what is wrong with a snapshot; empty: nothing is."""
+def check_numbers(s: Snapshot, *, is_summed: bool = False) -> str:
+    """Return what is wrong with a snapshot; empty: nothing is.
+
+    `is_summed`: the columns that must rise were added up from differences, and do.
+    """
     nodes, edges = len(s.address), len(s.target)
     if not len(s.since) == len(s.type) == len(s.size) == len(s.value) == nodes or len(s.first_edge) != nodes + 1:
         return "the snapshot's columns are not equally long"
-    if len(s.label) != edges or s.first_edge[0] != 0 or s.first_edge[-1] != edges or not _rises(s.first_edge):
+    if len(s.label) != edges or s.first_edge[0] != 0 or s.first_edge[-1] != edges:
+        return "the snapshot's references do not add up"
+    if not is_summed and not _rises(s.first_edge):
         return "the snapshot's references do not add up"
     if not _rises_strictly(s.address):
         return "the snapshot's objects are not sorted"
@@ -41,7 +48,7 @@ def check_numbers(s: Snapshot) -> str:
         return "an object in the snapshot has no type"
     if any(root.node >= nodes for root in s.roots):
         return "a root of the snapshot leads nowhere"
-    return _problem_of_texts(s.strings) or _problem_of_numbers(s)
+    return _problem_of_texts(s.strings, is_summed=is_summed) or _problem_of_numbers(s)
 
 
 def _rises(column: array[int]) -> bool:
@@ -52,9 +59,9 @@ def _rises_strictly(column: array[int]) -> bool:
     return all(map(lt, column, islice(column, 1, None)))
 
 
-def _problem_of_texts(table: Strings) -> str:
+def _problem_of_texts(table: Strings, *, is_summed: bool = False) -> str:
     last = table.ends[-1] if table.ends else 0
-    if last != len(table.data) or not _rises(table.ends):
+    if last != len(table.data) or not (is_summed or _rises(table.ends)):
         return "the snapshot's texts do not lie one behind the other"
     try:
         table.data.decode("utf-8", "surrogatepass")
@@ -65,11 +72,25 @@ def _problem_of_texts(table: Strings) -> str:
 
 def _problem_of_numbers(s: Snapshot) -> str:
     texts, floats = len(s.strings), len(s.floats)
-    for step in set(s.label):
-        if kind_of(step) >= KINDS or (kind_of(step) == PLAIN and number_of(step) >= texts):
-            return "a reference in the snapshot has no name"
-    for value in set(s.value):
-        kind, number = value & 3, value >> 2
-        if (kind == TEXT and number >= texts) or (kind == FLOAT and number >= floats):
-            return "a value in the snapshot is missing"
+    kinds = _lowest_bytes(s.label)
+    if kinds.translate(None, bytes(byte for byte in range(256) if kind_of(byte) < KINDS)):
+        return "a reference in the snapshot is of no kind"
+    if _highest(s.label, kinds, lambda byte: kind_of(byte) == PLAIN) >> 4 >= texts:
+        return "a reference in the snapshot has no name"
+    kinds = _lowest_bytes(s.value)
+    if _highest(s.value, kinds, lambda byte: byte & 3 == TEXT) >> 2 >= texts:
+        return "a value in the snapshot is missing"
+    if _highest(s.value, kinds, lambda byte: byte & 3 == FLOAT) >> 2 >= floats:
+        return "a value in the snapshot is missing"
     return ""
+
+
+def _lowest_bytes(column: array[int]) -> bytes:
+    data = column.tobytes()
+    return data[:: column.itemsize] if sys.byteorder == "little" else data[column.itemsize - 1 :: column.itemsize]
+
+
+def _highest(column: array[int], lowest: bytes, is_meant: Callable[[int], bool]) -> int:
+    """Return the highest number of those whose lowest byte is meant; -1 if there is none."""
+    selected = lowest.translate(bytes(is_meant(byte) for byte in range(256)))
+    return max(compress(column, selected), default=-1)

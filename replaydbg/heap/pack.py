@@ -112,7 +112,7 @@ def _unpack(view: memoryview, path: str, limit: int) -> Snapshot:
         floats=columns["floats"],
         cut=cut,
     )
-    problem = check_numbers(snapshot)
+    problem = check_numbers(snapshot, is_summed=True)
     if problem:
         raise ValueError(problem)
     return snapshot
