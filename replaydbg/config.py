@@ -37,6 +37,9 @@ class Settings(NamedTuple):
     on_deadlock: str
     """What happens when every thread waits for another one: `wait`, as the program would, or `stop`."""
 
+    session_memory: int
+    """How much the processes of a debugging session may take together, in bytes; 0: as the engine finds right."""
+
 
 class Found(NamedTuple):
     """One setting with where it is from."""
@@ -238,10 +241,12 @@ _DEFAULTS: dict[str, int | str | None] = {
     "real_ids": False,
     "chaos": None,
     "on_deadlock": "wait",
+    "session_memory": 0,
 }
 _READ: dict[str, Callable[[Any], Path | int | str]] = {
     "chaos": _seed,
     "on_deadlock": _on_deadlock,
+    "session_memory": parse_size,
     "store": _path,
     "max_size": parse_size,
     "quiet": _truth,

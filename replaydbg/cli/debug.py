@@ -36,13 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-c", dest="command", metavar="COMMAND", action=_Script, help="run a command first; repeatable")
     parser.add_argument("--batch", action="store_true", help="end after -x and -c")
     parser.add_argument("--current-source", action="store_true", help="run today's source files, not the recorded ones")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="how much its processes may take, such as 2G: with more, seeks are quicker"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
 
 
 def run(args: argparse.Namespace) -> int:
     """Open the recording, and do what is typed; in batch the exit code is 1 if the last command could not be done."""
     scripts = [(text if not is_file else _read(text)) for is_file, text in args.scripts]
-    with opened(args.recording, current_source=args.current_source, quiet=args.quiet) as prompt:
+    with opened(args.recording, current_source=args.current_source, quiet=args.quiet, memory=args.memory) as prompt:
         prompt.open()
         for text in scripts:
             prompt.run(text.splitlines())

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from replaydbg.cli.output import is_terminal, the_store
+from replaydbg.config import load_settings
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Frame, Moment
 from replaydbg.errors import UsageError
@@ -35,8 +36,11 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def opened(name: str, *, current_source: bool = False, quiet: bool = False) -> Iterator[Prompt]:
+def opened(
+    name: str, *, current_source: bool = False, quiet: bool = False, memory: str | None = None
+) -> Iterator[Prompt]:
     """Open the recording that the user named, with progress on stderr, and yield a prompt that has shown nothing."""
+    most = load_settings({"session_memory": memory}).session_memory
     path = the_store().resolve(name)
     interrupts = Interrupts()
     progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
@@ -47,7 +51,7 @@ def opened(name: str, *, current_source: bool = False, quiet: bool = False) -> I
 
     with interrupts.installed():
         with interrupts.busy():
-            session = Session(path, progress=progress, current_source=current_source)
+            session = Session(path, progress=progress, current_source=current_source, memory=most)
             progress.clear()
         with session:
             screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)

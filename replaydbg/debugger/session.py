@@ -52,10 +52,12 @@ class Session(Breakpoints, Questions, Heaps):
         progress: Callable[[Progress], None] | None = None,
         current_source: bool = False,
         spacing: float = SPACING,
+        memory: int = 0,
     ) -> None:
         """Open the recording at `path` and run it once; then stand where its program failed, or at its end.
 
-        `spacing`: seconds of CPU time between two checkpoints. Raises what `replay` does, EngineLost and Cancelled.
+        `spacing`: seconds of CPU time between two checkpoints. `memory`: bytes that all its processes may take; 0: what
+        is right for the program. Raises what `replay` does, EngineLost and Cancelled.
         """
         super().__init__()
         self.path = path
@@ -65,7 +67,11 @@ class Session(Breakpoints, Questions, Heaps):
         with open_recording(path) as recording:
             self.header = recording.header
         held = None if current_source else take_over(path)
-        self.travel = held[0] if held is not None else Travel(path, current_source=current_source, spacing=spacing)
+        self.travel = (
+            held[0]
+            if held is not None
+            else Travel(path, current_source=current_source, spacing=spacing, most_memory=memory)
+        )
         self.was_held = held is not None
         """Whether its checkpoints were kept while it was recorded."""
         try:
@@ -404,7 +410,7 @@ class Session(Breakpoints, Questions, Heaps):
         travel = self.travel
         reasons = {
             "number": f"there are {MOST} at most",
-            "memory": f"all processes together may take {travel.memory.allowed >> 20:,} MB",
+            "memory": f"all together may take {travel.memory.allowed >> 20:,} MB of memory (--memory)",
         }
         if travel.is_limited_by not in reasons:
             return ""

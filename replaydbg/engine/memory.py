@@ -11,7 +11,7 @@ TIMES = 2.6
 that are made later.
 """
 
-ALWAYS = 128 << 20
+ALWAYS = 256 << 20
 """Bytes that they may always take: a small program's processes cost more than what they share."""
 
 LEAST_FREE = 0.1
@@ -32,11 +32,12 @@ _PAGE = 4096
 class Memory:
     """Watches over the memory of checkpoints while a process leaves them behind."""
 
-    def __init__(self) -> None:
-        """Nothing has been measured yet."""
+    def __init__(self, most: int = 0) -> None:
+        """Nothing has been measured yet. `most`: bytes that all may take; 0: so many times what the program takes."""
+        self._most = most
         self.taken = 0
         """Bytes that all together took when they were measured last: memory, and page tables."""
-        self.allowed = ALWAYS
+        self.allowed = most or ALWAYS
         """Bytes that they may take."""
         self._at = 0.0
         self._runner, self._faults = 0, 0
@@ -55,7 +56,8 @@ class Memory:
     def is_short_now(self, runner: int, checkpoints: Sequence[int]) -> bool:
         """Do what `is_short` does, but measure in any case."""
         self._at = time.monotonic()
-        self.allowed = max(self.allowed, int(TIMES * _fields(runner, "status").get("VmRSS", 0)))
+        of_program = int(TIMES * _fields(runner, "status").get("VmRSS", 0))
+        self.allowed = self._most or max(self.allowed, of_program)
         self.taken = _of_one(runner) + taken(checkpoints)
         return self.taken > self.allowed or _machine_is_short()
 

@@ -36,25 +36,27 @@ class Travel:
         current_source: bool = False,
         most: int = MOST,
         spacing: float = SPACING,
+        most_memory: int = 0,
         follows: bool = False,
     ) -> None:
         """Start the recording at `path`; the program stands before its first line then.
 
-        With `follows` it is a live directory, and the replay runs behind the program.
+        `most_memory`: bytes that all processes may take; 0: what is right for the program. With `follows` it is a
+        live directory, and the replay runs behind the program.
         """
         self._engine = Engine(path, current_source=current_source, follows=follows)
-        self._set_up(path, current_source, most, spacing)
+        self._set_up(path, current_source, most, spacing, most_memory)
         try:
             self._start()
         except BaseException:
             self._engine.close()
             raise
 
-    def _set_up(self, path: Path, current_source: bool, most: int, spacing: float) -> None:
+    def _set_up(self, path: Path, current_source: bool, most: int, spacing: float, most_memory: int) -> None:
         self._path, self._current_source = path, current_source
         self.timeline = Timeline(most)
         self.spacing = spacing
-        self.memory = memory.Memory()
+        self.memory = memory.Memory(most_memory)
         self.is_limited_by = ""
         """What makes checkpoints stand further apart than they should: `number` or `memory`; empty: nothing does."""
         self.idle: Callable[[], None] = lambda: None
@@ -67,7 +69,7 @@ class Travel:
         """Return the processes of a first pass that another process has made."""
         travel = cls.__new__(cls)
         travel._engine = engine
-        travel._set_up(path, False, MOST, SPACING)
+        travel._set_up(path, False, MOST, SPACING, 0)
         for each in standing:
             travel.timeline.add(each)
         return travel
