@@ -22,6 +22,7 @@ from replaydbg.debugger.values import Moment
 from replaydbg.errors import UsageError
 from replaydbg.heap.diff import SCOPES, diff
 from replaydbg.heap.difference import Diff, without
+from replaydbg.heap.drift import drift
 from replaydbg.heap.holding import MINE, Holding
 from replaydbg.prompt.heap_tables import diff_tables
 from replaydbg.prompt.heaps import writers
@@ -83,7 +84,7 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
 
 def _of_recordings(args: argparse.Namespace) -> int:
     before, after = (_heap(args, name) for name in (args.recording, args.others[0]))
-    return _tell(args, _difference(args, before, after, by_identity=False))
+    return _tell(args, drift(before, after, ignore=args.ignore, most=most_of(args), scope=args.scope))
 
 
 def _heap(args: argparse.Namespace, name: str) -> Holding:
@@ -99,11 +100,10 @@ def _heap(args: argparse.Namespace, name: str) -> Holding:
         return holdings(session, [moment], which=args.which)[0]
 
 
-def _difference(args: argparse.Namespace, before: Holding, after: Holding, *, by_identity: bool | None = None) -> Diff:
-    most = most_of(args)
+def _difference(args: argparse.Namespace, before: Holding, after: Holding) -> Diff:
     if not args.ignore:
-        return diff(before, after, most=most, scope=args.scope, by_identity=by_identity)
-    return without(diff(before, after, most=None, scope=args.scope, by_identity=by_identity), args.ignore, most)
+        return diff(before, after, most=most_of(args), scope=args.scope)
+    return without(diff(before, after, most=None, scope=args.scope), args.ignore, most_of(args))
 
 
 def _tell(args: argparse.Namespace, found: Diff, written: dict[str, str] | None = None) -> int:
