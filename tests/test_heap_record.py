@@ -206,8 +206,12 @@ def test_the_debugger_goes_to_the_moment_of_one(tmp_path: Path) -> None:
             session.seek("@#4")
 
     assert here.moment.event == stored.taken.event
+    assert here.stack[0].function == "snapshot"
     kind = "__main__.Request"
-    assert abs(len(addresses(stored, kind)) - len(addresses(live, kind))) <= 1
+    assert len(addresses(stored, kind)) == len(addresses(live, kind)) == 30
+    assert stored.roots[0].label.startswith("lane 0 (MainThread): snapshot() line ")
+    assert [root.label for root in stored.roots] == [root.label for root in live.roots]
+    assert len(stored) == len(live)
 
 
 def test_it_does_nothing_without_a_recording() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from replaydbg.debugger.index import Index
 from replaydbg.debugger.values import Here, Moment
+from replaydbg.engine.messages import Break, Run
 from replaydbg.engine.travel import Travel
 from replaydbg.engine.worker import Worker
 from replaydbg.errors import NoSuchMoment
@@ -18,6 +19,7 @@ from replaydbg.heap.limits import Limits, Which
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.heap.stored import load_stored, snapshots_of
 from replaydbg.log.reader import open_recording
+from replaydbg.replay.clock import Hits
 
 _series = itertools.count(1)
 
@@ -52,10 +54,34 @@ class Heaps:
         """Return the counts of lines at the snapshots, by `#` and name or number, if `moment` may be one of them."""
         if "@#" not in moment:
             return {}
+        at = {each.number: self.index.count(Moment(min(each.event, self.index.events), 1)) for each in self.snapshots}
+        at |= self._calls
         # Of one name it is the first one; a number that is a name, too, is the number.
-        taken = {f"#{each.name}": min(each.event, self.index.events) for each in reversed(self.snapshots) if each.name}
-        taken |= {f"#{each.number}": min(each.event, self.index.events) for each in self.snapshots}
-        return {name: self.index.count(Moment(event, 1)) for name, event in taken.items()}
+        named = {f"#{each.name}": at[each.number] for each in reversed(self.snapshots) if each.name}
+        return named | {f"#{number}": count for number, count in at.items()}
+
+    @cached_property
+    def _calls(self) -> dict[int, int]:
+        """The counts of lines at the snapshots that the program asked for, by number: there was a call for each.
+
+        Of the others the recording knows only after which event they were taken.
+        """
+        asked = [each for each in self.snapshots if each.reason == "named"]
+        file = next((each.file for each in self.index.hits if _is_asking(each)), None)
+        if file is None or not asked:
+            return {}
+        worker = self.travel.at(1)
+        order = Run(until=self.index.total, breaks=(Break(file=file, function="snapshot"),))
+        found: dict[int, int] = {}
+        try:
+            while asked and not isinstance(where := worker.run(order, idle=self.travel.idle), dict):
+                if where.why != "break":
+                    break
+                if where.event == asked[0].event:  # else it is one that failed
+                    found[asked.pop(0).number] = where.count
+        finally:
+            worker.kill()
+        return found
 
     def stored_heap(self, number: int) -> Snapshot:
         """Return the snapshot of that number that was taken while the program was recorded.
@@ -100,6 +126,10 @@ class Heaps:
             if worker is not None:
                 worker.kill()
         return [_named(taken[count], moment) for count, moment in zip(counts, moments, strict=True)]
+
+
+def _is_asking(hits: Hits) -> bool:
+    return hits.function == "snapshot" and hits.file.endswith("/replaydbg/__init__.py")
 
 
 def _named(snapshot: Snapshot, moment: str | int | Moment) -> Snapshot:
