@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from replaydbg.errors import UsageError
 from replaydbg.heap.builder import Node, build
@@ -107,6 +109,18 @@ def test_what_is_not_found_is_said(shop: Holding, source: str, sentence: str) ->
         find(shop, source)
 
     assert str(raised.value) == sentence
+
+
+@given(source=st.one_of(st.text(max_size=30), st.text("ab.[]()'0x -1", max_size=30)))
+@pytest.mark.slow
+def test_any_text_is_found_or_refused(source: str) -> None:
+    held = Holding(build([Node(1, "module"), Node(2, "app.A")], [(1, ".a", 2)], [("app", 1)]))
+
+    try:
+        node = find(held, source)
+    except UsageError:
+        return
+    assert 0 <= node < 2
 
 
 def test_a_long_path_tells_how_long_it_is() -> None:

@@ -25,7 +25,7 @@ def find(holding: Holding, source: str) -> int:
     expression, _, frame = text.partition(" in lane ")
     try:
         tree = ast.parse(expression, mode="eval").body
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise UsageError(f"{source!r} cannot be read: {error}.") from None
     if isinstance(tree, ast.Constant) and isinstance(tree.value, int):
         node = holding.snapshot.find(tree.value)

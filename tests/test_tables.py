@@ -1,0 +1,54 @@
+"""Tables fit into 80 columns with nothing cut off, and Markdown says what they say."""
+
+from __future__ import annotations
+
+from replaydbg.prompt.tables import WIDTH, Table, drawn, markdown, more_text, sizes
+
+LONG = Table(
+    "Changed values (3)",
+    ("path", "value", "bytes"),
+    (
+        ("app." + "cache.entry." * 20 + "price", "'[red]not markup[/red]'", "1,234"),
+        ("app.x", "1 | 2 `code`", "7"),
+    ),
+    ("bytes",),
+    more_text(1204, "--all shows them"),
+)
+
+
+def test_long_cells_are_folded_and_not_cut() -> None:
+    shown = drawn([LONG])
+
+    assert all(len(line) <= WIDTH for line in shown.splitlines())
+    assert "[red]not markup[/red]" in shown
+    assert "and 1,204 more: --all shows them" in shown
+    (path,) = (row[0] for row in LONG.rows if len(row[0]) > WIDTH)
+    assert path in "".join(drawn([Table("", ("path",), ((path,),))]).split())
+
+
+def test_a_title_alone_is_a_line() -> None:
+    assert drawn([Table("Nothing differs.", (), ())]) == "Nothing differs.\n\n"
+
+
+def test_escapes_of_a_recording_reach_no_terminal() -> None:
+    assert "\x1b" not in drawn([Table("\x1b[2J", ("a",), (("\x1b]0;x\x07",),))])
+
+
+def test_markdown_escapes_what_would_end_a_cell() -> None:
+    text = markdown([LONG])
+
+    assert "| `app.x` | `` 1 \\| 2 `code` `` | 7 |" in text
+    assert text.startswith("### Changed values (3)\n")
+    assert "|---|---|---:|" in text
+    assert "and 1,204 more" in text
+
+
+def test_bytes_are_told_as_people_read_them() -> None:
+    assert [sizes(each) for each in (0, 999, 1000, 1_250_000, -28, 3 * 10**12)] == [
+        "0 B",
+        "999 B",
+        "1.0 kB",
+        "1.2 MB",
+        "-28 B",
+        "3,000.0 GB",
+    ]
