@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
+from dataclasses import replace
+from pathlib import Path
 
 from replaydbg.cli.heaps import (
     add_shape,
@@ -83,8 +85,15 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
 
 
 def _of_recordings(args: argparse.Namespace) -> int:
-    before, after = (_heap(args, name) for name in (args.recording, args.others[0]))
+    before, after = (_named(_heap(args, name), name) for name in (args.recording, args.others[0]))
     return _tell(args, drift(before, after, ignore=args.ignore, most=most_of(args), scope=args.scope))
+
+
+def _named(held: Holding, name: str) -> Holding:
+    """Return a heap that says of which recording it is."""
+    taken = held.snapshot.taken
+    words = " ".join(filter(None, (Path(name).name.removesuffix(".rdbg"), taken.name)))
+    return Holding(replace(held.snapshot, taken=replace(taken, name=words)))
 
 
 def _heap(args: argparse.Namespace, name: str) -> Holding:
