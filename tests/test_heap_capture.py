@@ -318,6 +318,20 @@ def test_what_limits_cut_is_said() -> None:
     assert said.startswith("Only 10 references were followed: ")
 
 
+def test_a_list_that_is_being_sorted_is_empty() -> None:
+    items = [3, 1, 2]
+    taken: list[Snapshot] = []
+
+    def key(item: int) -> int:
+        taken.append(capture({"items": items}))
+        return item
+
+    items.sort(key=key)
+    for snapshot in taken:
+        assert len(snapshot) == 1
+        assert snapshot.size[0] == sys.getsizeof([])
+
+
 def test_a_long_chain_takes_no_stack() -> None:
     chain: Any = None
     for _ in range(200_000):

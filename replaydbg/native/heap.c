@@ -176,6 +176,8 @@ find_roots(PyObject *roots, PyObject *exception)
 static void
 begin(void)
 {
+    column_room(&heap.target, 0);
+    column_room(&heap.label, 0);
     texts_place(&heap.strings, (const uint8_t *)"", 0);
     heap.class_label = label_text(".__class__");
     heap.cell_label = label_text(".cell_contents");

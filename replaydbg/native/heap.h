@@ -27,7 +27,7 @@ void heap_release(void);                        /* all that was taken */
 static inline void *
 column_room(Column *c, size_t n)
 {
-    if (__builtin_expect(c->size - c->used < n, 0))
+    if (__builtin_expect(c->size - c->used < n || c->data == NULL, 0)) /* it leads somewhere, also where there is nothing */
         column_grow(c, n);
     c->used += n;
     return c->data + c->used - n;

@@ -151,6 +151,8 @@ size_of(PyObject *o, const TypeFacts *t)
     case IS_STR:
         return size - (uint64_t)t->type->tp_basicsize + size_of_str(o);
     case IS_LIST:
+        if (((PyListObject *)o)->allocated < 0)
+            return size; /* it is being sorted: its items are elsewhere */
         return size + (uint64_t)((PyListObject *)o)->allocated * sizeof(PyObject *);
     case IS_DICT:
         return size + size_of_storage(o);

@@ -135,13 +135,13 @@ see_item(PyObject *o, void *of)
     return 0;
 }
 
-/* A C type's own traverse function only shows what the object refers to; it is what the collector calls. */
+/* A C type's own traverse function only shows what the object refers to; it is what the collector calls, once the object is whole. */
 static void
 expand_rest(PyObject *o)
 {
     heap.referents = 0;
     heap.named_end = (uint32_t)(heap.target.used / 4);
-    if (Py_TYPE(o)->tp_traverse)
+    if (Py_TYPE(o)->tp_traverse && PyObject_GC_IsTracked(o))
         Py_TYPE(o)->tp_traverse(o, see_referent, o);
 }
 
