@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
@@ -49,7 +50,9 @@ def check(snapshots: Sequence[Snapshot]) -> None:
         survivors = {text for text, _ in before.values()} & at.keys()
         assert {text for text in survivors if after[at[text]][1] > number} == set(), "known again"
         assert len(survivors) < len(before), "some were replaced"
-        assert any(address in before and address not in same for address in after), "memory was used again"
+        # Other allocators, such as a sanitizer's, use it late.
+        is_reused = any(address in before and address not in same for address in after)
+        assert is_reused or "PYTHONMALLOC" in os.environ, "memory was used again"
 
 
 def test_identity_holds_in_snapshots_of_the_recording(recording: Path) -> None:
