@@ -39,20 +39,29 @@ def test_output_until_here(tmp_path: Path) -> None:
         assert b"".join(each.data for each in session.output(1)) == b"number 0\nnumber 1\nnumber 2\n"
 
 
+def test_what_is_printed_may_be_made_by_other_lines(tmp_path: Path) -> None:
+    with Session(record_file(FIXTURES / "prints_what_it_asks_for.py", tmp_path)) as session:
+        session.seek("@last")
+        assert b"".join(each.data for each in session.output(1)) == b"asked\n3\n"
+        tops = [session.seek(moment).top for moment in ("@out:1", "@out:2")]
+        assert [each.line for each in tops if each is not None] == [5, 9]
+        assert not session.output(1)
+
+
 def test_what_is_written_besides_is_known_by_its_leaving() -> None:
     left = [(25, 3, 1, b"a\nb\n"), (28, 3, 1, b"c\n")]
-    given = [(5, 1, 1), (15, 1, 1)]
-    assert printed([*left, *given], STARTS) == tuple(Output(*each) for each in left)
+    given = [(5, 1, 1, 5), (15, 1, 1, 14)]
+    assert printed([*left, *given], STARTS) == tuple(Output(*each, line=each[0]) for each in left)
 
 
 def test_what_never_left_is_no_output() -> None:
-    given = [(5, 1, 1), (15, 1, 1), (16, 1, 1)]
+    given = [(5, 1, 1, 5), (15, 1, 1, 12), (16, 1, 1, 16)]
     assert printed([(25, 3, 1, b"a\nb\n"), *given], STARTS) == (
-        Output(5, 1, 1, b"a\n"),
-        Output(15, 2, 1, b"b\n"),
+        Output(5, 1, 1, b"a\n", 5),
+        Output(15, 2, 1, b"b\n", 12),
     )
 
 
 def test_streams_are_in_the_order_of_printing() -> None:
-    entries = [(3, 1, 2, b"error\n"), (25, 3, 1, b"one\ntwo\n"), (2, 1, 1), (3, 2, 1), (12, 1, 1)]
+    entries = [(3, 1, 2, b"error\n"), (25, 3, 1, b"one\ntwo\n"), (2, 1, 1, 2), (3, 2, 1, 3), (12, 1, 1, 12)]
     assert [each.data for each in printed(entries, STARTS)] == [b"one\n", b"error\n", b"two\n"]

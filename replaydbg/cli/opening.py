@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from replaydbg.cli.output import is_terminal, the_store
+from replaydbg.cli.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Frame, Moment
@@ -41,6 +42,7 @@ def opened(
 ) -> Iterator[Prompt]:
     """Open the recording that the user named, with progress on stderr, and yield a prompt that has shown nothing."""
     most = load_settings({"session_memory": memory}).session_memory
+    open_closed_streams()
     path = the_store().resolve(name)
     interrupts = Interrupts()
     progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from replaydbg.cli.endings import end_like
 from replaydbg.cli.main import SCHEMA_VERSION
+from replaydbg.cli.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
 from replaydbg.replay import ReplayResult, replay
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Replay; returns the recorded exit code, or 4 at a divergence."""
-    _open_closed_streams()
+    open_closed_streams()
     settings = load_settings({"quiet": args.quiet})
     store = Store(settings.store)
     path = store.resolve(args.recording)
@@ -80,14 +80,6 @@ def run(args: argparse.Namespace) -> int:
             f"replaydbg: the recording ends here, after event {result.events}: {result.ended_early}.", file=sys.stderr
         )
     return end_like(result.status)
-
-
-def _open_closed_streams() -> None:
-    """Open standard streams that are closed, or a file of ours would get the number, and the program's output."""
-    fd = os.open(os.devnull, os.O_RDWR)
-    while fd <= 2:
-        fd = os.dup(fd)
-    os.close(fd)
 
 
 def _moment(text: str | None) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from replaydbg.log.decode import Cursor, Malformed
 from replaydbg.log.encode import encode_value
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 
-MAGIC = b"RDBGIDX3"
+MAGIC = b"RDBGIDX4"
 LIMIT = 1 << 30
 
 
@@ -61,6 +61,11 @@ class Index:
         """Return the count of lines at `moment`, clamped to the run."""
         event = min(moment.event, len(self.starts) - 1)
         return max(1, min(self.starts[event] + moment.step, self.total))
+
+    def lines_after(self, event: int) -> int:
+        """Return how many lines ran between an event and the next one, or the end."""
+        after = self.starts[event + 1] if event + 1 < len(self.starts) else self.total
+        return after - self.starts[event]
 
     def events_between(self, first: int, last: int) -> range:
         """Return the events that were consumed after the line `first` began and before `last` did."""

@@ -33,7 +33,11 @@ def parse_moment(text: str, index: Index, marks: Mapping[str, int], event_at: Ca
         raise NoSuchMoment(text, "a moment is an event (120), an event and a step (120:35), 71%, or a name (@exc)")
     if int(event) > index.events:
         raise NoSuchMoment(text, f"the recording has {index.events:,} events")
-    return index.count(Moment(int(event), int(step or 1)))
+    count = index.count(Moment(int(event), int(step or 1)))
+    if step and index.moment(count).event > int(event):
+        lines = index.lines_after(int(event))
+        raise NoSuchMoment(text, f"{lines:,} lines ran between event {event} and the next one")
+    return count
 
 
 def _is_plain(word: str) -> bool:
@@ -72,7 +76,7 @@ def _line_of_output(word: str, index: Index) -> int:
     for each in index.output:
         lines += each.data.count(b"\n")
         if lines >= wanted > 0:
-            return each.count
+            return each.line
     raise NoSuchMoment(word, f"the program wrote {lines:,} lines")
 
 

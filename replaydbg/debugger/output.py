@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from replaydbg.debugger.values import Output
 
@@ -13,31 +13,37 @@ from replaydbg.debugger.values import Output
 def printed(entries: Iterable[Sequence[Any]], starts: Sequence[int]) -> tuple[Output, ...]:
     """Return what was written to the standard streams in the order in which it was printed.
 
-    `entries` are what left the program, as Output's fields, and what the streams were given: count of lines, stream,
-    number of newlines. `starts`: for each event, how many lines had begun when it was consumed. A stream into which
-    something was written besides (as by os.write) has more newlines than were given to it: its output is known by the
-    moment at which it left.
+    `entries` are what left the program: count of lines, event, stream and data; and what the streams were given: count
+    of lines, stream, number of newlines, count at the line of the function that printed. `starts`: for each event, how
+    many lines had begun when it was consumed. A stream into which something was written besides (as by os.write) has
+    more newlines than were given to it: its output is known by the moment at which it left.
     """
     written: dict[int, list[Output]] = {}
-    given: dict[int, list[tuple[int, int]]] = {}
+    given: dict[int, list[_Given]] = {}
     for each in entries:
-        if len(each) == 3:
-            given.setdefault(each[1], []).append((each[0], each[2]))
+        if isinstance(each[3], bytes):
+            written.setdefault(each[2], []).append(Output(each[0], each[1], each[2], each[3], line=each[0]))
         else:
-            written.setdefault(each[2], []).append(Output(*each))
+            given.setdefault(each[1], []).append(_Given(each[0], each[2], each[3]))
     found = (_by_lines(chunks, given.get(stream, []), starts) for stream, chunks in written.items())
     return tuple(sorted(chain.from_iterable(found), key=lambda each: each.count))
 
 
-def _by_lines(chunks: list[Output], given: list[tuple[int, int]], starts: Sequence[int]) -> Iterable[Output]:
+class _Given(NamedTuple):
+    at: int
+    newlines: int
+    line: int
+
+
+def _by_lines(chunks: list[Output], given: list[_Given], starts: Sequence[int]) -> Iterable[Output]:
     data = b"".join(each.data for each in chunks)
-    if not given or data.count(b"\n") > sum(newlines for _, newlines in given):
+    if not given or data.count(b"\n") > sum(each.newlines for each in given):
         return chunks
     counts = _counts(given, chunks[-1].count)
     timed = ((next(counts), line) for line in _lines(data))
     return [
-        Output(count, bisect_left(starts, count), chunks[0].stream, b"".join(line for _, line in group))
-        for count, group in groupby(timed, key=lambda each: each[0])
+        Output(count, bisect_left(starts, count), chunks[0].stream, b"".join(text for _, text in group), line)
+        for (count, line), group in groupby(timed, key=lambda each: each[0])
     ]
 
 
@@ -47,10 +53,11 @@ def _lines(data: bytes) -> list[bytes]:
     return [each + b"\n" for each in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
-def _counts(given: list[tuple[int, int]], otherwise: int) -> Iterator[int]:
+def _counts(given: list[_Given], otherwise: int) -> Iterator[tuple[int, int]]:
     """Yield, line by line, when it was ended; of what no newline ends, when something was printed last."""
-    for count, newlines in given:
-        for _ in range(newlines):
-            yield count
+    for each in given:
+        for _ in range(each.newlines):
+            yield each.at, each.line
+    last = given[-1]
     while True:
-        yield given[-1][0] if given[-1][1] == 0 else otherwise
+        yield (last.at, last.line) if last.newlines == 0 else (otherwise, otherwise)

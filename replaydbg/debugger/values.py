@@ -117,12 +117,14 @@ class Output:
     """Something written to a standard stream."""
 
     count: int
-    """The line that printed it; where that is not known, the one at which it left the program."""
+    """The last line that ran before it was printed; where that is not known, the one at which it left the program."""
     event: int
     """The first event after it."""
     stream: int
     """1 or 2."""
     data: bytes
+    line: int
+    """The line of the function that printed it, as a count: its arguments may have been made after it began."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,8 +139,11 @@ def _written(session: Session, place: PlaceExpression, watch: Watch, where: Wher
     try:
         stood = writer.look()
         line = _frame_that_ran(stood, is_argument)
-        before = "" if is_argument else _text_at(session, writer, watch)
+        # Before an object was made, there may have been another one in its place.
+        before = "" if is_argument or changes.born else _text_at(session, writer, watch)
         after = _text_at(session, reader, watch)
+        if not before and not after and watch.steps:
+            raise UsageError(f"{place.source!r} cannot be followed: it is not there, and never was.")
         is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
     finally:
         writer.kill()

@@ -26,6 +26,8 @@ MOST = 60
 class Text:
     """Takes the place of standard output."""
 
+    encoding, errors = "utf-8", "surrogatepass"
+
     def __init__(self) -> None:
         self.parts: list[str] = []
 
@@ -143,7 +145,10 @@ def evaluate(question: Question) -> dict[str, Any]:
     frame = frame_of(question)
     source = question["source"]
     # One dictionary for both: so comprehensions and lambdas in it see local variables. It is thrown away.
-    names = {**frame.f_globals, **frame.f_locals}
+    known = frame.f_locals
+    names = {**frame.f_globals, **known}
+    names.setdefault("locals", lambda: known)
+    names.setdefault("globals", lambda: frame.f_globals)
     out = sys.stdout = sys.stderr = Text()
     try:
         try:
@@ -173,9 +178,13 @@ def items(question: Question) -> list[Described]:
     else:
         found = [described(f".{name}", each) for name, each in list(getattr(value, "__dict__", {}).items())]
         for kind in type(value).__mro__:
-            for name in getattr(kind, "__slots__", ()):
-                if hasattr(value, name):
-                    found.append(described(f".{name}", getattr(value, name)))
+            slots = kind.__dict__.get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else tuple(slots):
+                # As the interpreter names those that begin with two underscores.
+                is_private = name.startswith("__") and not name.endswith("__")
+                held = f"_{kind.__name__.lstrip('_')}{name}" if is_private else name
+                if name not in ("__dict__", "__weakref__") and hasattr(value, held):
+                    found.append(described(f".{name}", getattr(value, held)))
     return found
 
 

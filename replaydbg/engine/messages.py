@@ -8,7 +8,7 @@ from typing import Any
 from replaydbg.log.codec import decode_value
 from replaydbg.log.encode import text, varint, zigzag
 
-VERSION = 2
+VERSION = 3
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
@@ -188,6 +188,8 @@ class Changes:
     """The line that had run then."""
     last_seen: int
     last_written: int
+    born: int
+    """1 if the last of them was that the object came to be in which, or of which, it is; else 0."""
 
 
 @dataclass(frozen=True, slots=True)

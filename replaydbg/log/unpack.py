@@ -26,6 +26,8 @@ class Unpacked:
     """The header of the event log as written."""
     is_cut: bool
     """Whether a part of the event log or of the content was lost, so that the replay ends earlier."""
+    is_world_cut: bool
+    """Whether a part of the import world was lost, without which the program finds other modules than it did."""
 
 
 def records(pieces: Iterator[bytes], end: int) -> Iterator[bytes]:
@@ -56,12 +58,12 @@ def unpack(
             files = target
         size = _copy(sections.pieces("content"), files["content"])
         content = None if size == sections.size("content") and sections.is_whole("content") else size
-        world, _ = _write_log(sections, "world", headers["world"] or _EMPTY, (), files["world"], content)
+        world, is_world_cut = _write_log(sections, "world", headers["world"] or _EMPTY, (), files["world"], content)
         assert world.committed >= LOG_HEADER, world
         log, is_cut = _write_log(sections, "log", headers["log"] or _EMPTY, gates, files["log"], content)
         for file in files.values():
             file.flush()
-        return Unpacked(log, is_cut)
+        return Unpacked(log, is_cut, is_world_cut or not sections.is_whole("world"))
 
 
 def _copy(pieces: Iterator[bytes], out: BinaryIO, limit: int | None = None) -> int:

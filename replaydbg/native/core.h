@@ -380,6 +380,7 @@ void engine_report(Buf *report);                 /* in place of report_send(); t
 void engine_exit(int status);
 _Noreturn void engine_would_wait(const char *what); /* in a diversion */
 PyObject *engine_outcome(Gate *gate);            /* the same: of a crossing; raises */
+void watch_start(_PyInterpreterFrame *frame);    /* a function begins */
 void watch_look(_PyInterpreterFrame *frame);     /* frame: a function returns; NULL: another lane goes on */
 bool watch_is_set(void);
 bool watch_looks_at_returns(void);
@@ -561,6 +562,8 @@ void *identity_memory(uintptr_t address);        /* the real address, of a livin
 bool identity_is_made_up(uintptr_t address);     /* what id() gave for some object, living or dead, or little more */
 void identity_share(void);                       /* from now on several interpreters may ask at once */
 bool identity_is_off(void);                      /* id() is left alone */
+void identity_watch_end(const void *o);          /* from now on it is seen when what lies there dies */
+bool identity_has_ended(void);                   /* whether it has since it was asked last */
 void identity_module_loaded(const char *name);
 void identity_not_covered(const char *what, const char *of); /* a note */
 void addresses_module_loaded(PyObject *module, const char *name);

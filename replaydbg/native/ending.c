@@ -1,7 +1,9 @@
 /* How a process of the engine ends: the program's exit, a crash of its C code, and a diversion that cannot answer. */
 #include "engine.h"
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* Of a diversion, in place of an answer. */
@@ -46,9 +48,16 @@ engine_would_wait(const char *what)
     fail(text);
 }
 
+/* Objects that lay themselves out for a terminal are told that there is none. */
 PyObject *
 engine_outcome(Gate *gate)
 {
+    if (strcmp(gate->name, "isatty") == 0 || strcmp(gate->name, "FileIO.isatty") == 0)
+        Py_RETURN_FALSE;
+    if (strcmp(gate->name, "get_terminal_size") == 0) {
+        errno = ENOTTY;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
     PyErr_Format(PyExc_RuntimeError, "%s.%s() asks for something outside the program, and in the past there is none", gate->module, gate->name);
     return NULL;
 }

@@ -414,6 +414,8 @@ file_fileno(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     Crossing c;
     uint8_t *content = NULL;
     size_t n = 0;
+    if (engine.diverting && file_fd(self) >= 0)
+        return PyLong_FromLong(file_fd(self)); /* it is known; what is done with it may not be */
     cross_begin(&c, g, self, args, nargs, kwnames);
     PyObject *result = NULL;
     if (c.perform) {

@@ -2,6 +2,7 @@
  * with it the order of every set of objects. Here each object gets a serial number at the moment when the program first asks,
  * and an address made up from it. The numbers are kept by memory block in a table of ours; when the block is freed they are dropped. */
 #include "core.h"
+#include "heap.h"
 #include "many.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #define APART 12
 #define BEFORE 64 /* so much before the id still belongs to the object: its collector's header, for one */
 #define NOT_COUNTED ((uint64_t)1 << 32) /* serials from here: first asked for inside a crossing, where the modes may differ */
+#define DIVERTED ((uint64_t)1 << 33)    /* and from here: asked for by the debugger alone */
 
 /* ---- the table ---- */
 
@@ -157,9 +159,32 @@ forget(uintptr_t block)
 
 /* ---- memory that is freed ---- */
 
+/* An object that is watched, or what lay there before it. Where its memory begins depends on its type, which need not be there yet. */
+static uintptr_t watched_from = UINTPTR_MAX / 2;
+static bool watched_ended;
+#define MOST_BEFORE (sizeof(PyGC_Head) + 2 * sizeof(PyObject *))
+
+void
+identity_watch_end(const void *o)
+{
+    watched_from = (uintptr_t)o - MOST_BEFORE;
+    watched_ended = false;
+    identity_watch_reused();
+}
+
+bool
+identity_has_ended(void)
+{
+    bool has = watched_ended;
+    watched_ended = false;
+    return has;
+}
+
 static inline void
 block_goes(uintptr_t block)
 {
+    if (__builtin_expect(block - watched_from <= MOST_BEFORE, 0))
+        watched_ended = true;
     if (__builtin_expect(since_is_kept, 0))
         since_freed(block);
     if (__builtin_expect(is_shared, 0) || *filter_of(block)) {
@@ -284,6 +309,13 @@ identity_watch_reused(void)
 
 /* ---- asking ---- */
 
+/* Whatever is asked in throw-away copies, and in whatever order: an object has one number as long as it lies there, and no other one has it. */
+static uint64_t
+diverted_serial(uintptr_t block)
+{
+    return DIVERTED + (block >> 4 & UINT32_MAX);
+}
+
 static uint64_t
 new_entry(Entry *e, PyObject *o, uintptr_t block)
 {
@@ -291,7 +323,7 @@ new_entry(Entry *e, PyObject *o, uintptr_t block)
         resize_table((table_mask + 1) * 2);
         e = find(block);
     }
-    uint64_t serial = core.depth == 0 ? next_serial++ : next_not_counted++;
+    uint64_t serial = engine.diverting ? diverted_serial(block) : core.depth == 0 ? next_serial++ : next_not_counted++;
     e->block = block;
     e->number = serial << 2 | ((uintptr_t)o - block) >> 4;
     table_used++;

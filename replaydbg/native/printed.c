@@ -29,18 +29,28 @@ newlines_in(PyObject *text)
     return found;
 }
 
+/* Of the function that prints: others may have run since, to make what is printed. */
+static uint64_t
+line_that_prints(void)
+{
+    _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
+    const Activation *a = frame ? activation_find(frame) : NULL;
+    return a && a->last ? a->last : stepclock.count;
+}
+
 static PyObject *
 write_text(PyObject *file, PyObject *text)
 {
-    uint64_t count = stepclock.count;
+    uint64_t count = stepclock.count, line = line_that_prints();
     int stream = to_fd >= 0 && PyUnicode_Check(text) ? stream_of(file) : 0;
     PyObject *result = write_original(file, text);
     if (stream == 0 || result == NULL)
         return result;
-    report_list(&printed, 3);
+    report_list(&printed, 4);
     report_number(&printed, (int64_t)count);
     report_number(&printed, stream);
     report_number(&printed, newlines_in(text));
+    report_number(&printed, (int64_t)line);
     if (printed.used > 60000)
         report_send(to_fd, &printed);
     return result;

@@ -57,8 +57,10 @@ met_function(const CodeFacts *facts)
 void
 stepclock_start(_PyInterpreterFrame *frame)
 {
-    if (activations_are_kept)
-        activation_start(frame);
+    if (!activations_are_kept)
+        return;
+    activation_start(frame);
+    watch_start(frame);
 }
 
 bool

@@ -38,9 +38,9 @@ static struct {
     int slot;           /* -1: it has no such variable */
     uint64_t signature;
     PyObject *value, *before; /* that it is of, and that it was of; only compared */
-    bool stopped;
-    /* what was seen */
-    uint64_t changes, first_seen, first_written, last_seen, last_written;
+    bool stopped, is_new, is_generator;
+    /* what was seen; born: the last change was that OBJECT came to be */
+    uint64_t changes, first_seen, first_written, last_seen, last_written, born;
 } watch;
 
 /* ---- the frame of a local variable ---- */
@@ -88,7 +88,40 @@ meet(const Activation *a)
     if (!is_wanted(a))
         return;
     watch.frame = a->frame;
+    watch.is_generator = a->is_generator;
     watch.slot = slot_named(a->code, watch.name);
+}
+
+/* Whether it is among the callers of what a lane runs: what is known of a frame may be older than the one that lies there now. */
+static bool
+is_running(const _PyInterpreterFrame *frame)
+{
+    for (int i = 0; i < lanes.made; i++) {
+        PyThreadState *ts = lanes.at[i] ? lanes.at[i]->tstate : NULL;
+        for (_PyInterpreterFrame *f = ts ? compat_top_frame(ts) : NULL; f; f = compat_previous_frame(f))
+            if (f == frame)
+                return true;
+    }
+    return false;
+}
+
+static bool
+is_in_chunk_of(const PyThreadState *ts, const _PyInterpreterFrame *one, const _PyInterpreterFrame *other)
+{
+    for (_PyStackChunk *chunk = ts->datastack_chunk; chunk; chunk = chunk->previous)
+        if ((PyObject **)one >= chunk->data && (uint8_t *)one < (uint8_t *)chunk + chunk->size)
+            return (PyObject **)other >= chunk->data && (uint8_t *)other < (uint8_t *)chunk + chunk->size;
+    return false;
+}
+
+/* A frame begins: where it lies below the watched one on the same stack, that one has ended, and its variables are something else's memory. */
+void
+watch_start(_PyInterpreterFrame *frame)
+{
+    if (watch.kind != LOCAL || watch.frame == NULL || frame > watch.frame || frame->owner != FRAME_OWNED_BY_THREAD)
+        return;
+    if (!watch.is_generator && is_in_chunk_of(core.tstate, frame, watch.frame))
+        watch.frame = NULL;
 }
 
 /* What is known of a generator's frame is forgotten when it dies; a function's stays until another one lies there. */
@@ -131,13 +164,20 @@ may_be_read(PyObject *o)
 #endif
 }
 
+/* Where memory is freed the allocator puts an address: in the place of the count of references, of objects that the collector does not know. */
+static bool
+is_count(Py_ssize_t references)
+{
+    return references > 0 && references < (Py_ssize_t)1 << 40;
+}
+
 static PyObject *
 variable(void)
 {
     if (watch.kind == LOCAL)
         return frame_lives() ? local_value() : NULL;
     if (watch.kind == OBJECT)
-        return may_be_read(watch.object) && Py_TYPE(watch.object) == watch.type && Py_REFCNT(watch.object) > 0 ? watch.object : NULL;
+        return may_be_read(watch.object) && Py_TYPE(watch.object) == watch.type && is_count(Py_REFCNT(watch.object)) ? watch.object : NULL;
     PyObject *module = read_key(PyImport_GetModuleDict(), watch.module);
     PyObject *dict = module && PyModule_Check(module) ? ((PyObject **)((char *)module + sizeof(PyObject)))[0] : NULL;
     return dict && PyDict_Check(dict) ? read_key(dict, watch.name) : NULL;
@@ -189,6 +229,8 @@ expect_faults(void)
     sigaction(SIGBUS, &action, NULL);
 }
 
+#define NO_OBJECT 0 /* as signature: none lies there */
+
 static uint64_t
 look(void)
 {
@@ -197,9 +239,21 @@ look(void)
         return signature_of(watch.value = value_here());
     }
     is_looking = 1;
-    uint64_t found = sigsetjmp(way_out, 0) == 0 ? signature_of(value_here()) : 1;
+    uint64_t found = NO_OBJECT;
+    if (sigsetjmp(way_out, 0) == 0)
+        found = variable() ? signature_of(value_here()) | 1 : NO_OBJECT;
     is_looking = 0;
     return found;
+}
+
+/* Looks, and returns whether there is something else now than there was. */
+static bool
+is_changed(void)
+{
+    uint64_t before = watch.signature, now = watch.signature = look();
+    bool has_ended = watch.kind == OBJECT && identity_has_ended();
+    watch.is_new = now != NO_OBJECT && (has_ended || before == NO_OBJECT);
+    return now != before || (has_ended && now != NO_OBJECT);
 }
 
 /* ---- changes ---- */
@@ -212,6 +266,7 @@ has_changed(uint64_t written)
     watch.changes++;
     watch.last_seen = stepclock.count;
     watch.last_written = written;
+    watch.born = watch.kind == OBJECT && watch.is_new;
     if (watch.changes == 1) {
         watch.first_seen = watch.last_seen;
         watch.first_written = written;
@@ -264,11 +319,8 @@ watch_line(_PyInterpreterFrame *frame)
         return false;
     if (watch.kind == LOCAL && watch.frame == NULL)
         meet(activation_find(frame));
-    uint64_t now = look();
-    if (now != watch.signature) {
-        watch.signature = now;
+    if (is_changed())
         has_changed(writer(line_before(frame)));
-    }
     return watch.stopped;
 }
 
@@ -278,10 +330,8 @@ watch_look(_PyInterpreterFrame *frame)
 {
     if (watch.kind == NO_WATCH || core.tstate == NULL || stepclock.count == 0)
         return;
-    uint64_t now = look();
-    if (now == watch.signature)
+    if (!is_changed())
         return;
-    watch.signature = now;
     frame = frame ? frame : compat_top_frame(core.tstate);
     const Activation *a = frame ? activation_find(frame) : NULL;
     while (frame && (a == NULL || a->last == 0) && (frame = compat_previous_frame(frame))) /* the importer's run no lines that count */
@@ -310,10 +360,10 @@ watch_has_stopped(void)
 void
 watch_report(Buf *b)
 {
-    const uint64_t numbers[] = {watch.changes, watch.first_seen, watch.first_written, watch.last_seen, watch.last_written};
+    const uint64_t numbers[] = {watch.changes, watch.first_seen, watch.first_written, watch.last_seen, watch.last_written, watch.born};
     report_key(b, "watch");
-    report_list(b, 5);
-    for (int i = 0; i < 5; i++)
+    report_list(b, 6);
+    for (int i = 0; i < 6; i++)
         report_number(b, (int64_t)numbers[i]);
 }
 
@@ -402,10 +452,15 @@ watch_begin(const uint8_t *p, const uint8_t *end)
     own_work_end();
     if (!ok)
         return false;
-    if (watch.kind == LOCAL)
+    if (watch.kind == LOCAL) {
         meet(activation_started(watch.started, watch.first_line));
-    if (watch.kind == OBJECT)
+        if (watch.frame && !watch.is_generator && !is_running(watch.frame))
+            watch.frame = NULL;
+    }
+    if (watch.kind == OBJECT) {
         expect_faults();
+        identity_watch_end(watch.object);
+    }
     watch.signature = look();
     return true;
 }

@@ -18,6 +18,9 @@ EVENTS = 10
 EXCEPTIONS = 30
 _LOG = re.compile(r"(?P<place>\S+)\s+(?P<expression>.+)\Z", re.S)
 _QUOTED = re.compile(r"""(?P<quote>['"])(?P<inner>.*)(?P=quote)(?:\s+if\s+(?P<condition>.+))?\Z""", re.S)
+_QUOTED_TWICE = re.compile(
+    r"""(?P<quote>['"])(?P<inner>.*?)(?P=quote)\s+if\s+(?P<other>['"])(?P<condition>.+)(?P=other)\Z""", re.S
+)
 _PLAIN = re.compile(r"(?P<inner>.+?)(?:\s+if\s+(?P<condition>(?:(?!\belse\b).)+))?\Z", re.S)
 
 
@@ -84,6 +87,9 @@ def parse_log(text: str) -> tuple[str, str, str]:
     found = _QUOTED.match(what) or _PLAIN.match(what)
     assert found is not None, what
     expression, condition = found["inner"].strip(), (found["condition"] or "").strip()
+    if "quote" in found.groupdict() and (match_if := _QUOTED_TWICE.match(what)):
+        # Whoever puts the expression into quotes may put the condition into some, too.
+        expression, condition = match_if["inner"].strip(), match_if["condition"].strip()
     for each in (expression, condition):
         try:
             ast.parse(each, mode="eval") if each else None

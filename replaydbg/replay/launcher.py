@@ -126,7 +126,10 @@ def prepare(
         files, is_cut = _followed(recording.path, stack), False
     else:
         files = {name: stack.enter_context(_memory_file(name)) for name in ("log", "world", "content")}
-        is_cut = recording.unpack(files).is_cut
+        unpacked = recording.unpack(files)
+        is_cut = unpacked.is_cut
+        if unpacked.is_world_cut:
+            raise Corrupt(str(recording.path), "a part of the modules that it imported is missing")
     report = stack.enter_context(_memory_file("report"))
     boot_file = stack.enter_context(_memory_file("boot"))
     fds = {f"{name}_fd": inheritable(stack, file.fileno()) for name, file in files.items()}
