@@ -1,5 +1,6 @@
 """What can be looked at though nothing outside is there, and what is said of a recording that cannot be run."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -55,3 +56,15 @@ def test_closed_streams_are_no_error(closed: str, tmp_path: Path) -> None:
     command = f"{sys.executable} -m replaydbg debug -c 'print 1' {recording} {closed}"
     done = subprocess.run(["sh", "-c", command], capture_output=True, env=os.environ, timeout=60, input=b"")
     assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
+
+
+def test_a_full_disk_keeps_no_file_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = record_file(PROGRAM, tmp_path)
+
+    def write_a_part(path: Path, data: bytes) -> int:
+        path.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", write_a_part)
+    with Session(recording):
+        assert [each.name for each in tmp_path.iterdir()] == [recording.name]

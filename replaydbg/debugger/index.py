@@ -10,6 +10,7 @@ import os
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -171,12 +172,13 @@ def save_index(recording: Path, files: Files, ending: Ending) -> None:
     """Keep what the pass wrote. Where nothing can be written, nothing is: the next pass finds it again."""
     data = [_whole(each) for each in (files.totals, files.steps, files.output, files.raises)]
     packed = zstandard.compress(encode_value([_key(recording), ending.text, ending.status, ending.is_script, *data]))
+    temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
     try:
-        temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
         temporary.write_bytes(MAGIC + packed)
         temporary.replace(index_path(recording))
     except OSError:
-        return
+        with suppress(OSError):  # a full disk takes the name and not what it names
+            temporary.unlink()
 
 
 def load_index(recording: Path) -> Index | None:
@@ -189,7 +191,7 @@ def load_index(recording: Path) -> Index | None:
         value: Any = Cursor(plain, (), budget=max(1 << 12, len(plain))).value()
         key, text, status, is_script, *parts = value
         return _index(parts, Ending(text, status, is_script)) if key == _key(recording) else None
-    except (OSError, ReplaydbgError, Malformed, zstandard.ZstdError, ValueError, TypeError, KeyError):
+    except (OSError, ReplaydbgError, Malformed, zstandard.ZstdError, ValueError, TypeError, LookupError):
         return None
 
 
