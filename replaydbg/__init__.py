@@ -19,6 +19,21 @@ def snapshot(name: str = "") -> None:
     sys.audit("replaydbg.snapshot", name)
 
 
+invariants: "list[tuple[str, Any]]" = []
+"""What `check` was given: name, and an expression or a function."""
+
+
+def check(what: "Any", name: str = "") -> "Any":
+    """Let `what` hold at each snapshot of a recorded run; return it. Nothing happens where none is taken.
+
+    An expression (str) is seen from the main module, and holds if it is true. A function, called without arguments,
+    fails by returning False or by an AssertionError; so it can be decorated with this. They run in a copy of the
+    process when it has taken a snapshot: what they change stays there, and what they ask the outside raises.
+    """
+    invariants.append((name or (what if isinstance(what, str) else getattr(what, "__qualname__", repr(what))), what))
+    return what
+
+
 def load(path: "str | os.PathLike[str]") -> "Any":
     """Return the object that `replaydbg export` took out of a recording. As with any pickle, code in the file runs.
 

@@ -13,11 +13,14 @@ from replaydbg.cli.endings import end_like, show_size
 from replaydbg.cli.main import SCHEMA_VERSION
 from replaydbg.cli.words import split_words as split_words
 from replaydbg.config import load_settings
-from replaydbg.errors import quoted
+from replaydbg.errors import UsageError, quoted
 from replaydbg.record import RecordResult, record
 from replaydbg.record.chaos import record_until_failure
 from replaydbg.record.orders import SnapshotOrders, parse_every, parse_signal
 from replaydbg.store.directory import Store
+
+CHECKED_EVERY = 100_000_000
+"""Nanoseconds between snapshots that are taken for the sake of invariants alone."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +64,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--snapshot-at-exceptions", action="store_true", help="keep one when an exception ends the program"
     )
+    parser.add_argument(
+        "--check",
+        action="append",
+        default=[],
+        metavar="EXPR",
+        help="must hold at each snapshot, seen from the main module; alone: one is taken every 100 ms",
+    )
     parser.add_argument("--snapshot-at-signal", metavar="NAME", help="keep one at this signal, such as USR2")
     parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
     parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
@@ -102,7 +112,14 @@ def run(args: argparse.Namespace) -> int:
 def _snapshot_orders(args: argparse.Namespace) -> SnapshotOrders:
     events, nanoseconds = parse_every(args.snapshot_every) if args.snapshot_every else (0, 0)
     signum = parse_signal(args.snapshot_at_signal) if args.snapshot_at_signal else 0
-    return SnapshotOrders(events, nanoseconds, args.snapshot_at_exceptions, signum)
+    for each in args.check:
+        try:
+            compile(each, "<invariant>", "eval")
+        except (SyntaxError, ValueError) as error:
+            raise UsageError(f"The invariant {each!r} cannot be read: {error}.") from None
+    if args.check and not (events or nanoseconds or signum or args.snapshot_at_exceptions):
+        nanoseconds = CHECKED_EVERY
+    return SnapshotOrders(events, nanoseconds, args.snapshot_at_exceptions, signum, checks=tuple(args.check))
 
 
 def _hold_checkpoints(live: Path, sealed: Path) -> None:
@@ -139,7 +156,20 @@ def _about_snapshots(told: dict[str, Any] | None) -> list[str]:
     line = f"replaydbg: {count} snapshot{'s' if count != 1 else ''}, the program paused for at most {pause:.1f} ms"
     if told["left_out"]:
         line += f"; {told['left_out']:,} were left out: they would have cost too much of the run"
-    return [line + ".", *(["replaydbg: some snapshots failed."] if told["failed"] else [])]
+    failed = ["replaydbg: some snapshots failed."] if told["failed"] else []
+    return [line + ".", *failed, *_about_checks(told["listed"])]
+
+
+def _about_checks(listed: list[dict[str, Any]]) -> list[str]:
+    """Say of each invariant where it did not hold first, and of those that were never evaluated that they were not."""
+    found: dict[str, str] = {}
+    for each in listed:
+        for check in each["checks"]:
+            if check["holds"] is False and check["name"] not in found:
+                more = f" ({check['text']})" if check["text"] else ""
+                at = f"snapshot @#{each['number']}, event {each['event']:,}"
+                found[check["name"]] = f"replaydbg: {check['name']} did not hold at {at}{more}."
+    return list(found.values())
 
 
 def _as_json(result: RecordResult) -> dict[str, object]:

@@ -147,6 +147,10 @@ node_at(uint64_t address)
 /* ---- heap_write.c ---- */
 int heap_put_out(int fd, const HeapOccasion *occasion); /* 0, or -1 with errno */
 
+/* ---- heap_check.c ---- */
+void heap_check_prepare(PyObject *asked);
+void heap_check(const char *path); /* of the snapshot */
+
 /* ---- heap_walk.c ---- */
 void heap_expand(uint32_t node);
 void edge_add(uint32_t label, PyObject *to);

@@ -104,6 +104,8 @@ be_the_copy(uint64_t time_ns, const char *reason, const char *name, PyObject *ex
     bool failed = fd < 0 || heap_capture(fd, &order.limits, &occasion, NULL) < 0 || rename(partial, path) < 0;
     if (failed)
         unlink(partial);
+    else
+        heap_check(path);
     leave(failed);
 }
 
@@ -279,6 +281,7 @@ heap_record_begin(PyObject *asked)
     order.next_event = order.next_ns = UINT64_MAX;
     if (asked == NULL || !PyDict_CheckExact(asked))
         return;
+    heap_check_prepare(asked);
     order.every_events = number(asked, "every_events", 0);
     order.every_ns = number(asked, "every_ns", 0);
     order.share = number(asked, "share", order.share);

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from replaydbg.errors import UsageError
 
@@ -21,10 +21,12 @@ class SnapshotOrders(NamedTuple):
     """At this signal, at the next event; 0: at none."""
     share: float = 0.02
     """Those that are due by events or by time are left out where all would cost more than this share of the run."""
+    checks: tuple[str, ...] = ()
+    """Expressions that are to hold whenever one is taken, seen from the program's main module."""
     which_all: bool = False
     """Whether modules of the standard library and installed ones are looked at, too."""
 
-    def as_boot(self) -> dict[str, int]:
+    def as_boot(self) -> dict[str, Any]:
         """Return it as the core is told."""
         return {
             "every_events": self.every_events,
@@ -33,6 +35,7 @@ class SnapshotOrders(NamedTuple):
             "signal": self.signal,
             "share": int(self.share * 1e6),
             "all": int(self.which_all),
+            **({"checks": list(self.checks)} if self.checks else {}),
         }
 
 

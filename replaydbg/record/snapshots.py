@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import struct
 import time
 from pathlib import Path
@@ -29,8 +30,10 @@ def finish_snapshots(live: Path) -> dict[str, Any] | None:
     for path in sorted(folder.iterdir()):
         if path.name.isdigit():
             listed.append(_compress(path, run))
-        else:
+        elif not path.name.endswith(".checks"):
             path.unlink()
+    for path in folder.glob("*.checks"):
+        path.unlink()
     kept = [each for each in listed if each is not None]
     return {
         "listed": kept,
@@ -91,4 +94,16 @@ def _compress(path: Path, run: str) -> dict[str, Any] | None:
         "objects": len(snapshot),
         "bytes": sum(snapshot.size),
         "is_cut": bool(snapshot.cut),
+        "checks": _checks(path.with_name(f"{path.name}.checks")),
     }
+
+
+def _checks(path: Path) -> list[dict[str, Any]]:
+    """Return what the invariants said at a snapshot: whether each held, None where that could not be told."""
+    try:
+        told = ast.literal_eval(path.read_text(encoding="utf-8"))
+        return [{"name": str(name), "holds": holds, "text": str(text)} for name, holds, text in told]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, SyntaxError, TypeError):
+        return [{"name": "the invariants", "holds": None, "text": "what they said cannot be read"}]
