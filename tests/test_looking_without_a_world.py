@@ -58,6 +58,14 @@ def test_closed_streams_are_no_error(closed: str, tmp_path: Path) -> None:
     assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
 
 
+def test_exceptions_are_named_with_their_number(tmp_path: Path) -> None:
+    program = PROGRAM.with_name("raises_numbers.py")
+    with Session(record_file(program, tmp_path, status=5)) as session:
+        assert session.here.message == "SystemExit: 5"
+        texts = [each.text for each in session.index.raised if each.count > session.first_own]
+        assert texts[:5] == ["KeyError: -7", "ValueError", "LookupError", "OSError", "SystemExit: 5"]
+
+
 def test_a_full_disk_keeps_no_file_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recording = record_file(PROGRAM, tmp_path)
 

@@ -65,8 +65,7 @@ def _first(
                 with stand_at(each.count) as worker:
                     passage = sieve.passage(point, worker)
             if passage is not None and not sieve.lets_pass(point):
-                text = f"{each.type}: {each.message}" if each.message else each.type
-                return Found(each.count, "exception", point.number, told(text, passage))
+                return Found(each.count, "exception", point.number, told(each.text, passage))
     return None
 
 

@@ -97,7 +97,7 @@ class Session(Breakpoints, Questions, Heaps):
             save_index(self.path, self.travel.files, ending)
         failure = self.index.uncaught
         self._cursor = self.travel.at(failure.count if failure is not None else self.index.end)
-        message = f"{failure.type}: {failure.message}" if failure is not None else self.index.ended
+        message = failure.text if failure is not None else self.index.ended
         self.here: Here = self._stand(self._cursor.look(), "exception" if failure else "end", message=message)
         """Where the session stands."""
 

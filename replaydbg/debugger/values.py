@@ -107,9 +107,14 @@ class Raised:
     lane: int
     type: str
     message: str
-    """Its first argument, if that is a str."""
+    """Its first argument, if that is a str or an int."""
     is_uncaught: bool = False
     """Whether it ended the program."""
+
+    @property
+    def text(self) -> str:
+        """As a traceback names it, as far as that is known."""
+        return f"{self.type}: {self.message}" if self.message else self.type
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@
 #include "lanes.h"
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -587,8 +588,14 @@ report_exception(PyObject *type, PyObject *value)
     report_number(&raises, (int64_t)line_that_raises());
     report_number(&raises, lane_number());
     report_text(&raises, name, strlen(name));
+    int overflow = 0;
     if (first && PyUnicode_CheckExact(first) && PyUnicode_GET_LENGTH(first) < 500)
         report_name(&raises, first);
+    else if (first && PyLong_CheckExact(first)) { /* a status, say, or a key */
+        char digits[24];
+        int n = snprintf(digits, sizeof digits, "%lld", PyLong_AsLongLongAndOverflow(first, &overflow));
+        report_text(&raises, digits, overflow ? 0 : (size_t)n);
+    }
     else
         report_text(&raises, "", 0);
     report_number(&raises, (int64_t)(uintptr_t)value);

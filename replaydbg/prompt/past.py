@@ -138,10 +138,9 @@ def _print_raised(view: View, most: int) -> None:
     if len(raised) > most:
         view.screen.line(f"({len(raised) - most:,} earlier ones; `exceptions {len(raised)}` shows them)", "dim")
     for each in raised[-most:]:
-        text = f"{each.type}: {each.message}" if each.message else each.type
         more = ", which ended the program" if each.is_uncaught else ""
         moment = tell.moment_text(view.session.index.moment(each.count))
-        view.screen.line(f"{moment:>8}  lane {each.lane}  raised {text}{more}")
+        view.screen.line(f"{moment:>8}  lane {each.lane}  raised {each.text}{more}")
 
 
 def tasks(view: View, rest: str) -> None:

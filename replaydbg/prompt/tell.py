@@ -90,7 +90,7 @@ def _raised_at(session: Session, here: Here) -> str:
     found = raised[at] if at < len(raised) and raised[at].count == here.count and here.count else None
     if found is None or found.type in SILENT:
         return ""
-    return f"raises {found.type}: {found.message}" if found.message else f"raises {found.type}"
+    return f"raises {found.text}"
 
 
 def variable_text(each: Variable) -> str:
