@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from tests.bench import heaps
+from replaydbg.errors import ReplaydbgError
 from tests.bench.journeys import JOURNEYS
 from tests.bench.measure import Measurement, Modes, measure
 from tests.bench.messages import message_parts
@@ -76,7 +77,7 @@ def _travels(options: argparse.Namespace) -> tuple[list[Travelled], list[str]]:
         print(f"measuring {journey.name} ...", file=sys.stderr, flush=True)
         try:
             travelled.append(travel(journey, extent))
-        except TravelFailed as failure:
+        except (TravelFailed, ReplaydbgError) as failure:
             failures.append(f"{journey.name} FAILED: {failure}")
     return travelled, failures
 
