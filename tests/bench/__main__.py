@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from tests.bench import heaps
 from replaydbg.errors import ReplaydbgError
+from tests.bench import heaps
 from tests.bench.journeys import JOURNEYS
 from tests.bench.measure import Measurement, Modes, measure
 from tests.bench.messages import message_parts
