@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,11 +27,12 @@ from replaydbg.log.decode import Cursor, Malformed
 from replaydbg.log.encode import encode_value
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 
-MAGIC = b"RDBGIDX4"
+MAGIC = b"RDBGIDX5"
 LIMIT = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots, for what is only decoded when somebody asks for it: there may be millions of exceptions.
+@dataclass(frozen=True)
 class Index:
     """The lines of a run by its events, and what happened at which."""
 
@@ -44,14 +46,31 @@ class Index:
     """64 bits over the path."""
     starts: Sequence[int]
     """For each event: how many lines had begun when it was consumed; the first is 0, for the program's start."""
-    raised: tuple[Raised, ...]
-    """The exceptions, in order."""
-    output: tuple[Output, ...]
-    """What was written to the standard streams, in order."""
     hits: tuple[Hits, ...]
     """How often each line ran, by file and function."""
-    ended: str
-    """How the run ended, in words."""
+    ending: Ending
+    """How the run ended."""
+    uncaught_at_once: Raised | None
+    """The exception that ended the program, where the core has told it."""
+    raises: bytes
+    """The exceptions as the core wrote them."""
+    outputs: bytes
+    """What was written to the standard streams, as the core wrote it."""
+
+    @property
+    def ended(self) -> str:
+        """How the run ended, in words."""
+        return self.ending.text
+
+    @cached_property
+    def raised(self) -> tuple[Raised, ...]:
+        """The exceptions, in order."""
+        return _raised(_values(self.raises), self.ending, self.end)
+
+    @cached_property
+    def output(self) -> tuple[Output, ...]:
+        """What was written to the standard streams, in order."""
+        return printed(_values(self.outputs), self.starts)
 
     def moment(self, count: int) -> Moment:
         """Return the position of the line with that count."""
@@ -72,9 +91,11 @@ class Index:
         """Return the events that were consumed after the line `first` began and before `last` did."""
         return range(bisect_left(self.starts, first), bisect_left(self.starts, last))
 
-    @property
+    @cached_property
     def uncaught(self) -> Raised | None:
         """The exception that ended the program, if one did."""
+        if self.uncaught_at_once is not None or self.ending.status == 0:
+            return self.uncaught_at_once
         return next((each for each in reversed(self.raised) if each.is_uncaught), None)
 
     def lines_hit(self, file: str) -> dict[int, int]:
@@ -115,11 +136,16 @@ def _index(data: list[bytes], ending: Ending) -> Index:
         events=report.event,
         digest=report.digest,
         starts=starts,
-        raised=_raised(_values(raises), ending, report.last_own or report.lines),
-        output=printed(_values(output), starts),
         hits=report.hits,
-        ended=ending.text,
+        ending=ending,
+        uncaught_at_once=_uncaught(*report.uncaught) if report.uncaught else None,
+        raises=raises,
+        outputs=output,
     )
+
+
+def _uncaught(count: int, lane: int, kind: str, message: str, address: int) -> Raised:
+    return Raised(count, lane, kind, message, is_uncaught=True)
 
 
 def _values(data: bytes) -> Iterator[list[Any]]:

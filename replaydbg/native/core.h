@@ -375,6 +375,7 @@ void *engine_room(size_t n);                     /* memory that the kernel gives
 bool engine_line(_PyInterpreterFrame *frame);    /* true: stand here */
 void engine_raised(PyObject *type, PyObject *value); /* from listen.c */
 void engine_uncaught(PyObject *type, PyObject *value);        /* it ends the program */
+void engine_report_uncaught(Buf *b);
 void engine_output(int stream, const void *data, size_t n);
 void engine_report(Buf *report);                 /* in place of report_send(); the replay ends */
 void engine_exit(int status);

@@ -32,7 +32,7 @@ Engine engine = {.fd = -1};
 static PyObject *inside, *sys_module; /* inside: code, see inside.py */
 /* Of the process that runs the whole program first, in which the index is made; -1 in its clones. */
 static int output_fd = -1, raises_fd = -1;
-static Buf raises, message;
+static Buf raises, uncaught, message;
 static uint8_t *command;
 
 static struct {
@@ -580,25 +580,38 @@ line_that_raises(void)
 }
 
 static void
-report_exception(PyObject *type, PyObject *value)
+report_exception(Buf *b, uint64_t line, int lane, PyObject *type, PyObject *value)
 {
     const char *name = PyType_Check(type) ? ((PyTypeObject *)type)->tp_name : "?";
     PyObject *args = value && PyExceptionInstance_Check(value) ? ((PyBaseExceptionObject *)value)->args : value;
     PyObject *first = args && PyTuple_CheckExact(args) && PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
-    report_number(&raises, (int64_t)line_that_raises());
-    report_number(&raises, lane_number());
-    report_text(&raises, name, strlen(name));
+    report_number(b, (int64_t)line);
+    report_number(b, lane);
+    report_text(b, name, strlen(name));
     int overflow = 0;
     if (first && PyUnicode_CheckExact(first) && PyUnicode_GET_LENGTH(first) < 500)
-        report_name(&raises, first);
+        report_name(b, first);
     else if (first && PyLong_CheckExact(first)) { /* a status, say, or a key */
         char digits[24];
         int n = snprintf(digits, sizeof digits, "%lld", PyLong_AsLongLongAndOverflow(first, &overflow));
-        report_text(&raises, digits, overflow ? 0 : (size_t)n);
+        report_text(b, digits, overflow ? 0 : (size_t)n);
     }
     else
-        report_text(&raises, "", 0);
-    report_number(&raises, (int64_t)(uintptr_t)value);
+        report_text(b, "", 0);
+    report_number(b, (int64_t)(uintptr_t)value);
+}
+
+/* Where the last exceptions were raised, by their address: for those that end the program, at once, whatever was raised before. */
+static struct {
+    PyObject *type, *value; /* only compared */
+    uint64_t line;
+    int lane;
+} raised_last[1024];
+
+static size_t
+place_of(PyObject *value)
+{
+    return (uintptr_t)value >> 4 & 1023;
 }
 
 /* An exception, at the frame in which it was raised. */
@@ -606,10 +619,16 @@ void
 engine_raised(PyObject *type, PyObject *value)
 {
     if (raises_fd >= 0) {
+        uint64_t line = line_that_raises();
         report_list(&raises, 5);
-        report_exception(type, value);
+        report_exception(&raises, line, lane_number(), type, value);
         if (raises.used > 60000)
             report_send(raises_fd, &raises);
+        size_t at = place_of(value);
+        raised_last[at].type = type;
+        raised_last[at].value = value;
+        raised_last[at].line = line;
+        raised_last[at].lane = lane_number();
     }
     if (run.at_raises)
         stand("raise");
@@ -623,8 +642,22 @@ engine_uncaught(PyObject *type, PyObject *value)
         return;
     told = value;
     report_list(&raises, 6); /* one that the compiler raised was raised in no frame */
-    report_exception(type, value);
+    report_exception(&raises, line_that_raises(), lane_number(), type, value);
     report_number(&raises, 1);
+    size_t at = place_of(value);
+    uncaught.used = 0;
+    if (raised_last[at].value == value && raised_last[at].type == type)
+        report_exception(&uncaught, raised_last[at].line, raised_last[at].lane, type, value);
+}
+
+/* The exception that ended the program: a list of five, or an empty one where the table above did not know it any more. */
+void
+engine_report_uncaught(Buf *b)
+{
+    report_key(b, "uncaught");
+    report_list(b, uncaught.used ? 5 : 0);
+    if (uncaught.used)
+        buf_bytes(b, uncaught.data, uncaught.used);
 }
 
 void
@@ -713,6 +746,7 @@ engine_prepare(PyObject *asked)
     engine.is_on = true;
     command = engine_room(MOST_COMMAND);
     message = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
+    uncaught = (Buf){.data = engine_room(1u << 16), .size = 1u << 16, .is_fixed = true};
     raises = (Buf){.data = engine_room(1u << 20), .size = 1u << 20, .is_fixed = true};
     return printed_prepare(output_fd) < 0 ? -1 : rule_prepare();
 }

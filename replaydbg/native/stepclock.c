@@ -413,7 +413,8 @@ stepclock_report(bool stopped)
         return;
     Buf b = {0};
     report_send(stepclock.steps_fd, &steps);
-    report_dict(&b, 10);
+    report_dict(&b, 11);
+    engine_report_uncaught(&b);
     report_key(&b, "is_on");
     report_number(&b, stepclock.is_on);
     report_key(&b, "lines");

@@ -132,6 +132,9 @@ class ClockReport:
     """The breakpoint that did it, if one did."""
     before: LineBefore | None = field(default=None)
     """None unless `activations` was asked for, or if no such line ran since the clock started."""
+    uncaught: tuple[Any, ...] = ()
+    """For the debugger's index: of the exception that ended the program the line's count, the lane, type, message and
+    address; empty: there was none, or it is to be looked for among all that were raised."""
 
 
 def read_report(data: bytes, steps: bytes, orders: Orders) -> ClockReport:
@@ -157,6 +160,7 @@ def read_report(data: bytes, steps: bytes, orders: Orders) -> ClockReport:
         has_stopped=stopped != 0,
         stopped_by=orders.breakpoints[stopped - 1] if stopped > 0 else None,
         before=_before(report["before"]),
+        uncaught=tuple(report["uncaught"]),
     )
 
 
