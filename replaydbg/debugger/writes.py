@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -77,16 +78,15 @@ class _Elsewhere(Exception):
 
 
 def _last_write(session: Session, place: PlaceExpression, watch: Watch) -> Why:
-    last = session.here.count
     lies = session.cursor.locate(watch) if watch.object[0] else (0, 0)
-    for first in session.travel.timeline.earlier(last):
-        where, begins, ends = session.travel.scan_and_locate(first, last, Run(watch=watch))
-        # An object is known by its address: that must be the same on both sides of a checkpoint.
-        if ends != lies:
-            raise _Elsewhere
-        if where.changes.count:
-            return _written(session, place, watch, where)
-        last, lies = first, begins
+    with closing(session.travel.scans_back(session.here.count, Run(watch=watch))) as scans:
+        for scanned in scans:
+            # An object is known by its address: that must be the same on both sides of a checkpoint.
+            if scanned.ends != lies:
+                raise _Elsewhere
+            if scanned.where.changes.count:
+                return _written(session, place, watch, scanned.where)
+            lies = scanned.begins
     return Why(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ())
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import replace
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 from replaydbg.engine import memory
 from replaydbg.engine.messages import Run, Watch, Where
+from replaydbg.engine.scan import Scan, Scanned
 from replaydbg.engine.start import Engine, Files
 from replaydbg.engine.timeline import Timeline
 from replaydbg.engine.worker import Worker
@@ -24,6 +26,8 @@ MOST = 400
 
 _CLOSE = 400
 """Lines that run in less time than it takes to clone a process."""
+
+_PROCESSORS = len(os.sched_getaffinity(0))
 
 
 class Travel:
@@ -115,6 +119,15 @@ class Travel:
 
     def at(self, count: int) -> Worker:
         """Return a process of its own that stands at the line with that count. Raises EngineLost."""
+        try:
+            return self._run_to(count)
+        except EngineLost:
+            if self._is_closed:
+                raise
+        # It may have been killed on its way.
+        return self._run_to(count)
+
+    def _run_to(self, count: int) -> Worker:
         worker, is_gap = self._clone_before(count)
         if worker.count == count:
             return worker
@@ -139,27 +152,33 @@ class Travel:
 
     def scan(self, first: int, last: int, order: Run) -> Where:
         """Run a copy of the checkpoint at `first` to the line `last` as `order` says; return where it stood then."""
-        return self.scan_and_locate(first, last, order)[0]
+        with closing(self._begin_scan(first, last, order)) as scan:
+            return scan.finish(self.idle).where
 
-    def scan_and_locate(self, first: int, last: int, order: Run) -> tuple[Where, tuple[int, int], tuple[int, int]]:
-        """Do what `scan` does, and return where what it watches lay at `first` and at `last`.
+    def scans_back(self, last: int, order: Run) -> Generator[Scanned]:
+        """Run `order` from each checkpoint before `last` to the next one, and yield what came of it, the latest first.
 
-        Only of an object that is known by its address; zeros of anything else.
+        After the first, as many run at a time as there are processors.
         """
-        wanted = order.watch if order.watch is not None and order.watch.object[0] else None
-        worker = self.at(first)
-        begins = ends = (0, 0)
+        firsts = iter(self.timeline.earlier(last))
+        running: deque[Scan] = deque()
+        at_once = 1
         try:
-            if wanted is not None:
-                begins = worker.locate(wanted)
-            where = worker.run(replace(order, until=last), idle=self.idle)
-            if wanted is not None and not isinstance(where, dict):
-                ends = worker.locate(wanted)
+            while True:
+                while len(running) < at_once and (first := next(firsts, None)) is not None:
+                    running.append(self._begin_scan(first, last, order))
+                    last = first
+                if not running:
+                    return
+                with closing(running.popleft()) as scan:
+                    yield scan.finish(self.idle)
+                at_once = _PROCESSORS
         finally:
-            worker.kill()
-        if isinstance(where, dict):
-            raise EngineLost(f"it ended before line {last:,}: {where.get('detail') or where.get('kind')}")
-        return where, begins, ends
+            for each in running:
+                each.close()
+
+    def _begin_scan(self, first: int, last: int, order: Run) -> Scan:
+        return Scan(self.at(first), last, order)
 
     def look_closely(self, seen: int, watch: Watch) -> Where:
         """Run the line before `seen` again and look at the watched value when functions return, too."""
@@ -223,8 +242,12 @@ class Travel:
 
     def _approach(self, worker: Worker, count: int) -> None:
         """Run most of the way, and leave checkpoints ever closer to its end: the next wish is often a step back."""
-        while (left := count - worker.count) > _CLOSE and left / self._lines_per_second > 0.002:
+        least = 0.002
+        while (left := count - worker.count) > _CLOSE and left / self._lines_per_second > least:
             self.arrived(worker, count - left // 4)
+            began = time.monotonic()
             self.timeline.add_near(worker.clone())
+            # With a large heap the clone itself takes longer than most of the way.
+            least = max(least, 4 * (time.monotonic() - began))
             if self.memory.is_short(worker.pid, self.timeline.processes()):
                 self.timeline.thin_near()

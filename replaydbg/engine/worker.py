@@ -113,9 +113,13 @@ class Worker:
         `left` is given each checkpoint that it leaves behind; `idle` is called now and then, and may raise to give up
         (the process is of no use then). Raises EngineLost.
         """
+        self.start(order)
+        return self.await_stop(left=left, idle=idle)
+
+    def start(self, order: Run) -> None:
+        """Let it go on; `await_stop` tells where it stands then. Raises EngineLost."""
         self.where = None
         self._tell(messages.RUN, order.encode())
-        return self.await_stop(left=left, idle=idle)
 
     def await_stop(
         self, *, left: Callable[[Worker], None] | None = None, idle: Callable[[], None] | None = None

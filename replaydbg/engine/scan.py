@@ -1,0 +1,49 @@
+"""Looking at a stretch of the run: a process of its own runs over it, and tells what it met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from replaydbg.engine.messages import Run, Where
+from replaydbg.engine.worker import Worker
+from replaydbg.errors import EngineLost
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What came of it."""
+
+    where: Where
+    """Where it stood at the end of the stretch."""
+    begins: tuple[int, int]
+    """Where the watched object lay at the beginning, and its type; zeros where none is watched by its address."""
+    ends: tuple[int, int]
+    """The same at the end."""
+
+
+class Scan:
+    """A process that runs over a stretch. Close it."""
+
+    def __init__(self, worker: Worker, last: int, order: Run) -> None:
+        """Let `worker`, which stands at the beginning, run to the line `last`. Raises EngineLost."""
+        self._worker, self._last = worker, last
+        self._wanted = order.watch if order.watch is not None and order.watch.object[0] else None
+        try:
+            self._begins = worker.locate(self._wanted) if self._wanted is not None else (0, 0)
+            worker.start(replace(order, until=last))
+        except BaseException:
+            worker.kill()
+            raise
+
+    def finish(self, idle: Callable[[], None]) -> Scanned:
+        """Wait until it is there. Raises EngineLost, and what `idle` raises to give up."""
+        where = self._worker.await_stop(idle=idle)
+        if isinstance(where, dict):
+            raise EngineLost(f"it ended before line {self._last:,}: {where.get('detail') or where.get('kind')}")
+        ends = self._worker.locate(self._wanted) if self._wanted is not None else (0, 0)
+        return Scanned(where, self._begins, ends)
+
+    def close(self) -> None:
+        """End the process wherever it is."""
+        self._worker.kill()
