@@ -13,8 +13,10 @@ import zstandard
 
 Codec = Literal["zstd", "raw"]
 
-DELTAS = frozenset({"address", "first_edge", "string_ends"})
-"""Columns that rise: the differences are stored, from zero on."""
+DELTAS = frozenset(
+    {"address", "first_edge", "string_ends", "gone", "came", "edge_gone", "edge_came", "string_from", "float_from"}
+)
+"""Columns that rise (those that say where something is from: mostly): the differences are stored, from zero on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +83,35 @@ def load_bytes(stored: Stored, data: memoryview, size: int) -> bytes:
     if len(data) != size:
         raise ValueError(f"the column {stored.name} has another length than it says")
     return bytes(data)
+
+
+# ---- what the columns of one snapshot say of a later one: the twins of native/graph/changes.c ----
+
+
+def degrees(first_edge: array[int]) -> array[int]:
+    """Return how many edges each node has."""
+    return array("I", map(sub, islice(first_edge, 1, None), first_edge))
+
+
+def other_bits(one: array[Any], other: array[Any]) -> bytes:
+    """Return the bits that are different in two columns. Raises ValueError if they are not equally long."""
+    length = len(one) * one.itemsize
+    if len(other) * other.itemsize != length:
+        raise ValueError("the snapshot's columns are not equally long")
+    bits = int.from_bytes(one.tobytes(), "little") ^ int.from_bytes(other.tobytes(), "little")
+    return bits.to_bytes(length, "little")
+
+
+def renumbered(column: array[int], table: array[int], mask: int, kind: int, shift: int) -> array[int]:
+    """Return a column in which what the table has stands above the lowest `shift` bits, for the number there.
+
+    Only where the bits under `mask` are `kind`. Raises IndexError.
+    """
+    low = (1 << shift) - 1
+    changed = {
+        each: table[each >> shift] << shift | each & low if each & mask == kind else each for each in set(column)
+    }
+    try:
+        return array("I", map(changed.__getitem__, column))
+    except OverflowError:
+        raise IndexError("a number leads out of its table") from None

@@ -6,11 +6,12 @@ import importlib
 from array import array
 from typing import Any, Protocol, TypeAlias
 
-from replaydbg.heap import comparing, graphs, pairing
+from replaydbg.heap import columns, comparing, graphs, pairing
 from replaydbg.heap.comparing import Columns, Matching
 from replaydbg.heap.snapshot import Strings
 
 Column: TypeAlias = "array[int]"
+AnyColumn: TypeAlias = "array[Any]"
 _Graph: TypeAlias = "tuple[Column, Column]"
 
 
@@ -63,6 +64,18 @@ class Kernel(Protocol):
     def unlike(self, before: Columns, after: Columns, matching: Matching) -> Column:
         """Return the matched nodes before that are not what they were."""
 
+    def degrees(self, first_edge: Column) -> Column:
+        """Return how many edges each node has."""
+
+    def other_bits(self, one: AnyColumn, other: AnyColumn) -> bytes:
+        """Return the bits that are different in two columns. Raises ValueError if they are not equally long."""
+
+    def renumbered(self, column: Column, table: Column, mask: int, kind: int, shift: int) -> Column:
+        """Return a column in which what the table has stands above the lowest `shift` bits, for the number there.
+
+        Only where the bits under `mask` are `kind`. Raises IndexError.
+        """
+
 
 class PythonKernel:
     """The walks in Python: a million nodes take seconds."""
@@ -81,6 +94,9 @@ class PythonKernel:
     match = staticmethod(comparing.match)
     match_paths = staticmethod(pairing.match_paths)
     unlike = staticmethod(comparing.unlike)
+    degrees = staticmethod(columns.degrees)
+    other_bits = staticmethod(columns.other_bits)
+    renumbered = staticmethod(columns.renumbered)
 
 
 class NativeKernel:
@@ -152,6 +168,19 @@ class NativeKernel:
     def unlike(self, before: Columns, after: Columns, matching: Matching) -> Column:
         """Return the matched nodes before that are not what they were."""
         return array("I", self._c.unlike(tuple(before), tuple(after), *matching))
+
+    def degrees(self, first_edge: Column) -> Column:
+        """Return how many edges each node has."""
+        return array("I", self._c.degrees(first_edge))
+
+    def other_bits(self, one: AnyColumn, other: AnyColumn) -> bytes:
+        """Return the bits that are different in two columns. Raises ValueError if they are not equally long."""
+        found: bytes = self._c.other_bits(one, other)
+        return found
+
+    def renumbered(self, column: Column, table: Column, mask: int, kind: int, shift: int) -> Column:
+        """Return a column in which what the table has stands above the lowest `shift` bits. Raises IndexError."""
+        return array("I", self._c.renumbered(column, table, mask, kind, shift))
 
 
 def _both(columns: tuple[bytes, bytes]) -> _Graph:

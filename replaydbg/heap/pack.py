@@ -9,18 +9,22 @@ import json
 import struct
 import zlib
 from array import array
-from dataclasses import asdict, astuple
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 from replaydbg.errors import Corrupt, NewerFormat
+from replaydbg.heap.changes import differences, restored
 from replaydbg.heap.check import check_numbers
 from replaydbg.heap.columns import Stored, load, load_bytes, store, store_bytes
 from replaydbg.heap.snapshot import Root, Snapshot, Strings, Taken
 
 MAGIC = b"RDBGSNAP"
-VERSION = 1
+VERSION = 2
+"""Of files that are coded against an earlier snapshot; a file that stands alone has version 1."""
 MEMORY_LIMIT = 2 << 30
 """Bytes that the columns of a snapshot may take in memory; the largest that is taken by default needs half of it."""
+LONGEST_CHAIN = 8
+"""Snapshots that must be read at most for one: the last of them stands alone."""
 
 _HEAD = struct.Struct("<8sIIQ")
 _HEADER_LIMIT = 64 << 20
@@ -37,22 +41,61 @@ _COLUMNS = {
     "string_ends": "I",
 }
 _TEXTS = "strings"
+_CHANGES = {
+    "gone": "I",
+    "came": "Q",
+    "since": "I",
+    "type": "I",
+    "size": "Q",
+    "value": "I",
+    "degree": "I",
+    "edge_gone": "I",
+    "edge_came": "I",
+    "target": "I",
+    "label": "I",
+    "string_from": "q",
+    "float_from": "q",
+    "floats": "d",
+    "string_ends": "I",
+}
 
 
-def pack(snapshot: Snapshot) -> bytes:
-    """Return the file of a snapshot."""
-    parts = [store(name, _column(snapshot, name)) for name in _COLUMNS]
-    texts = snapshot.strings.data
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Which snapshot another one is coded against."""
+
+    number: int
+    """Its number in the run."""
+    mark: int
+    """The checksum of its file's header, in which those of its columns are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """An earlier snapshot that another one is coded against."""
+
+    snapshot: Snapshot
+    mark: int
+    """See `Link.mark`."""
+
+
+def pack(snapshot: Snapshot, base: Base | None = None) -> bytes:
+    """Return the file of a snapshot; with `base`, an earlier one of its run, of what is not as it was there."""
+    columns = differences(snapshot, base.snapshot) if base else {name: _column(snapshot, name) for name in _COLUMNS}
+    parts = [store(name, columns[name]) for name in (_CHANGES if base else _COLUMNS)]
+    texts = columns[_TEXTS].tobytes() if base else snapshot.strings.data
     parts.append(store_bytes(_TEXTS, texts, len(texts)))
-    header = {
+    header: dict[str, Any] = {
         "taken": asdict(snapshot.taken),
         "types": snapshot.types,
         "roots": [list(root) for root in snapshot.roots],
         "cut": snapshot.cut,
         "columns": [list(astuple(stored)) for stored, _ in parts],
     }
+    if base:
+        header["base"] = {"number": base.snapshot.taken.number, "mark": base.mark}
     text = json.dumps(header).encode()
-    head = _HEAD.pack(MAGIC, VERSION, zlib.crc32(text), len(text))
+    head = _HEAD.pack(MAGIC, VERSION if base else 1, zlib.crc32(text), len(text))
     return b"".join([head, text, *(data for _, data in parts)])
 
 
@@ -61,43 +104,67 @@ def _column(snapshot: Snapshot, name: str) -> array[Any]:
     return column
 
 
-def unpack(data: bytes | bytearray | memoryview, path: str, *, limit: int = MEMORY_LIMIT) -> Snapshot:
-    """Return the snapshot in the file `data`; `path` is for messages. Raises Corrupt, NewerFormat."""
+def unpack(
+    data: bytes | bytearray | memoryview, path: str, *, limit: int = MEMORY_LIMIT, base: Base | None = None
+) -> Snapshot:
+    """Return the snapshot in the file `data`; `path` is for messages. Raises Corrupt, NewerFormat.
+
+    `base` is what the file is coded against, if it is; see `read_begin`.
+    """
     view = memoryview(data).cast("B")
     try:
-        return _unpack(view, path, limit)
+        return _unpack(view, path, limit, base)
+    except (IndexError, OverflowError):
+        raise Corrupt(path, "what differs from the snapshot before does not fit it") from None
     except ValueError as error:
         raise Corrupt(path, str(error)) from None
 
 
-def read_taken(begin: bytes, path: str) -> Taken | None:
-    """Return when the snapshot was taken whose file begins so; None if more of it is needed. Raises Corrupt."""
+def mark_of(data: bytes | bytearray | memoryview) -> int:
+    """Return by what a file that is coded against the file `data` knows it."""
+    mark: int = _HEAD.unpack_from(data)[2]
+    return mark
+
+
+def read_begin(begin: bytes, path: str) -> tuple[Taken, Link | None] | None:
+    """Return when the snapshot was taken whose file begins so, and what it is coded against, if it is.
+
+    None if more of the file is needed. Raises Corrupt.
+    """
     length = _HEAD.unpack_from(begin)[3] if len(begin) >= _HEAD.size else 0
     if len(begin) - _HEAD.size < length <= _HEADER_LIMIT:
         return None
     try:
-        return _taken(_header(memoryview(begin), path)[0])
+        header = _header(memoryview(begin), path)[0]
+        return _taken(header), _link(header)
     except ValueError as error:
         raise Corrupt(path, str(error)) from None
 
 
-def _unpack(view: memoryview, path: str, limit: int) -> Snapshot:
+def _unpack(view: memoryview, path: str, limit: int, base: Base | None) -> Snapshot:
     header, at = _header(view, path)
+    link, taken = _link(header), _taken(header)
+    if link:
+        _check_link(link, taken, base)
+    codes = _CHANGES if link else _COLUMNS
     types, cut = _texts(header, "types"), _texts(header, "cut")
     parts: dict[str, tuple[Stored, memoryview]] = {}
     total = 0
-    for stored in _stored(header):
+    for stored in _stored(header, codes):
         parts[stored.name] = stored, view[at : at + stored.length]
         at += stored.length
-        total += stored.count * (1 if stored.name == _TEXTS else array(_COLUMNS[stored.name]).itemsize)
+        total += stored.count * (1 if stored.name == _TEXTS else array(codes[stored.name]).itemsize)
     if at != len(view):
         raise ValueError("the snapshot is cut off, or something follows it")
     if total > limit:
         raise ValueError(f"the snapshot claims to need {total:,} bytes, and {limit:,} are the limit")
-    columns = {name: load(*parts[name], code) for name, code in _COLUMNS.items()}
+    columns = {name: load(*parts[name], code) for name, code in codes.items()}
     texts = load_bytes(*parts[_TEXTS], parts[_TEXTS][0].count)
+    if link and base:
+        columns = restored({**columns, _TEXTS: array("B", texts)}, base.snapshot, types, limit)
+        texts = columns[_TEXTS].tobytes()
     snapshot = Snapshot(
-        taken=_taken(header),
+        taken=taken,
         address=columns["address"],
         since=columns["since"],
         type=columns["type"],
@@ -161,7 +228,24 @@ def _is_count(number: object) -> bool:
     return type(number) is int and 0 <= number < 1 << 64
 
 
-def _stored(header: dict[str, Any]) -> list[Stored]:
+def _link(header: dict[str, Any]) -> Link | None:
+    said = header.get("base")
+    if said is None:
+        return None
+    if not isinstance(said, dict) or said.keys() != {"number", "mark"} or not all(map(_is_count, said.values())):
+        raise ValueError("the snapshot does not say what it is coded against")
+    return Link(**said)
+
+
+def _check_link(link: Link, taken: Taken, base: Base | None) -> None:
+    if base is None:
+        raise ValueError(f"the snapshot is coded against number {link.number}, and that is not there")
+    before = base.snapshot.taken
+    if (before.number, base.mark) != (link.number, link.mark) or before.run != taken.run:
+        raise ValueError(f"the snapshot is coded against another number {link.number} than is there")
+
+
+def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[Stored]:
     found = []
     for each in _list(header, "columns"):
         if not isinstance(each, list) or len(each) != 5:
@@ -170,7 +254,7 @@ def _stored(header: dict[str, Any]) -> list[Stored]:
         if codec not in ("zstd", "raw") or not all(map(_is_count, (count, length, crc))):
             raise ValueError("the snapshot's columns are not described")
         found.append(Stored(name, count, codec, length, crc))
-    if [each.name for each in found] != [*_COLUMNS, _TEXTS]:
+    if [each.name for each in found] != [*codes, _TEXTS]:
         raise ValueError("the snapshot has other columns than it should have")
     return found
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from replaydbg.errors import Corrupt
 from replaydbg.heap import raw
-from replaydbg.heap.pack import MEMORY_LIMIT, read_taken, unpack
+from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, Base, Link, mark_of, read_begin, unpack
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.log.reader import Recording, open_recording
 
@@ -18,7 +18,7 @@ def stored_snapshots(recording: Recording) -> tuple[Taken, ...]:
     found = []
     for name in _names(recording):
         try:
-            taken = _taken(recording, name)
+            taken, _ = _begin(recording, name)
         except Corrupt:
             continue  # said when it is asked for
         found.append(taken)
@@ -27,10 +27,29 @@ def stored_snapshots(recording: Recording) -> tuple[Taken, ...]:
 
 def load_stored(recording: Recording, number: int, *, limit: int = MEMORY_LIMIT) -> Snapshot:
     """Return the snapshot of that number. Raises KeyError if there is none, Corrupt if it cannot be read."""
-    for name in _names(recording):
-        if int(name.removeprefix(_PREFIX)) == number:
-            return _read(recording.section(name, limit=limit), f"{recording.path} ({name})", limit)
-    raise KeyError(number)
+    names = {int(name.removeprefix(_PREFIX)): name for name in _names(recording)}
+    if number not in names:
+        raise KeyError(number)
+    base = None
+    for each in _chain(recording, number, names):
+        path = _place(recording, names[each])
+        data = recording.section(names[each], limit=limit)
+        snapshot = _read(data, path, limit, base)
+        base = Base(snapshot, mark_of(data))
+    return snapshot
+
+
+def _chain(recording: Recording, number: int, names: dict[int, str]) -> list[int]:
+    """Return the snapshots that must be read for one, in that order. Raises Corrupt."""
+    found = [number]
+    while link := _begin(recording, names[found[-1]])[1]:
+        path = _place(recording, names[number])
+        if link.number not in names:
+            raise Corrupt(path, f"the snapshot is coded against number {link.number}, and that is not there")
+        if link.number >= found[-1] or len(found) == LONGEST_CHAIN:
+            raise Corrupt(path, "what the snapshot is coded against leads to nothing that stands alone")
+        found.append(link.number)
+    return found[::-1]
 
 
 def read_snapshot(path: Path, *, limit: int = MEMORY_LIMIT) -> Snapshot:
@@ -51,19 +70,23 @@ def _names(recording: Recording) -> list[str]:
     return [_PREFIX + each for each in sorted(numbers) if each.isascii() and each.isdigit()]
 
 
-def _read(data: bytes, path: str, limit: int) -> Snapshot:
+def _place(recording: Recording, name: str) -> str:
+    return f"{recording.path} ({name})"
+
+
+def _read(data: bytes, path: str, limit: int, base: Base | None = None) -> Snapshot:
     # A live directory has them as the core wrote them.
-    return raw.read_raw(data, path) if data.startswith(raw.MAGIC) else unpack(data, path, limit=limit)
+    return raw.read_raw(data, path) if data.startswith(raw.MAGIC) else unpack(data, path, limit=limit, base=base)
 
 
-def _taken(recording: Recording, name: str) -> Taken:
-    path = f"{recording.path} ({name})"
+def _begin(recording: Recording, name: str) -> tuple[Taken, Link | None]:
+    path = _place(recording, name)
     data = b""
     for piece in recording.pieces(name):
         data += piece
         if data.startswith(raw.MAGIC):
-            return raw.read_raw(recording.section(name), path).taken
-        taken = read_taken(data, path)
-        if taken is not None:
-            return taken
+            return raw.read_raw(recording.section(name), path).taken, None
+        begin = read_begin(data, path)
+        if begin is not None:
+            return begin
     raise Corrupt(path, "the snapshot's header is cut off")

@@ -6,9 +6,12 @@ import ast
 import struct
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from replaydbg.errors import Corrupt
+
+if TYPE_CHECKING:
+    from replaydbg.heap.series import Series
 
 _STATE = struct.Struct("<7Q")
 """Of heap_record.c: taken, done, failed, left out, pauses together and the longest, CPU time of the copies; then ids of
@@ -25,11 +28,15 @@ def finish_snapshots(live: Path) -> dict[str, Any] | None:
         return None
     _await(folder / "state")
     taken, _, _, left_out, pause, longest, copies = _STATE.unpack_from(_state(folder / "state"))
+    # Imported here: most programs that are recorded have no snapshots, and all wait for the sealing.
+    from replaydbg.heap.series import Series
+
     listed = []
+    series = Series()
     run = f"{live.name} {time.time_ns()}"
     for path in sorted(folder.iterdir()):
         if path.name.isdigit():
-            listed.append(_compress(path, run))
+            listed.append(_compress(path, run, series))
         elif not path.name.endswith(".checks"):
             path.unlink()
     for path in folder.glob("*.checks"):
@@ -70,9 +77,7 @@ def _is_alive(pid: int) -> bool:
     return state not in ("Z", "X")
 
 
-def _compress(path: Path, run: str) -> dict[str, Any] | None:
-    # Imported here: most programs that are recorded have no snapshots, and all wait for the sealing.
-    from replaydbg.heap.pack import pack
+def _compress(path: Path, run: str, series: Series) -> dict[str, Any] | None:
     from replaydbg.heap.raw import read_raw
 
     try:
@@ -82,7 +87,7 @@ def _compress(path: Path, run: str) -> dict[str, Any] | None:
         path.unlink()
         return None
     partial = path.with_suffix(".packed")
-    partial.write_bytes(pack(snapshot))
+    partial.write_bytes(series.pack(snapshot))
     partial.replace(path)
     taken = snapshot.taken
     return {

@@ -43,6 +43,8 @@ class HeapCosts:
     pause: float
     resident: int
     bytes_per_object: float
+    # Of the second snapshot, which is coded against the first one.
+    bytes_of_second: float
     load: float
     # By identity, with dominators and retained sizes of both.
     difference: float
@@ -60,7 +62,8 @@ class HeapCosts:
             f"  snapshot, in a copy of the process   {self.capture:7.3f} s CPU (target 0.35)",
             f"  the program stands still             {self.pause * 1000:7.1f} ms, "
             f"{self.pause * 1e5 / megabytes:.1f} ms for each 100 MB (target 5)",
-            f"  kept, for each object                {self.bytes_per_object:7.1f} bytes (target 8)",
+            f"  kept, for each object                {self.bytes_per_object:7.1f} bytes (target 8), "
+            f"{self.bytes_of_second:.2f} in the second snapshot",
             f"  read again                           {self.load:7.3f} s CPU",
             f"  difference of two, {self.changes:,} changes    {self.difference:7.3f} s CPU (target 0.4)",
             f"  difference as of two runs            {self.difference_of_runs:7.3f} s CPU",
@@ -90,7 +93,7 @@ def measure_heap(runs: int, timeout: float, *, objects: int = OBJECTS) -> HeapCo
             kept: Any = json.loads(opened.section("end"))["snapshots"]
             if not kept or len(kept["listed"]) != 2:
                 raise HeapFailed(f"there are no two snapshots: {kept}")
-            stored = sum(opened.size(section) for section in opened.sections if section.startswith("heap/"))
+            sizes = opened.size("heap/000001"), opened.size("heap/000002")
             load, before = _least(runs, lambda: load_stored(opened, 1))
             after = load_stored(opened, 2)
         difference, found = _least(runs, lambda: diff(before, after))
@@ -101,7 +104,8 @@ def measure_heap(runs: int, timeout: float, *, objects: int = OBJECTS) -> HeapCo
             capture=kept["copies_ns"] / 2e9,
             pause=kept["longest_pause_ns"] / 1e9,
             resident=recorded.peak,
-            bytes_per_object=stored / (len(before) + len(after)),
+            bytes_per_object=sizes[0] / len(before),
+            bytes_of_second=sizes[1] / len(after),
             load=load,
             difference=difference,
             difference_of_runs=of_runs,

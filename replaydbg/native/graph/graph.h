@@ -118,5 +118,8 @@ PyObject *graph_translate(PyObject *module, PyObject *args);
 PyObject *graph_match(PyObject *module, PyObject *args);
 PyObject *graph_match_paths(PyObject *module, PyObject *args);
 PyObject *graph_unlike(PyObject *module, PyObject *args);
+PyObject *graph_degrees(PyObject *module, PyObject *args);
+PyObject *graph_other_bits(PyObject *module, PyObject *args);
+PyObject *graph_renumbered(PyObject *module, PyObject *args);
 
 #endif

@@ -16,6 +16,9 @@ static PyMethodDef methods[] = {
     {"match", graph_match, METH_VARARGS, PyDoc_STR("Return which nodes of two snapshots are the same objects.")},
     {"match_paths", graph_match_paths, METH_VARARGS, PyDoc_STR("Return which objects of two runs are the same.")},
     {"unlike", graph_unlike, METH_VARARGS, PyDoc_STR("Return the matched nodes that are not what they were.")},
+    {"degrees", graph_degrees, METH_VARARGS, PyDoc_STR("Return how many edges each node has.")},
+    {"other_bits", graph_other_bits, METH_VARARGS, PyDoc_STR("Return the bits that are different in two columns.")},
+    {"renumbered", graph_renumbered, METH_VARARGS, PyDoc_STR("Return a column with the numbers of a table.")},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,0 +1,38 @@
+"""The snapshots of a run, packed one behind the other: most are coded against the one before."""
+
+from __future__ import annotations
+
+from replaydbg.heap.pack import LONGEST_CHAIN, Base, mark_of, pack
+from replaydbg.heap.snapshot import Snapshot
+
+
+class Series:
+    """Packs snapshots in the order in which they were taken. The last one stays in memory."""
+
+    def __init__(self) -> None:
+        """Begin with one that stands alone."""
+        self._base: Base | None = None
+        self._links = 0
+        self._alone = 0.0
+        """Bytes that an object took in the last one that stands alone."""
+
+    def pack(self, snapshot: Snapshot) -> bytes:
+        """Return the file of the next snapshot."""
+        data = self._changes(snapshot)
+        if data is None or len(data) >= self._alone * len(snapshot):
+            # Only now: packed both ways, each would take twice the time.
+            alone = pack(snapshot)
+            self._alone = len(alone) / max(len(snapshot), 1)
+            if data is None or len(alone) <= len(data):
+                data, self._links = alone, 0
+        self._base = Base(snapshot, mark_of(data))
+        return data
+
+    def _changes(self, snapshot: Snapshot) -> bytes | None:
+        base = self._base
+        if base is None or self._links == LONGEST_CHAIN - 1 or base.snapshot.taken.run != snapshot.taken.run:
+            return None
+        if not len(base.snapshot) <= 2 * len(snapshot) <= 4 * len(base.snapshot):
+            return None  # most of it went or came
+        self._links += 1
+        return pack(snapshot, base)
