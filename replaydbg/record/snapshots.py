@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import struct
 import time
 from pathlib import Path
@@ -105,6 +104,9 @@ def _compress(path: Path, run: str, series: Series) -> dict[str, Any] | None:
 
 def _checks(path: Path) -> list[dict[str, Any]]:
     """Return what the invariants said at a snapshot: whether each held, None where that could not be told."""
+    # Imported here: few programs have invariants, and all wait for the sealing.
+    import ast
+
     try:
         told = ast.literal_eval(path.read_text(encoding="utf-8"))
         return [{"name": str(name), "holds": holds, "text": str(text)} for name, holds, text in told]
