@@ -110,6 +110,19 @@ def test_one_is_taken_when_an_exception_ends_the_program(tmp_path: Path) -> None
     assert last.type_name(root.node) == "builtins.LookupError"
 
 
+def test_one_is_taken_when_an_exception_ends_a_thread(tmp_path: Path) -> None:
+    path = record(tmp_path, "--snapshot-at-exceptions", program=PROGRAM.with_name("fails_in_threads.py"))
+
+    snapshots = loaded(path)
+    assert [each.taken.name for each in snapshots] == ["LookupError", "KeyError", "ValueError"]
+    assert {each.taken.reason for each in snapshots} == {"exception"}
+    for each in snapshots:
+        (root,) = (root for root in each.roots if root.label == "exception")
+        assert each.type_name(root.node) == f"builtins.{each.taken.name}"
+    for _ in range(2):
+        tool("replay", "-q", str(path), cwd=tmp_path)
+
+
 def test_they_are_taken_every_so_many_events(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("import time\nkept = []\nfor i in range(2000):\n    kept.append(time.time())\n")

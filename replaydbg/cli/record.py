@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep a picture of the program's objects every N events, or every N of time, such as 200ms",
     )
     parser.add_argument(
-        "--snapshot-at-exceptions", action="store_true", help="keep one when an exception ends the program"
+        "--snapshot-at-exceptions", action="store_true", help="keep one when an exception ends the program or a thread"
     )
     parser.add_argument(
         "--check",

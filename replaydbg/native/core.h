@@ -580,7 +580,8 @@ void identity_patch_repr(PyTypeObject *type);
 extern uint64_t heap_due;
 void heap_crossed(void);                         /* an event has been recorded, and core.crossings has come to heap_due */
 void heap_asked(PyObject *args);                 /* the program asks for a snapshot */
-void heap_uncaught(PyObject *value);             /* an exception ends the program, or a lane */
+void heap_uncaught(PyObject *value);             /* an exception ends the program */
+void heap_unraisable(PyObject *told);            /* what sys.unraisablehook is told */
 void heap_record_begin(PyObject *asked);         /* before the program begins; asked: see replaydbg/record/snapshots.py */
 
 /* ---- heap_since.c; the rest of it is in heap.h ---- */

@@ -180,8 +180,11 @@ hear_of_snapshot(const char *event, PyObject *args)
         heap_asked(args);
     else if (event[0] == 's' && strcmp(event, "sys.excepthook") == 0)
         heap_uncaught(argument(args, 2));
-    else
+    else {
+        if (event[0] == 's' && strcmp(event, "sys.unraisablehook") == 0)
+            heap_unraisable(argument(args, 1));
         return false;
+    }
     return true;
 }
 

@@ -249,14 +249,63 @@ heap_asked(PyObject *args)
     take_for_certain("named", (const char *)name, NULL);
 }
 
+static void
+take_at_exception(PyObject *value)
+{
+    if (value && order.at_exceptions && PyExceptionInstance_Check(value))
+        take_for_certain("exception", Py_TYPE(value)->tp_name, value);
+}
+
 void
 heap_uncaught(PyObject *value)
 {
-    static PyObject *told; /* only compared */
-    if (!order.at_exceptions || value == told || value == NULL || !PyExceptionInstance_Check(value))
+    static PyObject *told; /* only compared: the interpreter may say it twice */
+    if (value == told)
         return;
     told = value;
-    take_for_certain("exception", Py_TYPE(value)->tp_name, value);
+    take_at_exception(value);
+}
+
+/* A thread is left by SystemExit on purpose. Others that end threads may lie where one lay before. */
+static void
+ends_thread(PyObject *value)
+{
+    if (value && !PyType_IsSubtype(Py_TYPE(value), (PyTypeObject *)PyExc_SystemExit))
+        take_at_exception(value);
+}
+
+static newfunc hook_args_new;
+
+/* What threading.excepthook is given is made for each exception that ends a thread, whoever has put a hook of its own there. */
+static PyObject *
+new_hook_args(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *made = hook_args_new(type, args, kwargs);
+    if (made && core.mode == RECORD && PyTuple_Check(made) && PyTuple_GET_SIZE(made) > 1)
+        ends_thread(PyTuple_GET_ITEM(made, 1));
+    return made;
+}
+
+static void
+listen_to_threads(void)
+{
+    PyObject *modules = PyImport_GetModuleDict(), *module = modules ? PyDict_GetItemString(modules, "_thread") : NULL;
+    PyObject *type = module ? PyDict_GetItemString(PyModule_GetDict(module), "_ExceptHookArgs") : NULL;
+    if (type == NULL || !PyType_Check(type) || hook_args_new)
+        return;
+    hook_args_new = ((PyTypeObject *)type)->tp_new;
+    ((PyTypeObject *)type)->tp_new = new_hook_args;
+}
+
+/* Of a thread that was started without the module threading, the interpreter says it as of what cannot be raised anywhere. */
+void
+heap_unraisable(PyObject *told)
+{
+    PyObject *text = told && PyTuple_Check(told) && PyTuple_GET_SIZE(told) > 3 ? PyTuple_GET_ITEM(told, 3) : NULL;
+    uint8_t message[100];
+    message[text ? text_of_name(message, sizeof message - 1, text) : 0] = 0;
+    if (strstr((const char *)message, "in thread started by"))
+        ends_thread(PyTuple_GET_ITEM(told, 1));
 }
 
 static void
@@ -286,6 +335,8 @@ heap_record_begin(PyObject *asked)
     order.every_ns = number(asked, "every_ns", 0);
     order.share = number(asked, "share", order.share);
     order.at_exceptions = number(asked, "at_exceptions", 0);
+    if (order.at_exceptions)
+        listen_to_threads();
     order.limits.nodes = number(asked, "nodes", order.limits.nodes);
     order.limits.edges = number(asked, "edges", order.limits.edges);
     order.limits.items = number(asked, "items", order.limits.items);
