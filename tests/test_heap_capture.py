@@ -8,14 +8,17 @@ import functools
 import gc
 import sys
 import weakref
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from replaydbg.heap.diff import diff
 from replaydbg.heap.labels import is_weak
-from replaydbg.heap.snapshot import Snapshot
+from replaydbg.heap.snapshot import Snapshot, Taken
 from tests import heap_capture
 from tests.heap_capture import capture, reachable, referents, strong_targets
 
@@ -211,6 +214,30 @@ def test_long_values_are_cut() -> None:
 
     texts = {snapshot.value_text(root.node) for root in snapshot.roots}
     assert texts == {repr("x" * 20) + "...", f"<int of {number.bit_length()} bits>", repr(b"y" * 20) + "..."}
+
+
+@pytest.mark.parametrize("kind", [str, str.encode, lambda text: bytearray(text, "ascii"), lambda text: int(text, 36)])
+def test_values_that_are_cut_are_compared_as_a_whole(kind: Callable[[str], Any]) -> None:
+    class Holder:
+        pass
+
+    holder = Holder()
+
+    def taken(text: str, number: int) -> Snapshot:
+        holder.x = kind(text)  # type: ignore[attr-defined]
+        kept.append(holder.x)  # type: ignore[attr-defined]
+        snapshot = capture({"holder": holder}, text=20)
+        return replace(snapshot, taken=Taken(number, run="r"))
+
+    kept: list[Any] = []
+    long = "z" * 500
+    one, same, other = taken(long + "1", 1), taken((long + "1")[:], 2), taken(long + "2", 3)
+    (change,) = diff(one, other, scope="all").changed.items
+
+    assert diff(one, same, scope="all").changed.items == ()
+    assert change.before == change.after
+    assert "#" not in change.before
+    assert "\0" not in change.before
 
 
 @pytest.mark.parametrize(

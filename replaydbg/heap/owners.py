@@ -258,7 +258,7 @@ class Comparer:
             # The order of a frozenset says nothing.
             return name, frozenset(items) if name == IMMUTABLE[1] else tuple(items)
         if first == last and snapshot.value[node] & 3 != NO_VALUE:
-            return name, snapshot.value_text(node), snapshot.size[node]
+            return name, snapshot.value_key(node), snapshot.size[node]
         known = self.matching.to_after if snapshot is self.before else self.matching.to_before
         # One that is in one of them alone is equal to nothing but itself.
         return None if known[node] != UNREACHED else (snapshot is self.before, node)

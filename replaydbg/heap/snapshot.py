@@ -22,6 +22,9 @@ SMALL = 2
 FLOAT = 3
 """The lowest two bits of a value: it has none; the rest is the index of its text, a small int, an index of `floats`."""
 
+_WHOLE = "\0#"
+"""Behind it stands a hash of the whole text, where only its beginning was kept: so the rest can be compared."""
+
 
 class Strings(Sequence[str]):
     """A table of texts in one piece of bytes; each is decoded when it is asked for. The first one is empty."""
@@ -152,12 +155,17 @@ class Snapshot:
         number = kept >> 2
         match kept & 3:
             case 1:  # TEXT
-                return self.strings[number]
+                return self.strings[number].partition(_WHOLE)[0]
             case 2:  # SMALL
                 return str(number >> 1 ^ -(number & 1))
             case 3:  # FLOAT
                 return repr(self.floats[number])
         return ""
+
+    def value_key(self, node: int) -> str:
+        """Return what the value of a node is compared by: a text that was cut has a hash of the whole."""
+        kept = self.value[node]
+        return self.strings[kept >> 2] if kept & 3 == TEXT else self.value_text(node)
 
     def find(self, address: int) -> int | None:
         """Return the node at an address."""

@@ -353,6 +353,27 @@ text_value(const Text *t)
     return texts_place(&heap.strings, t->data, t->used) << 2 | TEXT_VALUE;
 }
 
+/* Behind what is cut: which whole it was, so that another one of equal length and beginning is another one. It is not shown. */
+static void
+put_mark(Text *t, const void *whole, size_t size)
+{
+    uint64_t hash = size, word;
+    const uint8_t *at = whole;
+    for (; size >= 8; at += 8, size -= 8) {
+        memcpy(&word, at, 8);
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+    }
+    for (word = 0; size > 0; size--)
+        word = word << 8 | *at++;
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    char mark[11];
+    mark[0] = 0;
+    snprintf(mark + 1, sizeof mark - 1, "#%08x", (unsigned)(hash >> 32));
+    memcpy(t->data + t->used, mark, sizeof mark - 1);
+    t->used += sizeof mark - 1;
+}
+
 static uint32_t
 int_value(PyObject *o)
 {
@@ -364,7 +385,8 @@ int_value(PyObject *o)
         return zigzag << 2 | SMALL_VALUE;
     }
     Text *t = new_text(heap.limits.text);
-    put_int(t, o);
+    if (put_int(t, o) == IS_CUT)
+        put_mark(t, digits, (size_t)n * sizeof *digits);
     return text_value(t);
 }
 
@@ -399,16 +421,21 @@ value_of(PyObject *o, How how)
         return place << 2 | FLOAT_VALUE;
     }
     case IS_STR:
-        put_str(t = new_text(heap.limits.text), o);
+        if (put_str(t = new_text(heap.limits.text), o) == IS_CUT)
+            put_mark(t, PyUnicode_DATA(o), (size_t)PyUnicode_GET_LENGTH(o) * PyUnicode_KIND(o));
         return text_value(t);
     case IS_BYTES:
-        put_bytes(t = new_text(heap.limits.text), PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o));
+        if (put_bytes(t = new_text(heap.limits.text), PyBytes_AS_STRING(o), PyBytes_GET_SIZE(o)) == IS_CUT)
+            put_mark(t, PyBytes_AS_STRING(o), (size_t)PyBytes_GET_SIZE(o));
         return text_value(t);
-    case IS_BYTEARRAY:
+    case IS_BYTEARRAY: {
         put(t = new_text(heap.limits.text), "bytearray(");
-        put_bytes(t, PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o));
+        Outcome outcome = put_bytes(t, PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o));
         put(t, ")");
+        if (outcome == IS_CUT)
+            put_mark(t, PyByteArray_AS_STRING(o), (size_t)PyByteArray_GET_SIZE(o));
         return text_value(t);
+    }
     case IS_CONSTANT:
         put(t = new_text(0), constant_text(o) ? constant_text(o) : "");
         return text_value(t);
