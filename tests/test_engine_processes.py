@@ -1,5 +1,6 @@
 """The processes of a session: what happens when one is killed, and that none stays when the session ends."""
 
+import contextlib
 import os
 import pty
 import signal
@@ -105,7 +106,9 @@ def keeper_of(session: Session) -> int:
 
 def kill(*pids: int) -> None:
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        # One may have ended by itself since it was listed.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     assert wait_until(lambda: not any(_session_of(pid) for pid in pids))
 
 
