@@ -71,6 +71,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="EXPR",
         help="must hold at each snapshot, seen from the main module; alone: one is taken every 100 ms",
     )
+    parser.add_argument(
+        "--snapshot-objects",
+        type=int,
+        default=0,
+        metavar="N",
+        help="at most N objects in one (20 million); the nearest to the program's variables",
+    )
     parser.add_argument("--snapshot-at-signal", metavar="NAME", help="keep one at this signal, such as USR2")
     parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
     parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
@@ -119,7 +126,16 @@ def _snapshot_orders(args: argparse.Namespace) -> SnapshotOrders:
             raise UsageError(f"The invariant {each!r} cannot be read: {error}.") from None
     if args.check and not (events or nanoseconds or signum or args.snapshot_at_exceptions):
         nanoseconds = CHECKED_EVERY
-    return SnapshotOrders(events, nanoseconds, args.snapshot_at_exceptions, signum, checks=tuple(args.check))
+    if args.snapshot_objects < 0:
+        raise UsageError(f"--snapshot-objects cannot be {args.snapshot_objects}: a number from 1 is needed.")
+    return SnapshotOrders(
+        events,
+        nanoseconds,
+        args.snapshot_at_exceptions,
+        signum,
+        checks=tuple(args.check),
+        objects=args.snapshot_objects,
+    )
 
 
 def _hold_checkpoints(live: Path, sealed: Path) -> None:

@@ -23,6 +23,8 @@ class SnapshotOrders(NamedTuple):
     """Those that are due by events or by time are left out where all would cost more than this share of the run."""
     checks: tuple[str, ...] = ()
     """Expressions that are to hold whenever one is taken, seen from the program's main module."""
+    objects: int = 0
+    """At most so many objects in one, which says so; 0: twenty million."""
     which_all: bool = False
     """Whether modules of the standard library and installed ones are looked at, too."""
 
@@ -35,6 +37,7 @@ class SnapshotOrders(NamedTuple):
             "signal": self.signal,
             "share": int(self.share * 1e6),
             "all": int(self.which_all),
+            **({"nodes": self.objects} if self.objects else {}),
             **({"checks": list(self.checks)} if self.checks else {}),
         }
 
