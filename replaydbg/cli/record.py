@@ -56,6 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="replay the program on another core while it runs, and hold the checkpoints: the debugger opens at once",
     )
+    _add_snapshot_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
+    parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
+
+
+def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--snapshot-every",
         metavar="N",
@@ -79,8 +85,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="at most N objects in one (20 million); the nearest to the program's variables",
     )
     parser.add_argument("--snapshot-at-signal", metavar="NAME", help="keep one at this signal, such as USR2")
-    parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
-    parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
 from replaydbg.debugger.index import Index
+from replaydbg.debugger.questions import Questions
 from replaydbg.debugger.values import Here, Moment
 from replaydbg.engine.messages import Break, Run
 from replaydbg.engine.travel import Travel
@@ -24,7 +26,7 @@ from replaydbg.replay.clock import Hits
 _series = itertools.count(1)
 
 
-class Heaps:
+class Heaps(Questions):
     """Snapshots of the heap, taken by throw-away copies of the processes that stand at the moments."""
 
     here: Here
@@ -32,18 +34,9 @@ class Heaps:
     path: Path
     index: Index
 
-    @property
-    def cursor(self) -> Worker:
-        """The process that stands here."""
-        raise NotImplementedError
-
+    @abstractmethod
     def count_of(self, moment: str | int | Moment) -> int:
         """Return the count of lines at `moment`. Raises NoSuchMoment."""
-        raise NotImplementedError
-
-    def begin(self, what: str, total: int = 0) -> None:
-        """Take up something that may take long."""
-        raise NotImplementedError
 
     @cached_property
     def snapshots(self) -> tuple[Taken, ...]:

@@ -17,7 +17,7 @@ from replaydbg.debugger.export import Export, export
 from replaydbg.debugger.heaps import Heaps
 from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
 from replaydbg.debugger.moments import parse_moment
-from replaydbg.debugger.questions import At, Questions, checked
+from replaydbg.debugger.questions import At, checked
 from replaydbg.debugger.sources import Sources
 from replaydbg.debugger.stops import Found
 from replaydbg.debugger.values import (
@@ -38,7 +38,7 @@ from replaydbg.errors import Cancelled, EngineLost, NoSuchMoment, UsageError
 from replaydbg.log.reader import open_recording
 
 
-class Session(Breakpoints, Questions, Heaps):
+class Session(Breakpoints, Heaps):
     """An open recording and a place in it. Close it, or use it as a context manager. Not for several threads at once.
 
     Every answer is a frozen value. What takes long calls `progress` now and then, and `cancel()`, from any thread,

@@ -30,6 +30,23 @@ class _Texts:
         return self.places.setdefault(text, len(self.places))
 
 
+def _value(of: int | float | str | None, texts: _Texts, floats: array[float]) -> int:
+    if of is None:
+        return NO_VALUE
+    if isinstance(of, float):
+        floats.append(of)
+        return (len(floats) - 1) << 2 | FLOAT
+    if isinstance(of, int) and fits_small(of):
+        return small_value(of)
+    return texts.place(str(of)) << 2 | TEXT
+
+
+def _step(of: str | int | tuple[int, int], texts: _Texts) -> int:
+    if isinstance(of, str):
+        return label(PLAIN, texts.place(of.removeprefix("~")), is_weak=of.startswith("~"))
+    return label(INDEX, of) if isinstance(of, int) else label(*of)
+
+
 def build(
     nodes: Iterable[Node],
     edges: Iterable[tuple[int, str | int | tuple[int, int], int]] = (),
@@ -47,25 +64,9 @@ def build(
     at = {node.address: place for place, node in enumerate(listed)}
     texts, kinds, floats = _Texts(), _Texts(), array("d")
     del kinds.places[""]
-
-    def value(of: int | float | str | None) -> int:
-        if of is None:
-            return NO_VALUE
-        if isinstance(of, float):
-            floats.append(of)
-            return (len(floats) - 1) << 2 | FLOAT
-        if isinstance(of, int) and fits_small(of):
-            return small_value(of)
-        return texts.place(str(of)) << 2 | TEXT
-
-    def step(of: str | int | tuple[int, int]) -> int:
-        if isinstance(of, str):
-            return label(PLAIN, texts.place(of.removeprefix("~")), is_weak=of.startswith("~"))
-        return label(INDEX, of) if isinstance(of, int) else label(*of)
-
     held: list[list[tuple[int, int]]] = [[] for _ in listed]
     for source, how, target in edges:
-        held[at[source]].append((step(how), at[target]))
+        held[at[source]].append((_step(how, texts), at[target]))
     first = array("I", [0])
     for each in held:
         first.append(first[-1] + len(each))
@@ -75,7 +76,7 @@ def build(
         since=array("I", [node.since for node in listed]),
         type=array("I", [kinds.place(node.type) for node in listed]),
         size=array("Q", [node.size for node in listed]),
-        value=array("I", [value(node.value) for node in listed]),
+        value=array("I", [_value(node.value, texts, floats) for node in listed]),
         first_edge=first,
         target=array("I", [target for each in held for _, target in each]),
         label=array("I", [how for each in held for how, _ in each]),

@@ -509,6 +509,7 @@ void report_list(Buf *b, uint64_t items);
 void report_key(Buf *b, const char *key);
 void report_number(Buf *b, int64_t number);
 void report_text(Buf *b, const char *text, size_t n);
+size_t put_character(uint8_t *to, Py_UCS4 c);   /* as UTF-8, at most 4 bytes; returns how many */
 void report_name(Buf *b, PyObject *text);        /* UTF-8 that keeps lone surrogates */
 void report_stack(Buf *b);                       /* list of (file, line, qualified name), innermost first */
 void report_send(int fd, Buf *b);                /* writes it all, and frees it (a fixed one is empty then) */

@@ -26,17 +26,6 @@ put(Text *t, const char *s)
     t->used += n;
 }
 
-static size_t
-put_utf8(uint8_t *to, Py_UCS4 c)
-{
-    int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const uint8_t first[] = {0, 0xC0, 0xE0, 0xF0};
-    to[0] = (uint8_t)(first[more] | c >> 6 * more);
-    for (int i = 1; i <= more; i++)
-        to[i] = (uint8_t)(0x80 | (c >> 6 * (more - i) & 0x3F));
-    return 1 + (size_t)more;
-}
-
 static void
 put_escaped(Text *t, Py_UCS4 c, Py_UCS4 quote, bool is_bytes)
 {
@@ -52,7 +41,7 @@ put_escaped(Text *t, Py_UCS4 c, Py_UCS4 quote, bool is_bytes)
     else if (c <= 0xff && (is_bytes || !_PyUnicode_IsPrintable(c)))
         snprintf(s, sizeof s, "\\x%02x", (unsigned)c);
     else if (_PyUnicode_IsPrintable(c)) {
-        t->used += put_utf8(t->data + t->used, c);
+        t->used += put_character(t->data + t->used, c);
         return;
     }
     else
@@ -201,7 +190,7 @@ static void
 put_name(Text *t, PyObject *name)
 {
     for (Py_ssize_t i = 0; i < PyUnicode_GET_LENGTH(name) && i < 500; i++)
-        t->used += put_utf8(t->data + t->used, PyUnicode_READ_CHAR(name, i));
+        t->used += put_character(t->data + t->used, PyUnicode_READ_CHAR(name, i));
 }
 
 size_t
@@ -210,7 +199,7 @@ text_of_name(uint8_t *to, size_t room, PyObject *name)
     size_t used = 0;
     Py_ssize_t n = name && PyUnicode_Check(name) ? PyUnicode_GET_LENGTH(name) : 0;
     for (Py_ssize_t i = 0; i < n && used + 4 <= room; i++)
-        used += put_utf8(to + used, PyUnicode_READ_CHAR(name, i));
+        used += put_character(to + used, PyUnicode_READ_CHAR(name, i));
     return used;
 }
 

@@ -38,7 +38,7 @@ report_number(Buf *b, int64_t number)
     buf_varint(b, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
 }
 
-static size_t
+size_t
 put_character(uint8_t *to, Py_UCS4 c)
 {
     int more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;

@@ -90,25 +90,13 @@ value_named(PyObject *o, PyDictValues *values, PyObject *name)
     return NULL;
 }
 
-static PyObject *
-dict_of_type(PyTypeObject *type)
-{
-#if PY_VERSION_HEX >= 0x030C0000
-    PyObject *dict = PyType_GetDict(type);
-    Py_XDECREF(dict);
-    return dict;
-#else
-    return type->tp_dict;
-#endif
-}
-
 /* As _PyType_Lookup() finds it, but without its cache, in which a name of ours would stay. */
 static PyObject *
 find_in_type(PyTypeObject *type, PyObject *name)
 {
     PyObject *mro = type->tp_mro;
     for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
-        PyObject *base = PyTuple_GET_ITEM(mro, i), *dict = PyType_Check(base) ? dict_of_type((PyTypeObject *)base) : NULL;
+        PyObject *base = PyTuple_GET_ITEM(mro, i), *dict = PyType_Check(base) ? compat_type_dict((PyTypeObject *)base) : NULL;
         PyObject *value = dict ? read_key(dict, name) : NULL;
         if (value)
             return value;

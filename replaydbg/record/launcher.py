@@ -61,22 +61,21 @@ def record(
     seed = interpreter.choose_hash_seed(environment, options)
     table = gate_table(sys.path)
     fds = (None, stdout, stderr)
-    header = _header(target, options, environment, seed, table, live)
-    header["real_ids"] = settings.real_ids
-    header["chaos"] = settings.chaos
-    header["stdio"] = [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)]
+    header = _header(target, options, environment, seed, table, live) | {
+        "real_ids": settings.real_ids,
+        "chaos": settings.chaos,
+        "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
+    }
     env = interpreter.start_environment(environment, options, seed)
     boot = _boot(live, settings, trace, snapshots) | boot_values(header, table, env) | orders_of_tests()
     boot_file = write_start(live, header, boot)
     command = interpreter.command_line(sys.executable, options, core, str(boot_file))
     began = time.monotonic()
-    ignored = [int(number) for number in header["signals"]]
-
     ended = run_process(
         command,
         env,
         fds=fds,
-        ignored=ignored,
+        ignored=[int(number) for number in header["signals"]],
         meanwhile=lambda: _meanwhile(live, started),
         handled=lambda: _handled_signals(live),
     )
