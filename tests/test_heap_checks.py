@@ -58,7 +58,9 @@ def test_one_that_ends_the_copy_costs_no_snapshot(tmp_path: Path, what: str) -> 
     path = record(tmp_path, program=PROGRAM, arguments=(what,))
 
     assert len(snapshots_of(path)) == 6
-    assert checks(path) == [{}] * 6
+    # And that they were not evaluated is said.
+    assert holding(path, "the invariants") == [None] * 6
+    assert "ended the copy" in checks(path)[0]["the invariants"]["text"]
     tool("replay", "-q", str(path), cwd=tmp_path)
 
 
@@ -68,6 +70,7 @@ def test_what_is_said_of_them(tmp_path: Path) -> None:
     assert "cache_is_small did not hold at snapshot @#4, event" in said
     assert "(AssertionError: 4 in the cache)." in said
     assert said.count("did not hold") == 2
+    assert said.count("outside could not be evaluated at snapshot @#1") == 1
     shown = tool("snapshots", str(path), cwd=tmp_path).stdout
     assert "does not hold: cache_is_small" in shown
     told = json.loads(tool("snapshots", "--json", str(path), cwd=tmp_path).stdout)

@@ -181,14 +181,17 @@ def _about_snapshots(told: dict[str, Any] | None) -> list[str]:
 
 
 def _about_checks(listed: list[dict[str, Any]]) -> list[str]:
-    """Say of each invariant where it did not hold first, and of those that were never evaluated that they were not."""
-    found: dict[str, str] = {}
+    """Say of each invariant where it did not hold first, and where first that could not be told."""
+    found: dict[tuple[str, bool], str] = {}
     for each in listed:
         for check in each["checks"]:
-            if check["holds"] is False and check["name"] not in found:
-                more = f" ({check['text']})" if check["text"] else ""
-                at = f"snapshot @#{each['number']}, event {each['event']:,}"
-                found[check["name"]] = f"replaydbg: {check['name']} did not hold at {at}{more}."
+            key = (check["name"], check["holds"] is None)
+            if check["holds"] is True or key in found:
+                continue
+            what = "could not be evaluated" if check["holds"] is None else "did not hold"
+            more = f" ({check['text']})" if check["text"] else ""
+            at = f"snapshot @#{each['number']}, event {each['event']:,}"
+            found[key] = f"replaydbg: {check['name']} {what} at {at}{more}."
     return list(found.values())
 
 

@@ -8,18 +8,25 @@
 
 static pid_t keeper, root;
 
-/* Nothing of the program runs at it, as at os.fork(), and no wait() of the program could know of it. A sibling: it is the keeper's child. */
+/* Nothing of the program runs at it, as at os.fork(), and no wait() of the program could know of it: no signal is sent at its end. */
 pid_t
-clone_here(void)
+clone_bare(unsigned long flags)
 {
     int *tid = NULL;
-    unsigned long flags = ENGINE_CLONE;
+    flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
     prctl(PR_GET_TID_ADDRESS, &tid); /* the C library's note of who it is, for raise() */
 #ifdef __x86_64__
     return (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, 0);
 #else
     return (pid_t)syscall(SYS_clone, flags, NULL, NULL, 0, tid);
 #endif
+}
+
+/* A sibling: it is the keeper's child. */
+pid_t
+clone_here(void)
+{
+    return clone_bare(ENGINE_CLONE); /* the filter knows it */
 }
 
 void

@@ -583,6 +583,7 @@ void heap_crossed(void);                         /* an event has been recorded, 
 void heap_asked(PyObject *args);                 /* the program asks for a snapshot */
 void heap_uncaught(PyObject *value);             /* an exception ends the program */
 void heap_unraisable(PyObject *told);            /* what sys.unraisablehook is told */
+pid_t clone_bare(unsigned long flags);          /* as fork(), of which the program sees nothing; clones.c */
 void heap_record_begin(PyObject *asked);         /* before the program begins; asked: see replaydbg/record/snapshots.py */
 
 /* ---- heap_since.c; the rest of it is in heap.h ---- */

@@ -33,14 +33,22 @@ is_anything_asked(void)
     return (list && PyList_Check(list) && PyList_GET_SIZE(list)) || given;
 }
 
+/* What cannot be written whole is cut, and then said to be unreadable by whoever reads it. */
 static void
-write_answer(const char *path, PyObject *answer)
+write_answer(const char *path, const char *answer, size_t n)
 {
     char name[4300];
     snprintf(name, sizeof name, "%s.checks", path);
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd >= 0 && answer && PyBytes_Check(answer) && write(fd, PyBytes_AS_STRING(answer), (size_t)PyBytes_GET_SIZE(answer)) < 0)
-        unlink(name);
+    while (fd >= 0 && n > 0) {
+        ssize_t written = write(fd, answer, n);
+        if (written <= 0)
+            break;
+        answer += written;
+        n -= (size_t)written;
+    }
+    if (fd >= 0)
+        close(fd);
 }
 
 /* In the copy, which ends after it. */
@@ -49,6 +57,8 @@ heap_check(const char *path)
 {
     if (!is_anything_asked())
         return;
+    static const char unknown[] = "[('the invariants', None, 'they ended the copy of the program in which they ran')]";
+    write_answer(path, unknown, sizeof unknown - 1); /* stands if it does */
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_sec = LONGEST}, NULL);
     core.mode = REPLAY;
     engine.diverting = true;
@@ -58,8 +68,11 @@ heap_check(const char *path)
     PyObject *code = Py_CompileString(source, "<invariants>", Py_file_input), *space = PyDict_New();
     if (code && space && PyDict_SetItemString(space, "__builtins__", core.tstate->interp->builtins) == 0 &&
         PyDict_SetItemString(space, "modules", PyImport_GetModuleDict()) == 0 &&
-        PyDict_SetItemString(space, "given", given ? given : Py_None) == 0 && PyEval_EvalCode(code, space, space))
-        write_answer(path, PyDict_GetItemString(space, "answer"));
+        PyDict_SetItemString(space, "given", given ? given : Py_None) == 0 && PyEval_EvalCode(code, space, space)) {
+        PyObject *answer = PyDict_GetItemString(space, "answer");
+        if (answer && PyBytes_Check(answer))
+            write_answer(path, PyBytes_AS_STRING(answer), (size_t)PyBytes_GET_SIZE(answer));
+    }
 }
 
 void

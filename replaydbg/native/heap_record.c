@@ -146,25 +146,12 @@ at_work(void)
     return n;
 }
 
-static pid_t
-clone_unseen(void)
-{
-    int *tid = NULL;
-    unsigned long flags = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
-    prctl(PR_GET_TID_ADDRESS, &tid);
-#ifdef __x86_64__
-    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, 0);
-#else
-    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, 0, tid);
-#endif
-}
-
 static void
 take(const char *reason, const char *name, PyObject *exception)
 {
     uint64_t began = monotonic_ns();
     order.number++;
-    pid_t pid = clone_unseen();
+    pid_t pid = clone_bare(0);
     if (pid == 0)
         be_the_copy(began - order.began_ns, reason, name, exception);
     uint64_t pause = monotonic_ns() - began;
