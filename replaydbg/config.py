@@ -39,6 +39,14 @@ class Settings(NamedTuple):
 
     session_memory: int
     """How much the processes of a debugging session may take together, in bytes; 0: as the engine finds right."""
+    theme: str
+    """How the terminal UI looks: `dark`, `light`, or the name of one of Textual's themes."""
+    ascii: bool
+    """Whether the terminal UI draws with ASCII alone."""
+    keymap: str
+    """Whose keys the terminal UI has: `default`, `pudb`, `gdb` or `vscode`."""
+    keys: Mapping[str, str]
+    """Other keys for acts of the terminal UI, by the act's name; several stand side by side, with spaces between."""
 
 
 class Found(NamedTuple):
@@ -46,7 +54,7 @@ class Found(NamedTuple):
 
     name: str
     """Its name in a file; the variable is REPLAYDBG_ and the name in capitals."""
-    value: Path | int | str | None
+    value: Path | int | str | Mapping[str, str] | None
     """Its value."""
     source: str
     """Where it is from, in words."""
@@ -121,6 +129,11 @@ def user_config_file() -> Path:
     return _user_directory("XDG_CONFIG_HOME", ".config", "user_config_path") / "config.toml"
 
 
+def user_cache_directory() -> Path:
+    """Return where the user keeps what can be computed again, whether or not the directory exists."""
+    return _user_directory("XDG_CACHE_HOME", ".cache", "user_cache_path")
+
+
 def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
     """Return the directory that `platformdirs.<elsewhere>` gives for us.
 
@@ -187,7 +200,7 @@ def _known(path: Path, table: object) -> Mapping[str, Any]:
     return values
 
 
-def _default(name: str) -> Path | int | str | None:
+def _default(name: str) -> Path | int | str | Mapping[str, str] | None:
     if name == "store":
         return _user_directory("XDG_DATA_HOME", ".local/share", "user_data_path") / "recordings"
     return _DEFAULTS[name]
@@ -229,24 +242,47 @@ def _seed(value: Any) -> int:
     return int(value)
 
 
+def _word(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError("a name is needed")
+    return value
+
+
+def _keys(value: Any) -> Mapping[str, str]:
+    """A table of a file; a variable has it as `next=n,step=s i`."""
+    if isinstance(value, str):
+        value = dict(each.split("=", 1) for each in value.split(",") if each.strip())
+    if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):
+        raise TypeError("a table of keys is needed, such as next = 'n j'")
+    return {str(name).strip(): keys.strip() for name, keys in value.items()}
+
+
 def _on_deadlock(value: Any) -> str:
     if value not in ("wait", "stop"):
         raise ValueError("it is either wait or stop")
     return str(value)
 
 
-_DEFAULTS: dict[str, int | str | None] = {
+_DEFAULTS: dict[str, int | str | Mapping[str, str] | None] = {
     "max_size": 0,
     "quiet": False,
     "real_ids": False,
     "chaos": None,
     "on_deadlock": "wait",
     "session_memory": 0,
+    "theme": "dark",
+    "ascii": False,
+    "keymap": "default",
+    "keys": {},
 }
-_READ: dict[str, Callable[[Any], Path | int | str]] = {
+_READ: dict[str, Callable[[Any], Path | int | str | Mapping[str, str]]] = {
     "chaos": _seed,
     "on_deadlock": _on_deadlock,
     "session_memory": parse_size,
+    "theme": _word,
+    "ascii": _truth,
+    "keymap": _word,
+    "keys": _keys,
     "store": _path,
     "max_size": parse_size,
     "quiet": _truth,

@@ -13,6 +13,9 @@ ReplaydbgError
 |-- EngineLost          a process of the debugger's engine has ended
 |-- AskFailed           a question to the program at a moment has no answer
 |-- Cancelled           what took long was given up
+|-- NotComparable       two recordings have nothing that could be compared
+|-- CannotHunt          a command does not fail in one run and pass in another
+|-- Inconclusive        a bisection's question has no answer
 |-- NoSuchMoment        a recording has no such moment
 `-- Divergence          a replay asked for something else than was recorded
 
@@ -126,6 +129,21 @@ class Corrupt(ReplaydbgError):
         super().__init__(f"{path!r} is damaged: {reason}.")
 
 
+class BlocksMissing(ReplaydbgError):
+    """The recording shares blocks with others, and their directory was left behind."""
+
+    slug = "blocks-missing"
+    fields = ("path", "directory")
+
+    def __init__(self, path: str, directory: str) -> None:
+        self.path = path
+        self.directory = directory
+        super().__init__(
+            f"{path!r} shares blocks with other recordings, and their directory {directory!r} is not near it: "
+            "copy that as well, or make one file of both with `replaydbg pack` where they are together."
+        )
+
+
 class WrongPython(ReplaydbgError):
     """The recording needs another Python to be replayed than the one at hand."""
 
@@ -232,11 +250,17 @@ class Divergence(ReplaydbgError):
         )
         return "\n".join(lines)
 
+    def as_reason(self) -> str:
+        """Return in a sentence why edited code could not be replayed."""
+        at = f" ({self.where})" if self.where else ""
+        return f"{self.cause.split('. ')[0].rstrip('.')}: {self.observed}{at}"
+
 
 class EngineLost(ReplaydbgError):
     """A process of the debugger's engine ended when something was wanted of it."""
 
     slug = "engine-lost"
+    exit_code = 3
     fields = ("reason",)
 
     def __init__(self, reason: str) -> None:
@@ -263,6 +287,44 @@ class Cancelled(ReplaydbgError):
 
     def __init__(self) -> None:
         super().__init__("Cancelled.")
+
+
+class NotComparable(ReplaydbgError):
+    """Two recordings cannot be compared, or a comparison of them would say nothing."""
+
+    slug = "not-comparable"
+    exit_code = 3
+    fields = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"{reason} `bisect recordings` needs a good and a bad run of one program.")
+
+
+class CannotHunt(ReplaydbgError):
+    """A command cannot be started, never fails, or always does: there are no two runs to compare."""
+
+    slug = "cannot-hunt"
+    exit_code = 3
+    fields = ("reason", "runs", "failures")
+
+    def __init__(self, reason: str, runs: int, failures: int) -> None:
+        self.reason = reason
+        self.runs = runs
+        self.failures = failures
+        super().__init__(reason)
+
+
+class Inconclusive(ReplaydbgError):
+    """A bisection has no answer: an end is not as was said, or nothing can be told."""
+
+    slug = "inconclusive"
+    exit_code = 3
+    fields = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(reason)
 
 
 class NoSuchMoment(ReplaydbgError):

@@ -53,7 +53,7 @@ def header_json(**changes: Any) -> dict[str, Any]:
         "stdio": ["tty", "pipe", "file"],
         "signals": {"2": "ignored"},
         "fds": [5],
-        "gates": GATES,
+        "gates": [dict(each) for each in GATES],
         "gates_digest": "00" * 16,
     }
     return header | changes

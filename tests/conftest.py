@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.prompt import tell
 from tests.harness.recording import record_file
 from tests.harness.surroundings import is_steering
 from tests.harness.typed import FAILS, TRAVEL, Typed

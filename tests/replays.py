@@ -264,11 +264,12 @@ class Scene:
         }
 
     def _same(self, what: str, expected: Outcome, actual: Outcome) -> None:
-        self._equal(f"{what}: stdout", self._comparable(expected.stdout), self._comparable(actual.stdout), actual)
-        self._equal(f"{what}: stderr", self._comparable(expected.stderr), self._comparable(actual.stderr), actual)
+        self._equal(f"{what}: stdout", self.comparable(expected.stdout), self.comparable(actual.stdout), actual)
+        self._equal(f"{what}: stderr", self.comparable(expected.stderr), self.comparable(actual.stderr), actual)
         self._equal(f"{what}: exit code", str(expected.status), str(actual.status), actual)
 
-    def _comparable(self, text: str) -> str:
+    def comparable(self, text: str) -> str:
+        """`text` without what may differ between the two."""
         if self.how.child_lines is not None:
             lines = text.splitlines(keepends=True)
             text = "".join(line for line in lines if not re.match(self.how.child_lines, line))

@@ -127,9 +127,18 @@ def test_reference_has_a_section_for_every_command() -> None:
     assert set(COMMANDS) <= set(cli_sections())
 
 
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    """The options of a parser and of the parsers of its subcommands."""
+    found = {option for action in parser._actions for option in action.option_strings}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found.update(*map(options_of, action.choices.values()))
+    return found
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_reference_names_every_option_and_no_other(command: str) -> None:
-    options = {option for action in parser_of(command)._actions for option in action.option_strings}
+    options = options_of(parser_of(command))
 
     named = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", cli_sections()[command])) - {"-m", "-c"}
 

@@ -50,7 +50,8 @@ def test_a_program_that_ends_while_checkpoints_are_dropped(tmp_path: Path, monke
     monkeypatch.setattr(memory, "ALWAYS", 1 << 20)
     monkeypatch.setattr(memory, "TIMES", 0.0)
     monkeypatch.setattr(memory, "await_end", lambda processes: time.sleep(0.5))  # it has ended then
-    (tmp_path / "program.py").write_text("for number in range(2000):\n    number += 1\n")
+    # Long enough that a checkpoint is made on the way, on a fast machine, too.
+    (tmp_path / "program.py").write_text("for number in range(200_000):\n    number += 1\n")
     recording = record_file(tmp_path / "program.py", tmp_path)
     with Session(recording, spacing=0.01) as session:
         assert session.here.count == session.index.end

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.commands.past import parse_log
 from replaydbg.debugger import Session
-from replaydbg.prompt.past import parse_log
-from tests.harness.typed import Typed
+from tests.harness.typed import FAILS, Typed
 
 
 @pytest.fixture(scope="module")
@@ -469,3 +469,7 @@ def test_python_that_begins_like_a_command(typed: Typed) -> None:
     assert "<built-in" in typed("print") or "Say of what" in typed("print")
     assert typed("list(results)[:1]") == "[0]\n"
     assert typed("max(1, 2)") == "2\n"
+
+
+def test_a_place_may_be_an_absolute_path(typed: Typed) -> None:
+    assert typed(f"break {FAILS}:12").startswith("Breakpoint ")

@@ -12,6 +12,9 @@ BAD = [
     "b nofile.py:3",
     "b 0",
     "b 12 if n >",
+    "b 12 if",
+    "b 12 if ",
+    "catch if",
     "tbreak",
     "condition",
     "condition 99 x",
@@ -106,6 +109,25 @@ def test_bad_input_is_answered_by_a_sentence(typed: Typed, line: str) -> None:
     assert said.strip()
     assert "Traceback" not in said
     assert typed("p 1 + 1") == "2\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("break 11 if", "Say the condition: 11 if CONDITION.\n"),
+        ("break if", "Say the condition: if CONDITION.\n"),
+        ("catch KeyError if ", "Say the condition: KeyError if CONDITION.\n"),
+        ("break ends_by_an_exception.py:-3", "'-3' is no line of "),
+        ("break ends_by_an_exception.py:+3", "'+3' is no line of "),
+        ("break ends_by_an_exception.py:0", "There is no line 0: they are counted from 1.\n"),
+        ("frame 9", "There is 1 frame, and no #9.\n"),
+        ("snapshot 5", "The recording holds no snapshots; "),
+        ("snapshot #5", "The recording holds no snapshots; "),
+        ("snapshot", "The recording holds no snapshots; "),
+    ],
+)
+def test_the_sentence_says_what_is_wrong(typed: Typed, line: str, says: str) -> None:
+    assert typed("seek @exc", line).splitlines(keepends=True)[-1].startswith(says)
 
 
 def test_a_lost_process_is_made_again(typed: Typed) -> None:

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -16,7 +17,8 @@ from typing import Any
 import pytest
 
 from replaydbg.debugger.values import Progress
-from replaydbg.prompt.terminal import ProgressLine, completions
+from replaydbg.errors import Cancelled
+from replaydbg.prompt.terminal import Interrupts, ProgressLine, completions
 from tests.harness.surroundings import without_steering
 from tests.harness.typed import Typed
 
@@ -197,8 +199,8 @@ def terminal(recordings: dict[str, Path], tmp_path: Path) -> Iterator[Terminal]:
 
 
 def test_a_terminal_with_history_and_completion(terminal: Terminal, tmp_path: Path) -> None:
-    assert "p total" in terminal.type("p to\t\n", "179994")
-    assert "p total" in terminal.type("\x1b[A\n", "179994")
+    assert "p total\r\n179994" in terminal.type("p to\t\n", "(replaydbg) ")
+    assert "p total\r\n179994" in terminal.type("\x1b[A\n", "(replaydbg) ")
     terminal.type("no_such_th", "no_such_th")
     terminal.interrupt()
     assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
@@ -206,6 +208,27 @@ def test_a_terminal_with_history_and_completion(terminal: Terminal, tmp_path: Pa
 
     assert terminal.process.wait(timeout=30) == 0
     assert "p 6 * 7" in (tmp_path / "replaydbg" / "history").read_text()
+
+
+def test_when_ctrl_c_is_an_exception() -> None:
+    interrupts = Interrupts()
+
+    def read() -> str:
+        signal.raise_signal(signal.SIGINT)
+        return "a line"
+
+    with interrupts.installed():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with interrupts.prompting():
+            signal.raise_signal(signal.SIGINT)
+            with pytest.raises(KeyboardInterrupt):
+                interrupts.read(read)
+            signal.raise_signal(signal.SIGINT)
+            with interrupts.busy():
+                signal.raise_signal(signal.SIGINT)
+                with pytest.raises(Cancelled):
+                    interrupts.check()
 
 
 def test_ctrl_c_gives_up_what_runs_and_comes_back(terminal: Terminal) -> None:

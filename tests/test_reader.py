@@ -403,7 +403,7 @@ class TestHostile:
         bomb = zstandard.ZstdCompressor().compress(header + bytes(200 << 20))
         path = tmp_path / "x.rdbg"
         head = blocks.pack_head(format=1, ok=True, index_offset=0)
-        path.write_bytes(head + blocks.pack_block("header", 0, header, bomb, blocks.ZSTD) + bomb)
+        path.write_bytes(head + blocks.pack_block("header", 0, len(header), bomb, blocks.ZSTD) + bomb)
 
         with pytest.raises(Corrupt):
             open_recording(path)
@@ -469,7 +469,7 @@ class TestHostile:
         offset = data.index(b"log", 32) - blocks.BLOCK_HEADER
         entry = {"section": "log", "raw_offset": 0, "raw_length": size, "offset": offset}
         index = json.dumps([entry] * 1000).encode()
-        block = blocks.pack_block("index", 0, index, index, blocks.RAW) + index
+        block = blocks.pack_block("index", 0, len(index), index, blocks.RAW) + index
         path.write_bytes(data[: head.index_offset] + block)
 
         assert gives_only(path, expected)

@@ -34,6 +34,11 @@ def test_it_opens_at_the_exception_that_ended_the_program(session: Session) -> N
     assert here.stack[0].function == "<module>"
 
 
+def test_its_path_may_be_a_text(session: Session) -> None:
+    with Session(str(session.path)) as other:
+        assert other.index.end == session.index.end
+
+
 def test_reverse_commands_undo_their_twins(session: Session) -> None:
     session.seek("@exc")
     for _ in range(8):
@@ -122,6 +127,16 @@ def test_history_and_log_cover_the_whole_run(session: Session) -> None:
     assert [each.text for each in session.history("account.balance")][-2:] == ["10", "7"]
     logged = [each.text for each in session.log(PROGRAM.name, 12, "n")]
     assert logged == ["0", "1", "2", "3", "4"]
+
+
+def test_an_item_is_the_one_that_its_index_means_here(session: Session) -> None:
+    session.seek("@exc")
+    told = session.why("results[number]")
+    assert (told.expression, told.after) == ("results[4]", "8")
+    with pytest.raises(UsageError, match="by a number or a text, and account is <"):
+        session.why("results[account]")
+    with pytest.raises(UsageError, match="and absent is NameError"):
+        session.why("results[absent]")
 
 
 def test_moments_that_are_not_there_are_refused(session: Session) -> None:
@@ -226,3 +241,11 @@ def test_a_question_that_cannot_be_read_is_told_so(session: Session) -> None:
         with pytest.raises(AskFailed, match="invalid syntax"):
             session.cursor.ask(object(), changes=changes)
     assert session.evaluate("1 + 1").error is None
+
+
+def test_the_text_of_an_exception_is_the_one_that_was_printed(tmp_path: Path) -> None:
+    program = Path(__file__).parents[1] / "fixtures" / "travel" / "fails_with_a_number_first.py"
+    with Session(record_file(program, tmp_path, status=1)) as session:
+        assert session.here.message == "FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'"
+        session.seek("@start")
+        assert session.seek("@exc").count == session.index.end

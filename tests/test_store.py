@@ -144,6 +144,10 @@ def test_each_layer_wins_over_those_below(home: Path, monkeypatch: pytest.Monkey
         "chaos": "the default",
         "on_deadlock": "the default",
         "session_memory": "the default",
+        "theme": "the default",
+        "ascii": "the default",
+        "keymap": "the default",
+        "keys": "the default",
     }
 
 

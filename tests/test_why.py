@@ -1,6 +1,8 @@
 """`why` names the line that wrote a value, in whatever way it was written."""
 
+import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,10 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Breakpoint, Why
 from replaydbg.errors import UsageError
+from tests.harness import tool
+from tests.harness.process import run
 from tests.harness.recording import record_file
+from tests.harness.surroundings import without_steering
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -51,7 +56,15 @@ def questions() -> list[Question]:
 
 
 WRITTEN = written()
-SPECIAL = ("property", "method", "deque", "deleted slot", "counter", "attribute that is computed")
+SPECIAL = (
+    "property",
+    "method",
+    "deque",
+    "deleted slot",
+    "counter",
+    "attribute that is computed",
+    "item that is computed",
+)
 
 
 @pytest.fixture(scope="module", params=[0.0005, 1000.0], ids=["checkpoints", "one_checkpoint"])
@@ -83,7 +96,7 @@ def test_the_line_is_found(session: Session, name: str) -> None:
     assert told.before != told.after
 
 
-@pytest.mark.parametrize("name", ["property", "method", "attribute that is computed"])
+@pytest.mark.parametrize("name", ["property", "method", "attribute that is computed", "item that is computed"])
 def test_what_is_computed_is_refused(session: Session, name: str) -> None:
     question = go_to(session, name)
     with pytest.raises(UsageError, match="comput"):
@@ -107,3 +120,44 @@ def test_what_only_c_code_can_read_is_not_claimed_to_be_unchanged(session: Sessi
     assert told.note == "the content of a deque is not followed: it may have changed since"
     assert not asked(session, "ordered dictionary").note
     assert not asked(session, "attribute of an alias").note
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_a_write_is_the_line_that_made_it_also_where_another_thread_goes_on_at_once(tmp_path: Path, seed: int) -> None:
+    program = FOLDER.parents[1] / "races" / "till.py"
+    recording = tmp_path / "till.rdbg"
+    command = tool.record(sys.executable, recording, [str(program)], options=["--chaos", str(seed)])
+    run(command, cwd=tmp_path, env=without_steering(os.environ), timeout=60.0)
+    with Session(recording) as session:
+        session.seek("@end")
+        made, *written = session.history("till.cents")
+        assert made.function in ("<module>", "Till.__init__")
+        assert {each.function for each in written} == {"Till.pay_in"}
+        assert {each.lane for each in written} == {1, 2}
+        # In a function it is the same object's: the variable is there for one call only.
+        session.seek(written[-1].count)
+        born, *again = session.history("self.cents")
+        assert (born.function, born.text) == ("Till.__init__", "0")
+        assert again == written
+
+
+def test_the_history_of_a_variable_that_functions_share_names_the_lines_that_wrote_it(tmp_path: Path) -> None:
+    program = FOLDER / "shared.py"
+    lines = program.read_text().splitlines()
+    asked_at = next(number for number, line in enumerate(lines, 1) if line.endswith("# <- asked"))
+    with Session(record_file(program, tmp_path)) as session:
+        stops = [session.index.count(each) for each in session.passages(str(program), asked_at)]
+        assert len(stops) == 6
+        for count in stops:
+            session.seek(count)
+            changes = list(session.history("n"))
+            assert [each.text for each in changes] == ["2", "4", "", "5", "7", "9"]
+            assert [lines[each.line - 1].strip() for each in changes] == [
+                "n = 2",
+                "n += 2",
+                "del n",
+                "n = 5",
+                "n += 2",
+                "n += 2",
+            ]
+            assert session.why("n").count in [each.count for each in changes]

@@ -10,9 +10,9 @@ from platformdirs import user_state_path
 
 from replaydbg.cli.opening import opened
 from replaydbg.cli.output import add_recording
+from replaydbg.commands import Prompt
 from replaydbg.errors import UsageError
-from replaydbg.prompt import Prompt
-from replaydbg.prompt.terminal import Lines
+from replaydbg.prompt.terminal import Interrupts, Lines
 
 
 class _Script(argparse.Action):
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(scripts=[])
     parser.add_argument("-x", dest="file", metavar="FILE", action=_Script, help="run the commands in FILE first")
     parser.add_argument("-c", dest="command", metavar="COMMAND", action=_Script, help="run a command first; repeatable")
+    parser.add_argument("--at", metavar="MOMENT", help="go there first, such as 120:35 or @end")
     parser.add_argument("--batch", action="store_true", help="end after -x and -c")
     parser.add_argument("--current-source", action="store_true", help="run today's source files, not the recorded ones")
     parser.add_argument(
@@ -45,17 +46,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Open the recording, and do what is typed; in batch the exit code is 1 if the last command could not be done."""
     scripts = [(text if not is_file else _read(text)) for is_file, text in args.scripts]
-    with opened(args.recording, current_source=args.current_source, quiet=args.quiet, memory=args.memory) as prompt:
+    interrupts = Interrupts()
+    with opened(
+        args.recording,
+        current_source=args.current_source,
+        quiet=args.quiet,
+        memory=args.memory,
+        interrupts=interrupts,
+    ) as prompt:
         prompt.open()
+        if args.at is not None:
+            prompt.run([f"seek {args.at}"])
         for text in scripts:
             prompt.run(text.splitlines())
         if not args.batch and not prompt.is_over:
-            _interact(prompt)
+            _interact(prompt, interrupts)
         is_batch = args.batch or not sys.stdin.isatty()
         return 1 if is_batch and prompt.has_failed else 0
 
 
-def _interact(prompt: Prompt) -> None:
+def _interact(prompt: Prompt, interrupts: Interrupts) -> None:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         for line in sys.stdin:
             prompt.do(line)
@@ -64,7 +74,8 @@ def _interact(prompt: Prompt) -> None:
         return
     lines = Lines(prompt, user_state_path("replaydbg") / "history")
     try:
-        prompt.interact(lines.read)
+        with interrupts.prompting():
+            prompt.interact(lambda: interrupts.read(lines.read))
     finally:
         lines.save()
 

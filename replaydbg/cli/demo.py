@@ -11,16 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import BinaryIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from replaydbg.cli.endings import show_size
+from replaydbg.cli.tui import can_show, show
+from replaydbg.config import load_settings
 from replaydbg.errors import Divergence
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome
+from replaydbg.hunt.capture import Outside, captured, discard
 from replaydbg.log.reader import open_recording
 from replaydbg.record import record
 from replaydbg.replay import replay
@@ -39,24 +41,12 @@ ORDERS = "orders.csv"
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run of the program, recorded or replayed, as seen from outside."""
-
-    status: int
-    """The exit code."""
-    output: bytes
-    """What it wrote to stdout."""
-    errors: bytes
-    """What it wrote to stderr."""
-
-
-@dataclass(frozen=True, slots=True)
 class Failure:
     """The recorded run that failed."""
 
     path: Path
     """The recording."""
-    run: Run
+    run: Outside
     """What the run did."""
     events: int
     """How many crossings the recording holds."""
@@ -89,7 +79,7 @@ def demo(*, console: Console | None = None, attempts: int = ATTEMPTS) -> int:
             return DIVERGED
     _show_events(console, failure.path)
     _show_next(console, failure.path)
-    return FOUND
+    return _offer(console, failure.path)
 
 
 @contextmanager
@@ -120,7 +110,7 @@ def _record_until_failure(console: Console, place: Path, attempts: int) -> Failu
     _command(console, f"replaydbg record {PROGRAM} {ORDERS} books.db")
     argv = [str(place / name) for name in (PROGRAM, ORDERS, "books.db")]
     for attempt in range(1, attempts + 1):
-        with _captured() as capture:
+        with captured() as capture:
             result = record(argv, stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno())
             run = capture.run(result.status)
         if result.status != 0:
@@ -128,13 +118,8 @@ def _record_until_failure(console: Console, place: Path, attempts: int) -> Failu
             _quote(console, run)
             return Failure(result.path, run, result.events, result.size)
         console.print(f"  run {attempt}: passed")
-        _discard(result.path)
+        discard(result.path)
     return None
-
-
-def _discard(path: Path) -> None:
-    # A recording that could not be sealed is still a directory.
-    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _show_recording(console: Console, failure: Failure) -> None:
@@ -159,7 +144,7 @@ def _replay_failure(console: Console, failure: Failure) -> bool:
     """Replay and compare; say how it went."""
     _step(console, 5, "Replay the failure")
     _command(console, f"replaydbg replay {failure.path.stem}")
-    with _captured() as capture:
+    with captured() as capture:
         result = replay(failure.path, stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno())
         run = capture.run(result.status)
     _quote(console, run)
@@ -202,6 +187,7 @@ def _show_next(console: Console, path: Path) -> None:
     name = path.stem
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
     for command, meaning in (
+        (f"replaydbg tui {name}", "where it failed, and backwards from there"),
         (f"replaydbg replay {name}", "the failure again, as often as you like"),
         (f"replaydbg info {name}", "when, where and with which Python"),
         (f"replaydbg events {name}", "all that it asked for, in order"),
@@ -209,6 +195,18 @@ def _show_next(console: Console, path: Path) -> None:
     ):
         table.add_row(f"[bold]{escape(command)}[/]", meaning)
     console.print(table)
+
+
+def _offer(console: Console, path: Path) -> int:
+    """In a terminal, let the user look at the failure at once."""
+    if not (console.is_terminal and can_show()):
+        return FOUND
+    console.print("\nLook at it now? Enter opens it, anything else leaves: ", end="")
+    try:
+        answer = input()
+    except (EOFError, KeyboardInterrupt):
+        answer = "no"
+    return show(path, load_settings()) if answer.strip().lower() in ("", "y", "yes") else FOUND
 
 
 def _own_events(entries: Iterator[object]) -> Iterator[Event]:
@@ -220,27 +218,6 @@ def _own_events(entries: Iterator[object]) -> Iterator[Event]:
             shown += 1
             if shown == EVENTS_SHOWN:
                 return
-
-
-class _Capture:
-    """Two files that a program writes its output to."""
-
-    def __init__(self, stdout: BinaryIO, stderr: BinaryIO) -> None:
-        self.stdout = stdout
-        self.stderr = stderr
-
-    def run(self, status: int) -> Run:
-        """What was written, with the exit code."""
-        # The program wrote through descriptors of its own; these objects have buffered nothing.
-        self.stdout.seek(0)
-        self.stderr.seek(0)
-        return Run(status, self.stdout.read(), self.stderr.read())
-
-
-@contextmanager
-def _captured() -> Iterator[_Capture]:
-    with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
-        yield _Capture(stdout, stderr)
 
 
 def _step(console: Console, number: int, title: str) -> None:
@@ -255,7 +232,7 @@ def _command(console: Console, text: str) -> None:
     console.print(f"  $ {escape(text)}", style="bold")
 
 
-def _quote(console: Console, run: Run) -> None:
+def _quote(console: Console, run: Outside) -> None:
     """Show what the program wrote, indented; never wrapped, so that it can be compared by eye."""
     for line in (run.output + run.errors).decode(errors="replace").splitlines():
         console.print(f"  | {line}", markup=False, style="dim", soft_wrap=True)

@@ -19,6 +19,8 @@ from replaydbg.cli.heaps import (
 )
 from replaydbg.cli.opening import add_quiet, opened
 from replaydbg.cli.output import open_named, print_json
+from replaydbg.commands.heap_tables import diff_tables
+from replaydbg.commands.heaps import writers
 from replaydbg.debugger.objects import holdings
 from replaydbg.debugger.values import Moment
 from replaydbg.errors import UsageError
@@ -26,8 +28,6 @@ from replaydbg.heap.diff import SCOPES, diff
 from replaydbg.heap.difference import Diff, without
 from replaydbg.heap.drift import drift
 from replaydbg.heap.holding import MINE, Holding
-from replaydbg.prompt.heap_tables import diff_tables
-from replaydbg.prompt.heaps import writers
 
 _MOMENT = re.compile(r"@.+|\d+(:\d+)?|\d+(\.\d+)?%|rdbg://.+")
 

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 
+from replaydbg.launch.endings import end_like
 
-def end_like(status: int) -> int:
-    """Return the exit code for a program's status; a signal ends us too: a shell sees what it would have seen."""
-    if status >= 0:
-        return status
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
-    if -status in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGPIPE, signal.SIGALRM):
-        if -status != signal.SIGKILL:
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-    return 128 - status
+__all__ = ["end_like", "show_seconds", "show_size", "show_status"]
 
 
 def show_size(size: int) -> str:

@@ -6,9 +6,9 @@ import argparse
 
 from replaydbg.cli.opening import add_quiet, moment_facts, opened
 from replaydbg.cli.output import add_json, add_recording, print_json
+from replaydbg.commands import tell
+from replaydbg.commands.places import parse_place
 from replaydbg.errors import UsageError
-from replaydbg.prompt import tell
-from replaydbg.prompt.places import parse_place
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -32,22 +32,28 @@ SCHEMA_VERSION = 1
 COMMANDS = {
     "record": "run a program and record it",
     "replay": "run a recording again, verified",
+    "hunt": "record a flaky program until it fails and until it passes, and keep one of each",
+    "check": "say whether today's code still fails on a recording's inputs",
     "demo": "record a flaky program until it fails, and replay the failure",
     "ls": "list the recordings in the store",
     "info": "show what a recording is of, and how it ended",
     "debug": "open a recording at a prompt, and go anywhere in it, forwards and backwards",
+    "tui": "look at a recording in the terminal: source, stack, values, timeline, output, in both directions",
     "seek": "show what is at a moment: stack, lanes, variables",
     "why": "show who wrote a value last, and what it came from",
-    "watch": "show all values that something had",
+    "watch": "show all values that something had, where it changed",
     "log": "show what an expression was each time that a line ran, as if it had been printed",
     "heap": "show what is in memory at a moment, who holds it, and what grows",
     "diff": "show what changed between two moments, or two recordings",
+    "bisect": "find the moment, the input or the commit that made a program fail",
     "snapshots": "list the pictures of the program's objects that a recording holds",
     "export": "take an object out of a moment into a file, for today's Python",
     "events": "show the events of a recording",
     "hits": "run a recording again and show how often each line ran",
     "verify": "check every checksum and decode everything",
+    "pack": "make one file of a recording that shares blocks with others",
     "rm": "remove recordings from the store",
+    "gc": "remove what recordings of tests shared that are no more",
     "doctor": "check whether this machine can record and replay",
     "config": "show each setting and where it is from",
 }
@@ -115,7 +121,7 @@ def _run(name: str, words: list[str]) -> int:
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:
-    """Return the command meant and its words: a bare recording is described, a bare program recorded."""
+    """Return the command meant and its words: a bare recording is shown, a bare program recorded."""
     first = words[0]
     if first in COMMANDS:
         return first, words[1:]
@@ -124,7 +130,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
     if first.startswith("-"):
         raise UsageError(f"replaydbg has no option {first!r}. `replaydbg --help` lists the commands.")
     if first == "latest" or first.endswith((".rdbg", ".rdbg-live", ".rdbg-live/")) or _is_run(first):
-        return "info", words
+        return ("tui" if len(words) == 1 and _is_interactive() else "info"), words
     # Imported here: only a bare word needs to be looked for.
     import os
 
@@ -133,6 +139,10 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
     raise UsageError(
         f"{first!r} is no command, no recording and no program here. `replaydbg --help` lists the commands."
     )
+
+
+def _is_interactive() -> bool:
+    return all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout))
 
 
 def _is_run(word: str) -> bool:
@@ -145,7 +155,7 @@ def _overview() -> str:
     return (
         "usage: replaydbg COMMAND ...\n"
         "       replaydbg prog.py ...    the same as: replaydbg record prog.py ...\n"
-        "       replaydbg RECORDING      the same as: replaydbg info RECORDING\n\n"
+        "       replaydbg RECORDING      the same as: replaydbg tui RECORDING, or info where there is no terminal\n\n"
         "Record a run of a Python program once, then replay it exactly, as often as you like.\n\n"
         f"commands:\n{commands}\n\n"
         "A RECORDING is a path, a name such as run-12, or latest. `replaydbg COMMAND --help` says more."

@@ -10,13 +10,13 @@ from typing import Any
 
 from replaydbg.cli.output import is_terminal, the_store
 from replaydbg.cli.streams import open_closed_streams
+from replaydbg.commands import Prompt
+from replaydbg.commands.tell import moment_text
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Frame, Moment
 from replaydbg.errors import UsageError
-from replaydbg.prompt import Prompt
 from replaydbg.prompt.screen import Screen
-from replaydbg.prompt.tell import moment_text
 from replaydbg.prompt.terminal import Interrupts, ProgressLine
 
 
@@ -38,13 +38,18 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def opened(
-    name: str, *, current_source: bool = False, quiet: bool = False, memory: str | None = None
+    name: str,
+    *,
+    current_source: bool = False,
+    quiet: bool = False,
+    memory: str | None = None,
+    interrupts: Interrupts | None = None,
 ) -> Iterator[Prompt]:
     """Open the recording that the user named, with progress on stderr, and yield a prompt that has shown nothing."""
     most = load_settings({"session_memory": memory}).session_memory
     open_closed_streams()
     path = the_store().resolve(name)
-    interrupts = Interrupts()
+    interrupts = interrupts or Interrupts()
     progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
 
     def check() -> None:

@@ -15,6 +15,8 @@ from replaydbg.replay import ReplayResult, replay
 from replaydbg.store.directory import Store
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from replaydbg.replay.clock import Orders
 
 
@@ -27,6 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stop before this event, or, as EVENT:LINES, so many lines after it, and show where the program stands",
     )
     parser.add_argument("--current-source", action="store_true", help="run today's source files, not the recorded ones")
+    parser.add_argument(
+        "--until-outcome",
+        action="store_true",
+        help="with --current-source: say whether the edited code still fails on the recorded inputs",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say nothing but a divergence")
     parser.add_argument(
         "--json",
@@ -42,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
     store = Store(settings.store)
     path = store.resolve(args.recording)
     stop_at, step = _moment(args.to)
+    if args.until_outcome:
+        return _until_outcome(args, path, store.name_of(path), quiet=settings.quiet)
     result = replay(
         path,
         name=store.name_of(path),
@@ -80,6 +89,18 @@ def run(args: argparse.Namespace) -> int:
             f"replaydbg: the recording ends here, after event {result.events}: {result.ended_early}.", file=sys.stderr
         )
     return end_like(result.status)
+
+
+def _until_outcome(args: argparse.Namespace, path: Path, name: str, *, quiet: bool) -> int:
+    """Return 0 if the edited program no longer fails, 1 if it does, 125 if that cannot be told."""
+    if not args.current_source or args.to is not None:
+        raise UsageError("--until-outcome asks about edited code: it needs --current-source, and goes with no --to.")
+    # Imported here: other replays need neither.
+    from replaydbg.cli.check import show_verdict
+    from replaydbg.replay.verdict import Judge
+
+    judge = Judge(path, name, stdout=2 if args.json else None)
+    return show_verdict(judge.judge(), as_json=args.json, quiet=quiet)
 
 
 def _moment(text: str | None) -> tuple[int, int]:

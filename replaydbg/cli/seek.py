@@ -7,9 +7,9 @@ from typing import Any
 
 from replaydbg.cli.opening import add_quiet, frame_facts, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
+from replaydbg.commands import looking, past, tell
+from replaydbg.commands.view import View
 from replaydbg.debugger.values import Lane, Variable
-from replaydbg.prompt import looking, past, tell
-from replaydbg.prompt.view import View
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
+from replaydbg.commands import tell
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Change
 from replaydbg.errors import UsageError
-from replaydbg.prompt import tell
 
 MOST = 1000
 """So many changes are shown unless `--limit` says otherwise."""

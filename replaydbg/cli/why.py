@@ -8,10 +8,10 @@ from typing import Any
 from replaydbg.cli.events import event_facts
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
+from replaydbg.commands import tell
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Why
 from replaydbg.errors import quoted
-from replaydbg.prompt import tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(_facts(session, told))
         else:
-            follow = f"replaydbg why {quoted(args.recording)} {{name}} --at {{moment}}"
+            follow = f"replaydbg why {quoted(args.recording)} {{quoted}} --at {{moment}}"
             for line in tell.why_lines(session, told, follow=follow):
                 prompt.view.screen.line(line)
         return 0 if told.moment is not None else 1
@@ -54,6 +54,8 @@ def _facts(session: Session, told: Why) -> dict[str, Any]:
         "after": told.after or None,
         "is_argument": told.is_argument,
         "is_binding": told.is_binding,
+        "is_equal": told.is_equal,
+        "changed": _facts(session, told.changed) if told.changed is not None else None,
         "note": told.note or None,
         "events": [event_facts(each) for each in events if each.number in told.events],
         "names": list(tell.names_to_follow(told)),

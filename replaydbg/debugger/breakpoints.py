@@ -17,6 +17,7 @@ class Breakpoints:
     index: Index
 
     def __init__(self) -> None:
+        super().__init__()
         self._breakpoints: dict[int, Breakpoint] = {}
         self._numbers = 0
 
@@ -55,6 +56,9 @@ class Breakpoints:
         point = self._breakpoint(number)
         del self._breakpoints[number]
         return point
+
+    def _take_breakpoints(self, other: Breakpoints) -> None:
+        self._breakpoints, self._numbers = dict(other._breakpoints), other._numbers
 
     def _breakpoint(self, number: int) -> Breakpoint:
         if number not in self._breakpoints:

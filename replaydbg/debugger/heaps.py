@@ -24,6 +24,8 @@ from replaydbg.log.reader import open_recording
 from replaydbg.replay.clock import Hits
 
 _series = itertools.count(1)
+_ASKING = ("/replaydbg/__init__.py", "/replaydbg/pytest_plugin/recorded.py")
+"""Where the functions are by which a program asks for a snapshot."""
 
 
 class Heaps(Questions):
@@ -60,11 +62,12 @@ class Heaps(Questions):
         Of the others the recording knows only after which event they were taken.
         """
         asked = [each for each in self.snapshots if each.reason == "named"]
-        file = next((each.file for each in self.index.hits if _is_asking(each)), None)
-        if file is None or not asked:
+        files = {each.file for each in self.index.hits if _is_asking(each)}
+        if not files or not asked:
             return {}
         worker = self.travel.at(1)
-        order = Run(until=self.index.total, breaks=(Break(file=file, function="snapshot"),))
+        breaks = tuple(Break(file=each, function="snapshot") for each in sorted(files))
+        order = Run(until=self.index.total, breaks=breaks)
         found: dict[int, int] = {}
         try:
             while asked and not isinstance(where := worker.run(order, idle=self.travel.idle), dict):
@@ -122,7 +125,7 @@ class Heaps(Questions):
 
 
 def _is_asking(hits: Hits) -> bool:
-    return hits.function == "snapshot" and hits.file.endswith("/replaydbg/__init__.py")
+    return hits.function.rpartition(".")[2] == "snapshot" and hits.file.endswith(_ASKING)
 
 
 def _named(snapshot: Snapshot, moment: str | int | Moment) -> Snapshot:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,10 @@ from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varin
 
 MAGIC = b"RDBGIDX5"
 LIMIT = 1 << 30
+MOST_OUTPUT = 1 << 20
+"""Bytes of output: in more than that nobody looks for the text of an exception, since it would have to be decoded."""
+LAST_PIECES = 60
+"""Of the output: a traceback is printed in pieces."""
 
 
 # Without slots, for what is only decoded when somebody asks for it: there may be millions of exceptions.
@@ -94,9 +99,19 @@ class Index:
     @cached_property
     def uncaught(self) -> Raised | None:
         """The exception that ended the program, if one did."""
-        if self.uncaught_at_once is not None or self.ending.status == 0:
-            return self.uncaught_at_once
-        return next((each for each in reversed(self.raised) if each.is_uncaught), None)
+        found = self.uncaught_at_once
+        if found is None and self.ending.status != 0:
+            found = next((each for each in reversed(self.raised) if each.is_uncaught), None)
+        if found is None or len(self.outputs) > MOST_OUTPUT:
+            return found
+        if found.message and not found.message.lstrip("-").isdecimal():
+            return found
+        return replace(found, message=_said_of(found, self.output) or found.message)
+
+    def raised_at(self, count: int) -> tuple[Raised, ...]:
+        """Return the exceptions that the line with that count raised, in order."""
+        first = bisect_left(self.raised, count, key=lambda each: each.count)
+        return self.raised[first : bisect_left(self.raised, count + 1, key=lambda each: each.count)]
 
     def lines_hit(self, file: str) -> dict[int, int]:
         """Return how often each line of `file` ran."""
@@ -146,6 +161,18 @@ def _index(data: list[bytes], ending: Ending) -> Index:
 
 def _uncaught(count: int, lane: int, kind: str, message: str, address: int) -> Raised:
     return Raised(count, lane, kind, message, is_uncaught=True)
+
+
+def _said_of(raised: Raised, output: Sequence[Output]) -> str:
+    """Return the first line of an exception's text out of the traceback that was printed; empty: there is none.
+
+    What the core tells is the first argument alone: to ask for more it would have to run the program's Python.
+    """
+    last = b"".join(each.data for each in output[-LAST_PIECES:] if each.stream == 2).decode("utf-8", "backslashreplace")
+    # On a terminal it may be coloured.
+    plain = re.sub(r"\x1b\[[\d;]*m", "", last)
+    found = re.findall(rf"^(?:[\w.]+\.)?{re.escape(raised.type)}: (.*)$", plain, re.MULTILINE)
+    return found[-1] if found else ""
 
 
 def _values(data: bytes) -> Iterator[list[Any]]:

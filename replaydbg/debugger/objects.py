@@ -88,7 +88,7 @@ def created(session: Session, address: int, count: int, *, which: Which = "mine"
         place = max(place for place, seen in enumerate(present[:-1]) if not seen)
         first, last = counts[place], counts[place + 1]
     seen = first if is_there else last
-    return _created(session, seen, 0 if is_there else first)
+    return line_before(session, seen, 0 if is_there else first)
 
 
 def _present(session: Session, counts: Sequence[int], address: int, which: Which) -> list[bool]:
@@ -103,7 +103,11 @@ def _present(session: Session, counts: Sequence[int], address: int, which: Which
     return [*(each.to_before[node] != UNREACHED for each in matchings), True]
 
 
-def _created(session: Session, seen: int, made: int) -> Created:
+def line_before(session: Session, seen: int, made: int) -> Created:
+    """Return which line brought about what is seen at the count `seen`, and was not there before the line `made`.
+
+    `made` may be 0: it was there at the first moment that was looked at.
+    """
     moment = session.index.moment(seen)
     stack = _stack_at(session, seen)
     if made and len(stack) > 1 and stack[0].started == seen and stack[1].last:

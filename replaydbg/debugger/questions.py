@@ -92,6 +92,11 @@ class Questions(ABC):
         """Run an expression where another process stands."""
         return self._evaluation(worker, source, frame, None, False)
 
+    def text_of(self, source: str, at: At) -> str:
+        """Return the value of an expression in a frame as text, or how it failed. Raises AskFailed."""
+        told = self._evaluation(self.cursor, source, at.frame, at.lane, False)
+        return told.value.text if told.value is not None else str(told.error)
+
     def ask_about(self, at: At, what: str, **more: object) -> Any:
         """Ask `inside.py` about a frame here."""
         return self._ask(what, at.frame, at.lane, **more)

@@ -82,6 +82,18 @@ def first_own(session: Session) -> int:
         worker.kill()
 
 
+def passages(session: Session, place: Break, first: int = 1) -> Iterator[int]:
+    """Yield the count of lines at each passage of a line, or a function's first one, after the line `first`."""
+    worker = session.travel.at(first)
+    order = Run(until=session.index.total, breaks=(place,))
+    try:
+        while not isinstance(where := worker.run(order, idle=session.travel.idle), dict) and where.why == "break":
+            session.travel.idle()
+            yield where.count
+    finally:
+        worker.kill()
+
+
 def log(session: Session, file: str, line: int, expression: str, condition: str) -> Iterator[Logged]:
     """Yield what `expression` was at each passage of a line."""
     worker = session.travel.at(1)

@@ -4,41 +4,40 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from replaydbg.debugger import search, writes
+from replaydbg.debugger import search
 from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.endings import how_it_ended
-from replaydbg.debugger.export import Export, export
 from replaydbg.debugger.heaps import Heaps
 from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
+from replaydbg.debugger.marks import Marks
 from replaydbg.debugger.moments import parse_moment
-from replaydbg.debugger.questions import At, checked
+from replaydbg.debugger.questions import checked
 from replaydbg.debugger.sources import Sources
 from replaydbg.debugger.stops import Found
+from replaydbg.debugger.testing import Test, find_failure, test_of
 from replaydbg.debugger.values import (
-    Breakpoint,
-    Change,
     Here,
-    Logged,
     Moment,
-    Output,
     Progress,
-    Why,
+    Raised,
 )
+from replaydbg.debugger.whole import WholeRun
 from replaydbg.engine.holder import take_over
 from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Where
 from replaydbg.engine.travel import MOST, SPACING, Travel
 from replaydbg.engine.worker import Worker
-from replaydbg.errors import Cancelled, EngineLost, NoSuchMoment, UsageError
+from replaydbg.errors import Cancelled, EngineLost, NoSuchMoment
 from replaydbg.log.reader import open_recording
 
 
-class Session(Breakpoints, Heaps):
+class Session(Breakpoints, Marks, Heaps, WholeRun):
     """An open recording and a place in it. Close it, or use it as a context manager. Not for several threads at once.
 
     Every answer is a frozen value. What takes long calls `progress` now and then, and `cancel()`, from any thread,
@@ -47,7 +46,7 @@ class Session(Breakpoints, Heaps):
 
     def __init__(
         self,
-        path: Path,
+        path: Path | str,
         *,
         progress: Callable[[Progress], None] | None = None,
         current_source: bool = False,
@@ -60,12 +59,13 @@ class Session(Breakpoints, Heaps):
         is right for the program. Raises what `replay` does, EngineLost and Cancelled.
         """
         super().__init__()
-        self.path = path
+        self.path = path = Path(path)
         self._progress = progress
         self._cancelled = threading.Event()
-        self._marks: dict[str, int] = {}
         with open_recording(path) as recording:
             self.header = recording.header
+            self.test: Test | None = test_of(recording)
+            """The test that this is the recording of, if it is one of a test."""
         held = None if current_source else take_over(path)
         self.travel = (
             held[0]
@@ -95,11 +95,28 @@ class Session(Breakpoints, Heaps):
         """The text of the program's source files."""
         if known is None and not current_source:
             save_index(self.path, self.travel.files, ending)
-        failure = self.index.uncaught
+        if self.test is not None:
+            self._take_marks(self.test)
+        failure = self.index.uncaught or self._failure_of_test()
         self._cursor = self.travel.at(failure.count if failure is not None else self.index.end)
         message = failure.text if failure is not None else self.index.ended
         self.here: Here = self._stand(self._cursor.look(), "exception" if failure else "end", message=message)
         """Where the session stands."""
+
+    def _failure_of_test(self) -> Raised | None:
+        """Return the exception that the test failed with, at the line that raised it; name that moment."""
+        if self.test is None:
+            return None
+        found = find_failure(self.test, self.index, lambda count: self.top_at(count))
+        if found is not None:
+            self._marks["failure"] = found.count
+        return found
+
+    def top_at(self, count: int) -> tuple[str, int]:
+        """Return file and line of the innermost frame at a count of lines; nothing and 0 without Python code."""
+        with closing(self.travel.at(count)) as worker:
+            stack = worker.look().stack
+        return (stack[0].file, stack[0].line) if stack else ("", 0)
 
     def close(self) -> None:
         """End all its processes; again is harmless."""
@@ -174,7 +191,7 @@ class Session(Breakpoints, Heaps):
         if isinstance(moment, Moment):
             return self.index.count(moment)
         if isinstance(moment, str):
-            return parse_moment(moment, self.index, self._marks | self.marks_of_snapshots(moment), self._event_at)
+            return parse_moment(moment, self.index, self.marks_for(moment), self._event_at)
         if not 1 <= moment <= self.index.total:
             raise NoSuchMoment(str(moment), f"the run has {self.index.total:,} lines")
         return moment
@@ -201,17 +218,10 @@ class Session(Breakpoints, Heaps):
         events = min(moment.event, len(self._times))
         return self._times[events - 1] / 1e9 if events and self._times[events - 1] else None
 
-    def mark(self, name: str) -> Moment:
-        """Give this moment a name, `@name`. Raises UsageError for a name that means something else."""
-        if not name.isidentifier() or name in ("start", "end", "last", "exc"):
-            raise UsageError(f"{name!r} cannot name a moment: letters, digits and _, and not start, end, last or exc.")
-        self._marks[name] = self.here.count
-        return self.here.moment
-
-    @property
-    def marks(self) -> dict[str, Moment]:
-        """The named moments."""
-        return {name: self.index.moment(count) for name, count in sorted(self._marks.items())}
+    def take_over(self, lost: Session) -> None:
+        """Take the marks and breakpoints of another session of this recording, whose processes were lost."""
+        self._marks = dict(lost._marks)
+        self._take_breakpoints(lost)
 
     # ---- forward ----
 
@@ -349,46 +359,6 @@ class Session(Breakpoints, Heaps):
         self.here = replace(self.here, is_changed=True)
         return self.here
 
-    # ---- the run as a whole ----
-
-    def output(self, stream: int | None = None) -> tuple[Output, ...]:
-        """Return what the program had written until here."""
-        return tuple(
-            each
-            for each in self.index.output
-            if each.count < self.here.count and (stream is None or each.stream == stream)
-        )
-
-    def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Why:
-        """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
-        self.begin(f"looking for who wrote {expression}")
-        return writes.why(self, expression, At(frame, lane))
-
-    def export(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Export:
-        """Return the value of an expression as bytes that `replaydbg.load` reads. Raises UsageError, AskFailed."""
-        self.begin(f"taking {expression} out")
-        return export(self, expression, At(frame, lane))
-
-    def watch(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Breakpoint:
-        """Stop, in both directions, where the value of a variable, an attribute or an item has changed.
-
-        Raises UsageError if it cannot be followed.
-        """
-        watched = writes.watch_of(self, expression, At(frame, lane))
-        return self.add_breakpoint(Breakpoint(0, place=expression, watch=watched))
-
-    def history(
-        self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000
-    ) -> Iterator[Change]:
-        """Yield the changes of a value over the whole run, from the first one on."""
-        self.begin(f"following {expression}")
-        return writes.history(self, expression, At(frame, lane), most)
-
-    def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
-        """Yield what `expression` was each time that a line was about to run, over the whole run."""
-        self.begin(f"logging {file}:{line}")
-        return search.log(self, self.source_file(file), line, expression, condition)
-
     # ---- for search and writes ----
 
     @property
@@ -397,8 +367,16 @@ class Session(Breakpoints, Heaps):
         if not self._cursor.is_alive:
             if self.here.is_changed:
                 raise EngineLost("what was changed went with it; every moment can be reached again")
-            self._replace_cursor(self.travel.at(self.here.count))
+            self._replace_cursor(self.travel.instead_of_lost(self.here.count))
         return self._cursor
+
+    def look_at(self, count: int) -> Where:
+        """Return what stands at another line; the session stays where it is."""
+        worker = self.travel.at(count)
+        try:
+            return worker.look()
+        finally:
+            worker.kill()
 
     def source_line(self, file: str, line: int) -> str:
         """Return a line of source, without what surrounds it; empty if it is not at hand."""

@@ -7,9 +7,15 @@ import tokenize
 from collections.abc import Iterable
 from pathlib import Path
 
+from replaydbg.debugger.stores import Store, stores_in
 from replaydbg.errors import Corrupt
-from replaydbg.events.values import ContentRef
-from replaydbg.log.reader import Recording, open_recording
+from replaydbg.log.reader import open_recording
+from replaydbg.log.sources import what_was_read
+
+
+def is_library(file: str) -> bool:
+    """Whether a file is of the standard library, or was installed: not the program's own."""
+    return file.startswith("<frozen ") or "/site-packages/" in file or "/lib/python3." in file
 
 
 class Sources:
@@ -25,6 +31,7 @@ class Sources:
         self._is_current = current
         self._read: dict[str, bytes] | None = None
         self._lines: dict[str, tuple[str, ...]] = {}
+        self._stores: dict[str, tuple[Store, ...]] = {}
 
     def lines(self, file: str) -> tuple[str, ...]:
         """Return the lines of `file` without their ends; none if its text is nowhere."""
@@ -38,6 +45,12 @@ class Sources:
         lines = self.lines(file)
         return lines[number - 1] if 1 <= number <= len(lines) else ""
 
+    def stores(self, file: str) -> tuple[Store, ...]:
+        """Return where `file` stores into variables, attributes and items."""
+        if file not in self._stores:
+            self._stores[file] = stores_in("\n".join(self.lines(file)))
+        return self._stores[file]
+
     def _content(self, file: str) -> bytes | None:
         recorded = self._recorded(file)
         today = _from_disk(file) if self._is_current or recorded is None else None
@@ -48,7 +61,7 @@ class Sources:
     def _recorded(self, file: str) -> bytes | None:
         with open_recording(self._path) as recording:
             if self._read is None:
-                self._read = _what_was_read(recording)
+                self._read = what_was_read(recording)
             if file in self._read:
                 return self._read[file]
             if recording.header.kind == "command" and file == "<string>":
@@ -71,22 +84,6 @@ class Sources:
                 found = _from_disk(str(folder / f"{name}.py"))
                 return found if found is not None else _from_disk(str(folder / name / "__init__.py"))
         return None
-
-
-def _what_was_read(recording: Recording) -> dict[str, bytes]:
-    """The sources that the importer itself read; of modules with cached bytecode it reads that instead."""
-    found: dict[str, bytes] = {}
-    for answer in recording.world():
-        if answer.operation != "read" or answer.raised or answer.path.endswith(".pyc"):
-            continue
-        outcome = answer.outcome
-        try:
-            data = recording.content(outcome) if isinstance(outcome, ContentRef) else outcome
-        except Corrupt:
-            continue  # named by `verify`
-        if isinstance(data, bytes):
-            found[answer.path] = data
-    return found
 
 
 def _from_disk(file: str) -> bytes | None:

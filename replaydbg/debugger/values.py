@@ -214,6 +214,10 @@ class Why:
     """Whether the variable got another object there, rather than the object another content."""
     content: Why | None = None
     """Where the object itself changed last, if it is older than that binding."""
+    is_equal: bool = False
+    """Whether it wrote a value that was equal to the one that was there: nothing changed."""
+    changed: Why | None = None
+    """Where the value changed last, if that write left it equal."""
     note: str = ""
     """What may have happened besides, unseen."""
 

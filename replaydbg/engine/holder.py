@@ -25,7 +25,7 @@ from replaydbg.engine.travel import Travel
 from replaydbg.engine.worker import Worker
 from replaydbg.errors import ReplaydbgError
 from replaydbg.log.reader import open_recording
-from replaydbg.replay.launcher import ended_by_itself, why_it_ends
+from replaydbg.replay.result import ended_by_itself, why_it_ends
 
 LONGEST = 3600.0
 """Seconds after which nobody is expected any more."""

@@ -1,8 +1,9 @@
 """Answers questions about the program from inside it, at a moment: run in a throw-away copy of its process.
 
-Not imported: the core runs it as a script with `sys`, and with `argument`, the bytes of a plain value as repr() writes
-it, and takes `answer`, bytes of the same kind. The program's frames are those below this one. It imports nothing that
-need not be there: what it does costs the reader of every variable, and at the program's end nothing can be imported.
+Not imported: the core runs it as a script, inside_search.py, inside_stores.py and inside_answer.py behind it, with
+`sys`, and with `argument`, the bytes of a plain value as repr() writes it, and takes `answer`, bytes of the same kind.
+The program's frames are those below this one. It imports nothing that need not be there: what it does costs the reader
+of every variable, and at the program's end nothing can be imported.
 """
 
 from __future__ import annotations
@@ -239,13 +240,21 @@ def kinds(question: Question) -> str | None:
             hindrance = computed(value, key)
             if hindrance is not None:
                 return hindrance
-        elif type(value) not in (list, tuple) and not isinstance(value, dict):
+        elif not has_items(value):
             return f"a {type(value).__name__} computes its items"
         try:
             value = getattr(value, key) if kind == "attribute" else value[key]
         except (AttributeError, LookupError):
             return None  # it may have been there
     return None
+
+
+def has_items(value: Any) -> bool:
+    """Whether its items are read as the core reads them, without running Python: see item_at in watch.c."""
+    kind = type(value)
+    base = list if isinstance(value, list) else tuple if isinstance(value, tuple) else None
+    own: Any = next((each for each in kind.__mro__ if "__getitem__" in each.__dict__), None)
+    return own is base if base is not None else isinstance(value, dict)
 
 
 def computed(value: Any, name: str) -> str | None:
@@ -311,12 +320,16 @@ def tasks(question: Question) -> list[Any]:
 
 
 def chain(coroutine: Any) -> list[Any]:
+    return [(each.f_code.co_filename, each.f_lineno or 0, each.f_code.co_qualname) for each in frames_of(coroutine)]
+
+
+def frames_of(coroutine: Any) -> list[Any]:
     frames: list[Any] = []
     while coroutine is not None and len(frames) < 100:
         frame = getattr(coroutine, "cr_frame", None) or getattr(coroutine, "gi_frame", None)
         frame = frame or getattr(coroutine, "ag_frame", None)
         if frame is not None:
-            frames.append((frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_qualname))
+            frames.append(frame)
         inner = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
         coroutine = inner or getattr(coroutine, "ag_await", None)
     return frames
@@ -330,29 +343,3 @@ def exception(question: Question) -> list[Any]:
         found.append((type(error).__qualname__, cut(str(error), 1000)))
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     return found
-
-
-DOERS = {
-    each.__name__: each
-    for each in (
-        variables,
-        arguments,
-        evaluate,
-        items,
-        change,
-        place,
-        kinds,
-        tasks,
-        exception,
-        mutable,
-        opaque,
-        of_object,
-        outgoing,
-    )
-}
-_question = eval(argument.decode("utf-8", "surrogatepass"))
-try:
-    _told = DOERS[_question["do"]](_question)
-except BaseException as _error:
-    _told = {"failed": f"{type(_error).__name__}: {_error}"}
-answer = _told if type(_told) is bytes else repr(_told).encode("utf-8", "surrogatepass")

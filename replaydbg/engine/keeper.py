@@ -21,7 +21,8 @@ from replaydbg.engine.messages import VERSION
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import start_process
 from replaydbg.log.reader import open_recording
-from replaydbg.replay.launcher import ended_by_itself, inheritable, prepare, why_it_ends
+from replaydbg.replay.launcher import inheritable, prepare
+from replaydbg.replay.result import ended_by_itself, why_it_ends
 
 
 def main() -> int:
@@ -47,7 +48,8 @@ def main() -> int:
 
 def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, str]:
     with open_recording(path) as recording:
-        inside = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
+        parts = ("inside.py", "inside_search.py", "inside_stores.py", "inside_answer.py")
+        inside = "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in parts)
         # The core sees to it: an import would fail at the program's end, even this one.
         inside = inside.replace("from __future__ import annotations\n", "\n")
         fds = {name: inheritable(stack, orders[name]) for name in ("fd", "output_fd", "raises_fd")}

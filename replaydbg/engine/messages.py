@@ -94,6 +94,23 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """A question whose answer is looked at as a value is: a change is one from not bad to bad, or back."""
+
+    question: object
+    """A plain value, for `judging` of inside.py."""
+    stops: bool = False
+    """Whether a change stops the run; otherwise it only counts them."""
+    looks_at_returns: bool = False
+    """Whether it is asked when functions return as well as at each line."""
+
+    def encode(self) -> bytes:
+        """Return it as the core reads it."""
+        flags = int(self.stops) | int(self.looks_at_returns) << 1
+        return varint(4) + varint(flags) + repr(self.question).encode("utf-8", "surrogatepass")
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """An order to go on, until one of several things happens or the program ends."""
 
@@ -109,8 +126,8 @@ class Run:
     """Whether an exception stops it where it is raised."""
     breaks: tuple[Break, ...] = ()
     """At most MOST_BREAKS."""
-    watch: Watch | None = None
-    """A value to look at, line by line."""
+    watch: Watch | Judged | None = None
+    """A value to look at, or a question to ask, line by line."""
 
     def encode(self) -> bytes:
         """Return it as the core reads it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from replaydbg.engine.messages import Run, Where
+from replaydbg.engine.messages import Run, Watch, Where
 from replaydbg.engine.worker import Worker
 from replaydbg.errors import EngineLost
 
@@ -28,7 +28,8 @@ class Scan:
     def __init__(self, worker: Worker, last: int, order: Run) -> None:
         """Let `worker`, which stands at the beginning, run to the line `last`. Raises EngineLost."""
         self._worker, self._last = worker, last
-        self._wanted = order.watch if order.watch is not None and order.watch.object[0] else None
+        watch = order.watch
+        self._wanted = watch if isinstance(watch, Watch) and watch.object[0] else None
         try:
             self._begins = worker.locate(self._wanted) if self._wanted is not None else (0, 0)
             worker.start(replace(order, until=last))

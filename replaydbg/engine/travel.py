@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.engine import memory
-from replaydbg.engine.messages import Run, Watch, Where
+from replaydbg.engine.messages import Judged, Run, Watch, Where
 from replaydbg.engine.scan import Scan, Scanned
 from replaydbg.engine.start import Engine, Files
 from replaydbg.engine.timeline import Timeline
@@ -65,6 +65,8 @@ class Travel:
         """What makes checkpoints stand further apart than they should: `number` or `memory`; empty: nothing does."""
         self.idle: Callable[[], None] = lambda: None
         """Called now and then while something runs; what it raises gives up."""
+        self.losses = 0
+        """How many processes were found dead that nobody had ended; others took their places."""
         self._lines_per_second = 1e6
         self._is_closed = False
 
@@ -127,6 +129,11 @@ class Travel:
         # It may have been killed on its way.
         return self._run_to(count)
 
+    def instead_of_lost(self, count: int) -> Worker:
+        """Do what `at` does, for a process that was found dead there."""
+        self.losses += 1
+        return self.at(count)
+
     def _run_to(self, count: int) -> Worker:
         worker, is_gap = self._clone_before(count)
         if worker.count == count:
@@ -180,16 +187,22 @@ class Travel:
     def _begin_scan(self, first: int, last: int, order: Run) -> Scan:
         return Scan(self.at(first), last, order)
 
-    def look_closely(self, seen: int, watch: Watch) -> Where:
-        """Run the line before `seen` again and look at the watched value when functions return, too."""
+    def look_closely(self, seen: int, watch: Watch | Judged) -> Where:
+        """Run the line before `seen` again and look at the watched value when functions return, too.
+
+        What was seen when a lane gave way to another one was done by the line `seen` itself: then that is run as well.
+        """
         worker = self.at(max(seen - 1, 1))
         try:
             where = worker.run(Run(until=seen, watch=watch), idle=self.idle)
+            if isinstance(where, dict):
+                raise EngineLost("it ended meanwhile")
+            if where.changes.count:
+                return where
+            later = worker.run(Run(until=seen + 1, watch=watch), idle=self.idle)
+            return where if isinstance(later, dict) else later
         finally:
             worker.kill()
-        if isinstance(where, dict):
-            raise EngineLost("it ended meanwhile")
-        return where
 
     def _start(self) -> None:
         where = self.root.await_stop(idle=self.idle)
@@ -227,6 +240,7 @@ class Travel:
                 return checkpoint.clone(), is_gap
             except EngineLost:
                 self.timeline.drop(checkpoint)
+                self.losses += not self._is_closed
                 is_gap = True
         if self._is_closed:
             raise EngineLost("the session is closed")

@@ -71,6 +71,8 @@ class ControlKind(Enum):
     MEMORY = "shared memory changed in map"
     CALLBACK = "a callback of the program runs inside the next crossing"
     LANE_STARTED = "a thread is started"
+    MARK = "the program is at"
+    SERIALS = "the next serial of identity is"
 
 
 class Why(Enum):
@@ -103,7 +105,7 @@ class Control:
     instruction: int | None = None
     """For SIGNAL_BETWEEN: the instruction after which the handler ran."""
     name: str | None = None
-    """For LANE_STARTED: the name of the thread."""
+    """For LANE_STARTED: the name of the thread; for MARK: the text that the program gave."""
     why: Why | None = None
     """For LANE: why the lane that ran until now gave way."""
     ticks: int | None = None

@@ -36,6 +36,17 @@ MAKES_NOTHING = 8192
 """Neither the C function nor what comes of it is, or uses for a moment, an object that the collector tracks."""
 HEARS = 16384
 """It waits for other processes, or tells of them: after it, what they did can be known."""
+REPEATS = 32768
+"""Of edited code: a clock, or what stays the same in a process. What it gave last can be given again."""
+ACCEPTED = 65536
+"""Of edited code: it gives nothing, and nobody asks later whether it was done."""
+WRITTEN = 131072
+"""Of edited code: bytes leave; other ones than recorded count as written, all of them. With ACCEPTED: it gives no
+number."""
+DESCRIPTOR = 262144
+"""Of edited code: the first argument is a descriptor."""
+OPENS_FIRST = 524288
+"""Of edited code: the outcome begins with a new descriptor."""
 
 NO_BUFFER = 99
 """The index of the buffer argument where there is none."""

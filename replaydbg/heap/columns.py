@@ -33,6 +33,10 @@ class Stored:
     """CRC-32 of them."""
 
 
+_SMALL = 1 << 17
+"""Bytes of a column that are worth a few milliseconds: they take a tenth less."""
+
+
 def store(name: str, column: array[Any]) -> tuple[Stored, bytes]:
     """Return how a column is stored, and its bytes."""
     width = column.itemsize
@@ -45,7 +49,7 @@ def store(name: str, column: array[Any]) -> tuple[Stored, bytes]:
 
 def store_bytes(name: str, plain: bytes, count: int) -> tuple[Stored, bytes]:
     """Return how bytes are stored that are no column, or one whose bytes are in order."""
-    packed = zstandard.ZstdCompressor(level=1).compress(plain)
+    packed = zstandard.ZstdCompressor(level=9 if len(plain) < _SMALL else 1).compress(plain)
     codec: Codec = "zstd" if len(packed) < len(plain) else "raw"
     data = packed if codec == "zstd" else plain
     return Stored(name, count, codec, len(data), zlib.crc32(data)), data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from replaydbg.errors import Corrupt
@@ -21,7 +22,7 @@ def stored_snapshots(recording: Recording) -> tuple[Taken, ...]:
             taken, _ = _begin(recording, name)
         except Corrupt:
             continue  # said when it is asked for
-        found.append(taken)
+        found.append(_moved(recording, taken))
     return tuple(sorted(found, key=lambda each: each.number))
 
 
@@ -36,7 +37,18 @@ def load_stored(recording: Recording, number: int, *, limit: int = MEMORY_LIMIT)
         data = recording.section(names[each], limit=limit)
         snapshot = _read(data, path, limit, base)
         base = Base(snapshot, mark_of(data))
-    return snapshot
+    return replace(snapshot, taken=_moved(recording, snapshot.taken))
+
+
+def _moved(recording: Recording, taken: Taken) -> Taken:
+    """Return the same with the number that the event has now: a test's recording may be without what came before."""
+    told = recording.end.raw if recording.end is not None else {}
+    try:
+        listed = (told.get("snapshots") or {}).get("listed", ())
+        event = next((int(each["event"]) for each in listed if each["number"] == taken.number), taken.event)
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return taken  # anything may stand there
+    return replace(taken, event=event)
 
 
 def _chain(recording: Recording, number: int, names: dict[int, str]) -> list[int]:

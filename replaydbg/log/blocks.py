@@ -7,13 +7,14 @@ import zlib
 from typing import NamedTuple
 
 from replaydbg.log.files import PIECE, DataFile
+from replaydbg.log.shared import expand, find_directory, load_shared
 
 MAGIC = b"RDBGREC\n"
 BLOCK_MAGIC = b"BLK1"
 FILE_HEADER = 32
 """Size of what stands before the first block."""
 FLAG_OK = 1
-RAW, ZSTD = 0, 1
+RAW, ZSTD, SHARED = 0, 1, 2
 
 _HEAD = struct.Struct("<8sIIQ")
 _CRC = struct.Struct("<Q")
@@ -46,7 +47,7 @@ class Block(NamedTuple):
     offset: int
     """Where the block begins in the file."""
     codec: int
-    """RAW or ZSTD."""
+    """RAW, ZSTD or SHARED."""
     raw_offset: int
     """Where its bytes belong in the section."""
     raw_length: int
@@ -79,10 +80,10 @@ def unpack_head(data: bytes) -> FileHead:
     return FileHead(number, bool(flags & FLAG_OK), index_offset, crc == zlib.crc32(data[: _HEAD.size]))
 
 
-def pack_block(section: str, raw_offset: int, raw: bytes, stored: bytes, codec: int) -> bytes:
+def pack_block(section: str, raw_offset: int, raw_length: int, stored: bytes, codec: int) -> bytes:
     """Return everything of a block but its stored bytes, which follow."""
     name = section.encode()
-    header = BLOCK_MAGIC + _BLOCK.pack(codec, 0, len(name), raw_offset, len(raw), len(stored), zlib.crc32(stored))
+    header = BLOCK_MAGIC + _BLOCK.pack(codec, 0, len(name), raw_offset, raw_length, len(stored), zlib.crc32(stored))
     # The checksum covers the name too: a damaged one would turn one section into another.
     return header + _BLOCK_CRC.pack(zlib.crc32(header + name)) + name
 
@@ -107,7 +108,7 @@ def read_block(file: DataFile, offset: int) -> Block | None:
         stored_length=stored_length,
         crc=crc,
     )
-    is_sane = codec in (RAW, ZSTD) and zero == 0 and 0 < raw_length <= PIECE and 0 < stored_length <= 2 * PIECE
+    is_sane = codec in (RAW, ZSTD, SHARED) and zero == 0 and 0 < raw_length <= PIECE and 0 < stored_length <= 2 * PIECE
     return block if is_sane and block.end <= file.size else None
 
 
@@ -118,13 +119,6 @@ def load_block(file: DataFile, block: Block) -> bytes | None:
         return None
     if block.codec == RAW:
         return stored if len(stored) == block.raw_length else None
-    # Imported here: listing recordings reads none of their blocks, and this costs 5 ms.
-    import zstandard
-
-    reader = zstandard.ZstdDecompressor(max_window_size=2 * PIECE).stream_reader(stored)
-    try:
-        # A stream, because decompress() believes the size that the data claims. One byte more than due shows a lie.
-        raw = reader.read(block.raw_length + 1)
-    except zstandard.ZstdError:
-        return None
-    return raw if len(raw) == block.raw_length else None
+    if block.codec == SHARED:
+        return load_shared(stored, block.raw_length, find_directory(file.path))
+    return expand(stored, block.raw_length)

@@ -5,57 +5,87 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from replaydbg.errors import Corrupt
-from replaydbg.log.blocks import RAW, ZSTD, pack_block, pack_head
+from replaydbg.log.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.shared import compressor
 
 COMPRESS_CONTENT_UP_TO = 32 << 20
 """Content beyond this is stored as it is: compressing it would hold up the end of the program by a second and more."""
 
 
+class Beginning(NamedTuple):
+    """The first sections of a recording, for others that begin with the same."""
+
+    data: bytes
+    entries: tuple[dict[str, object], ...]
+
+
 class Writer:
     """Writes the blocks of a sealed recording to a file that is open for writing, from its beginning."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        # Imported here: opening a recording, which shares this package, must not need it before a block is read.
-        import zstandard
-
+    def __init__(self, file: BinaryIO, beginning: Beginning | None = None) -> None:
+        """`beginning`: sections that are there already."""
         self._file = file
-        self._compress = zstandard.ZstdCompressor(level=1).compress
-        self._index: list[dict[str, object]] = []
-        file.write(pack_head(format=FORMAT, ok=False, index_offset=0))
+        self._compress = compressor().compress
+        self._index = list(beginning.entries) if beginning is not None else []
+        file.write(beginning.data if beginning is not None else pack_head(format=FORMAT, ok=False, index_offset=0))
 
     def section(self, name: str, pieces: Iterable[bytes], *, is_compressed: bool = True) -> None:
         """Add a section; each piece, of at most 1 MiB, becomes a block."""
         raw_offset = 0
         for raw in pieces:
-            offset = self._file.tell()
             packed = self._compress(raw) if is_compressed else raw
             codec = ZSTD if len(packed) < len(raw) else RAW
             stored = packed if codec == ZSTD else raw
-            self._file.write(pack_block(name, raw_offset, raw, stored, codec))
-            self._file.write(stored)
-            entry = {"section": name, "raw_offset": raw_offset, "raw_length": len(raw), "offset": offset}
-            self._index.append(entry)
+            self._block(name, raw_offset, len(raw), stored, codec)
             raw_offset += len(raw)
 
-    def finish(self) -> None:
-        """Write the index, flush everything to the disk, and only then say that the file is whole."""
+    def shared(self, name: str, blocks: Iterable[tuple[int, bytes]]) -> None:
+        """Add a section whose bytes others have, too: for each block how long it is, and what a BlockStore returned."""
+        raw_offset = 0
+        for length, stored in blocks:
+            self._block(name, raw_offset, length, stored, SHARED)
+            raw_offset += length
+
+    def beginning(self, data: bytes) -> Beginning:
+        """Return what is written until now, which is `data`, for other writers."""
+        return Beginning(data, tuple(self._index))
+
+    def _block(self, name: str, raw_offset: int, length: int, stored: bytes, codec: int) -> None:
+        entry = {"section": name, "raw_offset": raw_offset, "raw_length": length, "offset": self._file.tell()}
+        pack = _packed if codec == SHARED else pack_block
+        self._file.write(pack(name, raw_offset, length, stored, codec))
+        self._file.write(stored)
+        self._index.append(entry)
+
+    def finish(self, *, syncs: bool = True) -> None:
+        """Write the index, flush everything to the disk, and only then say that the file is whole.
+
+        Without `syncs` nobody waits for the disk: if the machine stops at this moment, the file is lost.
+        """
         index_offset = self._file.tell()
         self.section("index", split(json.dumps(self._index).encode()))
-        self._sync()
+        if syncs:
+            self._sync()
         self._file.seek(0)
         self._file.write(pack_head(format=FORMAT, ok=True, index_offset=index_offset))
-        self._sync()
+        if syncs:
+            self._sync()
 
     def _sync(self) -> None:
         self._file.flush()
         os.fsync(self._file.fileno())
+
+
+_packed = lru_cache(512)(pack_block)
+"""The same for blocks that others have, too: thousands of recordings of a session have most of them in common."""
 
 
 def split(data: bytes) -> Iterable[bytes]:
@@ -121,7 +151,7 @@ def _copy(
 
 def remove_live(live: Path) -> None:
     """Remove a live directory and what a recorder puts there; anything else in it stays, and so does it."""
-    for name in ("boot", "world", "content", "notes", "end.json", "log", "header.json"):
+    for name in ("boot", "world", "content", "notes", "marks", "end.json", "log", "header.json"):
         (live / name).unlink(missing_ok=True)
     for folder in (live / "source", live / "heap"):
         if folder.is_dir() and not folder.is_symlink():

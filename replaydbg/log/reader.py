@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.environment import End, Header
@@ -15,9 +15,12 @@ from replaydbg.events.values import ContentRef
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
+from replaydbg.log.raw import Raw, RawStream
 from replaydbg.log.sections import LiveDirectory, SealedFile
 from replaydbg.log.stream import LogStream
 from replaydbg.log.unpack import Unpacked, records, unpack
+
+_Stream = TypeVar("_Stream", bound=LogStream)
 
 MEMORY_LIMIT = 1 << 30
 """The longest section or content that is given as one bytes object."""
@@ -76,6 +79,16 @@ class Recording:
         """Return how many bytes a section has (uncompressed); 0 if it is not there."""
         return self._sections.size(name)
 
+    def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Yield the blocks of a section that has shared ones only, as `Writer.shared` takes them. Raises Corrupt."""
+        return self._sections.shared_blocks(name)
+
+    def shared_names(self) -> set[str]:
+        """Return the names of all blocks outside it that it needs. Raises Corrupt if that cannot be told."""
+        if self.end is None and not self.is_live:
+            raise Corrupt(str(self.path), "its end is missing")
+        return self._sections.shared_names() | set(self.end.sources.values() if self.end is not None else ())
+
     def pieces(self, name: str) -> Iterator[bytes]:
         """Yield a section's bytes a piece at a time, as far as they are sound; the rest is a problem."""
         return self._sections.pieces(name)
@@ -99,7 +112,7 @@ class Recording:
         With `gate` (a shell pattern such as `time.*`) only the events of those gates; `first` and `last` are the
         numbers of the first and the last event; `controls` says whether control records come too.
         """
-        stream = self._stream("log", self.log_header)
+        stream = self._stream("log", self.log_header, LogStream)
         for entry in stream.entries():
             number = entry.number if isinstance(entry, Event) else entry.after
             if last is not None and number > last:
@@ -113,7 +126,7 @@ class Recording:
 
     def world(self) -> Iterator[WorldAnswer]:
         """Yield what the import system saw of the file system."""
-        stream = self._stream("world", self._world_header)
+        stream = self._stream("world", self._world_header, LogStream)
         yield from stream.answers()
         self._finish("import world", stream, "what stands before that could be read")
 
@@ -186,9 +199,15 @@ class Recording:
             )
         return header
 
-    def _stream(self, name: str, header: LogHeader | None) -> LogStream:
+    def records(self) -> Iterator[Raw]:
+        """Yield the records of the event log as the bytes that they are, definitions included."""
+        stream = self._stream("log", self.log_header, RawStream)
+        yield from stream.records()
+        self._finish("event log", stream, f"{stream.crossings} events before that could be read")
+
+    def _stream(self, name: str, header: LogHeader | None, kind: type[_Stream]) -> _Stream:
         end = min(header.committed, self._sections.size(name)) if header is not None else 0
-        return LogStream(
+        return kind(
             records(self._sections.pieces(name), end),
             total=max(0, end - LOG_HEADER),
             stored=self._sections.stored(name),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from replaydbg.errors import Corrupt, NewerFormat, NotARecording, ReplaydbgError
-from replaydbg.log.blocks import FILE_HEADER, MAGIC, Block, load_block, read_block, unpack_head
+from replaydbg.errors import BlocksMissing, Corrupt, NewerFormat, NotARecording, ReplaydbgError
+from replaydbg.log.blocks import FILE_HEADER, MAGIC, SHARED, Block, load_block, read_block, unpack_head
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT
 from replaydbg.log.files import PIECE, DataFile
+from replaydbg.log.shared import DIRECTORY, find_directory, load_source, names_in
 
 
 class Sections(Protocol):
@@ -40,6 +42,14 @@ class Sections(Protocol):
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
         """Yield a section's bytes from `start`; where they are damaged, adds a problem and ends."""
+        ...
+
+    def shared_names(self) -> set[str]:
+        """Return the names of the files that its blocks are in. Raises Corrupt if a block of it is damaged."""
+        ...
+
+    def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Yield length and stored bytes of each block of a section that has shared ones only. Raises Corrupt."""
         ...
 
     def close(self) -> None:
@@ -86,6 +96,8 @@ class SealedFile:
             return self._walk()
         for name, raw_offset, offset in offsets:
             block = read_block(self._file, offset)
+            if block is not None and block.codec == SHARED and find_directory(self._file.path) is None:
+                raise BlocksMissing(path, DIRECTORY)
             if block is None or block.section != name or block.raw_offset != raw_offset:
                 self._lost(name, offset)
             else:
@@ -158,7 +170,16 @@ class SealedFile:
     def size(self, name: str) -> int:
         """Return how many bytes of a section are there; 0 if it is not there."""
         blocks = self._blocks.get(name)
-        return blocks[-1].raw_offset + blocks[-1].raw_length if blocks else 0
+        if not blocks:
+            return len(self._shared_source(name))
+        return blocks[-1].raw_offset + blocks[-1].raw_length
+
+    def _shared_source(self, name: str) -> bytes:
+        """Return a source that lies beside the recording, under the hash that names it; nothing if there is none."""
+        folder, _, digest = name.partition("/")
+        if folder != "source":
+            return b""
+        return load_source(digest, find_directory(self._file.path)) or b""
 
     def stored(self, name: str) -> int:
         """Return how many bytes of the file a section takes."""
@@ -170,6 +191,8 @@ class SealedFile:
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
         """Yield a section's bytes from `start`; where they are damaged, adds a problem and ends."""
+        if name not in self._blocks and (source := self._shared_source(name)[start:]):
+            yield source
         for block in self._blocks.get(name, ()):
             if block.raw_offset + block.raw_length <= start:
                 continue
@@ -178,6 +201,27 @@ class SealedFile:
                 self._lost(name, block.offset)
                 return
             yield piece[max(0, start - block.raw_offset) :]
+
+    def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Yield length and stored bytes of each block of a section that has shared ones only. Raises Corrupt."""
+        for block in self._blocks.get(name, ()):
+            if block.codec != SHARED:
+                raise Corrupt(str(self._file.path), f"a block of its section {name!r} is not shared")
+            yield block.raw_length, self._stored(block)
+
+    def shared_names(self) -> set[str]:
+        """Return the names of the files that its blocks are in. Raises Corrupt if a block of it is damaged."""
+        found: set[str] = set()
+        for block in (each for blocks in self._blocks.values() for each in blocks if each.codec == SHARED):
+            found.update(names_in(self._stored(block)))
+        return found
+
+    def _stored(self, block: Block) -> bytes:
+        """Return what is stored of a block. Raises Corrupt if that is damaged."""
+        stored = self._file.read(block.stored_offset, block.stored_length)
+        if zlib.crc32(stored) != block.crc:
+            raise Corrupt(str(self._file.path), f"a block of its section {block.section!r} is damaged")
+        return stored
 
     def close(self) -> None:
         """Close the file."""
@@ -259,6 +303,14 @@ class LiveDirectory:
         with self._file(name) as file:
             if file is not None:
                 yield from file.pieces(file.size, start)
+
+    def shared_names(self) -> set[str]:
+        """It has all of it itself."""
+        return set()
+
+    def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
+        """Raise Corrupt: a live directory has no blocks."""
+        raise Corrupt("a live directory", f"its section {name!r} has no blocks")
 
     def close(self) -> None:
         """Close the files."""

@@ -147,6 +147,11 @@ class LogStream:
             if type(note) is not tuple or len(note) != 2 or not all(type(part) is str for part in note):
                 raise Malformed("a note is not made of two texts")
             return Control(kind, self.crossings, self._lane, self._time_ns, note=note)
+        if kind is ControlKind.MARK:
+            text = cursor.value()
+            if type(text) is not str:
+                raise Malformed("a mark is no text")
+            return Control(kind, self.crossings, self._lane, self._time_ns, name=text)
         number = cursor.varint()
         if kind is ControlKind.SIGNAL_BETWEEN:
             return self._signal(cursor, number)
@@ -234,6 +239,8 @@ _CONTROLS = (
     ControlKind.MEMORY,
     ControlKind.LANE_STARTED,
     ControlKind.CALLBACK,
+    ControlKind.MARK,
+    ControlKind.SERIALS,
 )
 """In the order of their numbers in the format."""
 

@@ -2,11 +2,13 @@
  * gates go in while little more than the interpreter's own modules is loaded, and `site` with its .pth files is imported
  * inside the gated world, as part of the run. */
 #include "garbage.h"
+#include "lenient.h"
 #include <fcntl.h>
 #include <marshal.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -89,6 +91,7 @@ open_for_replay(PyObject *boot)
     }
     core.current_source = item(boot, "current_source") == Py_True;
     core.stop_at = (uint64_t)number(boot, "stop_at", 0);
+    core.answers_to = (uint64_t)number(boot, "answers_to", 0);
     core.follows = core.followed = item(boot, "follows") == Py_True;
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 || log_open(&world_log, number(boot, "world_fd", -1)) < 0 ||
         content_open(number(boot, "content_fd", -1)) < 0) {
@@ -100,7 +103,14 @@ open_for_replay(PyObject *boot)
         fd_place((int)PyLong_AsLong(PyList_GET_ITEM(fds, i)), -1);
     if (core.follows)
         log_follow();
-    return world_load();
+    core.lenient = item(boot, "lenient") == Py_True;
+    core.edited = item(boot, "edited") == Py_True;
+    int seconds = number(boot, "cpu_seconds", 0);
+    if (seconds > 0) /* edited code may compute for ever; the kernel ends it then */
+        setrlimit(RLIMIT_CPU, &(struct rlimit){(rlim_t)seconds, (rlim_t)seconds + 1});
+    if (core.lenient)
+        index_read();
+    return world_moved(item(boot, "sources")) < 0 ? -1 : world_load();
 }
 
 /* ---- the interpreter as the program would have found it ---- */
@@ -339,6 +349,7 @@ run_script(const char *filename)
             core.interrupted = true;
         if (result == NULL && engine.is_on)
             tell_uncaught();
+        outcome_script_ends();
         flush_streams();
         rc = result ? 0 : -1;
         Py_XDECREF(result);
@@ -365,8 +376,10 @@ on_process_exit(int status, void *unused)
     clocks_report();
     if (core.mode == RECORD)
         cross_ended(status);
-    else if (core.mode == REPLAY)
+    else if (core.mode == REPLAY) {
         cross_expect_exit();
+        ending_report();
+    }
     if (engine.is_on)
         engine_exit(status);
 }
@@ -503,7 +516,7 @@ boot(const char *boot_file)
         _exit(EXIT_NOT_STARTED);
     core.mode = recording ? RECORD : REPLAY;
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
-        dress_interpreter(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
+        dress_interpreter(boot) < 0 || outcome_prepare(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
         fresh_main() < 0)
         return -1;
     if (lanes_begin() < 0)

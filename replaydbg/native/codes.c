@@ -42,8 +42,8 @@ grow(void)
 bool codes_command;
 
 /* Python that came with the interpreter or was installed: where the program's own is meant, this is not. */
-static bool
-is_library(PyCodeObject *code)
+bool
+code_is_library(PyCodeObject *code)
 {
     PyObject *file = code->co_filename;
     if (!PyUnicode_Check(file) || !PyUnicode_IS_ASCII(file))
@@ -82,7 +82,7 @@ code_facts_find(PyCodeObject *code)
     f->code = code;
     f->hash = code_identity(code);
     f->is_importers = is_importers(code);
-    f->is_library = is_library(code);
+    f->is_library = code_is_library(code);
     CodeFacts **slot = &table.buckets[bucket_of(code)];
     f->next = *slot;
     *slot = f;

@@ -39,6 +39,9 @@
  *   ticks.c     the count behind the slices of lanes
  *   trace.c     every tick and event of a run written down, for the comparison of two runs
  *   report.c    values that the launcher is told
+ *   marks.c     places that the program names
+ *   lenient.c   a replay of edited code: see lenient.h; with it lenient_index.c, lenient_lanes.c and liberties.c
+ *   outcome.c   how the program ended: its exception, and what is asked of it then
  *   lanes.c     the program's threads: see lanes.h; with it hub.c, threads.c, libcalls.c, transfers.c
  */
 #ifndef REPLAYDBG_CORE_H
@@ -47,7 +50,7 @@
 
 #define FORMAT_NUMBER 1
 enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_COLLECTOR,
-       CONTROL_MEMORY, CONTROL_LANE_STARTED, CONTROL_CALLBACK, CONTROL_WORLD = 16 };
+       CONTROL_MEMORY, CONTROL_LANE_STARTED, CONTROL_CALLBACK, CONTROL_MARK, CONTROL_SERIALS, CONTROL_WORLD = 16 };
 #define EXIT_DIVERGED 4
 #define EXIT_DEADLOCK 5   /* the program was to be ended there */
 #define EXIT_NOT_STARTED 126 /* the log could not be made: the launcher finds out why, and says so */
@@ -74,6 +77,11 @@ enum {
     GATE_ALWAYS = 4096,   /* the handler is also asked where nothing is a crossing: it computes, in every thread and after the recording's end */
     GATE_MAKES_NOTHING = 8192, /* neither its C function nor what comes of it is, or for a moment uses, a tracked object */
     GATE_HEARS = 16384, /* it waits for other processes, or tells of them: after it, what they did can be known */
+    GATE_REPEATS = 32768, /* lenient: a clock, or what stays the same for a process: what it gave last can be given again */
+    GATE_ACCEPTED = 65536, /* lenient: it gives nothing, and nobody asks later whether it was done */
+    GATE_WRITTEN = 131072, /* lenient: bytes leave; other ones count as written, all of them. With GATE_ACCEPTED: it gives no number */
+    GATE_DESCRIPTOR = 262144, /* lenient: the first argument is a descriptor */
+    GATE_OPENS_FIRST = 524288, /* lenient: the outcome is a tuple that begins with a new descriptor, or several of these */
     GATE_FILLS_ALL = 1024, /* with GATE_FILLS: all of the buffer is filled, whatever number is returned */
 };
 
@@ -95,12 +103,14 @@ struct Gate {
 typedef struct {
     Mode mode;
     int depth;                /* > 0: inside a crossing, nothing is a crossing */
+    int ground;               /* 0; while a question of the user's is asked at a line: the depth at which it runs, whose crossings are refused */
     PyThreadState *tstate;    /* of the lane that runs */
     bool interrupted;         /* KeyboardInterrupt ended the program */
     bool terminal_input;      /* stdin and stdout were terminals at start */
     bool current_source;      /* replay: sites need not agree, the importer sees the real files */
     uint64_t crossings;       /* events so far */
     uint64_t stop_at;         /* replay: stand still before this event; 0: run to the end */
+    uint64_t answers_to;      /* lenient: no later event than this is an answer; 0: all are */
     uint64_t end_reason;      /* replay: why the recording stopped early, from the log's header */
     int out_fd[3];            /* replay: real standard streams, high numbers */
     int report_fd;            /* replay: where a divergence is described */
@@ -110,6 +120,8 @@ typedef struct {
     Py_ssize_t code_extra;
     uint64_t compare_every;   /* record: the collector's state is logged when the number of events so far has none of these bits */
     bool follows, followed;   /* replay: the recording is still being written; it was when the replay began */
+    bool lenient;             /* replay: of edited code, see lenient.h */
+    bool edited;              /* then: it is known to be */
     bool strict;              /* replay: that it differs is a divergence at once; the tests want it so */
 } Core;
 extern Core core;
@@ -117,6 +129,7 @@ extern Core core;
 /* ---- gate.c ---- */
 Gate *gate_named(const char *module, const char *name);       /* NULL if the table has no such row */
 PyObject *gate_call_original(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+Gate *gate_numbered(int id);                                  /* the same by its id */
 int gates_load(PyObject *rows);                               /* rows of the table, from the boot file */
 int gates_install_module(PyObject *module, const char *name); /* binds the rows of one module that is just loaded */
 PyObject *gate_regular(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
@@ -134,7 +147,7 @@ bool lane_adopt(void);                                       /* lanes.c: a threa
 static inline bool
 gate_passes(void)
 {
-    return core.mode == OBSERVE || core.depth > 0 || (PyThreadState_Get() != core.tstate && !lane_adopt());
+    return core.mode == OBSERVE || core.depth > core.ground || (PyThreadState_Get() != core.tstate && !lane_adopt());
 }
 /* Things to do when a module has just been loaded that are no rows (slots of types, the VFS of SQLite). */
 void fileio_module_loaded(PyObject *module, const char *name);
@@ -186,6 +199,7 @@ typedef struct {
     uint32_t digest;
     const uint8_t *leaving; /* what is digested, shown if it is not what was recorded */
     size_t leaving_length;
+    size_t left;            /* bytes digested in all pieces together */
     const uint8_t *fill;  /* record: content that was filled in; replay: content to fill in */
     size_t fill_length;
 } Crossing;
@@ -320,6 +334,7 @@ int frame_place(_PyInterpreterFrame *frame);     /* as f_lasti, but the same whe
 bool site_hear_of_end(PyCodeObject *code);         /* stacks_forget() will be called when it dies */
 uint64_t hash_text(PyObject *text, uint64_t seed);
 
+bool code_is_library(PyCodeObject *code);          /* it came with the interpreter, or was installed; codes.c */
 uint64_t code_identity(PyCodeObject *code);        /* hash of file, qualified name and first line */
 
 /* ---- codes.c ---- */
@@ -414,6 +429,7 @@ int lanes_begin(void);
 int lane_number(void);                           /* of the one that runs; 0: the main lane */
 void lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop); /* mean: of a slice, in ticks; 0: the usual one */
 void lanes_count_from_start(void);               /* ticks, though there is one lane */
+void lanes_expect_nothing(void);                 /* replay: no preemption and no handler is due */
 void lanes_crossed(void);                        /* an event has been recorded, or consumed */
 void lanes_expect_preemption(uint64_t ticks);
 uint64_t lanes_place(void);                      /* how far the running lane has computed */
@@ -514,7 +530,16 @@ void report_name(Buf *b, PyObject *text);        /* UTF-8 that keeps lone surrog
 void report_stack(Buf *b);                       /* list of (file, line, qualified name), innermost first */
 void report_send(int fd, Buf *b);                /* writes it all, and frees it (a fixed one is empty then) */
 
+/* ---- outcome.c ---- */
+int outcome_prepare(PyObject *boot);
+void outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback); /* it ends the program; borrowed */
+void outcome_script_ends(void);                  /* the script's code has come to its end; an exception may be set, and stays */
+bool outcome_is_known(void);
+void outcome_told(PyObject *text);               /* what the program was replayed for is over */
+void ending_report(void);                        /* to the launcher, once */
+
 /* ---- world.c ---- */
+int world_moved(PyObject *sources);              /* replay: directories that lie elsewhere now, (recorded, today's) */
 int world_install(void);
 int world_load(void);                            /* replay: reads the world log */
 PyObject *world_fixed(const char *op, const char *key, PyObject *value); /* record: notes value; replay: gives the noted one */
@@ -539,6 +564,7 @@ int signals_prepare(void);
 void signals_inside(int signum);                 /* replay: a recorded handler runs inside the crossing */
 void signals_expect(int signum, const Place *place); /* replay: a handler runs there */
 void signals_look(void);                         /* replay: that place is near */
+int signals_expected_no_more(void);              /* lenient: which handler was due */
 extern bool signals_wait;                        /* replay, 3.11: until the trace function is called */
 void signals_go_on(void);
 uint64_t signals_unsure(void);                   /* replay: the event before which a handler's place was ambiguous; 0: none was */
@@ -563,6 +589,8 @@ Py_hash_t identity_hash(PyObject *o);
 void *identity_memory(uintptr_t address);        /* the real address, of a living object; else NULL */
 bool identity_is_made_up(uintptr_t address);     /* what id() gave for some object, living or dead, or little more */
 void identity_share(void);                       /* from now on several interpreters may ask at once */
+uint64_t identity_serials(void);                 /* the next one */
+void identity_reach(uint64_t serial);            /* the next one is that, if it was less */
 bool identity_is_off(void);                      /* id() is left alone */
 void identity_watch_end(const void *o);          /* from now on it is seen when what lies there dies */
 bool identity_has_ended(void);                   /* whether it has since it was asked last */
@@ -577,7 +605,11 @@ void identity_leave_hash(PyTypeObject *type);
 void identity_watch_hash(PyTypeObject *type);    /* of an extension module: its own hash function may fall back to the address */
 void identity_patch_repr(PyTypeObject *type);
 
+/* ---- marks.c ---- */
+void mark_asked(PyObject *args);                 /* the program names the place where it stands */
+
 /* ---- heap_record.c ---- */
+uint64_t heap_taken(void);                       /* the number of the latest snapshot; 0: there is none */
 extern uint64_t heap_due;
 void heap_crossed(void);                         /* an event has been recorded, and core.crossings has come to heap_due */
 void heap_asked(PyObject *args);                 /* the program asks for a snapshot */

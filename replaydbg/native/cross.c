@@ -1,5 +1,6 @@
 /* One crossing: recorded as an event, or answered by the next event after it has been checked against what the program asks. */
 #include "garbage.h"
+#include "lenient.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ static CrossState state;
 #define raised_type state.raised_type
 #define raised_value state.raised_value
 #define raised_traceback state.raised_traceback
+static uint64_t serials;       /* replay: the next one was that, where the program has made a mark */
 static bool armed;             /* replay: a handler between crossings is due before the next one */
 static int exit_code_seen = -1;
 static struct {
@@ -488,10 +490,14 @@ read_control(uint64_t rest, Crossing *c)
     case CONTROL_END:
         exit_code_seen = (int)read_number();
         break;
+    case CONTROL_SERIALS:
+        serials = read_number(); /* not yet: what runs until the next crossing has serials of its own */
+        break;
     case CONTROL_COLLECTOR:
         check_collector();
         break;
     case CONTROL_NOTE:
+    case CONTROL_MARK:
         if (!value_skip(&event_log.rp, event_log.rend))
             diverge("corrupt", NULL, NULL, "a note cannot be read");
         break;
@@ -561,7 +567,68 @@ read_ahead(void)
 void
 cross_read_ahead(void)
 {
-    read_ahead();
+    core.lenient ? lenient_read_ahead() : read_ahead();
+}
+
+/* ---- for lenient.c, which looks for what the log says in another order ---- */
+
+void
+cross_read_definition(uint64_t rest)
+{
+    read_definition(rest);
+}
+
+uint64_t
+cross_recorded_arguments(uint64_t id)
+{
+    return id > 0 && id <= args_defined ? recorded_args[id] : 0;
+}
+
+uint32_t
+cross_arguments_defined(void)
+{
+    return args_defined;
+}
+
+void
+cross_read_control_at(const uint8_t *at, unsigned rest, Crossing *c)
+{
+    event_log.rp = at;
+    read_control(rest, c);
+}
+
+bool
+cross_signal_is_due(void)
+{
+    return armed;
+}
+
+void
+cross_signal_is_due_no_more(void)
+{
+    armed = false;
+}
+
+void
+cross_keep_raised(void)
+{
+    keep_raised();
+}
+
+bool
+cross_give_raised(void)
+{
+    if (raised_type == NULL)
+        return false;
+    PyErr_Restore(raised_type, raised_value, raised_traceback);
+    raised_type = raised_value = raised_traceback = NULL;
+    return true;
+}
+
+const Buf *
+cross_arguments(const Crossing *c)
+{
+    return c && (c->gate->flags & GATE_ARGS) && hash_bytes(args_buf.data, args_buf.used, 0) == c->args_hash ? &args_buf : NULL;
 }
 
 /* The next record that is no definition, time or note: its head, not yet read. Ends the replay where the log ends. */
@@ -582,6 +649,8 @@ next_record(void)
             read_control(head >> 2, NULL);
         else {
             event_log.rp = here;
+            identity_reach(serials);
+            serials = 0;
             return head;
         }
     }
@@ -606,7 +675,9 @@ cross_lane_started(int id, PyObject *name)
     buf_varint(&b, CONTROL_LANE_STARTED << 2 | 2u);
     buf_varint(&b, (uint64_t)id);
     report_name(&b, name);
-    if (core.mode == REPLAY) {
+    if (core.lenient)
+        lenient_lane_started(id, name);
+    else if (core.mode == REPLAY) {
         if (next_record() != (CONTROL_LANE_STARTED << 2 | 2u))
             diverge("lane", NULL, NULL, "a thread is started here, and in the recording none was");
         if ((size_t)(event_log.rend - event_log.rp) < b.used || memcmp(event_log.rp, b.data, b.used) != 0)
@@ -638,19 +709,23 @@ void
 signal_delivered(void)
 {
     armed = false;
-    read_ahead();
+    cross_read_ahead();
 }
 
 bool
 cross_at_end(void)
 {
-    return event_log.rp >= event_log.rend;
+    return core.lenient ? lenient_is_used_up() : event_log.rp >= event_log.rend;
 }
 
 /* The program ends: a replay that has not used up the log has gone another way. Definitions and notes may be left over. */
 void
 cross_expect_exit(void)
 {
+    if (core.lenient) {
+        lenient_ended();
+        return;
+    }
     if (core.follows)
         log_follow();
     while (event_log.rp < event_log.rend) {
@@ -680,8 +755,11 @@ read_head(Crossing *c)
             read_definition(head >> 2);
         else if ((head & 3) == 2)
             read_control(head >> 2, c);
-        else
+        else {
+            identity_reach(serials);
+            serials = 0;
             return head;
+        }
     }
 }
 
@@ -731,17 +809,14 @@ read_fill(Crossing *c)
     event_log.rp += n;
 }
 
+/* What came of a crossing, from the log; that of program code inside it if the log says so. */
 static PyObject *
-replay_end(Crossing *c)
+outcome(Crossing *c, uint64_t head, bool checked)
 {
-    if (armed)
-        diverge("signal", c->gate, c, "the place where a signal handler ran was not met again");
-    upcall_error = NULL;
-    uint64_t head = read_head(c); /* may run handlers, and one of them may have raised */
-    PyObject *type = raised_type, *value = raised_value, *traceback = raised_traceback;
+    PyObject *type = raised_type, *value = raised_value, *traceback = raised_traceback, *result = NULL;
     raised_type = raised_value = raised_traceback = NULL;
-    check_event(c, head);
-    PyObject *result = NULL;
+    if (checked)
+        check_event(c, head);
     if ((head & 3) == 1 && event_log.rp < event_log.rend && *event_log.rp == 0x00 && type) {
         event_log.rp++;
         c->raised_by_program = true;
@@ -759,6 +834,24 @@ replay_end(Crossing *c)
     }
     if (site_recorded_shape((uint32_t)(head >> 2)) & GATE_FILLS)
         read_fill(c);
+    return result;
+}
+
+PyObject *
+cross_outcome_at(const uint8_t *at, Crossing *c, uint64_t head)
+{
+    event_log.rp = at;
+    return outcome(c, head, false);
+}
+
+static PyObject *
+replay_end(Crossing *c)
+{
+    if (armed)
+        diverge("signal", c->gate, c, "the place where a signal handler ran was not met again");
+    upcall_error = NULL;
+    uint64_t head = read_head(c); /* may run handlers, and one of them may have raised */
+    PyObject *result = outcome(c, head, true);
     core.crossings++;
     lanes_crossed();
     clocks_crossed();
@@ -802,6 +895,7 @@ cross_digest(Crossing *c, const void *data, size_t n)
 {
     uint64_t h = hash_bytes(data, n, c->digested ? c->digest : 0);
     c->digest = (uint32_t)(h ^ h >> 32);
+    c->left = c->digested ? c->left + n : n;
     c->digested = true;
     c->leaving = data;
     c->leaving_length = n;
@@ -825,6 +919,8 @@ cross_end(Crossing *c, PyObject *result)
         if (!c->perform)
             result = engine_outcome(c->gate);
     }
+    else if (core.mode == REPLAY && __builtin_expect(core.lenient, 0))
+        result = lenient_end(c, result);
     else if (core.mode == REPLAY) {
         Py_XDECREF(result);
         if (PyErr_Occurred()) /* of program code that ran inside (an opener): kept until the log says whether it came out */
@@ -886,7 +982,7 @@ native_end(NativeCrossing *n, int64_t rc, void *out, size_t nout)
 {
     Crossing *c = &n->cross;
     if (core.mode == REPLAY) {
-        PyObject *result = engine.diverting ? engine_outcome(c->gate) : replay_end(c);
+        PyObject *result = engine.diverting ? engine_outcome(c->gate) : core.lenient ? lenient_end(c, NULL) : replay_end(c);
         rc = result && PyLong_Check(result) ? PyLong_AsLongLong(result) : -1;
         Py_XDECREF(result);
         if (c->gate->flags & GATE_FILLS && !engine.diverting) {
@@ -962,5 +1058,6 @@ diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
 {
     clocks_report();
     report(kind, gate, c, detail);
+    ending_report();
     _exit(EXIT_DIVERGED);
 }

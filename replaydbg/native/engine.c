@@ -335,18 +335,23 @@ object_at(PyObject *self, PyObject *args)
     PyErr_SetString(PyExc_LookupError, "it is not there");
     return NULL;
 }
-static PyMethodDef object_at_def = {"object_at", object_at, METH_VARARGS, NULL};
+static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL}, {"call_elsewhere", judge_call_elsewhere, METH_O, NULL}};
 
-/* Runs inside.py; its answer, or NULL with an exception. Borrowed from `globals`. */
-static PyObject *
-run_inside(PyObject *globals, Command *c)
+/* NULL: with an exception. */
+PyObject *
+engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end)
 {
-    PyObject *question = PyBytes_FromStringAndSize((const char *)c->p, c->end - c->p), *at = PyCFunction_New(&object_at_def, NULL);
-    if (!globals || !question || !at || PyDict_SetItemString(globals, "__builtins__", core.tstate->interp->builtins) < 0 ||
-        PyDict_SetItemString(globals, "sys", sys_module) < 0 || PyDict_SetItemString(globals, "argument", question) < 0 || PyDict_SetItemString(globals, "object_at", at) < 0)
+    PyObject *question = PyBytes_FromStringAndSize((const char *)p, end - p);
+    if (!globals || !question || PyDict_SetItemString(globals, "__builtins__", core.tstate->interp->builtins) < 0 ||
+        PyDict_SetItemString(globals, "sys", sys_module) < 0 || PyDict_SetItemString(globals, "argument", question) < 0)
         return NULL;
     Py_DECREF(question);
-    Py_DECREF(at);
+    for (size_t i = 0; i < sizeof lent / sizeof *lent; i++) {
+        PyObject *function = PyCFunction_New(&lent[i], NULL);
+        if (function == NULL || PyDict_SetItemString(globals, lent[i].ml_name, function) < 0)
+            return NULL;
+        Py_DECREF(function);
+    }
     PyObject *result = PyEval_EvalCode(inside, globals, globals), *answer = result ? PyDict_GetItemString(globals, "answer") : NULL;
     Py_XDECREF(result);
     return answer && PyBytes_Check(answer) ? answer : NULL;
@@ -365,7 +370,7 @@ address_space(void)
     return (rlim_t)strtoull(text, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE);
 }
 
-/* What run_inside() returned, or why it did not. */
+/* What engine_inside() returned, or why it did not. */
 static void
 send_answer(PyObject *answer)
 {
@@ -404,7 +409,7 @@ divert(Command *c)
     if (may_read)
         core.mode = OBSERVE;
     PyErr_Clear();
-    send_answer(run_inside(PyDict_New(), c));
+    send_answer(engine_inside(PyDict_New(), c->p, c->end));
     _exit(0); /* no handler, no buffer of the program's is flushed a second time */
 }
 
@@ -416,7 +421,7 @@ change(Command *c)
     PyErr_Fetch(&type, &value, &traceback);
     engine.diverting = true;
     globals = PyDict_New();
-    send_answer(run_inside(globals, c));
+    send_answer(engine_inside(globals, c->p, c->end));
     Py_XDECREF(globals);
     engine.diverting = false;
     PyErr_Restore(type, value, traceback);

@@ -1,5 +1,5 @@
 /* A replay that the debugger travels through: see engine.c. With it rule.c, where a step ends, watch.c, whether
- * a value has changed, clones.c and arenas.c, copies, and ending.c,
+ * a value has changed, judge.c, what a question says, clones.c and arenas.c, copies, and ending.c,
  * how it ends. */
 #ifndef REPLAYDBG_ENGINE_H
 #define REPLAYDBG_ENGINE_H
@@ -13,6 +13,7 @@
 Buf engine_message(void);       /* where the next message is written; only one at a time */
 void engine_send(int kind, Buf *b);
 PyThreadState *lane_tstate(int lane); /* NULL: there is no such lane, or it has none */
+PyObject *engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end); /* runs inside.py; its answer, borrowed from `globals`, or NULL */
 
 /* clones.c */
 void clones_prepare(void);
@@ -37,6 +38,11 @@ void rule_begin(int kind, int lane); /* relative to where the lane is now; 0: no
 bool rule_is_set(void);
 bool rule_line(_PyInterpreterFrame *frame);
 bool rule_has_stopped(void);
+
+/* judge.c */
+bool judge_begin(const uint8_t *p, const uint8_t *end); /* false: there is nothing to ask */
+PyObject *judge_call_elsewhere(PyObject *self, PyObject *name);
+uint64_t judge(uint64_t before); /* what it says here; `before` where it cannot tell */
 
 /* watch.c */
 bool watch_begin(const uint8_t *p, const uint8_t *end); /* false: it cannot be read */

@@ -293,6 +293,12 @@ gate_named(const char *module, const char *name)
     return NULL;
 }
 
+Gate *
+gate_numbered(int id)
+{
+    return id > 0 && id <= gate_count ? &gates[id - 1] : NULL;
+}
+
 static PyObject *
 nothing(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {

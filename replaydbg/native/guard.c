@@ -176,6 +176,10 @@ end_before_second_interpreter(void)
 static bool
 hear_of_snapshot(const char *event, PyObject *args)
 {
+    if (event[0] == 'r' && strcmp(event, "replaydbg.mark") == 0) {
+        mark_asked(args);
+        return true;
+    }
     if (event[0] == 'r' && strcmp(event, "replaydbg.snapshot") == 0)
         heap_asked(args);
     else if (event[0] == 's' && strcmp(event, "sys.excepthook") == 0)
@@ -195,6 +199,10 @@ hook(const char *event, PyObject *args, void *data)
     /* A module or a command is run by the interpreter itself: here it says which exception ended it. */
     if (engine.is_on && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 2 && lane_number() == 0)
         engine_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2));
+    if (core.mode == REPLAY && event[0] == 's' && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 3 && lane_number() == 0)
+        outcome_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2), PyTuple_GET_ITEM(args, 3));
+    if (core.lenient && event[0] == 'r' && strcmp(event, "replaydbg.over") == 0)
+        outcome_told(argument(args, 0));
     if (core.mode == RECORD && hear_of_snapshot(event, args))
         return 0;
     if (!may_be_ours(event))

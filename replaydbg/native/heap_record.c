@@ -233,7 +233,16 @@ heap_asked(PyObject *args)
     PyObject *given = args && PyTuple_CheckExact(args) && PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
     uint8_t name[256];
     name[given ? text_of_name(name, sizeof name - 1, given) : 0] = 0;
-    take_for_certain("named", (const char *)name, NULL);
+    /* With an exception: where it was raised is of interest, its frames are in its traceback. */
+    PyObject *value = given && PyTuple_GET_SIZE(args) > 1 ? PyTuple_GET_ITEM(args, 1) : NULL;
+    bool is_raised = value && PyExceptionInstance_Check(value);
+    take_for_certain(is_raised ? "exception" : "named", (const char *)name, is_raised ? value : NULL);
+}
+
+uint64_t
+heap_taken(void)
+{
+    return order.number;
 }
 
 static void

@@ -348,6 +348,20 @@ serial_of(PyObject *o)
     return serial;
 }
 
+uint64_t
+identity_serials(void)
+{
+    return next_serial;
+}
+
+/* Where a replay leaves out what the recording had before, its objects have the numbers from there on that they had. */
+void
+identity_reach(uint64_t serial)
+{
+    if (serial > next_serial && serial < NOT_COUNTED)
+        next_serial = serial;
+}
+
 uintptr_t
 identity_address(PyObject *o)
 {

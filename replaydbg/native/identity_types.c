@@ -236,6 +236,8 @@ identity_types_install(void)
         return -1;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(types); i++)
         patch_type((PyTypeObject *)PyList_GET_ITEM(types, i));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(types); i++)
+        identity_leave_hash((PyTypeObject *)PyList_GET_ITEM(types, i));
     /* In the same order in every process; what else is a key now would be numbered in the order of addresses. */
     identity_address(Py_None);
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(types); i++)

@@ -1,6 +1,7 @@
 /* The lanes: making them, switching between them, who is next. See lanes.h. */
 #include "lanes.h"
 #include "garbage.h"
+#include "lenient.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -435,6 +436,30 @@ go_on(Lane *next)
 }
 
 void
+lanes_go_on(Lane *next)
+{
+    go_on(next);
+}
+
+uint64_t
+lanes_ticks_since(void)
+{
+    return ticks_since();
+}
+
+void
+lanes_ticks_begin(void)
+{
+    ticks_base = ticks_count();
+}
+
+void
+lanes_expect_nothing(void)
+{
+    due = NOTHING;
+}
+
+void
 lane_switch_inside(const uint64_t numbers[3])
 {
     if ((numbers[1] & 3) != INSIDE_A_CROSSING)
@@ -457,6 +482,8 @@ lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interr
     Why why = reason();
     if (engine.diverting)
         engine_would_wait(waits_for ? waits_for : "something");
+    if (core.lenient)
+        return lenient_wait(key, waits_for, deadline, interruptible, why);
     if (core.mode == REPLAY) {
         self->waits_for = waits_for;
         next = replayed_switch(why);
@@ -518,6 +545,8 @@ lane_yield(void)
 void
 lanes_expect_preemption(uint64_t ticks)
 {
+    if (core.lenient && ticks <= ticks_since())
+        return; /* the place has been gone by: it is left out at the next crossing */
     if (ticks <= ticks_since())
         diverge("ticks", NULL, NULL, "the recording switched to another lane earlier");
     due = A_PREEMPTION;
@@ -576,6 +605,8 @@ slice_used_up(void)
         give_way(PREEMPTED);
     else if (is_due == A_HANDLER)
         signals_look();
+    else if (core.lenient)
+        lenient_slice_used_up(is_due == A_PREEMPTION);
     else if (is_due == A_PREEMPTION) {
         Lane *next = replayed_switch(PREEMPTED);
         if (next == NULL)
@@ -697,7 +728,9 @@ lane_end(void *result)
     if (core.depth > 0)
         collector_put_back(); /* the interpreter ends threads wherever they ask for its lock, in crossings too */
     lane_wake_all(self);
-    if (core.mode == REPLAY) {
+    if (core.lenient)
+        next = lenient_next_at_end();
+    else if (core.mode == REPLAY) {
         next = replayed_switch(ENDED);
         if (next == NULL)
             diverge("lane", NULL, NULL, "it ends here, and in the recording it went on");

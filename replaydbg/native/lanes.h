@@ -10,6 +10,7 @@
  *   switch.c    their C stacks, and the change from one to another
  *   hub.c       while recording: who waits for what from outside, and who is woken by it
  *   threads.c   functions of the C library about threads and semaphores
+ *   mutexes.c   mutexes of a library in which the program's functions run, or that waits with one in hand
  *   libcalls.c  functions of the C library that wait for the outside; transfers.c: those that move data
  *   locals.c    thread-local variables of C libraries
  *   deadlock.c  what is said when nobody can go on
@@ -146,6 +147,7 @@ int our_close(int fd);                                 /* tells the hub */
 #define OURS(name) {#name, (void *)our_##name}         /* of a Relink */
 void threads_install(void);
 void threads_module_loaded(const char *name);
+void mutexes_library_loaded(void);                     /* an extension module is new */
 void libcalls_install(void);
 bool lane_semaphore_free(const void *semaphore);
 extern const char waits_for_lock[];                    /* lane->waits_for of one that waits for a semaphore */

@@ -54,6 +54,20 @@ our_nanosleep(const struct timespec *time, struct timespec *left)
     return rc ? -1 : 0;
 }
 
+/* SQLite, for one, waits with these for a database that somebody else has locked. */
+static int
+our_usleep(useconds_t microseconds)
+{
+    return our_nanosleep(&(struct timespec){microseconds / 1000000, (long)(microseconds % 1000000) * 1000}, NULL);
+}
+
+static unsigned
+our_sleep(unsigned seconds)
+{
+    struct timespec left = {0};
+    return our_nanosleep(&(struct timespec){.tv_sec = seconds}, &left) < 0 ? (unsigned)(left.tv_sec + (left.tv_nsec > 0)) : 0;
+}
+
 static int
 our_sched_yield(void)
 {
@@ -339,7 +353,7 @@ our_sem_timedwait(sem_t *semaphore, const struct timespec *time)
 }
 
 static const Relink functions[] = {
-    OURS(clock_nanosleep), OURS(nanosleep), OURS(sched_yield), OURS(wait), OURS(waitpid), OURS(wait3), OURS(wait4), OURS(waitid), OURS(flock),
+    OURS(clock_nanosleep), OURS(nanosleep), OURS(usleep), OURS(sleep), OURS(sched_yield), OURS(wait), OURS(waitpid), OURS(wait3), OURS(wait4), OURS(waitid), OURS(flock),
     OURS(lockf), {"lockf64", (void *)our_lockf}, OURS(fcntl), {"fcntl64", (void *)our_fcntl}, OURS(open), {"open64", (void *)our_open},
     OURS(openat), {"openat64", (void *)our_openat}, OURS(connect), OURS(getaddrinfo), OURS(getnameinfo), OURS(sigwait), OURS(sigwaitinfo),
     OURS(sigtimedwait), {"pthread_sigmask", (void *)our_sigmask}, OURS(sigprocmask), {NULL, NULL}};
@@ -367,6 +381,7 @@ libcalls_module_loaded(const char *name)
         return;
     relink_waiting();
     threads_module_loaded(name);
+    mutexes_library_loaded();
     if (strcmp(name, shared.only_named) == 0)
         relink(&shared);
 }

@@ -393,8 +393,10 @@ os_exit(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     if (engine.diverting)
         engine_exit((int)status);
     cross_ended((int)status);
-    if (core.mode == REPLAY)
+    if (core.mode == REPLAY) {
         cross_expect_exit();
+        ending_report();
+    }
     clocks_report();
     if (engine.is_on)
         engine_exit((int)status);
@@ -409,6 +411,8 @@ os_abort(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObj
     PyObject *none = cross_end(&c, Py_NewRef(Py_None));
     Py_XDECREF(none);
     clocks_report();
+    if (core.mode == REPLAY)
+        ending_report();
     return gate_call_original(g, self, args, nargs, kwnames);
 }
 

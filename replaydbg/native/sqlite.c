@@ -40,7 +40,7 @@ act_begin(Act *act, int row, const char *text, int64_t a, int64_t b, const void 
         met_thread = true;
         return;
     }
-    if (core.depth > 0)
+    if (core.depth > core.ground)
         return;
     act->crossed = true;
     act->gil = PyGILState_Ensure();

@@ -1,5 +1,6 @@
 /* Whether a value has changed: a place is a variable, and the attributes and items that lead from it to the value. Looked up line by line
  * without running Python: what only a property or a __getitem__ could tell is not followed.
+ * Or it is what a question of the user's says (judge.c), for which Python is run.
  *
  * A change seen before a line was made after the line before it, by whoever ran then. That is not always the line before: in
  * `x = f()` the last line of f() lies between. Where it matters the debugger runs the last line again and has us look at returns, too. */
@@ -13,7 +14,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-enum { NO_WATCH, LOCAL, GLOBAL, OBJECT };
+enum { NO_WATCH, LOCAL, GLOBAL, OBJECT, JUDGED };
 enum { ATTRIBUTE = 1, INDEX, KEY };
 enum { STOPS = 1, LOOKS_AT_RETURNS = 2, CELL = 4 };
 #define MOST_STEPS 32
@@ -186,11 +187,11 @@ variable(void)
 static PyObject *
 item_at(PyObject *o, int64_t index)
 {
-    if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) {
+    if (PyList_Check(o) || PyTuple_Check(o)) { /* also of a class of the program's: inside.py has seen that it computes no items */
         Py_ssize_t n = Py_SIZE(o), i = index < 0 ? (Py_ssize_t)index + n : (Py_ssize_t)index;
         if (i < 0 || i >= n)
             return NULL;
-        return PyList_CheckExact(o) ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
+        return PyList_Check(o) ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
     }
     return PyDict_Check(o) ? read_number_key(o, index) : NULL;
 }
@@ -234,6 +235,8 @@ expect_faults(void)
 static uint64_t
 look(void)
 {
+    if (watch.kind == JUDGED)
+        return judge(watch.signature);
     if (watch.kind != OBJECT) {
         watch.before = watch.value;
         return signature_of(watch.value = value_here());
@@ -431,9 +434,15 @@ watch_begin(const uint8_t *p, const uint8_t *end)
     watch.kind = (int)read_varint(&p, end, &ok);
     if (!ok || watch.kind == NO_WATCH)
         return ok;
+    watch.flags = (int)read_varint(&p, end, &ok);
+    if (watch.kind == JUDGED) {
+        if (!ok || !judge_begin(p, end))
+            return false;
+        watch.signature = look();
+        return true;
+    }
     own_work_begin();
     names_used = 0;
-    watch.flags = (int)read_varint(&p, end, &ok);
     watch.started = read_varint(&p, end, &ok);
     watch.first_line = (int)read_varint(&p, end, &ok);
     watch.object = (PyObject *)(uintptr_t)read_varint(&p, end, &ok);

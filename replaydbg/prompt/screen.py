@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
+from replaydbg.commands.surface import Row
 from replaydbg.errors import Cancelled
 from replaydbg.events.show import printable
 
@@ -14,17 +14,6 @@ if TYPE_CHECKING:
 
 HIGHLIGHTED = 5000
 """Longer files are highlighted only where they are shown: a thousand lines take 15 ms."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A line of source to be shown."""
-
-    number: int
-    text: str
-    hits: int | None
-    """How often it ran; None: that is not to be shown."""
-    is_current: bool
 
 
 class Screen:

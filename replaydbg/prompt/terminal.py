@@ -15,7 +15,7 @@ from replaydbg.debugger.values import Progress
 from replaydbg.errors import Cancelled, ReplaydbgError
 
 if TYPE_CHECKING:
-    from replaydbg.prompt.prompt import Prompt
+    from replaydbg.commands.prompt import Prompt
 
 PROMPT = "(replaydbg) "
 REMEMBERED = 2000
@@ -30,10 +30,13 @@ IMPATIENT = 3
 
 
 class Interrupts:
-    """What Ctrl-C does: while something runs it gives that up; otherwise it is a KeyboardInterrupt."""
+    """What Ctrl-C does: while something runs it gives that up; otherwise it is a KeyboardInterrupt.
+
+    Only between the lines of a prompt it is nothing: it was meant for what has just ended.
+    """
 
     def __init__(self) -> None:
-        self._is_busy = False
+        self._is_busy = self._is_prompting = self._is_reading = False
         self._number = 0
         self._session: Session | None = None
 
@@ -53,6 +56,23 @@ class Interrupts:
             self._is_busy = False
 
     @contextmanager
+    def prompting(self) -> Iterator[None]:
+        """While lines are read and done, one after the other."""
+        self._is_prompting = True
+        try:
+            yield
+        finally:
+            self._is_prompting = False
+
+    def read(self, read: Callable[[], str]) -> str:
+        """Return the line that `read` gives. Raises what that raises, and KeyboardInterrupt."""
+        self._is_reading = True
+        try:
+            return read()
+        finally:
+            self._is_reading = False
+
+    @contextmanager
     def installed(self) -> Iterator[None]:
         """While this decides what Ctrl-C does."""
         before = signal.signal(signal.SIGINT, self._came)
@@ -63,12 +83,18 @@ class Interrupts:
 
     def _came(self, number: int, frame: FrameType | None) -> None:
         if not self._is_busy:
-            raise KeyboardInterrupt
+            self._interrupt()
+            return
         self._number += 1
         if self._number >= IMPATIENT:
             raise KeyboardInterrupt
         if self._session is not None:
             self._session.cancel()
+
+    def _interrupt(self) -> None:
+        if self._is_reading or not self._is_prompting:
+            self._is_reading = False  # a second one shall not meet whoever deals with the first
+            raise KeyboardInterrupt
 
 
 class ProgressLine:
@@ -179,7 +205,7 @@ def _words(prompt: Prompt, kind: str) -> set[str]:
     if kind == "lanes":
         return {str(each.id) for each in prompt.view.here.lanes}
     if kind == "subjects":
-        from replaydbg.prompt.about import SUBJECTS  # it knows every module of the prompt
+        from replaydbg.commands.about import SUBJECTS  # it knows every module of the prompt
 
         return set(SUBJECTS)
     return {"commands": set(prompt.vocabulary.names), "marks": {each[1:] for each in marks}}.get(kind, set())

@@ -18,7 +18,7 @@ _SOURCE_LIMIT = 8 << 20
 def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
     """Return the content of `end.json`, without the sources (see `archive_sources`); takes in the core's notes."""
     header = _log_header(live / "log")
-    notes = _notes(live / "notes")
+    notes = notes_of(live)
     (live / "notes").unlink(missing_ok=True)
     return {
         "status": ended.status,
@@ -27,7 +27,7 @@ def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
         "reason": header[1].cause,
         "events": header[0],
         "notes": notes,
-        "packages": _packages(),
+        "packages": packages(),
         "sources": {},
         "ok": True,
     }
@@ -52,16 +52,17 @@ def _log_header(path: Path) -> tuple[int, StopReason]:
     return (header.crossings, header.stopped) if header else (0, StopReason.NOT_STOPPED)
 
 
-def _notes(path: Path) -> list[dict[str, Any]]:
+def notes_of(live: Path) -> list[dict[str, Any]]:
+    """Return what has been met until now that cannot be recorded."""
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        lines = (live / "notes").read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return []  # nothing was met
     pairs = [line.partition("\t") for line in lines if line]
     return [{"kind": kind, "text": text.replace("\v", "\n"), "count": 1} for kind, _, text in pairs]
 
 
-def _packages() -> dict[str, str]:
+def packages() -> dict[str, str]:
     """Return installed distributions by the names of their metadata directories (importlib.metadata costs 30 ms)."""
     found: dict[str, str] = {}
     for directory in sys.path:
@@ -81,19 +82,17 @@ def archive_sources(live: Path) -> dict[str, str]:
 
     The standard library stays out. Raises OSError if there is no room for them.
     """
-    standard = str(Path(sys.base_prefix) / "lib")
     stored: dict[str, str] = {}
-    for path in _imported(live):
-        if path.startswith(standard) and "site-packages" not in path:
+    try:
+        data = (live / "world").read_bytes()
+    except OSError:
+        return {}
+    header = read_log_header(data[:LOG_HEADER])
+    for path in imported(data[: header.committed] if header else b""):
+        content = source_of(path)
+        if content is None:
             continue
-        source = Path(path)
-        try:
-            if not source.is_file() or source.stat().st_size > _SOURCE_LIMIT:
-                continue
-            content = source.read_bytes()
-        except OSError:
-            continue  # gone since; what ran is in the import world all the same
-        name = hashlib.blake2b(content, digest_size=16).hexdigest()
+        name = source_name(content)
         directory = live / "source"
         directory.mkdir(exist_ok=True)
         (directory / name).write_bytes(content)
@@ -101,14 +100,30 @@ def archive_sources(live: Path) -> dict[str, str]:
     return stored
 
 
-def _imported(live: Path) -> list[str]:
-    """Return the Python files named in the world log; they are found by their spelling, without decoding it."""
+def source_name(content: bytes) -> str:
+    """Return the name under which a source is kept."""
+    return hashlib.blake2b(content, digest_size=16).hexdigest()
+
+
+def source_of(path: str) -> bytes | None:
+    """Return what is in an imported file now; None if it is of the standard library, is no source, or is gone.
+
+    What ran is in the import world all the same.
+    """
+    standard = str(Path(sys.base_prefix) / "lib")
+    if path.startswith(standard) and "site-packages" not in path:
+        return None
+    source = Path(path)
     try:
-        data = (live / "world").read_bytes()
+        if not source.is_file() or source.stat().st_size > _SOURCE_LIMIT:
+            return None
+        return source.read_bytes()
     except OSError:
-        return []
-    header = read_log_header(data[:LOG_HEADER])
-    data = data[: header.committed] if header else b""
+        return None
+
+
+def imported(data: bytes) -> list[str]:
+    """Return the Python files named in a part of a world log; they are found by spelling, without decoding it."""
     found: dict[str, None] = {}
     for operation in (b"\x04stat", b"\x04read"):
         start = data.find(operation)

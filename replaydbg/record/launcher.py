@@ -14,7 +14,7 @@ from replaydbg.gates.row import SHAPE, Row
 from replaydbg.gates.table import gate_table, table_digest
 from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
-from replaydbg.launch.process import run_process
+from replaydbg.launch.process import Ended, run_process
 from replaydbg.log.codec import FORMAT
 from replaydbg.native import check_interpreter, core_file
 from replaydbg.record.orders import NO_SNAPSHOTS, SnapshotOrders
@@ -40,15 +40,18 @@ def record(
     trace: TraceOrders | None = None,
     started: Callable[[Path, Path], None] | None = None,
     snapshots: SnapshotOrders = NO_SNAPSHOTS,
+    hash_seed: int | None = None,
+    finish: Callable[[Path, Ended, float], RecordResult] | None = None,
 ) -> RecordResult:
     """Record the program that `argv` names, see `find_target`, and seal the recording.
 
     `output` is where the recording goes (default: a new name in the store); `settings` are loaded where not given;
-    `stdout` and `stderr` are descriptors for the program's streams, None to inherit; `trace` says where every tick is
-    written, None for nowhere; `started` is called once the program runs, with the live directory and the path that the
-    recording will have; it must not raise; `snapshots` says when the heap is looked at. Raises UsageError for a target
-    that cannot be recorded, UnsupportedPython in an interpreter that the core is not made for, NotBuilt without the
-    core, CannotRecord where nothing can be written.
+    `stdout` and `stderr` are descriptors for the program's streams, None to inherit; `trace` says where every tick
+    is written, None for nowhere; `started` is called once the program runs, with the live directory and the path
+    that the recording will have; it must not raise; `snapshots` says when the heap is looked at; `hash_seed` is
+    that of string hashes, None for what `choose_hash_seed` chooses; `finish` takes the place of `seal_recording`
+    when the program has ended. Raises UsageError for a target that cannot be recorded, UnsupportedPython in an
+    interpreter that the core is not made for, NotBuilt without the core, CannotRecord where nothing can be written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
@@ -58,7 +61,7 @@ def record(
     live = make_live_directory(output, settings.store)
     options = interpreter.split_options([*interpreter.leading_options(sys.orig_argv[1:])[0], *own])
     environment = interpreter.own_environment()
-    seed = interpreter.choose_hash_seed(environment, options)
+    seed = interpreter.choose_hash_seed(environment, options) if hash_seed is None else hash_seed
     table = gate_table(sys.path)
     fds = (None, stdout, stderr)
     header = _header(target, options, environment, seed, table, live) | {
@@ -80,6 +83,8 @@ def record(
         handled=lambda: _handled_signals(live),
     )
     seconds = time.monotonic() - began
+    if finish is not None:
+        return finish(live, ended, seconds)
     # Imported here: see _load_sealing.
     from replaydbg.record.sealing import seal_recording
 

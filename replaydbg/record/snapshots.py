@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any
 from replaydbg.errors import Corrupt
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from replaydbg.heap.series import Series
+    from replaydbg.heap.snapshot import Snapshot
 
 _STATE = struct.Struct("<7Q")
 """Of heap_record.c: taken, done, failed, left out, pauses together and the longest, CPU time of the copies; then ids of
@@ -18,6 +21,9 @@ processes."""
 
 _LONGEST = 130.0
 """Seconds: a copy of the program ends itself before that."""
+
+_SHORT = 5.0
+"""Seconds for one that is asked for while the program goes on."""
 
 
 def finish_snapshots(live: Path) -> dict[str, Any] | None:
@@ -51,12 +57,42 @@ def finish_snapshots(live: Path) -> dict[str, Any] | None:
     }
 
 
+def snapshots_taken(live: Path) -> int:
+    """Return the number of the last snapshot; 0: there is none."""
+    try:
+        return int(_STATE.unpack_from(_state(live / "heap" / "state"))[0])
+    except FileNotFoundError:
+        return 0
+
+
+def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield what `end.json` says of snapshots while the program goes on, and their bytes; without those that failed.
+
+    `numbers` ascend: most are coded against the one before. Raises OSError.
+    """
+    from replaydbg.heap.raw import read_raw
+    from replaydbg.heap.series import Series
+
+    if not numbers or not (live / "heap" / "state").is_file():
+        return
+    _await(live / "heap" / "state", seconds=_SHORT)
+    series = Series()
+    run = f"{live.name} {time.time_ns()}"
+    for number in numbers:
+        path = live / "heap" / f"{number:06}"
+        try:
+            snapshot = read_raw(path.read_bytes(), str(path), run=run, is_trusted=True)
+        except (FileNotFoundError, Corrupt):
+            continue
+        yield _facts(snapshot, path), series.pack(snapshot)
+
+
 def _state(path: Path) -> bytes:
     return path.read_bytes().ljust(_STATE.size, b"\0")
 
 
-def _await(path: Path) -> None:
-    until = time.monotonic() + _LONGEST
+def _await(path: Path, seconds: float = _LONGEST) -> None:
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         data = _state(path)
         taken, done, failed, *_ = _STATE.unpack_from(data)
@@ -88,6 +124,10 @@ def _compress(path: Path, run: str, series: Series) -> dict[str, Any] | None:
     partial = path.with_suffix(".packed")
     partial.write_bytes(series.pack(snapshot))
     partial.replace(path)
+    return _facts(snapshot, path)
+
+
+def _facts(snapshot: Snapshot, path: Path) -> dict[str, Any]:
     taken = snapshot.taken
     return {
         "number": taken.number,

@@ -7,51 +7,32 @@ import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from replaydbg.config import orders_of_tests
-from replaydbg.errors import Corrupt, Divergence, WrongPython
+from replaydbg.errors import Corrupt, WrongPython
 from replaydbg.events.environment import Header
 from replaydbg.gates.row import Row
 from replaydbg.gates.table import gate_table
 from replaydbg.launch import interpreter
+from replaydbg.launch.asked import VARIABLE
 from replaydbg.launch.boot import boot_values
 from replaydbg.launch.process import run_process
 from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
+from replaydbg.replay.result import ReplayResult, lenient_result, strict_result, with_ending
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from replaydbg.replay.clock import ClockReport, Orders
-    from replaydbg.replay.report import Stop
+    from replaydbg.replay.lenient import Lenient
     from replaydbg.trace.orders import TraceOrders
 
 HIGH = 200
 """Our descriptors in the program's process start above those that it will use; the core moves them higher still."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplayResult:
-    """What came of a replay."""
-
-    status: int
-    """The program's exit code, or minus the number of the signal that ended it when it was recorded."""
-    divergence: Divergence | None
-    """Where the program went another way than when it was recorded; None if nowhere."""
-    events: int
-    """How many events were replayed (0 where the program ended by itself: then all)."""
-    ended_early: str
-    """Why the recording ends before the program did (a kill, a full disk); empty if it does not."""
-    stack: tuple[str, ...] = ()
-    """Where the program stood when it was stopped, innermost last."""
-    drift: int = 0
-    """The event before which the garbage collector was first seen to stand elsewhere than recorded; 0: never."""
-    unsure: int = 0
-    """The event before which a signal handler ran at a place that could not be told from others; 0: never."""
-    python: str = ""
-    """The version of Python that ran it."""
-    clock: ClockReport | None = None
-    """What the step clock counted, if there was one."""
 
 
 def replay(
@@ -64,24 +45,43 @@ def replay(
     stdout: int | None = None,
     stderr: int | None = None,
     trace: TraceOrders | None = None,
+    lenient: Lenient | None = None,
+    with_outcome: bool = False,
 ) -> ReplayResult:
     """Run the recording at `path` again, verified, touching nothing outside.
 
     `name` is how a command names the recording, for messages (default: its path). `current_source` runs today's source
     files instead of the recorded ones; `stop_at` ends the replay before that event; `clock` counts lines; `stdout` and
     `stderr` are descriptors for what the program prints, None for our own; `trace` says where every tick is written,
-    None for nowhere. Raises the errors of `open_recording`,
-    WrongPython if the recorded Python is not here, NotBuilt without the core for it.
+    None for nowhere. `with_outcome` asks how the program ended.
+
+    `lenient` is for edited code, and says how: what it asks is looked for in the whole recording, and each liberty is
+    listed; where the recording has no answer, `cannot_test` says so.
+
+    Raises the errors of `open_recording`, WrongPython if the recorded Python is not here, NotBuilt without the core for
+    it, UsageError for a `check` that is no expression.
     """
+    if lenient is not None:
+        lenient.must_be_sound()
     with open_recording(path) as recording, ExitStack() as stack:
         more: dict[str, Any] = {"current_source": current_source, "stop_at": stop_at}
+        if lenient is not None:
+            more |= lenient.as_boot(recording, current_source=current_source)
+        ending_file = _memory_file("ending") if lenient is not None or with_outcome else None
+        if ending_file is not None:
+            more["ending_fd"] = inheritable(stack, stack.enter_context(ending_file).fileno())
         more["trace"] = trace.as_boot() if trace is not None else None
         counting = _Counting.begin(stack, clock) if clock is not None else None
         if counting is not None:
             more["clock"] = counting.as_boot(stack)
-        start = prepare(recording, stack, more, stdout=stdout, stderr=stderr)
+        variables = {VARIABLE: lenient.asked} if lenient is not None and lenient.asked else {}
+        start = prepare(recording, stack, more, stdout=stdout, stderr=stderr, variables=variables)
         ended = run_process(start.command, start.env, fds=start.streams, ignored=start.ignored)
-        result = _result(recording, ended.status, _whole(start.report), start.is_cut, name or str(path))
+        report = _whole(start.report)
+        read_result = strict_result if lenient is None else lenient_result
+        result = read_result(recording, ended.status, report, start.is_cut, name or str(path))
+        if ending_file is not None:
+            result = with_ending(result, _whole(ending_file), recording)
         if counting is not None and result.divergence is None:
             result = replace(result, clock=counting.report())
         return replace(result, python=recording.header.python.version)
@@ -113,11 +113,13 @@ def prepare(
     stdout: int | None = None,
     stderr: int | None = None,
     follows: bool = False,
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Start:
     """Return what a replay of `recording` is started with; the files for it are closed with `stack`.
 
-    `more` is told to the core besides what every replay needs. With `follows` the recording is a live directory whose
-    program runs: the replay runs behind it. Raises WrongPython, NotBuilt and Corrupt.
+    `more` is told to the core besides what every replay needs; `variables` are in the environment besides those that
+    were recorded. With `follows` the recording is a live directory whose program runs: the replay runs behind it.
+    Raises WrongPython, NotBuilt and Corrupt.
     """
     header = recording.header
     executable = _find_python(recording)
@@ -137,8 +139,9 @@ def prepare(
     fds["out_fd"] = inheritable(stack, 1 if stdout is None else stdout)
     fds["err_fd"] = inheritable(stack, 2 if stderr is None else stderr)
     options = interpreter.split_options(list(header.python.flags))
-    env = interpreter.start_environment(dict(header.env), options, header.hash_seed)
-    boot = boot_values(header.raw, _recorded_table(header), env) | fds | orders_of_tests()
+    given = {**header.env, **variables}
+    env = interpreter.start_environment(given, options, header.hash_seed)
+    boot = boot_values({**header.raw, "env": given}, _recorded_table(header), env) | fds | orders_of_tests()
     boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows} | more
     boot_file.write(encode_value(boot))
     boot_file.flush()
@@ -175,55 +178,6 @@ class _Counting:
         from replaydbg.replay.clock import read_report
 
         return read_report(_whole(self.totals), _whole(self.steps), self.orders)
-
-
-def _result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
-    end = recording.end
-    recorded = end.status if end is not None else None
-    events = end.events if end is not None else 0
-    if not report and (recorded is None or status == recorded or is_cut):
-        return ReplayResult(status, None, events, "")
-    # Imported here: 20 ms that a replay in which nothing happened need not take.
-    from replaydbg.replay.report import ended_otherwise, read_report
-
-    stop = read_report(report) if report else None
-    if stop is not None and stop.kind != "drift":
-        return _stopped(recording, stop, is_cut, name)
-    if stop is not None and (recorded is None or status == recorded or is_cut):
-        return ReplayResult(status, None, events, "", drift=stop.drift, unsure=stop.unsure)
-    assert recorded is not None, "compared above"
-    if recorded < 0:
-        # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
-        return ReplayResult(recorded, None, events, why_it_ends(recording, is_cut))
-    return ReplayResult(4, ended_otherwise(name, events, status, recorded), 0, "")
-
-
-def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> ReplayResult:
-    if stop.kind == "stop":
-        return ReplayResult(0, None, stop.event - 1, "", stop.stack)
-    if stop.is_end_of_log:
-        status = recording.end.status if recording.end is not None else 3
-        why = why_it_ends(recording, is_cut)
-        return ReplayResult(status, None, stop.event - 1, why, drift=stop.drift, unsure=stop.unsure)
-    return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
-
-
-def ended_by_itself(recording: Recording) -> bool:
-    """Whether the program ran to an end that a replay comes to as well."""
-    end = recording.end
-    return end is not None and not end.reason and end.status >= 0
-
-
-def why_it_ends(recording: Recording, is_cut: bool) -> str:
-    """Return in words why a recording ends before the program's own end."""
-    if is_cut:
-        return "a part of it is damaged or missing"
-    end = recording.end
-    if end is None:
-        return "the program and its recorder were killed"
-    if end.reason:
-        return end.reason
-    return f"signal {-end.status} ended the program" if end.status < 0 else "the program ended there without saying so"
 
 
 def _followed(live: Path, stack: ExitStack) -> dict[str, BinaryIO]:

@@ -33,6 +33,8 @@ CAUSES = {
     "collector": "The garbage collector came to stand elsewhere than when it was recorded; tests want it to be exact.",
     "lane": "Another thread was running here when this was recorded: what decides which one runs was different.",
     "ticks": "The thread computed more or less than when it was recorded. Often: an input that no gate covers.",
+    "unanswered": "The edited program asks for something that the recording does not have.",
+    "stuck": "The edited program's threads wait for each other, where the recording had none waiting.",
     "tools": "The program listens to the interpreter in every way that there is, and leaves none to the step clock.",
     "descriptors": "The program uses the number of a descriptor that the replay needs for itself.",
 }
@@ -76,6 +78,8 @@ class Stop:
         observed = self.detail or "the end of the program"
         if self.gate:
             observed = show_crossing(self.gate, self.arguments if isinstance(self.arguments, tuple) else ())
+        if self.kind == "unanswered" and self.detail:
+            observed += f": {self.detail}"
         if self.kind == "bytes":
             observed += f" with other bytes: {show_value(self.written, 400)}"
         if self.kind == "refused":

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.replay.clock import Breakpoint, BreakpointHits, Hits, LineBefore, Moment, Orders
-from replaydbg.replay.launcher import ReplayResult, replay
+from replaydbg.replay.launcher import replay
+from replaydbg.replay.result import ReplayResult
 
 MONITORING = "monitoring"
 """Lines are LINE events of `sys.monitoring` (Python 3.12 and later)."""

@@ -3,12 +3,13 @@
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from replaydbg.errors import ReplaydbgError
-from tests.bench import heaps
+from tests.bench import bisections, heaps, keys
 from tests.bench.journeys import JOURNEYS
 from tests.bench.measure import Measurement, Modes, measure
 from tests.bench.messages import message_parts
@@ -17,6 +18,17 @@ from tests.bench.steps import measure_steps
 from tests.bench.travel import Extent, TravelFailed, Travelled, travel
 from tests.bench.travel_report import travel_json, travel_parts
 from tests.bench.workloads import EMPTY, WORKLOADS
+
+
+class Costs(Protocol):
+    """What something costs."""
+
+    def as_text(self) -> str:
+        """As lines for people."""
+
+    def as_json(self) -> dict[str, Any]:
+        """As data."""
+
 
 # The share of a journey that a quick run does.
 _QUICK = 0.02
@@ -37,30 +49,42 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("measuring lines ...", file=sys.stderr, flush=True)
         step_costs = measure_steps(options.runs)
     travelled, failures = _travels(options)
-    heap_costs = None
-    if not options.plain and (not options.only or heaps.NAME in options.only):
-        print("measuring heap ...", file=sys.stderr, flush=True)
-        try:
-            heap_costs = heaps.measure_heap(options.runs, options.timeout)
-        except heaps.HeapFailed as failure:
-            failures.append(f"heap FAILED: {failure}")
+    others = _others(options, failures)
     print(as_table(measurements, measurements[0]))
     for part in message_parts(measurements, startup_of(measurements[0])):
         print(f"\n{part}")
     if step_costs is not None:
         print(step_costs.as_text())
-    if heap_costs is not None:
-        print(f"\n{heap_costs.as_text()}")
-    for part in (*travel_parts(travelled), *failures):
+    for part in (*(each.as_text() for each in others.values()), *travel_parts(travelled), *failures):
         print(f"\n{part}")
     if options.json is not None:
         facts = as_json(measurements, measurements[0])
         facts["steps"] = asdict(step_costs) if step_costs is not None else None
-        facts["heap"] = heap_costs.as_json() if heap_costs is not None else None
+        facts |= {name: each.as_json() for name, each in others.items()}
         facts["travel"] = [travel_json(each) for each in travelled]
         options.json.write_text(json.dumps(facts, indent=2) + "\n")
         print(f"every figure: {options.json}", file=sys.stderr)
     return int(bool(failures) or any(each.failure for each in measurements))
+
+
+def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs]:
+    """What has a row of its own, by its name; `failures` get why one is missing."""
+    scale = _QUICK if options.quick else 1.0
+    measures: dict[str, Callable[[], Costs]] = {
+        heaps.NAME: lambda: heaps.measure_heap(options.runs, options.timeout),
+        bisections.NAME: lambda: bisections.measure_bisections(options.timeout),
+        keys.NAME: lambda: keys.measure_keys(options.timeout, scale=scale),
+    }
+    found: dict[str, Costs] = {}
+    for name, measure_it in measures.items():
+        if options.plain or (options.only and name not in options.only):
+            continue
+        print(f"measuring {name} ...", file=sys.stderr, flush=True)
+        try:
+            found[name] = measure_it()
+        except (heaps.HeapFailed, bisections.BisectFailed, keys.KeysFailed) as failure:
+            failures.append(f"{name} FAILED: {failure}")
+    return found
 
 
 def _travels(options: argparse.Namespace) -> tuple[list[Travelled], list[str]]:
@@ -83,7 +107,16 @@ def _travels(options: argparse.Namespace) -> tuple[list[Travelled], list[str]]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    names = ", ".join([*(each.name for each in WORKLOADS), "lines", heaps.NAME, *(each.name for each in JOURNEYS)])
+    names = ", ".join(
+        [
+            *(each.name for each in WORKLOADS),
+            "lines",
+            heaps.NAME,
+            bisections.NAME,
+            keys.NAME,
+            *(each.name for each in JOURNEYS),
+        ]
+    )
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument(
         "--only", metavar="NAME", action="append", help=f"one workload or journey; can be repeated: {names}"

@@ -16,3 +16,13 @@ def record_file(program: Path, folder: Path, *argv: str, status: int = 0, timeou
     recorded = run(command, cwd=folder, env=without_steering(os.environ), timeout=timeout)
     assert recorded.status == status, (recorded.status, recorded.stderr)
     return recording
+
+
+def record_failure(program: Path, folder: Path, *, runs: int = 100, timeout: float = 60.0) -> Path:
+    """Records `program`, whose threads fail now and then, until it fails; the seeds are always the same ones."""
+    recording = folder / f"{program.stem}.rdbg"
+    options = ["--chaos", "1", "--chaos-runs", str(runs)]
+    command = tool.record(sys.executable, recording, [str(program)], options=options)
+    recorded = run(command, cwd=folder, env=without_steering(os.environ), timeout=timeout)
+    assert recorded.status == 1, (recorded.status, recorded.stderr)
+    return recording

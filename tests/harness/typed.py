@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from replaydbg.commands import Prompt
 from replaydbg.debugger import Session
-from replaydbg.prompt import Prompt
 from replaydbg.prompt.screen import Screen
 from replaydbg.prompt.terminal import Interrupts
 

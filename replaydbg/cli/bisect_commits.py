@@ -1,0 +1,130 @@
+"""`replaydbg bisect commits`: which commit made a program fail."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+
+from replaydbg.cli.commits_report import as_facts, as_markdown, print_report
+from replaydbg.cli.commits_watch import watching
+from replaydbg.cli.output import print_json, the_store
+from replaydbg.commits import Question, find_commit
+from replaydbg.commits.question import TIMEOUT
+from replaydbg.errors import UsageError
+
+TAKES_PROGRAM = True
+"""Behind `--` stands what is recorded at each commit."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = (
+        "replaydbg bisect commits --good REV --bad REV [options] (-- PROGRAM [args ...] | --replay RECORDING)"
+    )
+    parser.add_argument("--good", required=True, metavar="REV", help="a commit at which it does not fail")
+    parser.add_argument("--bad", required=True, metavar="REV", help="a commit at which it fails")
+    parser.add_argument(
+        "--replay", metavar="RECORDING", help="replay these inputs against each commit instead of running a program"
+    )
+    parser.add_argument(
+        "--check", default="", metavar="EXPR", help="with --replay: what holds at its end where it is good"
+    )
+    parser.add_argument("--build", default="", metavar="COMMAND", help="a shell command to run in each worktree first")
+    parser.add_argument("--runs", type=int, default=1, metavar="N", help="run it up to N times: it fails now and then")
+    parser.add_argument(
+        "--confidence", type=float, default=0.95, metavar="P", help="how sure a good verdict is with --runs (0.95)"
+    )
+    parser.add_argument(
+        "--same-failure", action="store_true", help="a commit that fails otherwise than the bad end says nothing"
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="look at N commits at once")
+    parser.add_argument(
+        "--timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="for a build or a run; 0: none (600)"
+    )
+    parser.add_argument("--first-parent", action="store_true", help="take each merge as one step")
+    parser.add_argument(
+        "--with",
+        dest="taken_along",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="PATH",
+        help="copy this file or directory of the checkout into each worktree; may be repeated",
+    )
+    parser.add_argument(
+        "--recorded-root", type=Path, metavar="DIR", help="with --replay: where the repository lay then"
+    )
+    parser.add_argument("--state", type=Path, metavar="FILE", help="where the verdicts are kept (the user's cache)")
+    parser.add_argument("--restart", action="store_true", help="forget the verdicts of an interrupted search")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    parser.add_argument("--json", action="store_true", help="print data with a schema_version instead of text")
+    parser.add_argument("--md", action="store_true", help="print Markdown, for a pull request")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Search; 1 if the commit was found, 3 if it is one of several."""
+    store = the_store()
+    question = _question(args, store.resolve(args.replay).absolute() if args.replay is not None else None)
+    before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        with watching(is_quiet=args.quiet) as watch:
+            found = find_commit(
+                question,
+                directory=Path.cwd(),
+                state=args.state,
+                is_restart=args.restart,
+                store=store.directory,
+                watch=watch,
+            )
+    except KeyboardInterrupt:
+        print(
+            "replaydbg: interrupted; the verdicts are kept, and the same command goes on from there.", file=sys.stderr
+        )
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if args.json:
+        print_json(as_facts(found))
+    elif args.md:
+        print(as_markdown(found))
+    else:
+        print_report(found)
+    return 1 if found.culprit is not None else 3
+
+
+def _question(args: argparse.Namespace, replay: Path | None) -> Question:
+    if args.runs < 1 or args.jobs < 1:
+        raise UsageError("--runs and --jobs need a number from 1 on.")
+    if not 0 < args.confidence < 1:
+        raise UsageError(f"--confidence cannot be {args.confidence:g}: it is between 0 and 1.")
+    if args.timeout < 0:
+        raise UsageError(f"--timeout cannot be {args.timeout:g}: seconds are needed.")
+    if args.json and args.md:
+        raise UsageError("--json and --md exclude each other.")
+    return Question(
+        good=args.good,
+        bad=args.bad,
+        program=tuple(args.program),
+        replay=replay,
+        check=args.check,
+        build=args.build,
+        runs=args.runs,
+        confidence=args.confidence,
+        jobs=args.jobs,
+        timeout=args.timeout,
+        is_first_parent=args.first_parent,
+        is_same_failure=args.same_failure,
+        taken_along=tuple(args.taken_along),
+        recorded_root=args.recorded_root,
+    )
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    """End the search; another signal must not disturb the removal of the worktrees."""
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt

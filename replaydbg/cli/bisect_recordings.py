@@ -1,0 +1,184 @@
+"""`replaydbg bisect recordings`: what made a bad run differ from a good one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from replaydbg.bisect.twins import Comparison, Told, compare
+from replaydbg.cli.endings import show_status
+from replaydbg.cli.output import add_json, print_json, the_store
+from replaydbg.commands.recordings import Found, Travelled, as_markdown, text
+from replaydbg.commands.recordings_json import facts
+from replaydbg.debugger import Session
+from replaydbg.debugger.twins import Apart, first_apart, first_turn, gave_way
+from replaydbg.debugger.values import Progress
+from replaydbg.errors import NotComparable, UsageError
+from replaydbg.heap.diff import SCOPES
+from replaydbg.heap.holding import MINE
+from replaydbg.hunt.capture import captured
+from replaydbg.hunt.flip import Flip
+from replaydbg.hunt.reading import Twins, open_twins
+from replaydbg.hunt.trials import MOST, How, find_flip, write_flipped
+from replaydbg.log.reader import Recording
+from replaydbg.prompt.terminal import ProgressLine
+from replaydbg.replay import replay
+
+FOUND, INCONCLUSIVE = 1, 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("good", help="a recording of a run that passed: a path, a name such as hunt-1-pass")
+    parser.add_argument("bad", help="a recording of a run of the same program that failed")
+    parser.add_argument(
+        "--fails", default="", metavar="PATTERN", help="a run has failed, too, if what it wrote has this in it"
+    )
+    parser.add_argument("--no-trials", action="store_true", help="do not look for what makes the difference")
+    parser.add_argument("--trials", type=int, default=MOST, metavar="N", help=f"make at most N trials ({MOST})")
+    parser.add_argument("--jobs", type=int, metavar="N", help="so many trials at once (the number of processors)")
+    parser.add_argument(
+        "--scope",
+        choices=tuple(SCOPES),
+        help="whose variables count where memory is compared (mine; all too, if the hash seed made the difference)",
+    )
+    parser.add_argument("--no-state", action="store_true", help="do not look where they differ in memory")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    parser.add_argument("--md", action="store_true", help="print Markdown")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare them; 1 if it is known what made the difference, 3 if not."""
+    if args.md and args.json:
+        raise UsageError("Say --md or --json, not both.")
+    if args.trials < 1 or (args.jobs is not None and args.jobs < 1):
+        raise UsageError("--trials and --jobs take a number from 1.")
+    pattern = _pattern(args.fails)
+    store = the_store()
+    paths = store.resolve(args.good), store.resolve(args.bad)
+    progress = ProgressLine(sys.stderr, lambda: None, is_quiet=args.quiet)
+    with open_twins(*paths) as twins:
+        endings = _ending(twins.good, pattern, is_good=True), _ending(twins.bad, pattern, is_good=False)
+        comparison = compare(twins.good_side, twins.bad_side)
+        if not comparison.inputs and comparison.first is None:
+            raise NotComparable("The two runs were told the same and did the same.")
+        flip = None if args.no_trials else _flip(args, twins, comparison, pattern, progress)
+        travelled = _travelled(twins, comparison, flip, progress, _scopes(args, flip))
+        progress.clear()
+        names = store.name_of(paths[0]), store.name_of(paths[1])
+        found = Found(twins, names, endings, comparison, flip, travelled)
+        if args.json:
+            print_json(facts(found))
+        else:
+            print(as_markdown(found) if args.md else text(found), end="")
+    return FOUND if flip is None or not flip.reason else INCONCLUSIVE
+
+
+def _flip(
+    args: argparse.Namespace,
+    twins: Twins,
+    comparison: Comparison,
+    pattern: re.Pattern[bytes] | None,
+    progress: ProgressLine,
+) -> Flip:
+    began = time.monotonic()
+
+    def told(trials: int) -> None:
+        progress(Progress(f"trial {trials}", 0.0, time.monotonic() - began))
+
+    jobs = args.jobs if args.jobs is not None else len(os.sched_getaffinity(0))
+    flip = find_flip(twins, comparison, How(jobs=jobs, pattern=pattern, most=args.trials, progress=told))
+    progress.clear()
+    return flip
+
+
+def _pattern(fails: str) -> re.Pattern[bytes] | None:
+    try:
+        return re.compile(fails.encode("utf-8", "surrogateescape"), re.MULTILINE) if fails else None
+    except re.error as error:
+        raise UsageError(f"--fails {fails!r} is no pattern: {error}.") from error
+
+
+def _ending(recording: Recording, pattern: re.Pattern[bytes] | None, *, is_good: bool) -> str:
+    """Return how a run ended; raise NotComparable if that is not what was said of it."""
+    assert recording.end is not None, "checked when it was opened"
+    status = recording.end.status
+    told = show_status(status)
+    has_failed = status != 0
+    if not has_failed and pattern is not None:
+        found = pattern.search(_output(recording.path))
+        has_failed = found is not None
+        told += f", and wrote {found[0].decode(errors='replace')!r}" if found is not None else ""
+    if has_failed is is_good:
+        what = "failed" if has_failed else "passed"
+        more = (
+            "" if pattern is not None or has_failed else " Where it failed all the same, --fails PATTERN tells by what."
+        )
+        raise NotComparable(
+            f"{recording.name!r}, which should be the {'good' if is_good else 'bad'} one, {what} ({told}).{more}"
+        )
+    return told
+
+
+def _output(path: Path) -> bytes:
+    with captured() as capture:
+        replay(path, stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno())
+        outside = capture.run(0)
+    return outside.output + outside.errors
+
+
+def _scopes(args: argparse.Namespace, flip: Flip | None) -> tuple[str, ...]:
+    """Return whose variables are looked at, each time for a difference of its own."""
+    told = [each.told for each in flip.inputs] if flip is not None else []
+    if args.no_state:
+        return ()
+    if args.scope:
+        return (args.scope,)
+    if Told.SCHEDULE in told:
+        return ()  # threads have come differently far at every moment, and that is no more than that
+    # What a library iterates over in another order, it says first itself.
+    return (MINE, "all") if told == [Told.HASH_SEED] else (MINE,)
+
+
+def _travelled(
+    twins: Twins, comparison: Comparison, flip: Flip | None, progress: ProgressLine, scopes: tuple[str, ...]
+) -> Travelled:
+    """Travel in both recordings: to where they come apart, and to where threads gave way."""
+    preemptions = flip.preemptions if flip is not None else ()
+    if not scopes and not preemptions:
+        return Travelled()
+    with ExitStack() as stack:
+        bad = stack.enter_context(Session(twins.bad.path, progress=progress))
+        gave = tuple(gave_way(bad, each.number, each.own, each.nth, each.after) for each in preemptions)
+        if not scopes:
+            return Travelled(gave_way=gave)
+        if flip is None or flip.reason or flip.is_from_bad or preemptions:
+            good = stack.enter_context(Session(twins.good.path, progress=progress))
+            together = [(pair.good, pair.bad) for pair in comparison.pairs if pair.is_exact]
+            found = [first_apart(good, bad, together, scope=scope, since=_since(flip)) for scope in scopes]
+            return Travelled(_different(found), gave_way=gave)
+        place = stack.enter_context(tempfile.TemporaryDirectory(prefix="replaydbg-flipped-"))
+        good = stack.enter_context(Session(write_flipped(twins, flip, Path(place)), progress=progress))
+        same = [(event, event) for event in range(1, min(good.index.events, bad.index.events) + 1)]
+        asked = _since(flip)
+        since = (asked[1], asked[1]) if asked is not None else None
+        found = [first_apart(good, bad, same, scope=scope, since=since, is_flipped=True) for scope in scopes]
+        return Travelled(_different(found), first_turn(good, bad), gave)
+
+
+def _different(found: list[Apart | None]) -> tuple[Apart, ...]:
+    """Return the places, each once."""
+    return tuple({(each.place, each.bad): each for each in reversed(found) if each is not None}.values())[::-1]
+
+
+def _since(flip: Flip | None) -> tuple[int, int] | None:
+    """Return the first of the answers that make the difference; None: it is there from the start on."""
+    answers = [each for each in (flip.inputs if flip is not None else ()) if each.told is Told.ANSWER]
+    return (answers[0].good_event, answers[0].bad_event) if answers else None

@@ -1,0 +1,174 @@
+"""`replaydbg bisect snapshots`: the first moment of a run, and the line, after which something was wrong."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from replaydbg.cli.events import event_facts
+from replaydbg.cli.opening import add_quiet, moment_facts, opened
+from replaydbg.cli.output import add_json, add_recording, is_terminal, print_json
+from replaydbg.commands import bisecting
+from replaydbg.commands.searching import KINDS, predicate_of
+from replaydbg.commands.tell import events_of, moment_text
+from replaydbg.debugger import Session, predicates
+from replaydbg.debugger.bisected import Bisected, Culprit
+from replaydbg.debugger.bisection import MOST_FLIPS, Bisection, begun
+from replaydbg.debugger.claimed import bisect_claim, claim_of_test
+from replaydbg.debugger.predicates import Predicate
+from replaydbg.errors import UsageError, quoted
+
+FOUND, NOTHING = 1, 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_recording(parser)
+    what = parser.add_argument_group(
+        "what is wrong: one of these; of a failing test, without any, that its assertion does not hold"
+    ).add_mutually_exclusive_group()
+    what.add_argument("--bad", metavar="EXPR", help="an expression that is true when something is wrong")
+    what.add_argument("--check", metavar="EXPR", help="an expression that is false when something is wrong")
+    what.add_argument(
+        "--raises", metavar="EXPR", help="an expression that raises then; or the name of an exception of the program's"
+    )
+    what.add_argument(
+        "--function", metavar="FILE.py:NAME", help="a function that returns true then, or whose assertions fail"
+    )
+    what.add_argument("--invariant", metavar="NAME", help="an invariant that the program gave to replaydbg.check()")
+    what.add_argument("--output", metavar="REGEX", help="a pattern that the output has matched then")
+    parser.add_argument("--in", dest="module", metavar="MODULE", default="", help="whose names are meant (__main__)")
+    parser.add_argument(
+        "--frame", metavar="FUNCTION", default="", help="whose local variables are meant, where it runs"
+    )
+    parser.add_argument("--from", dest="first", metavar="MOMENT", help="search from there on (@start)")
+    parser.add_argument("--to", dest="last", metavar="MOMENT", help="search up to there (the failure, or the end)")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--linear", action="store_true", help="ask at every line: finds what was wrong for a while only")
+    how.add_argument("--all", action="store_true", help="tell every line after which it became wrong, or right again")
+    parser.add_argument("--md", action="store_true", help="print Markdown")
+    add_quiet(parser)
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Search, and show the line; 1 if there is one, 3 if not."""
+    if args.md and args.json:
+        raise UsageError("Say --md or --json, not both.")
+    predicate = _predicate(args)
+    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
+        session = prompt.view.session
+        first, last = args.first, args.last
+        found = None
+        if predicate is None:
+            claim = claim_of_test(session)
+            if not (args.linear or args.all or first or last):
+                found = bisect_claim(session, claim)
+            predicate = predicates.check(claim.source, frame=claim.function)
+            first, last = first or claim.started, last or claim.failed
+        if found is None:
+            search = begun(session, predicate, first, last)
+            if args.all:
+                return _show_flips(args, session, predicate, search)
+            found = search.scan() if args.linear else search.run()
+        if args.json:
+            print_json(facts(session, found))
+        elif args.md:
+            print("\n".join(bisecting.markdown_lines(session, found, _reproduce(args, found))))
+        else:
+            for line in bisecting.lines(session, found, _reproduce(args, found), is_coloured=is_terminal()):
+                prompt.view.screen.line(line)
+    return FOUND if found.culprit is not None else NOTHING
+
+
+def _predicate(args: argparse.Namespace) -> Predicate | None:
+    """Return what the options ask; None: what the test claims. Raises UsageError."""
+    kind = next((each for each in KINDS if getattr(args, each) is not None), None)
+    if kind is None and (args.module or args.frame):
+        raise UsageError("--in and --frame are for expressions and functions.")
+    return predicate_of(kind, getattr(args, kind), module=args.module, frame=args.frame) if kind is not None else None
+
+
+def _reproduce(args: argparse.Namespace, found: Bisected) -> str:
+    if found.culprit is None:
+        return f"replaydbg debug {quoted(args.recording)}"
+    return f"replaydbg debug {quoted(args.recording)} --at {moment_text(found.culprit.moment)}"
+
+
+def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate, search: Bisection) -> int:
+    found = list(search.flips(MOST_FLIPS + 1))
+    is_cut = len(found) > MOST_FLIPS
+    del found[MOST_FLIPS:]
+    if args.json:
+        flips = [
+            {**moment_facts(session, each.count, each.moment), "is_bad": each.is_bad, "file": each.file,
+             "line": each.line, "function": each.function}
+            for each in found
+        ]  # fmt: skip
+        told = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
+        print_json({**told, "note": search.note or None})
+    else:
+        for line in bisecting.flip_lines(session, predicate.text, found, is_markdown=args.md):
+            print(line)
+        if is_cut:
+            print(
+                f"There are more: these are the first {MOST_FLIPS:,}. --from {moment_text(found[-1].moment)} goes on."
+            )
+        if search.note:
+            print(search.note)
+    return FOUND if any(each.is_bad for each in found) else NOTHING
+
+
+def facts(session: Session, found: Bisected) -> dict[str, Any]:
+    """Return a result as data: docs/reference/bisect-json.md."""
+    culprit = found.culprit
+    return {
+        "kind": "snapshots",
+        "outcome": "found" if culprit is not None else "none",
+        "reason": None if culprit is not None else " ".join(bisecting.headline(session, found)),
+        "predicate": found.predicate,
+        "answer": found.answer.value,
+        "first": moment_text(found.first),
+        "last": moment_text(found.last),
+        "last_said": found.last_said or None,
+        "last_good": moment_text(found.last_good) if found.last_good is not None else None,
+        "first_bad": moment_text(found.first_bad) if found.first_bad is not None else None,
+        "places": found.places,
+        "is_monotone": found.is_monotone,
+        "unfit": [moment_text(each) for each in found.unfit],
+        "passing": found.passing,
+        "first_passing": moment_text(found.first_passing) if found.first_passing is not None else None,
+        "is_exact": found.is_exact,
+        "note": found.note or None,
+        "looks": [
+            {
+                **moment_facts(session, each.count, each.moment),
+                "verdict": each.verdict.value,
+                "said": each.said or None,
+                "seconds": round(each.seconds, 4),
+                "is_check": each.is_check,
+            }
+            for each in found.looks
+        ],
+        "culprit": _culprit_facts(session, culprit) if culprit is not None else None,
+    }
+
+
+def _culprit_facts(session: Session, culprit: Culprit) -> dict[str, Any]:
+    events = events_of(session, min(culprit.events), max(culprit.events)) if culprit.events else []
+    return {
+        **moment_facts(session, culprit.count, culprit.moment),
+        "seen": moment_text(culprit.seen_moment),
+        "lane": culprit.lane,
+        "file": culprit.file,
+        "line": culprit.line,
+        "function": culprit.function,
+        "source": culprit.source,
+        "before": culprit.before.value,
+        "before_said": culprit.before_said or None,
+        "values": [
+            {"source": each.source, "before": each.before or None, "after": each.after or None}
+            for each in culprit.values
+        ],
+        "events": [event_facts(each) for each in events if each.number in culprit.events],
+    }

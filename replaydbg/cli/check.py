@@ -1,0 +1,161 @@
+"""`replaydbg check`: says whether today's code still fails on a recording's inputs; made for `git bisect run`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from replaydbg.cli.output import print_json
+from replaydbg.cli.streams import open_closed_streams
+from replaydbg.config import load_settings
+from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.replay.verdict import BAD, GOOD, Judge, Verdict
+from replaydbg.store.directory import Store
+
+if TYPE_CHECKING:
+    from replaydbg.replay.ending import Outcome
+
+CANNOT_TEST_CODE = 125
+"""What `git bisect run` takes for: this commit cannot be tested."""
+STOP_CODE = 128
+"""What makes `git bisect run` stop: the question itself is wrong, and every commit would look bad."""
+MOST_SHOWN = 20
+"""Lines of liberties for people; `--json` has all."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("recording", help="latest, a name in the store, or a file")
+    parser.add_argument(
+        "--expr",
+        metavar="EXPR",
+        help="good is where this holds in __main__ at the program's end; else, where it no longer ends as recorded",
+    )
+    parser.add_argument(
+        "--source-root",
+        metavar="OLD=NEW",
+        action="append",
+        default=[],
+        help="read the modules that were recorded below OLD from NEW (may be given more than once)",
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="SECONDS",
+        type=int,
+        help="how long the program may compute (CPU time; nothing waits in a replay); longer, and it cannot be tested",
+    )
+    parser.add_argument("--show-output", action="store_true", help="show what the program prints")
+    add_verdict_arguments(parser)
+    parser.error = _refuse  # type: ignore[method-assign]
+
+
+def add_verdict_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of how the verdict is shown."""
+    parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say the verdict alone")
+    parser.add_argument("--json", action="store_true", help="print the verdict and all liberties as JSON on stdout")
+
+
+def _refuse(message: str) -> NoReturn:
+    """End with a code that no `git bisect run` takes for a bad commit."""
+    print(f"replaydbg check: {message}", file=sys.stderr)
+    sys.exit(STOP_CODE)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Judge; returns 0 for good, 1 for bad, 125 if it cannot be tested."""
+    open_closed_streams()
+    try:
+        settings = load_settings({"quiet": args.quiet})
+        store = Store(settings.store)
+        path = store.resolve(args.recording)
+        sources = _sources(args.source_root)
+        with open(os.devnull, "wb") as null:  # noqa: PTH123 - a descriptor is wanted
+            stream = None if args.show_output and not args.json else null.fileno()
+            errors = None if args.show_output else null.fileno()
+            judge = Judge(
+                path,
+                store.name_of(path),
+                sources or None,
+                args.expr,
+                cpu_seconds=args.timeout,
+                stdout=stream,
+                stderr=errors,
+            )
+            return show_verdict(judge.judge(), as_json=args.json, quiet=settings.quiet)
+    except (ReplaydbgError, OSError) as error:
+        stopped = error if isinstance(error, ReplaydbgError) else ReplaydbgError(f"The system refused: {error}.")
+        stopped.exit_code = STOP_CODE
+        raise stopped from None
+
+
+def _sources(given: list[str]) -> dict[str, str]:
+    sources = {}
+    for pair in given:
+        old, equals, new = pair.partition("=")
+        if not equals or not old or not os.path.isdir(new):  # noqa: PTH112
+            raise UsageError(f"--source-root cannot be {pair!r}: give OLD=NEW, where NEW is a directory.")
+        sources[os.path.abspath(old)] = os.path.abspath(new)  # noqa: PTH100 - links stay as the program saw them
+    return sources
+
+
+def show_verdict(verdict: Verdict, *, as_json: bool, quiet: bool) -> int:
+    """Print it, and return the exit code."""
+    if as_json:
+        print_json(_as_json(verdict))
+    else:
+        print(verdict.sentence)
+        if not quiet:
+            _show_liberties(verdict)
+    return {GOOD: 0, BAD: 1}.get(verdict.word, CANNOT_TEST_CODE)
+
+
+def _show_liberties(verdict: Verdict) -> None:
+    total = sum(verdict.result.liberty_counts.values())
+    for liberty in verdict.result.liberties[:MOST_SHOWN]:
+        print(f"  {liberty}")
+    if total > MOST_SHOWN:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in verdict.result.liberty_counts.items())
+        print(f"  ... and {total - MOST_SHOWN} more: {kinds} in all (--json has them)")
+
+
+def _as_json(verdict: Verdict) -> dict[str, object]:
+    result = verdict.result
+    return {
+        "verdict": verdict.word,
+        "sentence": verdict.sentence,
+        "recorded": _outcome(verdict.recorded),
+        "now": _outcome(verdict.now),
+        "cannot_test": result.cannot_test,
+        "check": {"verdict": result.check.verdict, "error": result.check.error} if result.check is not None else None,
+        "changed": list(verdict.changed),
+        "liberties": [
+            {
+                "kind": each.kind,
+                "event": each.event or None,
+                "recorded": each.recorded,
+                "asked": each.asked,
+                "detail": each.detail,
+                "lane": each.lane,
+                "file": each.file,
+                "line": each.line,
+                "function": each.function,
+            }
+            for each in result.liberties
+        ],
+        "liberty_counts": result.liberty_counts,
+    }
+
+
+def _outcome(outcome: Outcome | None) -> dict[str, object] | None:
+    if outcome is None:
+        return None
+    exception = outcome.exception
+    return {
+        "status": outcome.status,
+        "exception": exception.type if exception is not None else None,
+        "text": exception.text if exception is not None else None,
+        "file": exception.place.file if exception is not None and exception.place is not None else None,
+        "line": exception.place.line if exception is not None and exception.place is not None else None,
+    }

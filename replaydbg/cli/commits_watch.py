@@ -1,0 +1,36 @@
+"""The progress of `replaydbg bisect commits`, on stderr and at a terminal only."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from replaydbg.commits.search import Progress, Watcher
+
+
+@contextmanager
+def watching(*, is_quiet: bool) -> Iterator[Watcher]:
+    """Yield what shows the progress of a search, while it runs."""
+    if is_quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield lambda progress: None
+        return
+    # Imported here: only a terminal shows it.
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("bisecting", total=None, left="")
+
+        def show(progress: Progress) -> None:
+            steps = math.ceil(math.log2(progress.suspects)) if progress.suspects > 1 else 0
+            looked = len(progress.looked)
+            names = ", ".join(name[:10] for name in progress.running)
+            left = f"{progress.suspects} commits left, about {steps} looks" if steps else ""
+            what = f"looking at {names}" if names else "bisecting"
+            bar.update(task, completed=looked, total=looked + steps, description=what, left=left)
+
+        yield show

@@ -1,0 +1,170 @@
+"""`replaydbg hunt`: records a flaky command until it fails and until it passes, and keeps one recording of each."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from replaydbg.cli.endings import end_like
+from replaydbg.cli.output import print_json, the_store
+from replaydbg.cli.words import split_words as split_words
+from replaydbg.config import load_settings
+from replaydbg.errors import quoted
+from replaydbg.events.show import printable
+from replaydbg.hunt.hunter import Caught, Run, Until, Wanted, hunt
+from replaydbg.log.reader import open_recording
+
+FOUND, INCONCLUSIVE = 0, 3
+QUOTED = 3
+"""Lines of what the failing run wrote that are shown."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = "replaydbg hunt [options] [--] (prog.py | -m module | -c code | console-script) [args ...]"
+    parser.add_argument("-n", "--runs", type=int, default=100, metavar="N", help="at most N runs (100)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="so many at once (the number of processors)")
+    parser.add_argument(
+        "--chaos", action="store_true", help="give threads short, uneven slices, each run with a seed of its own"
+    )
+    parser.add_argument(
+        "--until",
+        choices=[each.value for each in Until],
+        default=Until.BOTH.value,
+        help="stop when there is a run that fails, one that passes, or both (both)",
+    )
+    parser.add_argument(
+        "--fails", default="", metavar="PATTERN", help="a run has failed, too, if what it wrote has this in it"
+    )
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="a run that takes longer is ended: it failed")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="where the two go (default: the store)")
+    parser.add_argument("--bisect", action="store_true", help="go on with `bisect recordings` at once")
+    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing while it goes on")
+    parser.add_argument("--json", action="store_true", help="print data with a schema_version instead of text")
+    parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
+
+
+def run(args: argparse.Namespace) -> int:
+    """Hunt; 0 if there is what was wanted, 3 if not."""
+    wanted = Wanted(
+        command=args.program,
+        runs=args.runs,
+        jobs=args.jobs if args.jobs is not None else min(len(os.sched_getaffinity(0)), args.runs),
+        is_chaotic=args.chaos,
+        until=Until(args.until),
+        fails=args.fails,
+        timeout=args.timeout,
+        directory=args.output,
+    )
+    progress = _Progress(args.runs, is_quiet=args.quiet)
+    try:
+        caught = hunt(wanted, load_settings(), seen=progress)
+    finally:
+        progress.clear()
+    following = _following(caught, args.fails)
+    if args.json and not args.bisect:
+        print_json(_facts(caught, following))
+    elif not args.json:
+        _tell(caught, following)
+    if caught.is_interrupted:
+        return end_like(-signal.SIGINT)
+    if not args.bisect or not following:
+        return FOUND if caught.has(wanted.until) else INCONCLUSIVE
+    sys.stdout.flush()
+    return _bisect(following, args)
+
+
+def _bisect(words: list[str], args: argparse.Namespace) -> int:
+    # Imported here: only who asks for it pays.
+    from replaydbg.cli.main import main
+
+    return main([*words, *(["--json"] if args.json else []), *(["--quiet"] if args.quiet else [])])
+
+
+def _following(caught: Caught, fails: str) -> list[str]:
+    """Return the words of the command that goes on from here; none if there are not both recordings."""
+    if caught.failed is None or caught.passed is None:
+        return []
+    names = [the_store().name_of(each.path) for each in (caught.passed, caught.failed)]
+    return ["bisect", "recordings", *names, *(["--fails", fails] if fails else [])]
+
+
+class _Progress:
+    """Tells of the runs on stderr: each failure, and on a terminal how many there were."""
+
+    def __init__(self, most: int, *, is_quiet: bool) -> None:
+        self.most, self.is_quiet = most, is_quiet
+        self.is_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self.runs = self.failures = 0
+
+    def __call__(self, run: Run) -> None:
+        self.runs += 1
+        self.failures += run.is_failure
+        if self.is_quiet:
+            return
+        self.clear()
+        if run.is_failure:
+            seed = f", chaos seed {run.chaos}" if run.chaos is not None else ""
+            print(f"run {run.number}: failed ({run.why}{seed})", file=sys.stderr)
+        if self.is_terminal:
+            sys.stderr.write(f"{self.runs} of at most {self.most} runs, {self.failures} failed")
+            sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away that is written over and over."""
+        if self.is_terminal and not self.is_quiet:
+            sys.stderr.write("\r\x1b[K")
+
+
+def _tell(caught: Caught, following: list[str]) -> None:
+    low, high = caught.rate
+    print(f"{caught.failures} of {caught.runs} runs failed: between {low:.1%} and {high:.1%} do, with 95 % confidence.")
+    for kind, found in (("failed", caught.failed), ("passed", caught.passed)):
+        if found is None:
+            continue
+        facts = _run_facts(found)
+        told = [found.why, f"{found.events:,} events", f"hash seed {facts['hash_seed']}"]
+        told.append(f"chaos seed {found.chaos}" if found.chaos is not None else "")
+        print(f"{kind}: {facts['name']} ({', '.join(filter(None, told))})")
+        if found.is_failure:
+            _quote(found)
+    if following:
+        print(f"What made the difference: replaydbg {' '.join(map(quoted, following))}")
+
+
+def _quote(run: Run) -> None:
+    text = run.outside.errors or run.outside.output
+    for line in text.decode(errors="replace").rstrip().splitlines()[-QUOTED:]:
+        print(f"  | {printable(line)}")
+
+
+def _facts(caught: Caught, following: list[str]) -> dict[str, Any]:
+    low, high = caught.rate
+    return {
+        "runs": caught.runs,
+        "failures": caught.failures,
+        "rate": {"low": low, "high": high, "confidence": 0.95},
+        "failed": _run_facts(caught.failed) if caught.failed is not None else None,
+        "passed": _run_facts(caught.passed) if caught.passed is not None else None,
+        "is_interrupted": caught.is_interrupted,
+        "next": ["replaydbg", *following] if following else None,
+    }
+
+
+def _run_facts(run: Run) -> dict[str, Any]:
+    with open_recording(run.path) as recording:
+        hash_seed = recording.header.hash_seed
+    return {
+        "name": the_store().name_of(run.path),
+        "path": str(run.path),
+        "run": run.number,
+        "why": run.why,
+        "status": run.outside.status,
+        "events": run.events,
+        "chaos": run.chaos,
+        "hash_seed": hash_seed,
+    }

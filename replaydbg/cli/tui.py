@@ -1,0 +1,135 @@
+"""`replaydbg tui`: looks at a recording in the terminal, forwards and backwards."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from replaydbg.cli.endings import show_status
+from replaydbg.cli.output import the_store
+from replaydbg.config import Settings, load_settings
+from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.events.show import printable
+from replaydbg.log.reader import open_recording
+from replaydbg.store.directory import LIVE, SEALED
+
+if TYPE_CHECKING:
+    from replaydbg.tui.picker import Listed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "recording", nargs="?", help="a path, a name such as run-12, or latest; without it, one is chosen from a list"
+    )
+    parser.add_argument("other", nargs="?", help="another recording of the same program, to be shown beside it")
+    parser.add_argument("--at", metavar="MOMENT", default="", help="begin there; otherwise at the failure, or the end")
+    parser.add_argument("--theme", metavar="NAME", help="dark, light, or a theme of Textual's")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII alone")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="how much its processes may take, such as 2G: with more, seeks are quicker"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show it until the user leaves."""
+    if not can_show():
+        raise UsageError("The terminal UI needs a terminal: `replaydbg debug` works without one.")
+    flags = {"session_memory": args.memory, "theme": args.theme, "ascii": True if args.ascii else None}
+    settings = load_settings(flags)
+    if args.other is not None:
+        if args.at:
+            raise UsageError("--at is for one recording: two are opened where each failed.")
+        store = the_store()
+        return show_both((store.resolve(args.recording), store.resolve(args.other)), settings)
+    path = the_store().resolve(args.recording) if args.recording is not None else _picked(settings)
+    return show(path, settings, moment=args.at) if path is not None else 0
+
+
+def can_show() -> bool:
+    """Whether there is a terminal."""
+    streams = (sys.stdin, sys.stdout)
+    return all(each is not None and each.isatty() for each in streams)
+
+
+def show(path: Path, settings: Settings, *, moment: str = "") -> int:
+    """Show a recording until the user leaves; return the exit code."""
+    # Imported here: Textual takes 0.2 s, which nobody pays who only typed something wrong.
+    from replaydbg.tui.app import ReplayApp
+    from replaydbg.tui.keys import keymap
+
+    app = ReplayApp(
+        path,
+        moment=moment,
+        memory=settings.session_memory,
+        is_ascii=_is_ascii(settings),
+        theme=settings.theme,
+        keys=keymap(settings.keymap, settings.keys),
+    )
+    code = app.run()
+    if app.failure_message:
+        print(f"replaydbg: {app.failure_message}", file=sys.stderr)
+    return code if code is not None else 1
+
+
+def show_both(paths: tuple[Path, Path], settings: Settings) -> int:
+    """Show two recordings side by side until the user leaves; return the exit code."""
+    # Imported here, as above.
+    from replaydbg.tui.keys import keymap
+    from replaydbg.tui.pair import PairApp
+
+    keys = keymap(settings.keymap, settings.keys)
+    app = PairApp(paths, memory=settings.session_memory, is_ascii=_is_ascii(settings), theme=settings.theme, keys=keys)
+    code = app.run()
+    if app.failure_message:
+        print(f"replaydbg: {app.failure_message}", file=sys.stderr)
+    return code if code is not None else 1
+
+
+def _is_ascii(settings: Settings) -> bool:
+    # Asked for the locale C, Python takes its streams to be UTF-8 all the same: it could write nothing else there.
+    is_plain = os.environ.get("LC_ALL") in ("C", "POSIX")
+    return settings.ascii or is_plain or "utf" not in (sys.stdout.encoding or "").lower()
+
+
+# ---- choosing ----
+
+
+def _picked(settings: Settings) -> Path | None:
+    """Let the user choose; None: they left."""
+    # Imported here, as above.
+    from replaydbg.tui.picker import Picker
+
+    store = the_store()
+    paths = [each.path for each in store.list()]
+    here = [each for each in Path.cwd().iterdir() if each.name.endswith((SEALED, LIVE)) and each not in paths]
+    found = [_listed(each, store.name_of(each)) for each in [*paths, *here]]
+    known = sorted((each for each in found if each is not None), key=lambda each: each.created, reverse=True)
+    if not known:
+        raise UsageError(
+            f"There are no recordings in {store.directory}, nor here: `replaydbg record prog.py` makes one."
+        )
+    return Picker(known, theme=settings.theme, is_ascii=_is_ascii(settings)).run()
+
+
+def _listed(path: Path, name: str) -> Listed | None:
+    # Imported here, as above.
+    from replaydbg.tui.picker import Listed
+
+    try:
+        with open_recording(path) as recording:
+            end = recording.end
+            return Listed(
+                path=path,
+                name=printable(name if path.parent != Path.cwd() else path.name),
+                created=printable(recording.header.created[:19].replace("T", " ")),
+                ended="not sealed" if end is None else show_status(end.status),
+                is_failure=end is not None and end.status != 0,
+                command=printable(shlex.join(recording.header.argv)),
+            )
+    except ReplaydbgError:
+        return None  # what cannot be read cannot be looked at; `ls` names it

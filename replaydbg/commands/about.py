@@ -1,0 +1,127 @@
+"""`info`: the commands of gdb that show one thing each; and what other debuggers have that this one does not."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from replaydbg.commands import looking, motion, past, points, tell
+from replaydbg.commands.view import View
+from replaydbg.commands.words import Command, nearest
+from replaydbg.errors import UsageError
+
+
+def _line(view: View, rest: str) -> None:
+    at = view.place()
+    hits = view.session.index.lines_hit(at.file).get(at.line, 0)
+    view.screen.line(f"{at.file}:{at.line} in {at.function}; it ran {hits:,} times in the whole run")
+
+
+def _frame(view: View, rest: str) -> None:
+    looking.frame(view, "")
+    looking.arguments(view, "")
+
+
+def _source(view: View, rest: str) -> None:
+    at = view.place()
+    lines = view.session.sources.lines(at.file)
+    view.screen.line(f"{at.file}, {len(lines):,} lines" if lines else f"{at.file}: its source is not at hand")
+
+
+def _files(view: View, rest: str) -> None:
+    pattern = rest.strip()
+    found: dict[str, int] = {}
+    for each in view.session.index.hits:
+        found[each.file] = found.get(each.file, 0) + sum(each.lines.values())
+    for file, lines in sorted(found.items(), key=lambda item: -item[1]):
+        if pattern in file:
+            view.screen.line(f"{lines:>12,}  {file}")
+
+
+def _functions(view: View, rest: str) -> None:
+    pattern = rest.strip()
+    for each in sorted(view.session.index.hits, key=lambda each: (each.file, each.first_line)):
+        if pattern in each.function:
+            view.screen.line(tell.place_text(view.session, each.file, each.first_line, each.function))
+
+
+def _recording(view: View, rest: str) -> None:
+    header = view.session.header
+    view.screen.line(f"{view.session.path}: {shlex.join(header.argv)}")
+    view.screen.line(f"Python {header.python.version}, {header.created}")
+    index = view.session.index
+    view.screen.line(f"{index.events:,} events, {index.total:,} lines; {index.ended}")
+    checkpoints = len(view.session.checkpoints())
+    view.screen.line(f"{checkpoints:,} checkpoints. {view.session.limitation}".rstrip())
+    if not view.session.is_repeated:
+        view.screen.line("This time it took another path than when it was opened before.", "red")
+
+
+def _displays(view: View, rest: str) -> None:
+    if not view.displays:
+        view.screen.line("Nothing is displayed.")
+    for number, text in view.displays.items():
+        view.screen.line(f"{number}: {text}")
+
+
+SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
+    "args": (looking.arguments, "the arguments of this function"),
+    "breakpoints": (points.breakpoints, "the breakpoints"),
+    "checkpoints": (motion.marks, "the marks and checkpoints"),
+    "display": (_displays, "what is shown wherever it stops"),
+    "exceptions": (past.exceptions, "what is being handled, and what was raised"),
+    "files": (_files, "files in which lines ran, and how many"),
+    "frame": (_frame, "the selected frame"),
+    "functions": (_functions, "functions that ran"),
+    "globals": (looking.global_variables, "the variables of the module"),
+    "lanes": (past.lanes, "the program's threads"),
+    "line": (_line, "the current line"),
+    "locals": (looking.local_variables, "the local variables"),
+    "marks": (motion.marks, "the marks and checkpoints"),
+    "recording": (_recording, "what is being looked at"),
+    "program": (_recording, "what is being looked at"),
+    "source": (_source, "the current source file"),
+    "stack": (looking.where, "the stack"),
+    "tasks": (past.tasks, "asyncio tasks"),
+    "threads": (past.lanes, "the program's threads"),
+    "watchpoints": (points.breakpoints, "the breakpoints"),
+}
+"""What `info` shows, each with one line of help."""
+
+SHORT = {"b": "breakpoints", "f": "frame", "s": "stack", "l": "locals"}
+
+
+def _info(view: View, rest: str) -> None:
+    word, _, more = rest.strip().partition(" ")
+    if not word:
+        for name, (_, text) in SUBJECTS.items():
+            view.screen.line(f"info {name:<12} {text}")
+        return
+    word = SHORT.get(word, word)
+    found = {SUBJECTS[name][0]: name for name in SUBJECTS if name == word or name.startswith(word)}
+    if word not in SUBJECTS and len(found) != 1:
+        what = f"may be {' or '.join(sorted(found.values()))}" if found else f"is unknown{nearest(word, SUBJECTS)}"
+        raise UsageError(f"info {word!r} {what}. `info` alone lists them.")
+    (SUBJECTS[word][0] if word in SUBJECTS else next(iter(found)))(view, more)
+
+
+COMMANDS = (Command(("info", "i"), "[SUBJECT]", "show locals, breakpoints, lanes ...", _info, completes="subjects"),)
+
+_PAST = "The past cannot be made to take another way: `seek`, `advance` and `until` go to places where it was."
+
+REFUSED = {
+    "j": _PAST,
+    "jump": _PAST,
+    "interact": "There is no interpreter inside the past: every expression runs in a throw-away copy; type it here.",
+    "kill": "The program has ended already; `quit` leaves the debugger.",
+    "attach": "A recording is looked at, no process: `replaydbg debug REC` opens another one.",
+    "stepi": "Steps are lines of Python: `step`.",
+    "si": "Steps are lines of Python: `step`.",
+    "nexti": "Steps are lines of Python: `next`.",
+    "ni": "Steps are lines of Python: `next`.",
+    "alias": "There are no aliases; any unique beginning of a command will do.",
+    "debug": "There is no second debugger inside this one: `step` goes into calls.",
+    "retval": "What a function returned is seen where it goes: `finish`, then `why NAME`.",
+    "proc": "Child processes run unrecorded: `events` shows what came back from them.",
+}
+"""What other debuggers have and this one has not, each with a sentence."""

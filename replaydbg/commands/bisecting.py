@@ -1,0 +1,154 @@
+"""The result of a bisection as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from replaydbg.commands.tables import Table, drawn, markdown
+from replaydbg.commands.tell import event_text, events_of, moment_text, percent_text, place_text
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisected import Answer, Bisected, Culprit, Flip, Look, Verdict
+from replaydbg.debugger.values import Moment
+
+MOST_VALUES, MOST_TEXT = 6, 120
+
+
+def lines(session: Session, found: Bisected, reproduce: str, *, is_coloured: bool = False) -> Iterator[str]:
+    """Yield what was found, for people; at its end the command that leads there."""
+    yield from headline(session, found)
+    if found.culprit is not None:
+        yield from _about(session, found.culprit)
+    yield from _how_sure(session, found)
+    if found.looks:
+        yield from drawn([_looks(session, found)], is_coloured=is_coloured).rstrip("\n").split("\n")
+    if reproduce:
+        yield f"Go there: {reproduce}"
+
+
+def markdown_lines(session: Session, found: Bisected, reproduce: str) -> Iterator[str]:
+    """Yield what was found as Markdown, for a pull request."""
+    head, *rest = headline(session, found)
+    yield f"**{head}**"
+    yield ""
+    if found.culprit is not None:
+        yield "```"
+        yield from _about(session, found.culprit)
+        yield "```"
+    yield from rest
+    yield from _how_sure(session, found)
+    yield ""
+    if found.looks:
+        yield markdown([_looks(session, found)]).rstrip("\n")
+        yield ""
+    yield f"Reproduce: `{reproduce}`"
+
+
+def look_text(session: Session, look: Look) -> str:
+    """Return one look in a line."""
+    said = f": {look.said}" if look.said else ""
+    return f"{moment_text(look.moment)}  {percent_text(look.count, session.index.total)}  {look.verdict.value}{said}"
+
+
+def flip_lines(session: Session, predicate: str, flips: Iterable[Flip], *, is_markdown: bool = False) -> Iterator[str]:
+    """Yield every change between not bad and bad."""
+    rows = [
+        (
+            moment_text(each.moment),
+            percent_text(each.count, session.index.total),
+            "bad" if each.is_bad else "good again",
+            place_text(session, each.file, each.line, each.function),
+            session.source_line(each.file, each.line),
+        )
+        for each in flips
+    ]
+    if not rows:
+        yield f"{predicate}: it never changes."
+        return
+    table = Table(predicate, ("after", "%", "it is", "place", "line"), tuple(rows))
+    yield (markdown([table]) if is_markdown else drawn([table])).rstrip("\n")
+
+
+def headline(session: Session, found: Bisected) -> Iterator[str]:
+    """Yield what came of it in a sentence or two."""
+    culprit = found.culprit
+    if culprit is not None:
+        place = place_text(session, culprit.file, culprit.line, culprit.function)
+        share = percent_text(culprit.count, session.index.total)
+        since = "first after" if found.is_monotone else "for good after" if not found.unfit else "after"
+        yield f"{found.predicate}: {since} {moment_text(culprit.moment)}  {share}  lane {culprit.lane}  {place}"
+    elif found.answer is Answer.ALWAYS:
+        yield f"{found.predicate}: it is so at {moment_text(found.first)} already, where the search begins."
+    elif found.is_exact and not found.last_said:
+        yield f"{found.predicate}: it is so at no line from {moment_text(found.first)} to {moment_text(found.last)}."
+    elif found.last_said:
+        yield f"{found.predicate}: at {moment_text(found.last)} it cannot be told: {found.last_said}."
+    else:
+        yield f"{found.predicate}: it is not so at {moment_text(found.last)}, where the search ends."
+        if session.index.count(found.last) >= session.index.total:
+            yield "What the last line of all did is not seen: no line runs after it."
+        if found.unfit:
+            yield (
+                f"But it was at {_moments(found.unfit)}: search up to there with --to, or at every line with --linear."
+            )
+        elif not found.is_exact and not found.note:
+            yield "Whether it was so for a while before that is not known: --linear looks at every line in between."
+
+
+def _about(session: Session, culprit: Culprit) -> Iterator[str]:
+    if culprit.source:
+        yield f"  -> {culprit.line}  {culprit.source}"
+    changed = [each for each in culprit.values if each.before != each.after]
+    for each in (changed or list(culprit.values))[:MOST_VALUES]:
+        before, after = (_short(text) or "(not there)" for text in (each.before, each.after))
+        yield f"  {each.source}  {before} -> {after}" if before != after else f"  {each.source}  {after}"
+    if culprit.before is Verdict.UNDECIDED:
+        why = f": {culprit.before_said}" if culprit.before_said else ""
+        yield f"  Before that line it could not be told{why}."
+    if culprit.events:
+        events = events_of(session, min(culprit.events), max(culprit.events))
+        for event in events:
+            if event.number in culprit.events:
+                yield f"  from    {event_text(event)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 3] + "..."
+
+
+def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
+    if found.looks:
+        number = sum(not each.is_check for each in found.looks)
+        yield f"{number} looks at {found.places:,} checkpoints and the lines between two of them found it" + (
+            "; each line there was looked at." if found.is_exact else "."
+        )
+    if found.passing and found.first_passing is not None:
+        times = "once" if found.passing == 1 else f"{found.passing:,} times"
+        yield (
+            f"In the same stretch it was so {times} before for a while, first after "
+            f"{moment_text(found.first_passing)}: --linear finds the very first, --all lists them."
+        )
+    if found.unfit and found.culprit is not None:
+        yield (
+            f"It does not change once only: {_moments(found.unfit)} do not fit. What was found is one such line; "
+            "--linear finds the very first, --all lists them."
+        )
+    if found.note:
+        yield found.note
+
+
+def _looks(session: Session, found: Bisected) -> Table:
+    rows = tuple(
+        (
+            moment_text(each.moment),
+            percent_text(each.count, session.index.total),
+            each.verdict.value + (" (check)" if each.is_check else ""),
+            each.said,
+        )
+        for each in sorted(found.looks, key=lambda each: each.count)
+    )
+    return Table("looks", ("moment", "%", "verdict", "why"), rows)
+
+
+def _moments(moments: tuple[Moment, ...]) -> str:
+    named = ", ".join(map(moment_text, moments[:3]))
+    return f"{named} and {len(moments) - 3} more" if len(moments) > 3 else named

@@ -1,0 +1,168 @@
+"""The commands about the heap: what is in it, what changed since another moment, who holds an object."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from replaydbg.commands import tell
+from replaydbg.commands.heap_tables import diff_tables, heap_tables, object_tables
+from replaydbg.commands.tables import drawn
+from replaydbg.commands.view import View
+from replaydbg.commands.words import Command
+from replaydbg.debugger import Session
+from replaydbg.debugger.objects import Created, created, holdings, last_written
+from replaydbg.debugger.values import Moment, Why
+from replaydbg.errors import UsageError
+from replaydbg.heap.diff import diff
+from replaydbg.heap.difference import ADDED, REMOVED, Change, Diff
+from replaydbg.heap.finding import find
+from replaydbg.heap.holding import Holding
+from replaydbg.heap.limits import Which
+
+MOST_WRITERS = 10
+"""Changed values whose last write is looked for: each is a search backwards through the run."""
+
+MOST_ROWS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class AboutObject:
+    """What the run says of an object."""
+
+    created: Created | None
+    written: Why | None
+
+    def lines(self, session: Session) -> tuple[str, ...]:
+        """Return it as sentences."""
+        return tuple(self._lines(session))
+
+    def _lines(self, session: Session) -> Iterator[str]:
+        if self.created is not None:
+            made = self.created
+            place = tell.place_text(session, *made.place) if made.place is not None else "no Python code"
+            if made.made:
+                at = tell.moment_text(session.index.moment(made.made))
+                other = made.returned_to
+                after = f", or when that had returned to {tell.place_text(session, *other)}" if other else ""
+                yield f"The same object since {tell.moment_text(made.moment)}: made at {at}, {place}{after}."
+            else:
+                yield f"There already at {tell.moment_text(made.moment)}, the program's first line."
+        if self.written is not None and self.written.moment is not None:
+            yield f"Last written at {_writer(self.written)}."
+
+
+def about_object(session: Session, held: Holding, node: int, *, which: Which = "mine") -> AboutObject:
+    """Return since when an object of the snapshot of here is there, and who wrote it last."""
+    address = held.snapshot.address[node]
+    made = created(session, address, session.here.count, which=which) if not held.is_frame(node) else None
+    return AboutObject(made, last_written(session, held.path(node), held.modules))
+
+
+def writers(session: Session, found: Diff, later: str | int | Moment, modules: Sequence[str]) -> dict[str, str]:
+    """Return for the first changed values where each was written, by path; the session goes to `later` for it."""
+    asked = [each for each in found.changed.items if each.kind != REMOVED and not _is_item_added(each)]
+    session.seek(later)
+    told = {}
+    for change in asked[:MOST_WRITERS]:
+        why = last_written(session, change.path, modules)
+        if why is not None:
+            told[change.path] = _writer(why)
+    return told
+
+
+def _is_item_added(change: Change) -> bool:
+    return change.kind == ADDED and not change.step.startswith(".")
+
+
+def _writer(why: Why) -> str:
+    assert why.moment is not None, why
+    return f"{tell.moment_text(why.moment)} {PurePath(why.file).name}:{why.line} {why.function}"
+
+
+# ---- the commands ----
+
+
+def _heap(view: View, rest: str) -> None:
+    words = _words(rest)
+    most = None if "all" in words else MOST_ROWS
+    (held,) = _held(view)
+    _show(view, drawn(heap_tables(held, most=most, how="`heap all` shows them")))
+
+
+def _diff(view: View, rest: str) -> None:
+    words = _words(rest)
+    most = MOST_ROWS
+    if "all" in words:
+        words.remove("all")
+        most = 0
+    if not 1 <= len(words) <= 2:
+        raise UsageError("Say since when: diff MOMENT, or between which two: diff MOMENT MOMENT.")
+    session = view.session
+    counts = [session.count_of(each) for each in words]
+    counts = [*counts, view.here.count][:2]
+    _check_unchanged(view)
+    before, after = holdings(session, counts)
+    found = diff(before, after, most=most or None)
+    _show(view, drawn(diff_tables(found, how="`diff ... all` shows them")))
+
+
+def _holders(view: View, rest: str) -> None:
+    if not rest.strip():
+        raise UsageError("Say of what: holders EXPRESSION, such as holders app.cache['x'].")
+    (held,) = _held(view)
+    node = find(held, _in_frame(view, held, rest.strip()))
+    told = AboutObject(created(view.session, held.snapshot.address[node], view.here.count), None)
+    notes = told.lines(view.session) if not held.is_frame(node) else ()
+    _show(view, drawn(object_tables(held, node, most=MOST_ROWS, how="`replaydbg heap --of EXPR --all`", notes=notes)))
+
+
+def _held(view: View) -> list[Holding]:
+    _check_unchanged(view)
+    return holdings(view.session, [view.here.count])
+
+
+def _check_unchanged(view: View) -> None:
+    if view.here.is_changed:
+        raise UsageError("The heap is that of the recorded run, and this one was changed: `seek` goes back to it.")
+
+
+def _in_frame(view: View, held: Holding, source: str) -> str:
+    """Return a variable of the selected frame as one of it, where there is one."""
+    frames = view.frames()
+    if not frames:
+        return source
+    at = view.place()
+    lane = view.here.lane if view.lane is None else view.lane
+    ending = f"{at.function.rpartition('.')[2]}() line {at.line}"
+    for root in held.snapshot.roots:
+        if root.label.startswith(f"lane {lane} ") and root.label.endswith(ending):
+            wanted = f"{source} in {root.label}"
+            try:
+                find(held, wanted)
+            except UsageError:
+                # It is a variable of the module, then, or none at all: that is said by whoever looks next.
+                continue
+            return wanted
+    return source
+
+
+def _words(rest: str) -> list[str]:
+    try:
+        return shlex.split(rest)
+    except ValueError as error:
+        raise UsageError(f"{rest!r} cannot be read: {error}.") from None
+
+
+def _show(view: View, text: str) -> None:
+    for line in text.splitlines():
+        view.screen.line(line)
+
+
+COMMANDS = (
+    Command(("heap",), "[all]", "what is in memory here, by type and by what holds most", _heap, completes=""),
+    Command(("diff",), "MOMENT [MOMENT] [all]", "what changed between there and here", _diff, completes="moments"),
+    Command(("holders", "referrers"), "EXPR", "who holds an object, and what would be free without it", _holders),
+)

@@ -1,0 +1,106 @@
+"""The commands that go from one remarkable moment to the next: snapshots, exceptions, marks, visits of a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from replaydbg.commands import tell
+from replaydbg.commands.motion import go_to
+from replaydbg.commands.places import parse_place
+from replaydbg.commands.view import View
+from replaydbg.commands.words import Command
+from replaydbg.debugger.sources import is_library
+from replaydbg.debugger.values import Moment
+from replaydbg.errors import UsageError
+
+MOST_VISITS = 1000
+"""So many visits of a line are looked for."""
+
+MOST_TRIED = 200
+"""So many exceptions are looked at for one that the program's own code raised: each takes some milliseconds."""
+
+_WAYS = ("next", "previous")
+
+
+def _way(rest: str, usage: str) -> bool:
+    """Whether it goes on, and not back."""
+    word = rest.strip() or "next"
+    found = [each for each in _WAYS if each.startswith(word)]
+    if len(found) != 1:
+        raise UsageError(f"Say which way: {usage}.")
+    return found[0] == "next"
+
+
+def _go(view: View, counts: Sequence[int], *, is_on: bool, what: str) -> None:
+    here = view.here.count
+    nearest = min if is_on else max
+    beyond = [each for each in counts if (each > here if is_on else each < here)]
+    if not beyond:
+        raise UsageError(f"There is no {'later' if is_on else 'earlier'} {what}.")
+    go_to(view, nearest(beyond))
+
+
+def snapshot(view: View, rest: str) -> None:
+    """Go to the next snapshot, the one before, or to the one with a number."""
+    session = view.session
+    word = rest.strip().lstrip("#")
+    is_on = not word.isdecimal() and _way(rest, "snapshot next, snapshot previous, or snapshot NUMBER")
+    if not session.snapshots:
+        raise UsageError("The recording holds no snapshots; `replaydbg record --snapshot-every 250ms` takes some.")
+    if word.isdecimal():
+        numbers = [each.number for each in session.snapshots]
+        if int(word) not in numbers:
+            raise UsageError(f"There is no snapshot {word}: the recording holds #{numbers[0]} to #{numbers[-1]}.")
+        go_to(view, f"@#{int(word)}")
+        return
+    counts = session.marks_of_snapshots("@#")
+    _go(view, [counts[f"#{each.number}"] for each in session.snapshots], is_on=is_on, what="snapshot")
+
+
+def _landmark(view: View, rest: str) -> None:
+    session = view.session
+    is_on = _way(rest, "landmark next or landmark previous")
+    here = view.here.count
+    raised = [each.count for each in session.index.raised if each.type not in tell.SILENT]
+    marks = [session.index.count(each) for each in session.marks.values()]
+    beyond = {each for each in raised if each >= session.first_own} | set(marks)
+    nearest_first = sorted((each for each in beyond if (each > here) is is_on and each != here), reverse=not is_on)
+    for count in nearest_first[:MOST_TRIED]:
+        session.idle()
+        # What a library raises, it mostly handles, too.
+        if count in marks or not is_library(session.top_at(count)[0]):
+            go_to(view, count)
+            return
+    what = (
+        "exception of your code, or mark" if len(nearest_first) <= MOST_TRIED else f"one among {MOST_TRIED} exceptions"
+    )
+    raise UsageError(f"There is no {'later' if is_on else 'earlier'} {what}.")
+
+
+def visits(view: View, place: str) -> tuple[list[Moment], bool]:
+    """Return when a line was about to run, and whether there are more than that."""
+    file, line, function = parse_place(view, place)
+    found = list(islice(view.session.passages(file, line, function), MOST_VISITS + 1))
+    return found[:MOST_VISITS], len(found) > MOST_VISITS
+
+
+def _visits(view: View, rest: str) -> None:
+    found, is_more = visits(view, rest)
+    session = view.session
+    for number, moment in enumerate(found, 1):
+        count = session.index.count(moment)
+        mark = "->" if count == view.here.count else "  "
+        share = tell.percent_text(count, view.here.total)
+        view.screen.line(f"{mark} {number:>5}  {tell.moment_text(moment):>8}  {share}")
+    if is_more:
+        view.screen.line(f"(there are more than {MOST_VISITS:,})", "dim")
+
+
+COMMANDS = (
+    Command(("snapshot",), "[next|previous|N]", "to the next snapshot, the one before, or one by its number", snapshot),
+    Command(
+        ("landmark",), "[next|previous]", "to the next exception of your code or mark, or the one before", _landmark
+    ),
+    Command(("visits",), "[PLACE]", "every moment at which a line ran", _visits, completes="places"),
+)

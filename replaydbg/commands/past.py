@@ -1,0 +1,232 @@
+"""The commands that ask the whole run: who wrote a value, all its values, what was output, and what was taken in."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+
+from replaydbg.commands import bisecting, tell
+from replaydbg.commands.motion import go_to, number_of
+from replaydbg.commands.places import parse_place
+from replaydbg.commands.searching import parse_search
+from replaydbg.commands.view import View
+from replaydbg.commands.words import Command, expression_in
+from replaydbg.debugger.bisection import begun
+from replaydbg.errors import UsageError
+
+OUTPUT_LINES = 20
+EVENTS = 10
+EXCEPTIONS = 30
+_LOG = re.compile(r"(?P<place>\S+)\s+(?P<expression>.+)\Z", re.S)
+_QUOTED = re.compile(r"""(?P<quote>['"])(?P<inner>.*)(?P=quote)(?:\s+if\s+(?P<condition>.+))?\Z""", re.S)
+_QUOTED_TWICE = re.compile(
+    r"""(?P<quote>['"])(?P<inner>.*?)(?P=quote)\s+if\s+(?P<other>['"])(?P<condition>.+)(?P=other)\Z""", re.S
+)
+_PLAIN = re.compile(r"(?P<inner>.+?)(?:\s+if\s+(?P<condition>(?:(?!\belse\b).)+))?\Z", re.S)
+
+
+def when(view: View, rest: str) -> None:
+    """Print where in time this is."""
+    here = view.here
+    view.screen.line(tell.here_text(view.session, here), "bold")
+    view.screen.line(
+        f"event {here.moment.event:,} of {view.session.index.events:,}, {here.moment.step:,} lines after it"
+    )
+    view.screen.line(f"line {here.count:,} of {here.total:,} of the run")
+    seconds = view.session.time_at(here.moment)
+    if seconds is not None:
+        view.screen.line(f"{seconds:.3f} s after the start, by the last clock mark before it")
+    view.screen.line(f"rdbg://{tell.recording_name(view.session)}@{tell.moment_text(here.moment)}")
+
+
+def _why(view: View, rest: str) -> None:
+    text = expression_in(rest, "why EXPRESSION")
+    told = view.session.why(text, **view.at)
+    for line in tell.why_lines(view.session, told, follow="seek {moment}, then why {name}"):
+        view.screen.line(line)
+
+
+def _last(view: View, rest: str) -> None:
+    told = view.session.why(expression_in(rest, "last EXPRESSION"), **view.at)
+    if told.moment is None:
+        raise UsageError(f"{told.expression} was not written before here.")
+    view.screen.line(f"{told.expression}: {told.before or '(there was none)'} -> {told.after or '(there is none)'}")
+    go_to(view, told.count)
+
+
+def _bisect(view: View, rest: str) -> None:
+    wanted = parse_search(rest)
+    session = view.session
+    search = begun(session, wanted.predicate, wanted.first, wanted.last)
+    if wanted.is_all:
+        for line in bisecting.flip_lines(session, wanted.predicate.text, search.flips()):
+            view.screen.line(line)
+        if search.note:
+            view.screen.line(search.note)
+        return
+    found = search.scan() if wanted.is_linear else search.run()
+    for line in bisecting.lines(session, found, ""):
+        view.screen.line(line)
+    if found.culprit is not None:
+        go_to(view, found.culprit.count)
+
+
+def _watch(view: View, rest: str) -> None:
+    text = rest.strip().removeprefix("-l ").removeprefix("-location ")
+    point = view.session.watch(expression_in(text, "watch EXPRESSION"), **view.at)
+    view.screen.line(f"Breakpoint {point.number}: {point}")
+
+
+def _history(view: View, rest: str) -> None:
+    found = 0
+    for change in view.session.history(expression_in(rest, "history EXPRESSION"), **view.at):
+        view.screen.line(tell.change_text(view.session, change))
+        found += 1
+    if not found:
+        view.screen.line("It did not change.")
+
+
+def _log(view: View, rest: str) -> None:
+    place, expression, condition = parse_log(rest)
+    file, line, _ = parse_place(view, place, is_line=True)
+    number = 0
+    for logged in view.session.log(file, line, expression, condition=condition):
+        view.screen.line(tell.logged_text(logged))
+        number += 1
+    view.screen.line(f"{number:,} times.", "dim")
+
+
+def parse_log(text: str) -> tuple[str, str, str]:
+    """Return place, expression and condition of `PLACE 'EXPRESSION' [if COND]`. Raises UsageError."""
+    match = _LOG.match(text.strip())
+    if match is None:
+        raise UsageError("Say it like this: log FILE:LINE 'EXPRESSION' [if CONDITION].")
+    what = match["expression"].strip()
+    found = _QUOTED.match(what) or _PLAIN.match(what)
+    assert found is not None, what
+    expression, condition = found["inner"].strip(), (found["condition"] or "").strip()
+    if "quote" in found.groupdict() and (match_if := _QUOTED_TWICE.match(what)):
+        # Whoever puts the expression into quotes may put the condition into some, too.
+        expression, condition = match_if["inner"].strip(), match_if["condition"].strip()
+    for each in (expression, condition):
+        try:
+            ast.parse(each, mode="eval") if each else None
+        except (SyntaxError, ValueError) as error:
+            raise UsageError(f"{each!r} cannot be read: {error}.") from None
+    return match["place"], expression, condition
+
+
+def _events(view: View, rest: str) -> None:
+    number = number_of(rest, otherwise=EVENTS)
+    last = view.here.moment.event
+    found = tell.events_of(view.session, last - number + 1, last + 1)
+    for event in found:
+        is_next = event.number == last + 1
+        view.screen.line(f"{'next' if is_next else '    '} {tell.event_text(event)}", "dim" if is_next else "")
+    if not found:
+        view.screen.line("There are no events.")
+
+
+def _output(view: View, rest: str) -> None:
+    number = 1 << 30 if rest.strip() == "all" else number_of(rest, otherwise=OUTPUT_LINES)
+    written = b"".join(each.data for each in view.session.output())
+    lines = written.decode("utf-8", "replace").splitlines()
+    if not lines:
+        view.screen.line("Nothing was written before here.")
+    if len(lines) > number:
+        view.screen.line(f"({len(lines) - number:,} lines before; `output all` shows them)", "dim")
+    for line in lines[-number:]:
+        view.screen.line(line)
+
+
+def exceptions(view: View, rest: str) -> None:
+    """Print the exception that is being handled, and those that the program raised."""
+    handled = view.session.exceptions()
+    for number, (kind, text) in enumerate(handled):
+        view.screen.line(("being handled: " if not number else "  which came of: ") + f"{kind}: {text}", "red")
+    if not handled:
+        view.screen.line("No exception is being handled here.")
+    _print_raised(view, number_of(rest, otherwise=EXCEPTIONS))
+
+
+def _print_raised(view: View, most: int) -> None:
+    # What the interpreter raised before the program's own first line, and while it ended, is not the program's.
+    own = range(view.session.first_own, view.session.index.end + 1)
+    raised = [each for each in view.session.index.raised if each.count in own and each.type not in tell.SILENT]
+    if len(raised) > most:
+        view.screen.line(f"({len(raised) - most:,} earlier ones; `exceptions {len(raised)}` shows them)", "dim")
+    for each in raised[-most:]:
+        more = ", which ended the program" if each.is_uncaught else ""
+        moment = tell.moment_text(view.session.index.moment(each.count))
+        view.screen.line(f"{moment:>8}  lane {each.lane}  raised {each.text}{more}")
+
+
+def tasks(view: View, rest: str) -> None:
+    """Print the asyncio tasks that are not done."""
+    found = view.session.tasks()
+    if not found:
+        view.screen.line("There are no asyncio tasks.")
+    for task in found:
+        waits = f"  waits for {task.waits_for}" if task.waits_for not in ("", "None") else ""
+        view.screen.line(f"{task.name}{waits}", "bold")
+        _frames(view, task.frames)
+
+
+def _frames(view: View, frames: Iterable[tuple[str, int, str]]) -> None:
+    for file, line, function in frames:
+        view.screen.line(f"    {tell.place_text(view.session, file, line, function)}")
+
+
+def lanes(view: View, rest: str) -> None:
+    """Print the lanes, the program's threads, with what each waits for."""
+    looked_at = view.here.lane if view.lane is None else view.lane
+    for lane in view.here.lanes:
+        mark = "->" if lane.id == looked_at else "  "
+        state = (
+            "runs" if lane.id == view.here.lane else f"waits for {lane.waits_for}" if lane.waits_for else "could run"
+        )
+        top = lane.top
+        place = tell.place_text(view.session, top.file, top.line, top.function) if top is not None else ""
+        view.screen.line(f"{mark} lane {lane.id}  {lane.name or '(no name)'}  {state}  {place}".rstrip())
+
+
+def _thread(view: View, rest: str) -> None:
+    word = rest.strip().removeprefix("lane ").strip()
+    if not word:
+        lanes(view, "")
+        return
+    known = {each.id: each for each in view.here.lanes}
+    named = next((each.id for each in view.here.lanes if each.name == word), None)
+    number = int(word) if word.isdecimal() else named
+    if number not in known or number is None:
+        raise UsageError(f"There is no lane {word!r} here: {', '.join(map(str, known))}.")
+    view.lane = None if number == view.here.lane else number
+    view.frame, view.listed = 0, 0
+    lanes(view, "")
+    if view.frames():
+        at = view.place()
+        view.show_source(at.file, at.line, at.line, at.line)
+
+
+COMMANDS = (
+    Command(("when", "when-ticks"), "", "where in time this is", when, completes=""),
+    Command(("why",), "EXPR", "who wrote this value last, even an equal one, and what it came from", _why),
+    Command(("last",), "EXPR", "go to the last write of this value", _last),
+    Command(("bisect",), "EXPR [--linear ...]", "go to the line after which this was true first", _bisect),
+    Command(("watch",), "EXPR", "stop where the value has changed, in both directions", _watch),
+    Command(("history",), "EXPR", "all values that it ever had; writes of an equal one are not listed", _history),
+    Command(
+        ("log", "dprintf"),
+        "FILE:LINE 'EXPR' [if COND]",
+        "print at a line, over the whole run",
+        _log,
+        completes="places",
+    ),
+    Command(("events",), "[N]", "what the program asked the outside before here", _events, completes=""),
+    Command(("output",), "[N | all]", "what the program had written until here", _output, completes=""),
+    Command(("exceptions",), "[N]", "what is being handled, and what was raised", exceptions, completes=""),
+    Command(("lanes", "threads"), "", "the program's threads, and what each waits for", lanes, completes=""),
+    Command(("thread", "lane"), "[N]", "look at another lane's frames", _thread, completes="lanes"),
+    Command(("tasks",), "", "asyncio tasks with what they await", tasks, completes=""),
+)

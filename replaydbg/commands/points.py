@@ -1,0 +1,195 @@
+"""The commands for breakpoints."""
+
+from __future__ import annotations
+
+import re
+
+from replaydbg.commands.places import parse_place, split_condition
+from replaydbg.commands.view import View
+from replaydbg.commands.words import Command
+from replaydbg.debugger.values import Breakpoint
+from replaydbg.errors import UsageError
+
+
+def _break(view: View, rest: str) -> None:
+    if rest.strip():
+        _add(view, rest, is_temporary=False)
+    else:
+        breakpoints(view, "")
+
+
+def _tbreak(view: View, rest: str) -> None:
+    _add(view, rest, is_temporary=True)
+
+
+def _add(view: View, rest: str, *, is_temporary: bool) -> None:
+    where, condition = split_condition(rest)
+    if _is_exception(view, where):
+        _add_point(view, Breakpoint(0, exception=where, condition=condition, temporary=is_temporary))
+        return
+    file, line, function = parse_place(view, where)
+    _add_point(view, Breakpoint(0, file, line, function, condition=condition, temporary=is_temporary))
+
+
+def _is_exception(view: View, word: str) -> bool:
+    """Whether `word` is no function but a type of exceptions that the run raised."""
+    if not word.isidentifier() or any(each.function.rpartition(".")[2] == word for each in view.session.index.hits):
+        return False
+    return any(word in (each.type, each.type.rpartition(".")[2]) for each in view.session.index.raised)
+
+
+def _catch(view: View, rest: str) -> None:
+    where, condition = split_condition(rest)
+    words = where.split()
+    # gdb's way to say it: catch throw, catch exception NAME.
+    if words and words[0] in ("throw", "raise", "exception", "catch"):
+        words = words[1:]
+    if len(words) > 1:
+        raise UsageError("Say one type of exceptions, or none for all: catch ValueError [if CONDITION].")
+    name = words[0] if words else "*"
+    number = sum(1 for each in view.session.index.raised if name in ("*", each.type, each.type.rpartition(".")[2]))
+    if not number:
+        raise UsageError(f"No {name} was raised in this run.")
+    _add_point(view, Breakpoint(0, exception=name, condition=condition))
+    view.screen.line(f"Raised {number:,} times in the whole run, libraries and imports included.", "dim")
+
+
+def _add_point(view: View, point: Breakpoint) -> None:
+    added = view.session.add_breakpoint(point)
+    view.screen.line(("Temporary breakpoint " if added.temporary else "Breakpoint ") + _text(added))
+
+
+def _text(point: Breakpoint, *commanded: str) -> str:
+    more = [
+        *(["disabled"] if not point.enabled else []),
+        *([f"lets {point.ignore} pass"] if point.ignore else []),
+        *(["once"] if point.temporary else []),
+        *commanded,
+    ]
+    return f"{point.number}: {point}" + (f" ({', '.join(more)})" if more else "")
+
+
+def breakpoints(view: View, rest: str) -> None:
+    """Print the breakpoints."""
+    if not view.session.breakpoints:
+        view.screen.line("There are no breakpoints; `break FILE:LINE` or `break FUNCTION` makes one.")
+    for point in view.session.breakpoints:
+        commands = view.commands.get(point.number)
+        view.screen.line(_text(point, f"does {'; '.join(commands)}") if commands else _text(point))
+
+
+def _clear(view: View, rest: str) -> None:
+    words = rest.replace(",", " ").split()
+    if not words:
+        numbers = [each.number for each in view.session.breakpoints]
+        if not numbers:
+            raise UsageError("There are no breakpoints.")
+    elif all(each.isdecimal() for each in words):
+        numbers = [int(each) for each in words]
+    else:
+        numbers = _at(view, rest)
+    for number in numbers:
+        removed = view.session.remove_breakpoint(number)
+        view.commands.pop(number, None)
+        view.screen.line(f"Removed breakpoint {_text(removed)}")
+
+
+def _at(view: View, rest: str) -> list[int]:
+    place = parse_place(view, rest)
+    numbers = [each.number for each in view.session.breakpoints if (each.file, each.line, each.function) == place]
+    if not numbers:
+        raise UsageError(f"There is no breakpoint at {rest.strip()}.")
+    return numbers
+
+
+def _numbers(view: View, rest: str) -> list[int]:
+    words = rest.replace(",", " ").split()
+    if not all(each.isdecimal() for each in words):
+        raise UsageError(f"{rest.strip()!r} are no numbers of breakpoints.")
+    return [int(each) for each in words] or [each.number for each in view.session.breakpoints]
+
+
+def _enable(view: View, rest: str) -> None:
+    for number in _numbers(view, rest):
+        view.screen.line(_text(view.session.change_breakpoint(number, enabled=True)))
+
+
+def _disable(view: View, rest: str) -> None:
+    for number in _numbers(view, rest):
+        view.screen.line(_text(view.session.change_breakpoint(number, enabled=False)))
+
+
+def _condition(view: View, rest: str) -> None:
+    number, condition = _number_and_rest(rest, "condition NUMBER [EXPRESSION]")
+    if condition:
+        try:
+            compile(condition, "<condition>", "eval")
+        except (SyntaxError, ValueError) as error:
+            raise UsageError(f"The condition {condition!r} cannot be read: {error}.") from None
+    view.screen.line(_text(view.session.change_breakpoint(number, condition=condition)))
+
+
+def _ignore(view: View, rest: str) -> None:
+    number, count = _number_and_rest(rest, "ignore NUMBER COUNT")
+    if count and not count.isdecimal():
+        raise UsageError(f"{count!r} is no number of passages.")
+    view.screen.line(_text(view.session.change_breakpoint(number, ignore=int(count or 0))))
+
+
+def _commands(view: View, rest: str) -> None:
+    points = {each.number: each for each in view.session.breakpoints}
+    word = rest.strip()
+    if not points:
+        raise UsageError("There are no breakpoints.")
+    if word and not word.isdecimal():
+        raise UsageError(f"{word!r} is no number of a breakpoint.")
+    number = int(word or max(points))
+    if number not in points:
+        raise UsageError(f"There is no breakpoint {number}.")
+    view.commands[number] = []
+    view.commanded = number
+    view.screen.line(f"What is done wherever breakpoint {number} stops, a command a line; `end` ends it:", "dim")
+
+
+def add_command(view: View, line: str) -> None:
+    """Take a line of those that are done wherever a breakpoint stops it."""
+    if line == "end":
+        view.commanded = 0
+    elif line and line != "silent":
+        view.commands[view.commanded].append(line)
+
+
+def _number_and_rest(rest: str, usage: str) -> tuple[int, str]:
+    match = re.match(r"\s*(\d+)\s*(.*)\Z", rest, re.S)
+    if match is None:
+        raise UsageError(f"Say it like this: {usage}.")
+    return int(match[1]), match[2].strip()
+
+
+COMMANDS = (
+    Command(
+        ("break", "b"),
+        "[PLACE [if COND]]",
+        "stop at a line, function or exception, both ways; alone: list them",
+        _break,
+        completes="places",
+    ),
+    Command(("tbreak",), "PLACE [if COND]", "stop there once", _tbreak, completes="places"),
+    Command(
+        ("catch",), "[TYPE [if COND]]", "stop where exceptions of a type are raised", _catch, completes="exceptions"
+    ),
+    Command(
+        ("clear", "cl", "delete"),
+        "[NUMBER ... | PLACE]",
+        "remove breakpoints; alone: all of them",
+        _clear,
+        completes="places",
+    ),
+    Command(("condition",), "NUMBER [COND]", "let a breakpoint stop only if COND is true", _condition),
+    Command(("ignore",), "NUMBER COUNT", "let a breakpoint be passed so often first", _ignore, completes=""),
+    Command(
+        ("commands",), "[NUMBER]", "lines up to `end`: do them wherever a breakpoint stops", _commands, completes=""
+    ),
+    Command(("enable",), "[NUMBER ...]", "let breakpoints stop again", _enable, completes=""),
+    Command(("disable",), "[NUMBER ...]", "keep breakpoints, and do not stop at them", _disable, completes=""),
+)

@@ -1,0 +1,200 @@
+"""The prompt itself: takes lines, finds out what they mean, and never ends because of one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+
+from replaydbg.commands import about, heaps, landmarks, looking, motion, past, points
+from replaydbg.commands.surface import Interruptible, Surface
+from replaydbg.commands.view import View
+from replaydbg.commands.words import Command, Vocabulary
+from replaydbg.debugger import Session
+from replaydbg.errors import ReplaydbgError, UsageError
+
+_WORD = re.compile(r"([A-Za-z_][\w-]*|\?)(.*)\Z", re.S)
+_IS_PYTHON = re.compile(r"[.(\[]|\s*(?:=(?!=)|==|!=|[*/%<>&|^]|\*\*)|\s+(?:and|or|is|in|not in)\s")
+"""What follows the first word of Python that happens to begin with a command's name."""
+
+_IS_PATH = re.compile(r"\s+/\S*:\w")
+"""What follows it where that looks like a division, and is a file and a line."""
+
+_NOT_DEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
+
+
+class Prompt:
+    """Runs lines of commands on a session and prints the answers. Never raises for what a line says."""
+
+    def __init__(
+        self, session: Session, screen: Surface, interrupts: Interruptible, *, view: View | None = None
+    ) -> None:
+        """`interrupts` says what a Ctrl-C does; it is told when something runs. `view`: one that shows less."""
+        self.view = view if view is not None else View(session, screen)
+        self._interrupts = interrupts
+        self._last = ""
+        self.has_failed = False
+        """Whether the last line could not be done."""
+        help_ = Command(
+            ("help", "h", "?"), "[COMMAND]", "this list, or more of one command", self._help, completes="commands"
+        )
+        groups = {
+            "Moving": (*motion.COMMANDS, *landmarks.COMMANDS),
+            "Breakpoints": points.COMMANDS,
+            "Looking": looking.COMMANDS,
+            "The whole run": past.COMMANDS,
+            "Memory": heaps.COMMANDS,
+            "More": (*about.COMMANDS, help_),
+        }
+        self._groups = groups
+        self.vocabulary = Vocabulary((each for group in groups.values() for each in group), about.REFUSED)
+
+    def open(self) -> None:
+        """Show where the session stands."""
+        with self.busy():
+            if self.view.session.limitation:
+                self.view.screen.line(self.view.session.limitation)
+            self.view.arrive()
+
+    def busy(self) -> AbstractContextManager[None]:
+        """While something runs: a Ctrl-C gives it up."""
+        return self._interrupts.busy(self.view.session)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether somebody wants it to end."""
+        return self.view.is_over
+
+    def interact(self, read: Callable[[], str]) -> None:
+        """Do the lines that `read` gives until it raises EOFError. At a KeyboardInterrupt of it a new line begins."""
+        while not self.is_over:
+            try:
+                line = read()
+            except EOFError:
+                return
+            except KeyboardInterrupt:
+                self.view.screen.line()
+                continue
+            self.do(line)
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Do `lines`; an empty one does nothing."""
+        for line in lines:
+            if self.is_over:
+                return
+            if line.strip():
+                self.do(line)
+
+    def do(self, line: str) -> bool:
+        """Do one line; False if it could not be done, which has been said."""
+        self.has_failed = True
+        screen = self.view.screen
+        try:
+            with self.busy():
+                self.carry_out(line.strip())
+            self.has_failed = False
+        except EOFError:
+            self.has_failed = False
+        except (ReplaydbgError, RecursionError, MemoryError) as error:
+            screen.complain(str(error) or type(error).__name__)
+        finally:
+            screen.settle()
+        return not self.has_failed
+
+    def carry_out(self, line: str) -> None:
+        """Do one line, and what was asked for where it stops then; as in gdb, nothing is left of that when it moves.
+
+        Raises ReplaydbgError for what cannot be done, and EOFError for what ends the prompt.
+        """
+        view = self.view
+        if view.commanded:
+            points.add_command(view, line)
+            return
+        view.stopped_by = 0
+        self._do(line)
+        again, todo = self._last, iter(list[str]())
+        while True:
+            if view.stopped_by:
+                todo = iter(view.commands.get(view.stopped_by, ()))
+                view.stopped_by = 0
+            each = next(todo, None)
+            if each is None:
+                break
+            self._do(each)
+            view.screen.check()
+        self._last = again
+
+    def _do(self, line: str) -> None:
+        if line.startswith("#"):
+            return
+        if not line:
+            line = self._last
+            if not line:
+                return
+        self._last = ""
+        if line.startswith("!"):
+            self._evaluate(line[1:].strip())
+            return
+        match = _WORD.match(line)
+        command = None
+        if match is not None and (_IS_PATH.match(match[2]) or not _IS_PYTHON.match(match[2])):
+            command = self.vocabulary.find(match[1])
+        if match is None or command is None:
+            self._expression(line, match[1] if match is not None else line.split()[0])
+            return
+        rest = match[2]
+        if rest[:1] == "/":
+            raise UsageError(f"{match[1]} knows no formats: {rest.split()[0]!r}. Python has hex(), bin() and format().")
+        if command.repeats:
+            # `list A,B` goes on behind it, it does not come again.
+            self._last = match[1] if command.run is looking.list_source else line
+        command.run(self.view, rest)
+
+    def _expression(self, line: str, word: str) -> None:
+        try:
+            ast.parse(line)
+        except (SyntaxError, ValueError):
+            if word.isidentifier() and word not in self.vocabulary.names:
+                raise self.vocabulary.unknown(word) from None
+            looking.compile_statement(line)
+        told = self.view.evaluate(line) if line == word else None
+        missing = _NOT_DEFINED.match(told.error) if told is not None and told.error else None
+        if missing is not None and missing[1] == line:
+            raise self.vocabulary.unknown(word)
+        self._evaluate(line)
+
+    def _evaluate(self, text: str) -> None:
+        if not text:
+            raise UsageError("Say what: ! STATEMENT.")
+        looking.compile_statement(text)
+        looking.show_evaluation(self.view, text)
+        if any(isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) for node in ast.parse(text).body):
+            self.view.screen.line(f"(tried in a throw-away copy; `set var {text}` changes the run)", "dim")
+
+    def _help(self, view: View, rest: str) -> None:
+        word = rest.strip()
+        if not word:
+            self._help_on_all()
+            return
+        command = self.vocabulary.find(word)
+        if command is None:
+            raise self.vocabulary.unknown(word)
+        view.screen.line(f"{command.names[0]} {command.usage}".rstrip(), "bold")
+        view.screen.line(f"  {command.help}")
+        if len(command.names) > 1:
+            view.screen.line(f"  also: {', '.join(command.names[1:])}")
+        if command.repeats:
+            view.screen.line("  an empty line does it again")
+
+    def _help_on_all(self) -> None:
+        screen = self.view.screen
+        for title, group in self._groups.items():
+            screen.line(title, "bold")
+            for each in group:
+                names = " ".join(each.names[:4])
+                screen.line(f"  {f'{names} {each.usage}'.rstrip():<48} {each.help}")
+        screen.line("Anything else is Python: it runs in a throw-away copy of the program (`! STATEMENT` too).")
+        screen.line(
+            "Moments: 120 (event), 120:35 (event and lines after it), 71%, @start, @end, @exc, @out:17, @t+1.2s, @NAME."
+        )

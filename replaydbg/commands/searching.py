@@ -1,0 +1,89 @@
+"""What is typed behind `bisect`: what is wrong, in whose names, between which moments, and how it is looked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from replaydbg.debugger import predicates
+from replaydbg.debugger.predicates import Predicate
+from replaydbg.errors import UsageError
+
+KINDS = ("bad", "check", "raises", "function", "invariant", "output")
+"""In which ways it can be said what is wrong; --bad is meant where none is named."""
+
+BEHIND = "--frame FUNC or --in MODULE, --from MOMENT, --to MOMENT, --linear, --all"
+"""What may stand before and behind it."""
+
+USAGE = f"bisect [--check | --raises | --function | --invariant | --output] WHAT [{BEHIND}]"
+
+_OPTION = rf"--(?:(?P<flag>linear|all|{'|'.join(KINDS)})|(?P<name>in|frame|from|to)(?:=|\s+)(?P<value>\S+))"
+_BEFORE = re.compile(rf"\s*{_OPTION}(?=\s|\Z)")
+_AFTER = re.compile(rf"(?:\A|\s){_OPTION}\s*\Z")
+_UNKNOWN = re.compile(r"\s(--[a-z]\S*)\s*\Z")
+_SCOPED: dict[str, Callable[..., Predicate]] = {
+    "bad": predicates.bad_if,
+    "check": predicates.check,
+    "raises": predicates.raises,
+    "function": predicates.function,
+}
+_OTHERS: dict[str, Callable[[str], Predicate]] = {"invariant": predicates.invariant, "output": predicates.output}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A search that somebody asked for."""
+
+    predicate: Predicate
+    first: str | None
+    """From which moment on; None: from the start."""
+    last: str | None
+    """Up to which one; None: up to the failure, or the end."""
+    is_linear: bool
+    """Whether every line is looked at."""
+    is_all: bool
+    """Whether every change is told, there and back again."""
+
+
+def predicate_of(kind: str, text: str, *, module: str = "", frame: str = "") -> Predicate:
+    """Return the predicate of one of KINDS. Raises UsageError for what makes no sense."""
+    if module and frame:
+        raise UsageError("Say --in or --frame, not both: a function's call sees its module's names, too.")
+    if kind in _SCOPED:
+        return _SCOPED[kind](text, module=module or "__main__", frame=frame)
+    if module or frame:
+        raise UsageError("--in and --frame are for expressions and functions.")
+    return _OTHERS[kind](text)
+
+
+def parse_search(text: str, kind: str = "bad") -> Wanted:
+    """Return what `WHAT [options]` asks for: options of `replaydbg bisect snapshots`, before it or behind.
+
+    `kind` is meant where none is said. Raises UsageError.
+    """
+    given: dict[str, str] = {}
+    while found := _BEFORE.match(text) or _AFTER.search(text):
+        name = found["name"] or found["flag"]
+        name, value = ("kind", name) if name in KINDS else (name, found["value"] or "yes")
+        if given.setdefault(name, value) != value:
+            raise UsageError(
+                f"Say only one of --{given[name]} and --{value}." if name == "kind" else f"Say --{name} once."
+            )
+        text = text[: found.start()] + text[found.end() :]
+    unknown = _UNKNOWN.search(f" {text}")
+    if unknown is not None:
+        word = unknown[1]
+        lacks = word in ("--in", "--frame", "--from", "--to")
+        raise UsageError(f"Say what {word} is: {BEHIND}." if lacks else f"There is no {word}: {BEHIND}.")
+    if not text.strip():
+        raise UsageError(f"Say what is wrong: {USAGE}.")
+    if "linear" in given and "all" in given:
+        raise UsageError("Say --linear or --all, not both.")
+    return Wanted(
+        predicate_of(given.get("kind", kind), text.strip(), module=given.get("in", ""), frame=given.get("frame", "")),
+        given.get("from"),
+        given.get("to"),
+        "linear" in given,
+        "all" in given,
+    )

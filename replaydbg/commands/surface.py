@@ -1,0 +1,48 @@
+"""What answers are shown on, and what may give up a line that takes long: each front end has its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from replaydbg.debugger import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of source to be shown."""
+
+    number: int
+    text: str
+    hits: int | None
+    """How often it ran; None: that is not to be shown."""
+    is_current: bool
+
+
+class Surface(Protocol):
+    """Takes text that came from a recording."""
+
+    @property
+    def check(self) -> Callable[[], None]:
+        """Raises Cancelled if what runs is to be given up."""
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """Show a line, or several."""
+
+    def complain(self, text: str) -> None:
+        """Show a sentence about what could not be done."""
+
+    def settle(self) -> None:
+        """Let everything be seen, and progress no longer."""
+
+    def source(self, file: str, lines: Sequence[str], rows: Sequence[Row]) -> None:
+        """Show lines of a file, whose whole text is `lines`."""
+
+
+class Interruptible(Protocol):
+    """Knows that something runs, and gives it up when its user wants that."""
+
+    def busy(self, session: Session | None = None) -> AbstractContextManager[None]:
+        """While something runs."""

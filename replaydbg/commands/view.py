@@ -1,0 +1,141 @@
+"""What a prompt looks at: a session, a frame and a lane in it, and where it has been."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypedDict
+
+from replaydbg.commands import tell
+from replaydbg.commands.surface import Row, Surface
+from replaydbg.debugger import Session
+from replaydbg.debugger.values import Evaluation, Here
+from replaydbg.errors import UsageError
+
+AROUND = 3
+"""Lines of source on both sides of the current one where something new is reached."""
+
+
+class Place(NamedTuple):
+    """A frame as it is shown."""
+
+    file: str
+    line: int
+    function: str
+
+
+class _Frame(TypedDict):
+    frame: int
+    lane: int | None
+
+
+@dataclass(slots=True)
+class View:
+    """The state of a prompt; the commands change it."""
+
+    session: Session
+    screen: Surface
+    frame: int = 0
+    """The selected frame, from the innermost, 0."""
+    lane: int | None = None
+    """Another lane than the one that runs, if one is looked at."""
+    is_backward: bool = False
+    """Whether step, next, finish and continue go backwards."""
+    displays: dict[int, str] = field(default_factory=dict)
+    """Expressions that are shown wherever it stops."""
+    display_number: int = 0
+    trail: list[int] = field(default_factory=list)
+    """The counts of the lines at which it stopped, for `back` and `fwd`."""
+    trail_at: int = -1
+    listed: int = 0
+    """The last line that `list` has shown; 0: none since it moved."""
+    checkpoint_number: int = 0
+    commands: dict[int, list[str]] = field(default_factory=dict)
+    """Lines that are done wherever a breakpoint stops it."""
+    commanded: int = 0
+    """The breakpoint whose commands are being typed; 0: none are."""
+    stopped_by: int = 0
+    """The breakpoint that stopped it just now; 0: none did, or its commands have been done."""
+    is_over: bool = False
+    """Whether the prompt shall end."""
+    shown_function: tuple[str, str] = ("", "")
+
+    @property
+    def here(self) -> Here:
+        """Where the session stands."""
+        return self.session.here
+
+    @property
+    def at(self) -> _Frame:
+        """The selected frame as a session takes it."""
+        return {"frame": self.frame, "lane": self.lane}
+
+    def frames(self) -> list[Place]:
+        """Return the frames of the lane that is looked at, innermost first."""
+        return [Place(each.file, each.line, each.function) for each in self.session.stack(self.lane)]
+
+    def place(self) -> Place:
+        """Return the selected frame. Raises UsageError without Python code."""
+        frames = self.frames()
+        if not frames:
+            raise UsageError("No Python code runs in this lane here.")
+        return frames[min(self.frame, len(frames) - 1)]
+
+    def evaluate(self, source: str) -> Evaluation:
+        """Run an expression or statements in a throw-away copy, in the selected frame."""
+        return self.session.evaluate(source, **self.at)
+
+    # ---- moving ----
+
+    def arrive(self, *, is_step: bool = False, is_kept: bool = True) -> None:
+        """Show where the session stands now; `is_kept`: `back` shall find the place again."""
+        self.frame, self.lane, self.listed = 0, None, 0
+        self.stopped_by = self.here.breakpoint
+        if is_kept and not self.here.is_changed:
+            self.keep()
+        top = self.here.top
+        function = (top.file, top.function) if top is not None else ("", "")
+        is_near = is_step and function == self.shown_function and self.here.why == "step"
+        self.shown_function = function
+        self.show_here(around=0 if is_near else AROUND)
+        self.show_displays()
+
+    def keep(self) -> None:
+        """Keep this place for `back`."""
+        if self.trail_at >= 0 and self.trail[self.trail_at] == self.here.count:
+            return
+        del self.trail[self.trail_at + 1 :]
+        self.trail.append(self.here.count)
+        self.trail_at = len(self.trail) - 1
+
+    def show_here(self, around: int = AROUND) -> None:
+        """Print where the session stands, and the source around it."""
+        self.screen.line(tell.here_text(self.session, self.here), "bold")
+        reason = tell.reason_text(self.session, self.here)
+        if reason:
+            self.screen.line(reason, "red" if reason.startswith("raises ") else "yellow")
+        top = self.here.top
+        if top is not None:
+            self.show_source(top.file, top.line - around, top.line + around, top.line)
+
+    def show_displays(self) -> None:
+        """Print the expressions that are shown wherever it stops."""
+        for number, source in self.displays.items():
+            told = self.evaluate(source)
+            text = told.value.text if told.value is not None else f"({told.error})"
+            self.screen.line(f"{number}: {source} = {text}", "cyan")
+
+    # ---- source ----
+
+    def show_source(self, file: str, first: int, last: int, current: int = 0) -> int:
+        """Print lines of a file with their hits; return the last one that there was, 0 for none."""
+        lines = self.session.sources.lines(file)
+        if not lines:
+            if current:
+                self.screen.line(f"(the source of {file} is not at hand)", "dim")
+            return 0
+        hits = self.session.index.lines_hit(file)
+        first, last = max(first, 1), min(last, len(lines))
+        numbers = range(first, last + 1)
+        rows = [Row(number, lines[number - 1], hits.get(number, 0), number == current) for number in numbers]
+        self.screen.source(file, lines, rows)
+        return last if rows else 0

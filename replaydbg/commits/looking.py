@@ -1,0 +1,231 @@
+"""Looks at one commit: lays it out in a worktree, builds it, runs the program or replays the recording, and judges."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replaydbg.bisect.verdict import Verdict
+from replaydbg.commits import start
+from replaydbg.commits.processes import TimedOut, last_words, run_command
+from replaydbg.commits.question import Look, Question
+from replaydbg.commits.recorded import moved, write_missing
+from replaydbg.commits.repository import GitFailed
+from replaydbg.commits.surroundings import Surroundings
+from replaydbg.commits.worktrees import Worktrees
+from replaydbg.errors import Inconclusive
+from replaydbg.log.reader import open_recording
+
+CANNOT_TEST = 125
+"""The exit code of a program with which it says that nothing can be told; git's code."""
+
+_START = (sys.executable, str(Path(start.__file__)))
+"""What runs in a worktree, see `start`."""
+_EXCEPTION = re.compile(r"([A-Za-z_][\w.]*)(: |$)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ran:
+    """What one run or replay said."""
+
+    verdict: Verdict
+    why: str
+    liberties: tuple[str, ...] = ()
+    failure: str = ""
+
+
+DOES_NOT_START = ("SyntaxError", "IndentationError", "TabError", "ImportError", "ModuleNotFoundError")
+"""What a commit fails with whose code is no program yet: as with one that does not build, nothing can be tested."""
+
+
+class Looker:
+    """Looks at commits; usable from several threads."""
+
+    def __init__(self, question: Question, worktrees: Worktrees, around: Surroundings, recordings: Path) -> None:
+        """What is recorded goes to the directory `recordings`."""
+        self._question = question
+        self._worktrees = worktrees
+        self._around = around
+        self._recordings = recordings
+        self.expected = ""
+        """The failure that is searched for; another one says nothing. Empty: every failure counts."""
+        self.end = ""
+        """How the bad end fails: a commit that does not even start, and fails otherwise, is not bad."""
+        self.has_met_ours = False
+        """Whether any program has imported a file of the repository."""
+
+    def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> Look:
+        """Return what is found at `commit`: bad if a run fails, good after `passes` that do not.
+
+        With `is_measured` it runs as often as it may, and the failures are counted. Raises GivenUp when `cancel` is
+        set, and Inconclusive if the program does not run the commit's code.
+        """
+        began = time.monotonic()
+        try:
+            worktree = self._worktrees.take(commit)
+        except GitFailed as error:
+            return Look(commit, Verdict.UNDECIDED, f"git cannot lay it out: {error}", time.monotonic() - began, runs=0)
+        try:
+            with tempfile.TemporaryDirectory(dir=self._worktrees.directory) as scratch:
+                found = self._look(commit, worktree, Path(scratch), passes, cancel, is_measured)
+        finally:
+            self._worktrees.give_back(worktree)
+        return Look(**found, commit=commit, seconds=time.monotonic() - began)
+
+    def _look(
+        self, commit: str, worktree: Path, scratch: Path, passes: int, cancel: threading.Event, is_measured: bool
+    ) -> dict[str, Any]:
+        question = self._question
+        self._around.take_along(question.taken_along, worktree)
+        why = self._prepare(worktree, scratch, cancel)
+        if why:
+            return {"verdict": Verdict.UNDECIDED, "why": why, "runs": 0}
+        most = question.runs if is_measured else passes
+        failed, runs, bad, good, why, failure = 0, 0, "", "", "", ""
+        ran = _Ran(Verdict.UNDECIDED, "it was not run")
+        while runs < most and (is_measured or not failed):
+            output = scratch / f"{runs}.rdbg"
+            ran = self._run(worktree, scratch, output, cancel)
+            runs += 1
+            if ran.verdict is Verdict.UNDECIDED:
+                return {"verdict": ran.verdict, "why": ran.why, "runs": runs, "liberties": ran.liberties}
+            failed += ran.verdict is Verdict.BAD
+            if ran.verdict is Verdict.BAD and not why:
+                why, failure, bad = ran.why, ran.failure, self._keep(output, f"{commit}-bad.rdbg")
+            elif ran.verdict is Verdict.GOOD:
+                good = self._keep(output, f"{commit}-good.rdbg")
+            output.unlink(missing_ok=True)
+        if most > 1 and failed:
+            why = f"{failed} of {runs} runs failed: {why}"
+        elif most > 1:
+            ran = _Ran(ran.verdict, f"{runs} runs passed")
+        return {
+            "verdict": Verdict.BAD if failed else Verdict.GOOD,
+            "why": why or ran.why,
+            "runs": runs,
+            "failed": failed,
+            "failure": failure,
+            "recording": bad if failed else good,
+            "liberties": ran.liberties,
+        }
+
+    def _prepare(self, worktree: Path, scratch: Path, cancel: threading.Event) -> str:
+        """Build; return why nothing can be told, or nothing."""
+        directory = self._around.directory(worktree)
+        if not directory.is_dir():
+            return f"it has no directory {self._around.prefix!r}"
+        if not self._question.build:
+            return ""
+        try:
+            status = self._command([*_START, self._question.build], worktree, scratch / "build.txt", cancel)
+        except TimedOut:
+            return f"the build took longer than {self._question.timeout:g} s"
+        said = last_words(scratch / "build.txt")
+        return f"it does not build: {said or _ending(status)}" if status else ""
+
+    def _run(self, worktree: Path, scratch: Path, output: Path, cancel: threading.Event) -> _Ran:
+        question = self._question
+        order: dict[str, Any] = {"output": str(output)}
+        if question.replay is not None:
+            order = self._replay_order(worktree)
+        else:
+            order["program"] = self._around.program(question.program, worktree)
+        printed, answer = scratch / "output.txt", scratch / "answer.json"
+        answer.unlink(missing_ok=True)
+        asked = scratch / "order.json"
+        asked.write_text(json.dumps(order), encoding="utf-8")
+        command = [*_START, str(answer), str(asked)]
+        try:
+            status = self._command(command, worktree, printed, cancel)
+        except TimedOut:
+            return _Ran(Verdict.UNDECIDED, f"it took longer than {question.timeout:g} s")
+        if not answer.exists():
+            said = last_words(printed)
+            return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {said}")
+        told = json.loads(answer.read_text(encoding="utf-8"))
+        if "error" in told:
+            return _Ran(Verdict.UNDECIDED, told["error"])
+        if question.replay is not None:
+            return _Ran(Verdict(told["verdict"]), told["why"], tuple(told["liberties"]))
+        self._check_sources(Path(told["recording"]), worktree)
+        return _judge(told["status"], last_words(printed), self.expected, self.end)
+
+    def _replay_order(self, worktree: Path) -> dict[str, Any]:
+        question = self._question
+        assert question.replay is not None and question.recorded_root is not None, question
+        write_missing(question.replay, question.recorded_root, self._around.files, worktree)
+        return {
+            "replay": str(question.replay),
+            "sources": moved(question.replay, question.recorded_root, worktree),
+            "check": question.check,
+        }
+
+    def _command(self, command: list[str], worktree: Path, output: Path, cancel: threading.Event) -> int:
+        seed = self._question.hash_seed
+        return run_command(
+            command,
+            directory=self._around.directory(worktree),
+            environment=self._around.environment(worktree) | ({"PYTHONHASHSEED": str(seed)} if seed else {}),
+            output=output,
+            timeout=self._question.timeout,
+            cancel=cancel,
+        )
+
+    def _check_sources(self, recording: Path, worktree: Path) -> None:
+        """Raise Inconclusive where the checkout's code ran instead of the commit's: every verdict would be wrong."""
+        for path in _sources(recording):
+            if self._around.is_file_of_ours(path):
+                raise Inconclusive(
+                    f"The program imports {path!r} from the checkout, not from the commit in its worktree: "
+                    "set PYTHONPATH to the directory of the packages, such as PYTHONPATH=. or PYTHONPATH=src."
+                )
+            self.has_met_ours = self.has_met_ours or Path(path).is_relative_to(worktree)
+
+    def _keep(self, recording: Path, name: str) -> str:
+        if not recording.exists():
+            return ""
+        self._recordings.mkdir(parents=True, exist_ok=True, mode=0o700)
+        target = self._recordings / name
+        # It may lie on another file system than the worktrees.
+        shutil.move(recording, target)
+        return str(target)
+
+
+def _sources(recording: Path) -> Mapping[str, str]:
+    with open_recording(recording) as opened:
+        return opened.end.sources if opened.end is not None else {}
+
+
+def _judge(status: int, said: str, expected: str, end: str) -> _Ran:
+    if status == 0:
+        return _Ran(Verdict.GOOD, "exit code 0")
+    if status == CANNOT_TEST:
+        return _Ran(Verdict.UNDECIDED, f"exit code {CANNOT_TEST}: {said}".rstrip(": "))
+    # The last line of a traceback, or of what the program has to say.
+    kind = _EXCEPTION.match(said)
+    failure = f"{_ending(status)}, {kind[1]}" if kind is not None else _ending(status)
+    why = f"{_ending(status)}: {said}".rstrip(": ")
+    if expected and failure != expected:
+        return _Ran(Verdict.UNDECIDED, f"it fails otherwise: {why}")
+    if end and failure != end and kind is not None and kind[1].rpartition(".")[2] in DOES_NOT_START:
+        return _Ran(Verdict.UNDECIDED, f"it does not start: {why}")
+    return _Ran(Verdict.BAD, why, failure=failure)
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"exit code {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"

@@ -1,0 +1,312 @@
+"""Finds the first bad commit: verifies both ends, then looks at commits, several at once, until one is left."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from replaydbg.bisect.confidence import chance_of_passing, runs_needed
+from replaydbg.bisect.graph import History, choose, is_telling, narrow
+from replaydbg.bisect.verdict import Verdict
+from replaydbg.commits.looking import Looker
+from replaydbg.commits.processes import GivenUp
+from replaydbg.commits.question import Found, Look, Question
+from replaydbg.commits.recorded import untracked
+from replaydbg.commits.repository import GitFailed, Repository
+from replaydbg.commits.setting import Setting
+from replaydbg.commits.state import State
+from replaydbg.commits.worktrees import Worktrees, remove_all
+from replaydbg.errors import Inconclusive
+from replaydbg.store.directory import SEALED, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search is."""
+
+    suspects: int
+    """How many commits may still be the first bad one."""
+    looked: tuple[Look, ...]
+    """The looks that have ended."""
+    running: tuple[str, ...]
+    """The commits that are being looked at, by their full names."""
+
+
+class Watcher(Protocol):
+    """Is told how a search gets on."""
+
+    def __call__(self, progress: Progress) -> None:
+        """Show it; called in the thread that searches."""
+
+
+def find_commit(
+    question: Question,
+    *,
+    directory: Path,
+    state: Path | None = None,
+    is_restart: bool = False,
+    store: Path,
+    watch: Watcher = lambda progress: None,
+) -> Found:
+    """Return which commit brought the failure, in the repository of `directory`.
+
+    `state` is the file that holds the verdicts (None: one in the user's cache); a search that was interrupted goes on
+    there unless `is_restart`. The recordings of the first bad commit and of the last good one go to the `store`.
+    Raises UsageError where the question makes no sense, and Inconclusive where it has no answer. Worktrees are removed
+    however it ends.
+    """
+    try:
+        return _find(Setting.of(question, directory), state, is_restart, Store(store), watch)
+    except GitFailed as error:
+        raise Inconclusive(f"git cannot do what the search needs: {error}.") from None
+
+
+def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, watch: Watcher) -> Found:
+    with ExitStack() as stack:
+        kept = setting.open_state(state, is_restart=is_restart)
+        stack.callback(kept.close)
+        if kept.worktrees:
+            # A killed search has left them.
+            remove_all(setting.repository, Path(kept.worktrees))
+        worktrees = Worktrees(setting.repository)
+        stack.callback(_forget_worktrees, kept)
+        stack.callback(worktrees.close)
+        kept.worktrees = str(worktrees.directory)
+        kept.write()
+        setting = setting.with_hash_seed(kept.key)
+        looker = Looker(setting.question, worktrees, setting.around, kept.recordings)
+        found = _Search(setting, kept, looker, watch).run()
+        return _settle(found, setting.history, kept, store)
+
+
+def _forget_worktrees(state: State) -> None:
+    state.worktrees = ""
+    state.write()
+
+
+class _Search:
+    """One search while it runs."""
+
+    def __init__(self, setting: Setting, state: State, looker: Looker, watch: Watcher) -> None:
+        self._setting = setting
+        self._question = setting.question
+        self._repository: Repository = setting.repository
+        self._state = state
+        self._looker = looker
+        self._watch = watch
+        self._notes = list(setting.notes)
+        self._suspects = len(setting.history.order)
+
+    def run(self) -> Found:
+        """Verify the ends, then narrow the history down."""
+        self._verify()
+        history = self._setting.history
+        self._narrow(history)
+        left = narrow(history, self._verdicts(history))
+        self._notes += [
+            f"{name[:10]} is bad, but what follows from the other verdicts does not explain it: the failure was "
+            "repaired after it, or has two causes."
+            for name in left.aside
+        ]
+        looks = tuple(self._state.looks.values())
+        culprit = left.suspects[0] if len(left.suspects) == 1 else None
+        if culprit is not None and self._state.looks[culprit].verdict is not Verdict.BAD:
+            self._notes.append(f"{culprit[:10]} itself could not be tested: what is before it is good, after it bad.")
+        if culprit is not None:
+            self._notes += self._about_failures(culprit)
+        commits = self._repository.commits({*left.suspects, *(look.commit for look in looks)})
+        return Found(
+            question=self._question,
+            suspects=tuple(commits[name] for name in left.suspects),
+            looks=looks,
+            commits=commits,
+            total=len(history.order),
+            good=self._setting.good,
+            bad=self._setting.bad,
+            notes=tuple(self._notes),
+            stat=self._repository.stat(culprit) if culprit is not None else "",
+            passes_needed=self._state.passes_needed,
+            root=self._repository.root,
+            prefix=self._repository.prefix,
+            untracked=self._untracked(),
+        )
+
+    def _verify(self) -> None:
+        """Look at the ends; raises Inconclusive unless they are as was said."""
+        setting, question = self._setting, self._question
+        if question.runs == 1 and not question.is_same_failure:
+            # Then both can be looked at at once.
+            self._state.passes_needed = 1
+            self._look_at((setting.bad, setting.good))
+        self._look_at((setting.bad,), is_measured=True)
+        bad = self._state.looks[setting.bad]
+        _check_told(bad, f"the bad end {question.bad}")
+        if bad.verdict is not Verdict.BAD:
+            hint = "" if question.replay or self._looker.has_met_ours or bad.is_reused else _NOTHING_MET
+            raise Inconclusive(f"The bad end {question.bad} is not bad ({bad.why}): nothing can be searched for.{hint}")
+        self._looker.end = bad.failure
+        if question.is_same_failure:
+            self._looker.expected = bad.failure
+        if not self._state.passes_needed:
+            self._state.passes_needed = _passes_needed(bad, question)
+        self._look_at((setting.good,))
+        good = self._state.looks[setting.good]
+        _check_told(good, f"the good end {question.good}")
+        if good.verdict is not Verdict.GOOD:
+            raise Inconclusive(f"The good end {question.good} is not good ({good.why}): nothing can be searched for.")
+        self._look_at(setting.bases)
+        for base in setting.bases:
+            look = self._state.looks[base]
+            if look.verdict is Verdict.BAD:
+                raise Inconclusive(
+                    f"{question.good} is no ancestor of {question.bad}, and {base[:10]}, where they parted, is bad "
+                    f"({look.why}): it was repaired on the way to {question.good}, and no commit made it bad since."
+                )
+            if look.verdict is Verdict.UNDECIDED:
+                self._notes.append(
+                    f"{question.good} is no ancestor of {question.bad}, and {base[:10]}, where they parted, cannot be "
+                    f"tested ({look.why}): the failure may be older than every commit that was searched."
+                )
+
+    def _untracked(self) -> tuple[Path, ...]:
+        question = self._question
+        if question.replay is None or question.recorded_root is None:
+            return ()
+        found = untracked(question.replay, question.recorded_root, self._setting.around.files)
+        return tuple(question.recorded_root / inside for inside in found)
+
+    def _about_failures(self, culprit: str) -> list[str]:
+        """Return what to think of a culprit that fails otherwise than the bad end; nothing if it does not."""
+        here, end = (self._state.looks[name].failure for name in (culprit, self._setting.bad))
+        if not here or not end or here == end:
+            return []
+        return [
+            f"{culprit[:10]} fails with {here}, the bad end with {end}: it may be another failure. With --same-failure "
+            "commits that fail otherwise than the bad end say nothing."
+        ]
+
+    def _narrow(self, history: History) -> None:
+        """Look at commits until no look tells more."""
+        running: dict[Future[Look], tuple[str, threading.Event]] = {}
+        with ThreadPoolExecutor(self._question.jobs) as pool:
+            try:
+                while True:
+                    verdicts = self._verdicts(history)
+                    self._suspects = len(narrow(history, verdicts).suspects)
+                    for name, cancel in running.values():
+                        if not is_telling(history, verdicts, name):
+                            cancel.set()
+                    names = [name for name, cancel in running.values() if not cancel.is_set()]
+                    free = self._question.jobs - len(names)
+                    for name in choose(history, verdicts, most=free, running=names) if free else ():
+                        cancel = threading.Event()
+                        running[pool.submit(self._one, name, cancel)] = (name, cancel)
+                    if not running:
+                        return
+                    self._show(running)
+                    self._collect(running)
+            finally:
+                for _, cancel in running.values():
+                    cancel.set()
+
+    def _look_at(self, names: tuple[str, ...], *, is_measured: bool = False) -> None:
+        """Look at all of these commits, unless they were looked at."""
+        running: dict[Future[Look], tuple[str, threading.Event]] = {}
+        with ThreadPoolExecutor(self._question.jobs) as pool:
+            try:
+                for name in names:
+                    if name not in self._state.looks:
+                        cancel = threading.Event()
+                        running[pool.submit(self._one, name, cancel, is_measured)] = (name, cancel)
+                while running:
+                    self._show(running)
+                    self._collect(running)
+            finally:
+                for _, cancel in running.values():
+                    cancel.set()
+
+    def _one(self, name: str, cancel: threading.Event, is_measured: bool = False) -> Look:
+        passes = max(self._state.passes_needed, 1)
+        return self._looker.look(name, passes=passes, cancel=cancel, is_measured=is_measured)
+
+    def _collect(self, running: dict[Future[Look], tuple[str, threading.Event]]) -> None:
+        """Wait until a look has ended, and note it."""
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            running.pop(future)
+            try:
+                self._state.note(future.result())
+            except GivenUp:
+                continue  # another one told more
+
+    def _show(self, running: dict[Future[Look], tuple[str, threading.Event]]) -> None:
+        names = tuple(name for name, cancel in running.values() if not cancel.is_set())
+        self._watch(Progress(self._suspects, tuple(self._state.looks.values()), names))
+
+    def _verdicts(self, history: History) -> dict[str, Verdict]:
+        looks = self._state.looks
+        found = {history.end: looks[history.end].verdict}
+        return found | {name: look.verdict for name, look in looks.items() if name in history.parents}
+
+
+_NOTHING_MET = (
+    " The program imported nothing of the repository: set PYTHONPATH to the directory of its packages, such as "
+    "PYTHONPATH=. or PYTHONPATH=src."
+)
+
+
+def _check_told(look: Look, what: str) -> None:
+    if look.verdict is Verdict.UNDECIDED:
+        raise Inconclusive(f"Nothing can be told at {what}: {look.why}.")
+
+
+def _passes_needed(bad: Look, question: Question) -> int:
+    """Return how many passing runs make a commit good; raises Inconclusive if they are more than are allowed."""
+    needed = runs_needed(failed=bad.failed, measured=bad.runs, confidence=question.confidence)
+    if needed > question.runs:
+        reached = 1 - chance_of_passing(question.runs, failed=bad.failed, measured=bad.runs)
+        raise Inconclusive(
+            f"At the bad end {bad.failed} of {bad.runs} runs failed: {question.runs} passing runs make a commit good "
+            f"with a confidence of {reached:.0%}, not {question.confidence:.0%}. About --runs {needed} is needed."
+        )
+    return needed
+
+
+def _settle(found: Found, history: History, state: State, store: Store) -> Found:
+    """Move the recordings that are worth keeping to the store, and drop the others."""
+    ends = {Verdict.BAD: found.suspects[-1].name, Verdict.GOOD: _last_good(found, history)}
+    names = dict.fromkeys(ends, "")
+    for look in found.looks:
+        kept = ""
+        if look.recording and look.commit == ends.get(look.verdict):
+            name = f"bisect-{look.commit[:10]}-{look.verdict.value}"
+            target = store.directory / f"{name}{SEALED}"
+            if Path(look.recording) != target and Path(look.recording).exists():
+                store.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+                # The store may be on another file system.
+                shutil.move(look.recording, target)
+            if target.exists():
+                names[look.verdict], kept = name, str(target)
+        state.looks[look.commit] = replace(look, recording=kept)
+    state.write()
+    shutil.rmtree(state.recordings, ignore_errors=True)
+    looks = tuple(state.looks.values())
+    return replace(found, looks=looks, bad_recording=names[Verdict.BAD], good_recording=names[Verdict.GOOD])
+
+
+def _last_good(found: Found, history: History) -> str:
+    """Return the nearest commit before the suspects that is known to be good by a look at it."""
+    good = {look.commit for look in found.looks if look.verdict is Verdict.GOOD}
+    waiting, seen = [found.suspects[0].name], set()
+    for name in waiting:
+        if name in good:
+            return name
+        if name not in seen:
+            seen.add(name)
+            waiting += history.parents.get(name, ())
+    return found.good

@@ -1,0 +1,140 @@
+"""Everything that is known before the first look: the repository, both ends, the commits between them, the program."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from replaydbg.bisect.graph import History
+from replaydbg.commits.question import Question
+from replaydbg.commits.recorded import find_root
+from replaydbg.commits.repository import Repository, outside_environment
+from replaydbg.commits.state import State, key_of
+from replaydbg.commits.surroundings import Surroundings, without_python
+from replaydbg.config import user_cache_directory
+from replaydbg.errors import Inconclusive, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a search begins with."""
+
+    question: Question
+    """The question, with all that could be completed."""
+    repository: Repository
+    """The user's repository."""
+    around: Surroundings
+    """How the checkout is translated into worktrees."""
+    history: History
+    """The commits of which one is the first bad one."""
+    good: str
+    """The good end's full name."""
+    bad: str
+    """The bad end's full name."""
+    bases: tuple[str, ...]
+    """Where the histories of the two parted, if the good end is no ancestor of the bad one; they must be good, too."""
+    notes: tuple[str, ...]
+    """What the reader must know."""
+
+    @classmethod
+    def of(cls, question: Question, directory: Path) -> Setting:
+        """Look around; raises UsageError where the question makes no sense, Inconclusive where nothing can be told."""
+        _check(question)
+        repository = Repository(directory)
+        good, bad = repository.resolve(question.good), repository.resolve(question.bad)
+        bases = _bases(repository, question, good, bad)
+        history = repository.history(good, bad, is_first_parent=question.is_first_parent)
+        _check_whole(repository, history)
+        files = repository.files(good, bad)
+        question, notes = _complete(question, repository, files, bad)
+        taken = {str(path.relative_to(repository.root)) for path in question.taken_along}
+        around = Surroundings(repository.root, repository.prefix, files | taken)
+        if bases:
+            notes += (f"{question.good} is no ancestor of {question.bad}: where they parted must be good, too.",)
+        if ".gitmodules" in files:
+            notes += ("Submodules are empty in worktrees; --build 'git submodule update --init' fills them.",)
+        return cls(question, repository, around, history, good, bad, bases, notes)
+
+    def with_hash_seed(self, key: str) -> Setting:
+        """Return it with one order of sets for all commits, drawn from the state's `key`: the same after a resumption.
+
+        Another order at another commit would look like a difference between the two. A failure that comes and goes is
+        given another one in each run.
+        """
+        if self.question.runs > 1 or self.question.replay is not None or "PYTHONHASHSEED" in outside_environment():
+            return self
+        return replace(self, question=replace(self.question, hash_seed=1 + int(key[:8], 16) % (2**32 - 1)))
+
+    def open_state(self, path: Path | None, *, is_restart: bool) -> State:
+        """Open the file with the verdicts of earlier searches for the same; raises UsageError."""
+        sides = replace(self.question, good=self.good, bad=self.bad)
+        key = key_of(self.repository.root, self.repository.prefix, sides, python=sys.version)
+        state = State(path or user_cache_directory() / "bisect" / f"{key}.json", key)
+        state.open(is_restart=is_restart)
+        return state
+
+
+def _check(question: Question) -> None:
+    if not question.program and question.replay is None:
+        raise UsageError("Nothing to try at each commit: give a program behind --, or --replay RECORDING.")
+    if question.program and question.replay is not None:
+        raise UsageError("A program behind -- and --replay exclude each other.")
+    if question.check and question.replay is None:
+        raise UsageError("--check is evaluated in a replay: it needs --replay RECORDING.")
+    if question.runs > 1 and question.replay is not None:
+        raise UsageError("--runs is for programs that fail now and then: a replay is the same each time.")
+
+
+def _bases(repository: Repository, question: Question, good: str, bad: str) -> tuple[str, ...]:
+    """Return where the ends parted, nothing if the good one comes first; raises UsageError if that is no question."""
+    if good == bad:
+        raise UsageError(f"{question.good!r} and {question.bad!r} are the same commit.")
+    if repository.is_ancestor(good, bad):
+        return ()
+    if repository.is_ancestor(bad, good):
+        raise UsageError(f"{question.bad!r} is an ancestor of {question.good!r}: the good end must be the older one.")
+    bases = repository.merge_bases(good, bad)
+    if not bases:
+        hint = " The clone is shallow: `git fetch --unshallow` may help." if repository.is_shallow() else ""
+        raise UsageError(f"{question.good!r} and {question.bad!r} have no history in common.{hint}")
+    return bases
+
+
+def _check_whole(repository: Repository, history: History) -> None:
+    if not repository.is_shallow():
+        return
+    cut = repository.boundaries().intersection(history.order)
+    if cut:
+        raise Inconclusive(
+            f"The clone is shallow and lacks what is before {min(cut)[:10]}, which is to be searched: "
+            "`git fetch --unshallow` gets it."
+        )
+
+
+def _complete(
+    question: Question, repository: Repository, files: frozenset[str], bad: str
+) -> tuple[Question, tuple[str, ...]]:
+    """Return the question with what can be found out, and what the user must know of that."""
+    root, notes = repository.root, []
+    taken = []
+    for path in question.taken_along:
+        whole = (root / repository.prefix / path).resolve()
+        if not whole.exists() or not whole.is_relative_to(root):
+            raise UsageError(f"{str(path)!r} is not in the checkout: only what is there can be taken along.")
+        taken.append(whole)
+    program = without_python(question.program)
+    if program and not program[0].startswith("-"):
+        script = root / repository.prefix / program[0]
+        inside = script.is_relative_to(root) and str(script.relative_to(root)) not in files
+        if inside and script.is_file() and script.is_relative_to(Path(sys.prefix)):
+            program = (str(script), *program[1:])
+        elif inside and script.is_file() and script not in taken:
+            notes.append(f"{program[0]} is not in the commits: it is copied into each worktree.")
+            taken.append(script)
+    if question.replay is not None:
+        recorded_root = question.recorded_root or find_root(question.replay, repository, bad)
+        question = replace(question, recorded_root=recorded_root.absolute())
+    elif repository.is_dirty():
+        notes.append("The checkout has changes that are in no commit; they are not part of what is tested.")
+    return replace(question, program=program, taken_along=tuple(taken)), tuple(notes)

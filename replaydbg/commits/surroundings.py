@@ -1,0 +1,99 @@
+"""What a program finds around it in a worktree: its directory, its arguments, where it imports from."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from replaydbg.commits.repository import outside_environment
+
+_PYTHON = re.compile(r"python(\d(\.\d+)?)?")
+
+
+class Surroundings:
+    """Translates between the user's checkout and a worktree of it."""
+
+    def __init__(self, root: Path, prefix: str, files: Iterable[str]) -> None:
+        """For the checkout at `root`, in its directory `prefix`; `files` are those that git has there."""
+        self.root = root
+        self.prefix = prefix
+        self._files = frozenset(files)
+        self._directories = {"."} | {str(parent) for file in self._files for parent in Path(file).parents}
+
+    def directory(self, worktree: Path) -> Path:
+        """Return the directory in which commands run there."""
+        return worktree / self.prefix
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The files that git has there, from the root."""
+        return self._files
+
+    def is_tracked(self, path: Path) -> bool:
+        """Whether an absolute path is one of the repository's files or directories, in the checkout."""
+        inside = self._inside(path)
+        return inside is not None and (inside in self._files or inside in self._directories)
+
+    def is_file_of_ours(self, path: str) -> bool:
+        """Whether an absolute path is a file of the repository, in the checkout."""
+        return self._inside(Path(path)) in self._files
+
+    def environment(self, worktree: Path) -> dict[str, str]:
+        """Return the environment of programs there: what the checkout would be imported for comes from the worktree."""
+        found = outside_environment()
+        found["PWD"] = str(self.directory(worktree))
+        given = [word for word in found.get("PYTHONPATH", "").split(os.pathsep) if word]
+        moved = [self._moved(word, worktree) for word in given]
+        # Installed in place (`pip install -e`): the path configuration leads to the checkout.
+        installed = [self._moved(str(path), worktree) for path in self._installed()]
+        paths = [*moved, *(path for path in dict.fromkeys(installed) if path not in moved)]
+        if paths:
+            found["PYTHONPATH"] = os.pathsep.join(paths)
+        return found
+
+    def program(self, words: Sequence[str], worktree: Path) -> list[str]:
+        """Return the program's command line for the worktree: paths into the checkout lead there."""
+        return [self._moved(word, worktree) if os.path.isabs(word) else word for word in words]  # noqa: PTH117
+
+    def take_along(self, paths: Iterable[Path], worktree: Path) -> None:
+        """Copy files and directories of the checkout into the worktree, to the same places."""
+        for path in paths:
+            target = worktree / path.relative_to(self.root)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if path.is_dir():
+                shutil.copytree(path, target, dirs_exist_ok=True, symlinks=True)
+            else:
+                shutil.copy2(path, target)
+
+    def _moved(self, word: str, worktree: Path) -> str:
+        path = Path(word)
+        inside = self._inside(path) if path.is_absolute() and self.is_tracked(path) else None
+        return word if inside is None else str(worktree / inside)
+
+    def _inside(self, path: Path) -> str | None:
+        # The root has its links resolved; a path may lead there by another name.
+        for each in (path, path.resolve()):
+            if each.is_relative_to(self.root):
+                return str(each.relative_to(self.root))
+        return None
+
+    def _installed(self) -> list[Path]:
+        """Return the directories of the checkout from which an installed package would be imported."""
+        # The first is that of our own script.
+        found = [Path(entry) for entry in sys.path[1:] if entry]
+        for name, module in list(sys.modules.items()):
+            if name.startswith("__editable__"):
+                mapping: Any = getattr(module, "MAPPING", {})
+                found += [Path(place).parent for place in mapping.values()] if isinstance(mapping, dict) else []
+        return [path for path in found if self.is_tracked(path)]
+
+
+def without_python(words: Sequence[str]) -> tuple[str, ...]:
+    """Return a command line without the `python` in front: the one that runs this is meant."""
+    first = Path(words[0]).name if words else ""
+    return tuple(words[1:] if _PYTHON.fullmatch(first) else words)

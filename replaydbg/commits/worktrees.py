@@ -1,0 +1,97 @@
+"""Directories in which commits lie while they are looked at, one for each job; they are gone afterwards."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+
+from replaydbg.commits.repository import GitFailed, Repository
+from replaydbg.errors import UsageError
+
+PREFIX = "replaydbg-bisect-"
+"""How the names of our temporary directories begin."""
+
+
+class Worktrees:
+    """The worktrees of one search; to be closed, whatever happens."""
+
+    def __init__(self, repository: Repository) -> None:
+        """Make an empty directory for them, outside the repository."""
+        self._repository = repository
+        parent = Path(tempfile.gettempdir()).resolve()
+        if parent.is_relative_to(repository.root.resolve()):
+            raise UsageError(
+                f"The temporary directory {str(parent)!r} is in the repository: set TMPDIR to another one."
+            )
+        self.directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+        self._free: list[Path] = []
+        self._made = 0
+        # git takes a lock on its list of worktrees, and gives up where it is taken.
+        self._lock = threading.Lock()
+
+    def take(self, commit: str) -> Path:
+        """Return a worktree in which `commit` lies as after a fresh clone; `give_back` it. Raises GitFailed."""
+        with self._lock:
+            place = self._free.pop() if self._free else None
+        if place is not None:
+            try:
+                self._repository.run("checkout", "--quiet", "--detach", "--force", commit, directory=place)
+                # Twice: what a build has cloned into it goes, too.
+                self._repository.run("clean", "--quiet", "-ffdx", directory=place)
+                return place
+            except GitFailed:
+                # What ran there left something that cannot be removed; then it gets a new one.
+                self._remove(place)
+        with self._lock:
+            self._made += 1
+            place = self.directory / str(self._made) / self._repository.root.name
+            self._repository.run("worktree", "add", "--quiet", "--detach", "--force", str(place), commit)
+        return place
+
+    def give_back(self, place: Path) -> None:
+        """Let another commit have the worktree."""
+        with self._lock:
+            self._free.append(place)
+
+    def close(self) -> None:
+        """Remove all of them, and what git knows of them."""
+        remove_all(self._repository, self.directory)
+
+    def _remove(self, place: Path) -> None:
+        with self._lock:
+            _remove_one(self._repository, place)
+
+
+def remove_all(repository: Repository, directory: Path) -> None:
+    """Remove a directory of worktrees, also one that a killed search has left."""
+    # As git has it: with links resolved.
+    ours = directory.resolve()
+    for line in repository.run("worktree", "list", "--porcelain").splitlines():
+        word, _, path = line.partition(" ")
+        if word == "worktree" and Path(path).is_relative_to(ours):
+            _remove_one(repository, Path(path))
+    _delete(directory)
+
+
+def _remove_one(repository: Repository, place: Path) -> None:
+    try:
+        # Twice: also one that is locked.
+        repository.run("worktree", "remove", "--force", "--force", str(place))
+    except GitFailed:
+        # A file that a build protects. Without the directory git can forget it.
+        _delete(place)
+        repository.run("worktree", "remove", "--force", "--force", str(place))
+
+
+def _delete(directory: Path) -> None:
+    """Delete a tree, also where a program took the right to write away from itself."""
+    if directory.is_dir() and not directory.is_symlink():
+        directory.chmod(0o700)
+    for parent, names, _ in os.walk(directory):
+        for path in (Path(parent, name) for name in names):
+            if not path.is_symlink():
+                path.chmod(0o700)
+    shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,53 @@
+"""Asking a question of the user's: its answer, how long it may take, and whether the program went on as before."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from replaydbg.bisect.verdict import Verdict
+from replaydbg.engine.messages import Where
+from replaydbg.errors import UsageError
+
+if TYPE_CHECKING:
+    from replaydbg.debugger.session import Session
+
+LONGEST_STRETCH, LONGEST_LINE = 20.0, 0.001
+"""Seconds for asking at each line of a stretch where there is no other way, and for each line in addition."""
+
+_VERDICTS = (Verdict.GOOD, Verdict.BAD, Verdict.UNDECIDED)
+
+
+def told(answer: Any) -> tuple[Verdict, str]:
+    """Return what `judged` of inside.py says: the verdict, and why."""
+    if isinstance(answer, dict):
+        return Verdict.UNDECIDED, str(answer["failed"])
+    verdict, said = answer
+    return _VERDICTS[verdict], said
+
+
+def is_disturbed(session: Session, where: Where) -> bool:
+    """Whether a process that has been asked went another way: by what it imported, or by what it changed."""
+    other = session.look_at(where.count)
+    return (where.event, where.lane, where.digest) != (other.event, other.lane, other.digest)
+
+
+def in_time(session: Session, begin: int, end: int) -> Callable[[], None]:
+    """Return what gives up after a time in which asking at the lines between is done, unless it goes on for ever.
+
+    It raises UsageError then.
+    """
+    longest = LONGEST_STRETCH + (end - begin) * LONGEST_LINE
+    until = time.monotonic() + longest
+
+    def idle() -> None:
+        session.idle()
+        if time.monotonic() > until:
+            moment = session.index.moment
+            raise UsageError(
+                f"Asking at each line between {moment(begin)} and {moment(end)} took longer than {longest:.0f} s: "
+                "bound it with --from and --to, or ask for less."
+            )
+
+    return idle

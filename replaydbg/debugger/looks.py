@@ -1,0 +1,104 @@
+"""Looks at moments: what a predicate says there, asked in throw-away copies of the program's process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from replaydbg.bisect.verdict import Verdict
+from replaydbg.debugger.asking import is_disturbed, told
+from replaydbg.debugger.bisected import Look
+from replaydbg.debugger.predicates import Predicate
+from replaydbg.engine.messages import Judged, Where
+from replaydbg.errors import AskFailed
+
+if TYPE_CHECKING:
+    from replaydbg.debugger.session import Session
+    from replaydbg.engine.worker import Worker
+
+LONGEST_LOOK = 5.0
+"""Seconds that a look may take; then it is undecided."""
+
+
+class Looks:
+    """The looks that are made for a search, and their answers."""
+
+    def __init__(self, session: Session, predicate: Predicate, tell: Callable[[Look], None] | None) -> None:
+        """`tell` is given each look as it is made."""
+        self._session, self._predicate = session, predicate
+        self._tell = tell
+        self._looks: list[Look] = []
+
+    def _look(self, counts: Sequence[int]) -> list[Verdict]:
+        """Look at several moments at once."""
+        session, verdicts = self._session, []
+        with ExitStack() as stack:
+            asked = []
+            for count in counts:
+                worker = session.travel.at(count)
+                stack.callback(worker.kill)
+                began = time.monotonic()
+                asked.append((count, began, stack.enter_context(closing(worker.begin_to_ask(self._question())))))
+            for count, began, asking in asked:
+                session.idle()
+                try:
+                    verdict, said = told(asking.value(LONGEST_LOOK, session.idle))
+                except AskFailed as error:
+                    verdict, said = Verdict.UNDECIDED, error.reason
+                verdicts.append(verdict)
+                self._note(count, verdict, said, time.monotonic() - began)
+        return verdicts
+
+    def _note(self, count: int, verdict: Verdict, said: str, seconds: float) -> None:
+        self._looks.append(Look(count, self._session.index.moment(count), verdict, said, seconds, is_check=False))
+        if self._tell is not None:
+            self._tell(self._looks[-1])
+
+    def _ask(self, count: int) -> tuple[Verdict, str]:
+        """Look at one moment."""
+        with self._standing_at(count) as worker:
+            try:
+                return told(worker.ask(self._question(), seconds=LONGEST_LOOK, idle=self._session.idle))
+            except AskFailed as error:
+                return Verdict.UNDECIDED, error.reason
+
+    def _values_at(self, count: int) -> dict[str, str]:
+        """Return the values of the expression's parts at one moment, as text; those that are not there are missing.
+
+        Each is asked in a copy of its own: what the question, or another part, changes there it has not changed here.
+        """
+        values = {}
+        until = time.monotonic() + LONGEST_LOOK
+        with self._standing_at(count) as worker:
+            for source in self._predicate.parts:
+                left = until - time.monotonic()
+                if left <= 0:
+                    break
+                question = self._predicate.question("value_of_part") | {"source": source}
+                with suppress(AskFailed):
+                    value = worker.ask(question, seconds=left, idle=self._session.idle)
+                    if isinstance(value, str):
+                        values[source] = value
+        return values
+
+    @contextmanager
+    def _standing_at(self, count: int) -> Iterator[Worker]:
+        worker = self._session.travel.at(count)
+        try:
+            yield worker
+        finally:
+            worker.kill()
+
+    def _question(self) -> dict[str, object]:
+        return self._predicate.question("judged")
+
+    def _judged(self, *, stops: bool = False, looks_at_returns: bool = False, finds: str = "") -> Judged:
+        return Judged({**self._predicate.question("judging"), "finds": finds}, stops, looks_at_returns)
+
+    def _is_so(self, where: Where, *, is_bad: bool) -> bool:
+        """Whether a process that nobody has asked says the same where one stands that has been asked all along."""
+        verdict = self._ask(where.count)[0]
+        is_same = verdict is Verdict.UNDECIDED or (verdict is Verdict.BAD) is is_bad
+        return is_same and (where.changes.count > 0 or not is_disturbed(self._session, where))

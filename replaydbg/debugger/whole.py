@@ -1,0 +1,88 @@
+"""What a session can be asked about the run as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, cast
+
+from replaydbg.debugger import search, writes
+from replaydbg.debugger.bisected import Bisected, Look
+from replaydbg.debugger.bisection import begun
+from replaydbg.debugger.export import Export, export
+from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger.questions import At
+from replaydbg.debugger.values import Breakpoint, Change, Logged, Moment, Output, Why
+from replaydbg.engine.messages import Break
+
+if TYPE_CHECKING:
+    from replaydbg.debugger.session import Session
+
+
+class WholeRun:
+    """The part of a session that looks at the whole run from where it stands."""
+
+    def output(self, stream: int | None = None) -> tuple[Output, ...]:
+        """Return what the program had written until here."""
+        session = _session(self)
+        return tuple(
+            each
+            for each in session.index.output
+            if each.count < session.here.count and (stream is None or each.stream == stream)
+        )
+
+    def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Why:
+        """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
+        _session(self).begin(f"looking for who wrote {expression}")
+        return writes.why(_session(self), expression, At(frame, lane))
+
+    def export(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Export:
+        """Return the value of an expression as bytes that `replaydbg.load` reads. Raises UsageError, AskFailed."""
+        _session(self).begin(f"taking {expression} out")
+        return export(_session(self), expression, At(frame, lane))
+
+    def watch(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Breakpoint:
+        """Stop, in both directions, where the value of a variable, an attribute or an item has changed.
+
+        Raises UsageError if it cannot be followed.
+        """
+        watched = writes.watch_of(_session(self), expression, At(frame, lane))
+        return _session(self).add_breakpoint(Breakpoint(0, place=expression, watch=watched))
+
+    def history(
+        self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000
+    ) -> Iterator[Change]:
+        """Yield the changes of a value over the whole run, from the first one on; writes of an equal value are none."""
+        _session(self).begin(f"following {expression}")
+        return writes.history(_session(self), expression, At(frame, lane), most)
+
+    def bisect(
+        self,
+        predicate: Predicate,
+        *,
+        first: str | int | Moment | None = None,
+        last: str | int | Moment | None = None,
+        linear: bool = False,
+        tell: Callable[[Look], None] | None = None,
+    ) -> Bisected:
+        """Return the line after which `predicate` was bad first, between two moments: the whole run, up to the failure.
+
+        `linear` looks at every line in order. `tell` is given each look. Raises UsageError, NoSuchMoment.
+        """
+        bisection = begun(_session(self), predicate, first, last, tell)
+        return bisection.scan() if linear else bisection.run()
+
+    def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
+        """Yield what `expression` was each time that a line was about to run, over the whole run."""
+        _session(self).begin(f"logging {file}:{line}")
+        return search.log(_session(self), _session(self).source_file(file), line, expression, condition)
+
+    def passages(self, file: str, line: int, function: str = "", *, first: int = 1) -> Iterator[Moment]:
+        """Yield each moment after the run's line `first` at which a line, or a function's first, was about to run."""
+        session = _session(self)
+        session.begin(f"looking for {function or f'{file}:{line}'}")
+        return map(session.index.moment, search.passages(session, Break(file, line, function), first))
+
+
+def _session(part: WholeRun) -> Session:
+    """A session is the only thing that has this part."""
+    return cast("Session", part)

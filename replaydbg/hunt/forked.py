@@ -1,0 +1,75 @@
+"""Runs functions in processes of their own, all at once, and takes what they return."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from typing import Any
+
+Task = Callable[[], dict[str, Any]]
+"""Returns what JSON can hold."""
+
+
+def in_processes(tasks: Sequence[Task], *, timeout: float) -> list[dict[str, Any] | None]:
+    """Run all tasks at once, each in a fork of this process; None: it took longer than `timeout` seconds, or died."""
+    with ExitStack() as stack:
+        running = [_Forked(task, stack) for task in tasks]
+        try:
+            until = time.monotonic() + timeout
+            return [each.result(until) for each in running]
+        finally:
+            for each in running:
+                each.kill()
+
+
+class _Forked:
+    def __init__(self, task: Task, stack: ExitStack) -> None:
+        self.report = stack.enter_context(os.fdopen(os.memfd_create("replaydbg-task"), "w+b"))
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                # Ctrl-C reaches us alone, and what it starts can be ended with it.
+                os.setsid()
+                os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+                self.report.write(json.dumps(task()).encode())
+                self.report.flush()
+            except BaseException:  # noqa: BLE001 - whatever it is, nobody above us is there to show it
+                traceback.print_exc()
+            finally:
+                # Never back into the caller's code: that one is somebody else's process.
+                os._exit(0)
+        self.is_over = False
+
+    def result(self, until: float) -> dict[str, Any] | None:
+        fd = os.pidfd_open(self.pid)
+        try:
+            poll = select.poll()
+            poll.register(fd, select.POLLIN)
+            if not poll.poll(max(0.0, until - time.monotonic()) * 1000):
+                return None
+        finally:
+            os.close(fd)
+        self._reap()
+        self.report.seek(0)
+        data = self.report.read()
+        found: dict[str, Any] | None = json.loads(data) if data else None
+        return found
+
+    def kill(self) -> None:
+        if self.is_over:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self._reap()
+
+    def _reap(self) -> None:
+        os.waitpid(self.pid, 0)
+        self.is_over = True

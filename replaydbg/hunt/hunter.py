@@ -1,0 +1,280 @@
+"""Records a command until it fails and until it passes, several times at once, and keeps one recording of each."""
+
+from __future__ import annotations
+
+import enum
+import os
+import re
+import select
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from replaydbg.config import Settings
+from replaydbg.errors import CannotHunt, CannotRecord, UsageError
+from replaydbg.hunt.capture import Outside, discard
+from replaydbg.hunt.rate import interval
+from replaydbg.hunt.worker import Finished, Worker
+from replaydbg.launch import interpreter
+from replaydbg.record.target import find_target
+from replaydbg.store.directory import LIVE, SEALED, Store
+
+
+class Until(enum.Enum):
+    """What a hunt is after."""
+
+    FAIL = "fail"
+    """A run that fails."""
+    PASS = "pass"
+    """A run that passes."""
+    BOTH = "both"
+    """One of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be hunted, and how."""
+
+    command: list[str]
+    """As for `record`."""
+    runs: int = 100
+    """How often it is run at most."""
+    jobs: int = 1
+    """How many runs go on at once."""
+    is_chaotic: bool = False
+    """Whether threads get short, uneven slices, each run with a seed of its own."""
+    until: Until = Until.BOTH
+    """When to stop."""
+    fails: str = ""
+    """A pattern: what has it in its output has failed, whatever its exit code."""
+    timeout: float | None = None
+    """Seconds after which a run is ended, and has failed; None: it may take any time."""
+    directory: Path | None = None
+    """Where the two recordings go; None: the store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run."""
+
+    number: int
+    """From 1, in the order in which they were begun."""
+    is_failure: bool
+    """Whether it failed."""
+    why: str
+    """Why it counts as failed: `exit code 1`, `killed by SIGSEGV` ...; empty if it passed."""
+    outside: Outside
+    """Its exit code and what it wrote."""
+    path: Path
+    """Its recording, if it is kept."""
+    events: int
+    """How many crossings that holds."""
+    chaos: int | None
+    """The seed of its slices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """What a hunt came to."""
+
+    runs: int
+    """How many ended."""
+    failures: int
+    """How many of them failed."""
+    failed: Run | None
+    """One that failed, with its recording."""
+    passed: Run | None
+    """One that passed, with its recording."""
+    is_interrupted: bool = False
+    """Whether it was given up."""
+
+    @property
+    def rate(self) -> tuple[float, float]:
+        """Between what the rate of failures lies, with a confidence of 95 %."""
+        return interval(self.failures, self.runs)
+
+    def has(self, until: Until) -> bool:
+        """Whether it is what was wanted."""
+        return (until is Until.PASS or self.failed is not None) and (until is Until.FAIL or self.passed is not None)
+
+
+def hunt(wanted: Wanted, settings: Settings, *, seen: Callable[[Run], None] = lambda run: None) -> Caught:
+    """Record `wanted.command` until there is what is wanted, and keep that; `seen` is told of each run.
+
+    Ctrl-C ends it with what it has. Raises CannotHunt if the command cannot be started, never fails or always does (one
+    recording is kept then, too), UsageError for a pattern or a number that makes no sense.
+    """
+    pattern = _checked(wanted)
+    hunter = _Hunter(wanted, settings, pattern, seen)
+    try:
+        caught = hunter.run()
+    finally:
+        hunter.close()
+    if not caught.is_interrupted and not caught.has(wanted.until):
+        raise CannotHunt(_why_not(caught), caught.runs, caught.failures)
+    return caught
+
+
+def _checked(wanted: Wanted) -> re.Pattern[bytes] | None:
+    if wanted.runs < 1 or wanted.jobs < 1:
+        raise UsageError("A hunt needs a number of runs from 1, and of jobs from 1.")
+    if wanted.timeout is not None and not wanted.timeout > 0:
+        raise UsageError("--timeout takes a number of seconds above 0.")
+    _, words = interpreter.leading_options(wanted.command)
+    if not words:
+        raise UsageError("Nothing to hunt: name a script, -m module, -c code, or a console script behind --.")
+    try:
+        find_target(words)
+    except UsageError as error:
+        raise CannotHunt(f"The command cannot be started. {error}", 0, 0) from error
+    if not wanted.fails:
+        return None
+    try:
+        return re.compile(os.fsencode(wanted.fails), re.MULTILINE)
+    except re.error as error:
+        raise UsageError(f"--fails {wanted.fails!r} is no pattern: {error}.") from error
+
+
+def _why_not(caught: Caught) -> str:
+    low, high = caught.rate
+    times = f"{caught.runs:,} run{'s' if caught.runs != 1 else ''}"
+    if caught.failures:
+        kept = f" {caught.failed.path} is one of them." if caught.failed is not None else ""
+        rate = f"at least {low:.1%} do, most likely"
+        return f"Every one of {times} failed ({rate}): there is nothing to compare it with.{kept}"
+    kept = f" {caught.passed.path} is one of them." if caught.passed is not None else ""
+    return f"None of {times} failed (at most {high:.1%} do, most likely): try more, --chaos, or --fails PATTERN.{kept}"
+
+
+class _Hunter:
+    def __init__(
+        self, wanted: Wanted, settings: Settings, pattern: re.Pattern[bytes] | None, seen: Callable[[Run], None]
+    ) -> None:
+        self.wanted, self.settings, self.pattern, self.seen = wanted, settings, pattern, seen
+        self.place = _Place.make(wanted.directory, settings.store)
+        self.working: dict[Worker, tuple[int, int | None]] = {}
+        self.begun = self.ended = self.failures = 0
+        self.failed: Run | None = None
+        self.passed: Run | None = None
+
+    def run(self) -> Caught:
+        try:
+            while not self.caught.has(self.wanted.until):
+                while len(self.working) < self.wanted.jobs and self.begun < self.wanted.runs:
+                    self._begin()
+                if not self.working:
+                    break
+                self._wait()
+        except KeyboardInterrupt:
+            return Caught(self.ended, self.failures, self.failed, self.passed, is_interrupted=True)
+        return self.caught
+
+    @property
+    def caught(self) -> Caught:
+        return Caught(self.ended, self.failures, self.failed, self.passed)
+
+    def close(self) -> None:
+        for worker in self.working:
+            worker.kill()
+        self.place.close()
+
+    def _begin(self) -> None:
+        self.begun += 1
+        chaos = self.settings.chaos
+        if self.wanted.is_chaotic:
+            chaos = int.from_bytes(os.urandom(4), "little") >> 1
+        # Nobody would come to end a run that hangs.
+        settings = self.settings._replace(chaos=chaos, on_deadlock="stop")
+        path = self.place.path(f"run-{self.begun}")
+        worker = Worker(self.wanted.command, path, settings, timeout=self.wanted.timeout)
+        self.working[worker] = (self.begun, chaos)
+
+    def _wait(self) -> None:
+        poll = select.poll()
+        for worker in self.working:
+            poll.register(worker.fd, select.POLLIN)
+        left = [each for each in (worker.seconds_left for worker in self.working) if each is not None]
+        ready = {fd for fd, _ in poll.poll(min(left) * 1000 + 1 if left else None)}
+        for worker in [each for each in self.working if each.fd in ready]:
+            number, chaos = self.working.pop(worker)
+            self._ended(number, chaos, worker.finish())
+        for worker in self.working:
+            worker.remind()
+
+    def _ended(self, number: int, chaos: int | None, finished: Finished) -> None:
+        if finished.error:
+            if self.failed is None and self.passed is None:
+                raise CannotHunt(f"The command cannot be recorded. {finished.error}", self.ended, self.failures)
+            raise CannotRecord(str(finished.path), finished.error)
+        why = self._why_failed(finished)
+        kind = "fail" if why else "pass"
+        is_first = (self.failed if why else self.passed) is None
+        path = self.place.keep(finished.path, kind) if is_first else finished.path
+        run = Run(number, bool(why), why, finished.outside, path, finished.events, chaos)
+        self.ended += 1
+        self.failures += run.is_failure
+        if not is_first:
+            discard(finished.path)
+        elif why:
+            self.failed = run
+        else:
+            self.passed = run
+        self.seen(run)
+
+    def _why_failed(self, finished: Finished) -> str:
+        if finished.is_overdue:
+            return f"took longer than {self.wanted.timeout:g} s"
+        status = finished.outside.status
+        if status:
+            return f"exit code {status}" if status > 0 else f"killed by signal {-status}"
+        if self.pattern is not None:
+            for text in (finished.outside.output, finished.outside.errors):
+                found = self.pattern.search(text)
+                if found is not None:
+                    return f"it wrote {found[0].decode(errors='replace')!r}"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the recordings of a hunt are: visible from the first, so that none is lost if we are killed."""
+
+    directory: Path
+    prefix: str
+    """How their names begin."""
+    reserved: Path | None
+    """What keeps another hunt from taking the same names."""
+
+    @classmethod
+    def make(cls, directory: Path | None, store: Path) -> _Place:
+        where = store.absolute() if directory is None else directory.absolute()
+        try:
+            where.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if directory is not None:
+                return cls(where, "", None)
+            taken = [re.match(r"hunt-(\d{1,17})-", each.name) for each in Store(where).list()]
+            number = max((int(match[1]) for match in taken if match), default=0)
+            while True:
+                number += 1
+                reserved = where / f".hunt-{number}"
+                with suppress(FileExistsError):
+                    reserved.mkdir()
+                    return cls(where, f"hunt-{number}-", reserved)
+        except OSError as error:
+            raise CannotRecord(str(where), error.strerror or str(error)) from error
+
+    def path(self, name: str) -> Path:
+        return self.directory / f"{self.prefix}{name}{SEALED}"
+
+    def keep(self, path: Path, name: str) -> Path:
+        """Give a recording its name for good."""
+        target = self.path(name)
+        if path.name.endswith(LIVE):  # it could not be sealed
+            target = target.with_name(target.name.removesuffix(SEALED) + LIVE)
+            discard(target)
+        return path.rename(target)
+
+    def close(self) -> None:
+        if self.reserved is not None:
+            self.reserved.rmdir()

@@ -1,0 +1,120 @@
+"""One recorded run in a process of its own, so that several can go on at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from replaydbg.config import Settings
+from replaydbg.errors import ReplaydbgError
+from replaydbg.hunt.capture import Outside, captured, discard
+from replaydbg.record import record
+from replaydbg.store.directory import live_path
+
+GRACE = 2.0
+"""Seconds that a program has to end after SIGTERM before it is killed: pytest and servers clean up then."""
+
+
+class Finished(NamedTuple):
+    """How a run went."""
+
+    outside: Outside
+    """Its exit code and what it wrote."""
+    path: Path
+    """Its recording."""
+    events: int
+    """How many crossings that holds."""
+    error: str
+    """Why there is no recording; empty: there is one."""
+    is_overdue: bool
+    """Whether it was ended because it took too long."""
+
+
+class Worker:
+    """A process that records a command once. It has no terminal: Ctrl-C reaches us alone, and its input is empty."""
+
+    def __init__(self, argv: list[str], output: Path, settings: Settings, *, timeout: float | None) -> None:
+        """Begin; `timeout` is how many seconds the program may take."""
+        self.output = output
+        self._stack = ExitStack()
+        self._capture = self._stack.enter_context(captured())
+        self._report = os.fdopen(os.memfd_create("replaydbg-hunt"), "w+b")
+        self._stack.callback(self._report.close)
+        self._ends = [] if timeout is None else [time.monotonic() + timeout, time.monotonic() + timeout + GRACE]
+        self._is_overdue = False
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._record(argv, settings)
+        self.fd = os.pidfd_open(self.pid)
+        """Readable when it has ended."""
+        self._stack.callback(os.close, self.fd)
+
+    def _record(self, argv: list[str], settings: Settings) -> None:
+        try:
+            os.setsid()
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            facts = _recorded(argv, self.output, settings, self._capture.stdout.fileno(), self._capture.stderr.fileno())
+            self._report.write(json.dumps(facts).encode())
+            self._report.flush()
+        finally:
+            # Never back into the caller's code: that one is somebody else's process.
+            os._exit(0)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until `remind` has something to do; None: it never will."""
+        return max(0.0, self._ends[0] - time.monotonic()) if self._ends else None
+
+    def remind(self) -> None:
+        """End the program if it takes too long: first kindly, then not."""
+        if not self._ends or self._ends[0] > time.monotonic():
+            return
+        self._is_overdue = True
+        # The recorder passes the first one on, and seals what there is, whatever ended the program.
+        if len(self._ends) == 2:
+            os.kill(self.pid, signal.SIGTERM)
+        else:
+            for pid in _children(self.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        del self._ends[0]
+
+    def finish(self) -> Finished:
+        """Return how it went; to be called when it has ended."""
+        os.waitpid(self.pid, 0)
+        self._report.seek(0)
+        text = self._report.read()
+        facts: dict[str, Any] = json.loads(text) if text else {"error": "its recorder was killed"}
+        outside = self._capture.run(facts.get("status", 1))
+        self._stack.close()
+        path = Path(facts.get("path", self.output))
+        return Finished(outside, path, facts.get("events", 0), facts.get("error", ""), self._is_overdue)
+
+    def kill(self) -> None:
+        """Kill it with its program, and leave nothing behind."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self._stack.close()
+        discard(live_path(self.output))
+        discard(self.output)
+
+
+def _recorded(argv: list[str], output: Path, settings: Settings, stdout: int, stderr: int) -> dict[str, Any]:
+    try:
+        result = record(argv, output=output, settings=settings, stdout=stdout, stderr=stderr)
+    except (ReplaydbgError, OSError) as error:
+        return {"error": str(error)}
+    return {"status": result.status, "path": str(result.path), "events": result.events}
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []  # it has ended

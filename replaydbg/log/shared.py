@@ -1,0 +1,168 @@
+"""Blocks that several recordings share: files named by their content, in a directory beside or above the recordings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from replaydbg.errors import ReplaydbgError
+from replaydbg.log.files import PIECE, DataFile
+
+DIRECTORY = "replaydbg-blocks"
+"""The name of the directory. A visible one: what uploads the files of a CI job leaves hidden ones out."""
+
+STEP = 1 << 15
+"""A log grows. In its last block what stands in whole steps of this size is shared, the rest is in the recording."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from zstandard import ZstdCompressor
+
+_ENTRY = struct.Struct("<BII")
+_INLINE, _FILE = 0, 1
+_NAME = 16
+MOST_UP = 3
+"""How many directories above the recording are looked into."""
+
+
+@cache
+def compressor() -> ZstdCompressor:
+    """Return what compresses: quickly, since somebody waits. One for all, where thousands of recordings are cut."""
+    # Imported here: opening a recording, which shares this package, must not need it before a block is read.
+    import zstandard
+
+    return zstandard.ZstdCompressor(level=1)
+
+
+class BlockStore:
+    """The directory to write to. Several processes may write at once: what has a name already is there as a whole."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory / DIRECTORY
+        self._known: set[str] = set()
+        self._compress = compressor().compress
+
+    def put(self, raw: bytes) -> bytes:
+        """Store `raw` if it is not there yet, and return its name. Raises OSError."""
+        name = hashlib.blake2b(raw, digest_size=_NAME)
+        text = name.hexdigest()
+        if text not in self._known:
+            # Strings, not pathlib: the first recording of a session stores hundreds.
+            path = f"{self.directory}/{text}"
+            try:
+                os.utime(path)  # nobody clears it away while we need it
+            except FileNotFoundError:
+                self._write(path, f"{self.directory}/.{text}.{os.getpid()}", raw)
+            self._known.add(text)
+        return name.digest()
+
+    def _write(self, path: str, partial: str, raw: bytes) -> None:
+        try:
+            with open(self._create(partial), "wb", buffering=0) as file:  # noqa: PTH123
+                file.write(self._compress(raw))
+            os.replace(partial, path)  # noqa: PTH105
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(partial)  # noqa: PTH108
+            raise
+
+    def _create(self, path: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+        try:
+            return os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            return os.open(path, flags, 0o600)
+
+    def inline(self, raw: bytes) -> bytes:
+        """Return the entry of bytes that are in the recording itself."""
+        stored = self._compress(raw)
+        return _ENTRY.pack(_INLINE, len(raw), len(stored)) + stored
+
+    def entry(self, raw: bytes) -> bytes:
+        """Store `raw`, and return the entry that leads to it. Raises OSError."""
+        return _ENTRY.pack(_FILE, len(raw), _NAME) + self.put(raw)
+
+
+def find_directory(recording: Path) -> Path | None:
+    """Return the directory of the blocks that `recording` shares, beside it or above; None: there is none."""
+    folder = recording.absolute().parent
+    for _ in range(MOST_UP):
+        if (folder / DIRECTORY).is_dir():
+            return folder / DIRECTORY
+        folder = folder.parent
+    return None
+
+
+def load_shared(stored: bytes, length: int, directory: Path | None) -> bytes | None:
+    """Return the `length` bytes that `stored` stands for; None if they are damaged or missing."""
+    raw = b""
+    at = 0
+    while at + _ENTRY.size <= len(stored) and len(raw) < length:
+        kind, part_length, size = _ENTRY.unpack_from(stored, at)
+        at += _ENTRY.size
+        part = stored[at : at + size]
+        at += size
+        if len(part) != size or part_length > length - len(raw):
+            return None
+        found = part if kind == _INLINE else _read(directory, part) if kind == _FILE and size == _NAME else None
+        plain = expand(found, part_length) if found is not None else None
+        if plain is None or (kind == _FILE and hashlib.blake2b(plain, digest_size=_NAME).digest() != part):
+            return None
+        raw += plain
+    return raw if len(raw) == length and at == len(stored) else None
+
+
+def load_source(digest: str, directory: Path | None) -> bytes | None:
+    """Return the source of that hash, in hexadecimal; None if it is not there."""
+    try:
+        name = bytes.fromhex(digest)
+    except ValueError:
+        return None
+    found = _read(directory, name) if len(name) == _NAME else None
+    plain = expand(found, None) if found is not None else None
+    return plain if plain and hashlib.blake2b(plain, digest_size=_NAME).digest() == name else None
+
+
+def names_in(stored: bytes) -> list[str]:
+    """Return the names of the files that `stored` refers to."""
+    found = []
+    at = 0
+    while at + _ENTRY.size <= len(stored):
+        kind, _, size = _ENTRY.unpack_from(stored, at)
+        at += _ENTRY.size
+        if kind == _FILE:
+            found.append(stored[at : at + size].hex())
+        at += size
+    return found
+
+
+def _read(directory: Path | None, name: bytes) -> bytes | None:
+    if directory is None:
+        return None
+    try:
+        with DataFile(directory / name.hex(), follow=False) as file:
+            return file.read(0, 2 * PIECE)
+    except ReplaydbgError:
+        return None
+
+
+def expand(stored: bytes, length: int | None) -> bytes | None:
+    """Return the `length` bytes that were compressed to `stored`; None if they are damaged.
+
+    A `length` of None: as many as there are, at most 1 MiB.
+    """
+    # Imported here: listing recordings reads none of their blocks, and this costs 5 ms.
+    import zstandard
+
+    reader = zstandard.ZstdDecompressor(max_window_size=2 * PIECE).stream_reader(stored)
+    try:
+        # A stream, because decompress() believes the size that the data claims. One byte more than due shows a lie.
+        raw = reader.read((PIECE if length is None else length) + 1)
+    except zstandard.ZstdError:
+        return None
+    return raw if len(raw) == length or (length is None and len(raw) <= PIECE) else None

@@ -1,0 +1,257 @@
+"""Makes the recording of a test smaller: those tests before it are left out whose fixtures it does not use.
+
+What was recorded while they ran goes out of the log. Whether the test did the same without them, only a replay tells.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from replaydbg.events.records import Control, ControlKind, Event
+from replaydbg.events.stops import StopReason
+from replaydbg.log.container import Writer, split
+from replaydbg.log.encode import FORMAT, encode_value
+from replaydbg.log.files import PIECE
+from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
+from replaydbg.log.raw import RawStream
+from replaydbg.log.reader import Recording
+from replaydbg.log.shared import STEP, BlockStore
+from replaydbg.replay.tested import QUESTION
+
+_NEVER = (ControlKind.LANE_STARTED, ControlKind.MEMORY)
+"""What changes all that comes after it: a test with that is not left out, and neither is any before it."""
+
+
+@dataclass(slots=True)
+class Item:
+    """A test that was run, as the marks in the log have it."""
+
+    needs: tuple[int, ...]
+    """The tests, counted from 1, that set up fixtures which are there when it begins."""
+    random: Any
+    """The state of the module's generator when it begins; None: as it was when the one before began."""
+    question: tuple[int, int] = (0, 0)
+    """Where the event of the question lies in the log."""
+    has_arguments: bool = False
+    """Whether that event has arguments."""
+    reports: list[Any] = field(default_factory=list)
+    """Its reports, as pytest serializes them; None for one that is too long."""
+    own: list[tuple[int, int, bool]] = field(default_factory=list)
+    """Records of what it did: where they lie, and whether they are definitions."""
+    events: int = 0
+    """How many of them are events."""
+    began: int = 0
+    """How many events there were before it."""
+    failed_at: int = 0
+    """Where in the log it had failed; 0: it did not."""
+    can_be_left_out: bool = True
+    """Whether nothing in it changes what comes after it in ways that are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Smaller:
+    """What came of it."""
+
+    left_out: int
+    """How many tests."""
+    events: int
+    """How many events there are."""
+    failed: int
+    """How many there are until the test had failed."""
+    size: int
+    """Of the file."""
+
+
+def make_smaller(recording: Recording, target: Path, *, until_failure: bool = False) -> Smaller | None:
+    """Write to `target` the recording without the tests that its last one does not need; None: it needs all.
+
+    With `until_failure` it ends where the test had failed, before pytest told of it. Raises OSError, ReplaydbgError.
+    """
+    data = b"".join(recording.pieces("log"))
+    assert recording.log_header is not None and recording.end is not None, recording.path
+    test = recording.end.raw.get("test") or {}
+    failed = test["failure"]["event"] if test.get("failure") else 0
+    items = _items(recording, data, failed)
+    needed = _needed(items) if items else set()
+    left_out = [item for number, item in enumerate(items, 1) if number not in needed]
+    if not left_out or (until_failure and not items[-1].failed_at):
+        return None
+    dropped = sum(item.events for item in left_out)
+    changes = _changes(data, items, left_out)
+    events = recording.end.events
+    if until_failure:
+        changes[(items[-1].failed_at, len(data))] = b""
+        events = failed
+    log = b"".join(_pieces(data, {place: it for place, it in changes.items() if _is_kept(place, items, until_failure)}))
+    head = LogHeader(FORMAT, StopReason.NOT_STOPPED, len(log), events - dropped, recording.log_header.start_ns)
+    end = _moved(dict(recording.end.raw), events - dropped, dropped, items[-1].began) | {"events": events - dropped}
+    if until_failure:
+        end["reason"] = "the test had failed there"
+    size = _write(recording, target, pack_log_header(head) + log[LOG_HEADER:], end)
+    return Smaller(len(left_out), events - dropped, max(0, failed - dropped), size)
+
+
+def _is_kept(place: tuple[int, int], items: list[Item], until_failure: bool) -> bool:
+    return not until_failure or place[0] <= items[-1].failed_at
+
+
+def _moved(end: dict[str, Any], events: int, dropped: int, began: int) -> dict[str, Any]:
+    """Return what `end.json` says with the numbers that events of the last test have now; it ends after `events`."""
+
+    def moved(entry: dict[str, Any]) -> dict[str, Any]:
+        return entry | {"event": entry["event"] - dropped}
+
+    test = end["test"]
+    if test.get("failure"):
+        end["test"] = test | {"failure": moved(test["failure"])}
+    # Of what was left out, and of what stays before the last test, nobody needs the names.
+    marks = [moved(each) for each in end.get("marks", ()) if each["event"] >= began]
+    end["marks"] = [each for each in marks if each["event"] <= events]
+    if end.get("snapshots"):
+        end["snapshots"] = end["snapshots"] | {"listed": [moved(each) for each in end["snapshots"]["listed"]]}
+    return end
+
+
+def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
+    """Return the tests that the log has, in order; the last one failed after so many events."""
+    pieces = iter([data[LOG_HEADER:]])
+    stream = RawStream(pieces, total=len(data), stored=recording.size("log"), gates=recording.header.gates)
+    items: list[Item] = []
+    is_doing = is_asking = False
+    at = LOG_HEADER
+    for raw, record in stream.records():
+        begin, at = at, at + len(raw)
+        if isinstance(record, Control) and record.kind is ControlKind.MARK:
+            told = _told(record.name)
+            do = told.get("do")
+            if do == "item":
+                items.append(Item(tuple(told["needs"]), told.get("random"), began=stream.crossings))
+                is_asking, is_doing = True, False
+            elif do == "say":
+                is_doing = False
+                if "report" in told and items:
+                    items[-1].reports.append(told["report"])
+            elif do == "said":
+                is_doing = not told.get("last", False)
+            elif do == "raised" and items and stream.crossings == failed and not items[-1].failed_at:
+                items[-1].failed_at = at
+            continue
+        if not items:
+            if isinstance(record, Control) and record.kind is ControlKind.LANE_STARTED:
+                return []  # a worker of pytest-xdist has one that is told what to do next, among the tests
+            continue
+        item = items[-1]
+        if is_asking and isinstance(record, Event):
+            if record.gate != QUESTION or record.raised:
+                return []  # nothing can be answered here
+            item.question, item.has_arguments = (begin, at), record.arguments is not None
+            is_asking, is_doing = False, True
+        elif is_doing:
+            item.own.append((begin, at, record is None))
+            item.events += isinstance(record, Event)
+            if isinstance(record, Control) and record.kind in _NEVER:
+                item.can_be_left_out = False
+    return items
+
+
+def _told(text: str | None) -> dict[str, Any]:
+    with suppress(ValueError):  # a mark of the program's own
+        told = json.loads(text or "")
+        if isinstance(told, dict):
+            return told
+    return {}
+
+
+def _needed(items: list[Item]) -> set[int]:
+    """Return the numbers of the tests that the last one needs, itself included; those of before what must stay, too."""
+    stays = [n for n, item in enumerate(items, 1) if not item.can_be_left_out or None in item.reports]
+    needed = {len(items), *range(1, max((n for n in stays if n < len(items)), default=0) + 1)}
+    open_ = list(needed)
+    while open_:
+        for each in items[open_.pop() - 1].needs:
+            if 1 <= each <= len(items) and each not in needed:
+                needed.add(each)
+                open_.append(each)
+    return needed
+
+
+def _changes(data: bytes, items: list[Item], left_out: list[Item]) -> dict[tuple[int, int], bytes]:
+    """Return what changes in the log where some tests are left out: what they did goes, questions are answered."""
+    changes: dict[tuple[int, int], bytes] = {}
+    skipped = {id(item) for item in left_out}
+    state: Any = None
+    is_behind = False
+    for item in items:
+        state = item.random if item.random is not None else state
+        if id(item) in skipped:
+            changes[item.question] = _answer(data, item, {"reports": item.reports})
+            changes |= {(begin, end): b"" for begin, end, is_definition in item.own if not is_definition}
+            is_behind = True
+        elif is_behind:
+            changes[item.question] = _answer(data, item, {"random": state})
+            is_behind = False
+    return changes
+
+
+def _answer(data: bytes, item: Item, told: dict[str, Any]) -> bytes:
+    """Return the event of the question with another answer. Its head, and the number of its arguments, stay."""
+    begin, end = item.question
+    at = begin
+    for _ in range(1 + item.has_arguments):
+        while data[at] & 0x80:
+            at += 1
+        at += 1
+    assert at < end, item.question
+    return data[begin:at] + encode_value([json.dumps(told)])
+
+
+def _pieces(data: bytes, changes: dict[tuple[int, int], bytes]) -> Iterator[bytes]:
+    at = 0
+    for (begin, end), instead in sorted(changes.items()):
+        yield data[at:begin]
+        yield instead
+        at = end
+    yield data[at:]
+
+
+def _write(recording: Recording, target: Path, log: bytes, end: dict[str, Any]) -> int:
+    store = BlockStore(target.parent.parent)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            writer = Writer(file)
+            for name in recording.sections:
+                if name in ("header", "world", "content"):
+                    writer.shared(name, recording.shared_blocks(name))
+                elif name == "log":
+                    writer.shared(name, _log_blocks(store, log))
+                elif name.startswith("heap/"):
+                    writer.section(name, recording.pieces(name), is_compressed=False)
+            writer.section("end", split(json.dumps(end).encode()))
+            writer.finish(syncs=False)
+        size = partial.stat().st_size
+        partial.replace(target)
+        return size
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+
+
+def _log_blocks(store: BlockStore, log: bytes) -> Iterator[tuple[int, bytes]]:
+    for offset in range(0, len(log), PIECE):
+        piece = log[offset : offset + PIECE]
+        apart = 0 if offset else LOG_HEADER
+        entries = [store.inline(piece[:apart])] if apart else []
+        # What stands before the first test that was left out others have, too: in these very pieces.
+        step = PIECE if len(piece) == PIECE else STEP
+        for at in range(apart, len(piece), step):
+            part = piece[at : at + step]
+            entries.append(store.entry(part) if step == PIECE or len(part) == STEP else store.inline(part))
+        yield len(piece), b"".join(entries)

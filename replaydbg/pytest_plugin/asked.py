@@ -1,0 +1,155 @@
+"""The plugin in a replay of edited code: runs the tests that were recorded, and says how the last one of them ended.
+
+Which tests there are, and in which order, may be another matter in that code; and what pytest does when a test has
+ended was not recorded. So its own loop is not used, and the replay is over as soon as there is an answer.
+"""
+
+from __future__ import annotations
+
+import sys
+import unittest
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from replaydbg.pytest_plugin.recorded import Recorded, attempt_of, failure_of
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from replaydbg.pytest_plugin import names
+
+_SHOWN = 400
+
+
+class Asked(Recorded):
+    """The hooks."""
+
+    def __init__(self, config: pytest.Config, told: names.Told, question: dict[str, Any]) -> None:
+        super().__init__(config, told)
+        self._tests: list[str] = question["tests"]
+        self._attempt: int = question["attempt"]
+        self._phase: str = question["phase"]
+        self._check: str = question["check"]
+        self._parts.is_asked_again = True
+        self._hear_of_imports()
+
+    def _hear_of_imports(self) -> None:
+        """Say at once why a file cannot be loaded: to tell of it pytest reads sources that the recording lacks."""
+        python: Any = sys.modules["_pytest.python"]
+        original = getattr(python, "import_path", None)
+        if original is None:
+            return
+
+        wanted = str(self._config.rootpath / _file_of(self._tests[-1]))
+
+        def import_path(path: object, **options: object) -> object:
+            try:
+                return original(path, **options)
+            except (Exception, SystemExit) as error:
+                if str(path) != wanted:
+                    return ModuleType(str(path))  # of tests that ran before it, and are not there yet
+                self._say_over("uncollected", f"{type(error).__name__}: {error}")
+                raise
+
+        python.import_path = import_path
+
+    def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
+        """Leave the files of other tests out: in this code they may not even load."""
+        wanted = {config.rootpath / _file_of(each) for each in self._tests}
+        return None if any(each.is_relative_to(collection_path) for each in wanted) else True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Run the recorded tests. A worker of pytest-xdist would be told which, and would tell what comes of them."""
+        for plugin in session.config.pluginmanager.get_plugins():
+            if type(plugin).__name__ == "WorkerInteractor":
+                session.config.pluginmanager.unregister(plugin)
+        found = {item.nodeid: item for item in session.items}
+        if self._tests[-1] not in found:
+            self._say_over("missing", self._tests[-1])
+        items = [found[each] for each in self._tests if each in found]
+        last = session.items.index(items[-1]) if items else -1
+        after = session.items[last + 1] if last + 1 < len(session.items) else None
+        for item, following in zip(items, [*items[1:], after], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        return True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Say how the phase ended that matters."""
+        is_last = item.nodeid == self._tests[-1] and attempt_of(item) == self._attempt
+        # How pytest tells of a failure, for which it reads sources, matters no more.
+        if is_last and _is_failure(item, call):
+            self._say_failed(item, _raised(item, call))
+        report = yield
+        if is_last and report.failed:
+            self._say_failed(item, call.excinfo, report)
+        elif is_last and (report.skipped or call.when == (self._phase or "teardown")):
+            self._say_over(report.outcome, _reason(report), item)
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Say that the session is ended in the test that matters: that is how it failed."""
+        item = self._item
+        if item is not None and item.nodeid == self._tests[-1] and attempt_of(item) == self._attempt:
+            self._say_failed(item, excinfo)
+
+    def _say_failed(
+        self,
+        item: pytest.Item,
+        raised: pytest.ExceptionInfo[BaseException] | None,
+        report: pytest.TestReport | None = None,
+    ) -> None:
+        told: dict[str, Any] = {
+            "type": "",
+            "message": str(report and report.longrepr),
+            "own_file": str(item.path),
+            "own_line": 0,
+        }
+        if raised is not None:
+            told = failure_of(raised, item, "")
+        self._say_over("failed", str(told["message"]), item, told)
+
+    def _say_over(
+        self, outcome: str, message: str, item: pytest.Item | None = None, more: dict[str, Any] | None = None
+    ) -> None:
+        check = _checked(self._check, item) if self._check and item is not None else None
+        self._parts.over({**(more or {}), "outcome": outcome, "message": message[:_SHOWN], "check": check})
+
+
+def _file_of(nodeid: str) -> str:
+    return nodeid.partition("::")[0]
+
+
+def _raised(item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.ExceptionInfo[BaseException] | None:
+    """Return what a phase has raised; of unittest's tests it waits in the item until pytest's part for them comes."""
+    waiting = getattr(item, "_excinfo", None) or [call.excinfo]
+    found: pytest.ExceptionInfo[BaseException] | None = waiting[0]
+    return found
+
+
+def _is_failure(item: pytest.Item, call: pytest.CallInfo[None]) -> bool:
+    raised = _raised(item, call)
+    if raised is None or isinstance(raised.value, (unittest.SkipTest, pytest.skip.Exception, pytest.xfail.Exception)):
+        return False
+    return item.get_closest_marker("xfail") is None
+
+
+def _reason(report: pytest.TestReport) -> str:
+    return str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else ""
+
+
+def _checked(source: str, item: pytest.Item) -> tuple[str, str]:
+    """Return what an expression is worth among the variables of the test's module and the values of its fixtures."""
+    module = getattr(item, "module", None)
+    known = {**getattr(module, "__dict__", {}), **getattr(item, "funcargs", {})}
+    try:
+        return ("holds" if eval(source, known) else "fails"), ""
+    except Exception as error:  # noqa: BLE001 - any of the program's
+        return "raised", f"{type(error).__name__}: {error}"[:_SHOWN]

@@ -1,0 +1,227 @@
+"""Watches a recorded pytest from outside: cuts a recording for each test that is kept, and has it examined."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from replaydbg.errors import ReplaydbgError
+from replaydbg.launch.process import Ended
+from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.shared import BlockStore
+from replaydbg.pytest_plugin import names, texts
+from replaydbg.pytest_plugin.cut import Live, Place
+from replaydbg.pytest_plugin.examiner import Examiner
+from replaydbg.pytest_plugin.results import Failure, Result
+from replaydbg.record.ending import notes_of
+from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
+
+_LOOK_EVERY = 0.03
+"""Seconds. A look is one stat call."""
+
+_BAD = ("failed", "interrupted", "crashed")
+"""Outcomes of tests that are listed with what is found out about them."""
+
+_MOST_MARKS = 100
+"""So many named moments are in a recording, the last ones."""
+
+_NOT_EXAMINED = "the process ended in the middle of the test, and such recordings are not examined"
+
+_MOST_SNAPSHOTS = 20
+"""So many snapshots of a test are in its recording: the last ones, and that of its failure."""
+
+_NO_COUNTS = {"failed": 0, "left_out": 0, "pause_ns": 0, "longest_pause_ns": 0, "copies_ns": 0}
+
+
+class Collector(threading.Thread):
+    """The thread beside the one that waits for the program. It writes nothing to any stream."""
+
+    def __init__(self, live: Path, directory: Path, *, bisects: bool) -> None:
+        super().__init__(name="collector", daemon=True)
+        self._live = live
+        self._marks_file = str(live / "marks")
+        self._directory = directory
+        self._cutter = Live(live, BlockStore(directory))
+        self._examiner = Examiner(bisects=bisects)
+        self._began = time.monotonic()
+        self._read = 0
+        self._marks: list[dict[str, Any]] = []
+        self._open: dict[str, Any] | None = None
+        self._snapshots_before = 0
+        """How many snapshots there were when the last test began."""
+        self._failures: list[tuple[Place, dict[str, Any]]] = []
+        self._is_over = threading.Event()
+
+    def run(self) -> None:
+        """Look for marks until the program has ended."""
+        while not self._is_over.wait(_LOOK_EVERY):
+            self._look()
+
+    def finish(self, ended: Ended) -> None:
+        """Take in the rest: the program has ended. A test that it ended in is kept, too."""
+        self._is_over.set()
+        self.join()
+        self._look()
+        if self._open is not None and self._open.get("crash"):
+            log, world = (_header_of(self._live / name) for name in ("log", "world"))
+            place = Place(log[0], world[0], log[1], snapshots_taken(self._live))
+            self._keep(place, {**self._open, "outcome": "crashed", "status": ended.status})
+        self._examiner.close()
+
+    def _look(self) -> None:
+        try:
+            if os.stat(self._marks_file).st_size == self._read:  # noqa: PTH116 - it is asked for often
+                return
+            with open(self._marks_file, "rb") as file:  # noqa: PTH123
+                file.seek(self._read)
+                data = file.read()
+        except OSError:
+            return  # nothing is marked yet
+        whole, _, _ = data.rpartition(b"\n")
+        if not whole:
+            return
+        self._read += len(whole) + 1
+        for line in whole.split(b"\n"):
+            self._take(line.decode("utf-8", "replace"))
+
+    def _take(self, line: str) -> None:
+        *numbers, text = line.split(" ", 4)
+        place = Place(*(int(each) for each in numbers))
+        try:
+            told = json.loads(text)
+        except ValueError:
+            told = {"name": "" if names.why_no_name(text) else text, "is_own": True}  # a mark of the program's own
+        if not isinstance(told, dict):
+            return
+        do = told.get("do")
+        if name := told.get("name"):
+            is_called = not do and not told.get("is_own")  # by `mark_called`
+            self._marks.append({"name": str(name), "event": place.events, "is_called": is_called})
+        if do == "collected":
+            with suppress(OSError):  # said where something is kept
+                self._cutter.sources.update(place.world)
+        elif do == "begin":
+            self._open, self._failures, self._snapshots_before = told, [], place.snapshots
+            # Of the tests before it nobody needs the names.
+            self._marks = [each for each in self._marks if each["name"] == "collected"] + self._marks[-1:]
+        elif do == "raised":
+            self._failures.append((place, told))
+        elif do == "end":
+            begun, self._open = self._open or {}, None
+            if told["keep"]:
+                self._keep(place, {**begun, **told})
+
+    def _keep(self, place: Place, told: dict[str, Any]) -> None:
+        began = time.monotonic()
+        folder = os.path.join(self._directory, told["slug"])  # noqa: PTH118 - there may be thousands
+        is_bad = told["outcome"] in _BAD
+        failed = self._failures[told["failure"]] if 0 <= told.get("failure", -1) < len(self._failures) else None
+        failure = _failure_of(failed) if failed is not None else None
+        snapshots = self._snapshots(place, failed[0].snapshots if failed is not None else 0)
+        heap = {facts["number"]: data for facts, data in snapshots}
+        end = self._end(place, told, failure)
+        if snapshots:
+            end["snapshots"] = _NO_COUNTS | {"listed": [facts for facts, _ in snapshots]}
+        result = Result(
+            nodeid=told["node"],
+            attempt=told["attempt"],
+            outcome=told["outcome"],
+            failure=failure,
+            size=0,
+            events=place.events,
+            sealing=0.0,
+            hash_seed=told.get("seed", 0),
+            kept=time.time(),
+        )
+        try:
+            make_empty(folder)
+            size = self._cutter.cut(place, f"{folder}/{names.RECORDING}", end, heap)
+        except OSError as error:
+            texts.write_about(Path(folder), replace(result, is_examined=True, unwritten=error.strerror or str(error)))
+            return
+        except Exception as error:  # noqa: BLE001 - that one cannot be made shall not cost all that come later
+            texts.write_about(
+                Path(folder), replace(result, is_examined=True, unwritten=f"{type(error).__name__}: {error}")
+            )
+            return
+        # Of others there is nothing to say that the list of all does not.
+        if is_bad:
+            result = replace(result, size=size, sealing=round(time.monotonic() - began, 4))
+            if result.outcome == "crashed":
+                # Whoever waits for the process shall hear of its end now.
+                texts.write_about(Path(folder), replace(result, is_examined=True, verification=_NOT_EXAMINED))
+                return
+            texts.write_about(Path(folder), result)
+            self._examiner.add(Path(folder), result)
+
+    def _snapshots(self, place: Place, of_failure: int) -> list[tuple[dict[str, Any], bytes]]:
+        """Return those that were taken while the test ran; `of_failure` is the number of one, or 0."""
+        numbers = list(range(self._snapshots_before + 1, place.snapshots + 1))
+        wanted = {*numbers[-_MOST_SNAPSHOTS:], *([of_failure] if of_failure else [])}
+        found: list[tuple[dict[str, Any], bytes]] = []
+        with suppress(ReplaydbgError, OSError):  # a picture more or less
+            found.extend(packed_snapshots(self._live, sorted(wanted)))
+        return found
+
+    def _end(self, place: Place, told: dict[str, Any], failure: Failure | None) -> dict[str, Any]:
+        """Return what becomes the recording's `end.json`."""
+        is_bad = told["outcome"] in _BAD
+        return {
+            "status": told.get("status", 1 if is_bad else 0),
+            "seconds": round(time.monotonic() - self._began, 3),
+            "cpu_seconds": 0.0,
+            "reason": "the process ended in the middle of the test"
+            if told["outcome"] == "crashed"
+            else "the test ended",
+            "events": place.events,
+            "notes": notes_of(self._live),
+            "ok": True,
+            "marks": [each for each in self._marks[-_MOST_MARKS:] if each["event"] <= place.events],
+            "test": {
+                "nodeid": told["node"],
+                "outcome": told["outcome"],
+                "attempt": told["attempt"],
+                "began": told.get("began", 0),
+                "failure": asdict(failure) if failure is not None else None,
+            },
+            "snapshots": None,
+        }
+
+
+def make_empty(folder: str) -> None:
+    """Make the directory of a test, or take out of it what an earlier session had put there. Raises OSError."""
+    try:
+        os.mkdir(folder)  # noqa: PTH102 - most are new, and there may be thousands
+    except FileExistsError:
+        for name in (f"{names.RECORDING}.index", names.META, names.SUMMARY):
+            Path(folder, name).unlink(missing_ok=True)
+    except FileNotFoundError:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+
+
+def _failure_of(failed: tuple[Place, dict[str, Any]]) -> Failure:
+    place, told = failed
+    return Failure(
+        type=told["type"],
+        message=told["message"],
+        file=told["file"],
+        line=told["line"],
+        own_file=told["own_file"],
+        own_line=told["own_line"],
+        phase=told["phase"],
+        event=place.events,
+    )
+
+
+def _header_of(path: Path) -> tuple[int, int]:
+    """Return where a log ends, and its number of events."""
+    with path.open("rb") as file:
+        header = read_log_header(file.read(LOG_HEADER))
+    assert header is not None, path
+    return header.committed, header.crossings

@@ -1,0 +1,89 @@
+"""What pytest loads at each start, also where nothing is recorded: options, and the decision.
+
+It imports next to nothing.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from replaydbg.pytest_plugin.settings import MODES, mode_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+_state = {"is_active": False}
+"""A pytest inside this process (pytester, `pytest.main` in a test) is part of the recorded one, and records nothing."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare the options."""
+    group = parser.getgroup("replaydbg", "recordings of failing tests")
+    group.addoption(
+        "--replaydbg",
+        choices=MODES,
+        default=None,
+        help="record the tests: `on` keeps a recording of each, `retain-on-failure` of those that fail, `retry` also "
+        "of the later attempts of tests that are run again; `off` (default) records nothing",
+    )
+    group.addoption("--replaydbg-dir", metavar="DIR", default=None, help="where they go (default: test-results)")
+    group.addoption(
+        "--replaydbg-wait",
+        metavar="SECONDS",
+        default=None,
+        help="how long the end of the session may wait until recordings are replayed and explained (default: 10)",
+    )
+    group.addoption(
+        "--replaydbg-bisect",
+        action="store_true",
+        default=False,
+        help="say of each failing assertion after which line what it claims was false",
+    )
+    parser.addini("replaydbg_bisect", "whether failing assertions are bisected", type="bool", default=False)
+    parser.addini("replaydbg", "which recordings of tests are kept: off, on, retain-on-failure, retry", default="off")
+    parser.addini("replaydbg_dir", "where recordings of tests go", default="test-results")
+    parser.addini("replaydbg_wait", "seconds for which the end of the session may wait for recordings", default="10")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> Generator[None, None, None]:
+    """Start again as a recorded process, if that is asked for: before output is captured and the user's code runs."""
+    if not _state["is_active"] and mode_of(early_config) != "off":
+        # Imported here: nothing of it is needed where nothing is recorded.
+        from replaydbg.pytest_plugin import relaunch
+
+        relaunch.ensure_recorded(early_config)
+    return (yield)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take part in a recorded session."""
+    config.addinivalue_line(
+        "markers",
+        "replaydbg(mode): which recordings of this test are kept, if the session is recorded: "
+        "off, on, retain-on-failure, retry",
+    )
+    if _state["is_active"] or mode_of(config) == "off":
+        return
+    _state["is_active"] = True
+    config.add_cleanup(_leave)
+    # Imported here, as above.
+    from replaydbg.pytest_plugin import plugins
+
+    plugins.register(config)
+
+
+@pytest.fixture
+def replaydbg_recording(request: pytest.FixtureRequest) -> object:
+    """The recording of this test: `path`, `mark(name)`, `snapshot(name)`, `keep()`."""
+    # Imported here, as above.
+    from replaydbg.pytest_plugin.recorded import recording_of
+
+    return recording_of(request.node)
+
+
+def _leave() -> None:
+    _state["is_active"] = False

@@ -1,0 +1,189 @@
+"""The process that examines a kept recording: does a replay agree, and who wrote what the failing line reads?"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from replaydbg.commands import tell
+from replaydbg.debugger import Session
+from replaydbg.debugger.claimed import bisect_claim, claim_of_test, frame_of_test, was_true
+from replaydbg.debugger.index import index_path
+from replaydbg.debugger.statements import names_in_line, what_has
+from replaydbg.debugger.values import Variable, Why
+from replaydbg.engine.messages import Frame
+from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.log.reader import open_recording
+from replaydbg.pytest_plugin.alone import Smaller, make_smaller
+from replaydbg.pytest_plugin.results import Written, Wrong
+from replaydbg.replay.launcher import replay
+
+_LONGEST = 200
+_NO_DATA = ("module", "type", "function", "method", "builtin_function_or_method")
+"""Types of what is written by imports and definitions, which nobody asks for."""
+_CLASSES = ("<class '", "<enum '", "<flag '")
+"""How the texts of classes begin, whatever the types of those are."""
+
+
+def main(path: str, bisects: str = "") -> None:
+    """Print a JSON object a line, each with more of what is known."""
+    os.nice(5)  # the tests go on meanwhile
+    for told in examined(Path(path), bisects=bool(bisects)):
+        sys.stdout.write(json.dumps(told) + "\n")
+        sys.stdout.flush()
+
+
+def examined(recording: Path, *, bisects: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield what is found out, piece by piece."""
+    alone = without_others(recording)
+    yield alone
+    if not alone.get("verified"):
+        yield verified(recording)
+    try:
+        with Session(recording) as session:
+            number = frame_of_test(session)
+            if number is None:
+                return
+            yield {"writes": [asdict(each) for each in writes(session, number)]}
+            wrong = bisected(session) if bisects else None
+            if wrong is not None:
+                yield {"wrong": asdict(wrong)}
+    except ReplaydbgError as error:
+        yield {"problem": str(error)}
+
+
+def without_others(recording: Path) -> dict[str, Any]:
+    """Leave out the tests before it that it does not need, if a replay agrees then; tell what came of that."""
+    smaller = recording.with_name(f"alone-{recording.name}")
+    try:
+        made, told, agreed = _made(recording, smaller, until_failure=False)
+        if made is None:
+            return {}
+        if not told["verified"] and 0 < made.failed <= agreed:
+            # What pytest does to tell of a failure depends on what it has in memory of earlier ones.
+            before = told
+            made, told, _ = _made(recording, smaller, until_failure=True)
+            if made is None or not told["verified"] or not _fails(smaller):
+                told = before
+        if made is None or not told["verified"]:
+            return {"leftovers": told["verification"]}
+        smaller.replace(recording)
+        return told | {"left_out": made.left_out, "events": made.events, "size": made.size}
+    except (ReplaydbgError, OSError) as error:
+        return {"leftovers": str(error)}
+    finally:
+        for each in (smaller, index_path(smaller)):
+            each.unlink(missing_ok=True)
+
+
+def _made(recording: Path, target: Path, *, until_failure: bool) -> tuple[Smaller | None, dict[str, Any], int]:
+    """Make the smaller recording; tell what a replay of it says, and after how many events that ended."""
+    with open_recording(recording) as opened:
+        made = make_smaller(opened, target, until_failure=until_failure)
+    return (None, {"verified": False, "verification": ""}, 0) if made is None else (made, *_replayed(target))
+
+
+def _fails(recording: Path) -> bool:
+    """Whether the test fails in a replay: a recording that ends there has nothing more to compare."""
+    with Session(recording) as session:
+        return session.here.why == "exception"
+
+
+def verified(recording: Path) -> dict[str, Any]:
+    """Replay it, and tell whether that came to the end of the recording."""
+    return _replayed(recording)[0]
+
+
+def _replayed(recording: Path) -> tuple[dict[str, Any], int]:
+    with open_recording(recording) as opened:
+        events = opened.end.events if opened.end is not None else 0
+    null = os.open(os.devnull, os.O_WRONLY)
+    try:
+        result = replay(recording, stdout=null, stderr=null)
+    except ReplaydbgError as error:
+        return {"verified": False, "verification": str(error)}, 0
+    finally:
+        os.close(null)
+    if result.divergence is not None:
+        return {"verified": False, "verification": str(result.divergence).partition("\n")[0]}, result.events
+    if result.events < events:
+        return {
+            "verified": False,
+            "verification": f"it ended after {result.events:,} of {events:,} events",
+        }, result.events
+    return {"verified": True, "verification": ""}, result.events
+
+
+def writes(session: Session, number: int) -> Iterator[Written]:
+    """Yield the last write of what a frame's line reads, with what it is now; the session stands at the failure."""
+    frame = session.stack()[number]
+    names: dict[str, Why] = {}
+    for name in names_in_line(_source(session, frame), frame.line):
+        found = _last_write(session, name, number)
+        if found is not None:
+            names.setdefault(found.expression, found)
+    for name, found in names.items():
+        last = found.content or found
+        assert last.moment is not None, last
+        value = _value(session, name, number)
+        if value is not None and (value.type in _NO_DATA or value.text.startswith(_CLASSES)):
+            continue
+        yield Written(
+            name=name,
+            value=_short(value.text if value is not None else last.after),
+            where=tell.place_text(session, last.file, last.line, last.function),
+            source=_short(last.source),
+            moment=tell.moment_text(last.moment),
+        )
+
+
+def _last_write(session: Session, name: str, number: int) -> Why | None:
+    """Return the last write of a name, or of what has it where it cannot be followed itself."""
+    while name:
+        try:
+            found = session.why(name, number)
+        except ReplaydbgError:
+            name = what_has(name)
+            continue
+        return replace(found, expression=name) if found.moment is not None else None
+    return None
+
+
+def _value(session: Session, name: str, number: int) -> Variable | None:
+    with suppress(ReplaydbgError):
+        return session.evaluate(name, number).value
+    return None
+
+
+def bisected(session: Session) -> Wrong | None:
+    """Return the line after which what the failing line claims was true no more; None if it never was."""
+    try:
+        claim = claim_of_test(session)
+    except UsageError:
+        return None  # it claims nothing
+    found = bisect_claim(session, claim)
+    if found is None or found.culprit is None or not was_true(found):
+        return None  # it was never true: who wrote what it reads is told already
+    culprit = found.culprit
+    changed = [each for each in culprit.values if each.before != each.after]
+    return Wrong(
+        what=found.predicate,
+        where=tell.place_text(session, culprit.file, culprit.line, culprit.function),
+        source=_short(culprit.source),
+        moment=tell.moment_text(culprit.moment),
+        values=tuple(f"{each.source}  {_short(each.before)} -> {_short(each.after)}" for each in changed[:3]),
+    )
+
+
+def _source(session: Session, frame: Frame) -> str:
+    return "\n".join(session.sources.lines(frame.file))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."

@@ -1,0 +1,83 @@
+"""Has kept recordings replayed, one after the other, in a process of its own each: it may take long, or crash."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from replaydbg.pytest_plugin import names, texts
+from replaydbg.pytest_plugin.results import Result
+
+SECONDS = 60
+"""So long may an examination take: the replay, and the answers."""
+
+_START = "import sys;del sys.path[0];from replaydbg.pytest_plugin.examine import main;main(*sys.argv[1:])"
+
+
+class Examiner:
+    """A thread with a queue."""
+
+    def __init__(self, *, bisects: bool) -> None:
+        self._bisects = bisects
+        self._queue: queue.SimpleQueue[tuple[Path, Result] | None] = queue.SimpleQueue()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_closed = False
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._work, name="examiner", daemon=True)
+        self._thread.start()
+
+    def add(self, folder: Path, result: Result) -> None:
+        """Examine this one, too."""
+        self._queue.put((folder, result))
+
+    def close(self) -> None:
+        """Give up what is not done: the session has ended, and waited as long as it wanted to."""
+        with self._lock:
+            self._is_closed = True
+            if self._process is not None:
+                self._process.kill()
+        self._queue.put(None)
+        self._thread.join(10)
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            folder, result = item
+            told: dict[str, Any] = {}
+            for each in self._examine(folder):
+                told |= each
+                texts.write_about(folder, result.with_examination(told))
+            told = {"is_examined": True, **(told or {"verification": "there was no time"})}
+            texts.write_about(folder, result.with_examination(told))
+
+    def _examine(self, folder: Path) -> Iterator[dict[str, Any]]:
+        """Yield what is found out, each as soon as it is known."""
+        environment = {name: value for name, value in os.environ.items() if name != names.VARIABLE}
+        with self._lock:
+            if self._is_closed:
+                return
+            self._process = process = subprocess.Popen(
+                [sys.executable, "-c", _START, str(folder / names.RECORDING), "bisect" if self._bisects else ""],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                start_new_session=True,
+            )
+        limit = threading.Timer(SECONDS, process.kill)
+        limit.start()
+        try:
+            for line in process.stdout or ():
+                with suppress(ValueError):  # the last one may be cut
+                    yield json.loads(line)
+        finally:
+            limit.cancel()
+            process.wait()
+            self._process = None

@@ -1,0 +1,75 @@
+"""The launcher of a recorded pytest: records it, and has the collector cut a recording for each test that is kept."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from replaydbg.errors import ReplaydbgError
+from replaydbg.launch.endings import end_like
+from replaydbg.launch.process import Ended
+from replaydbg.pytest_plugin import names
+from replaydbg.record import RecordResult, record
+from replaydbg.store.sessions import begin_session
+
+if TYPE_CHECKING:
+    from replaydbg.pytest_plugin.collector import Collector
+
+
+def main(asked: str, words: list[str]) -> None:
+    """Record the program that `words` name, and end as it ends. `asked` are our orders, as JSON. Does not return."""
+    gc.freeze()
+    orders = json.loads(asked)
+    directory = Path(orders["directory"])
+    work = directory
+    status = 2
+    try:
+        work = begin_session(directory, os.getpid())
+        status = _record(words, directory, work, bisects=orders["bisects"])
+    except ReplaydbgError as error:
+        sys.stderr.write(f"replaydbg: {error}\n")
+    except OSError as error:
+        sys.stderr.write(f"replaydbg: {error.filename!r}: {error.strerror}: nothing can be recorded there.\n")
+    finally:
+        if work != directory:
+            shutil.rmtree(work, ignore_errors=True)
+    sys.exit(end_like(status))
+
+
+def _record(words: list[str], directory: Path, work: Path, *, bisects: bool) -> int:
+    seed = _hash_seed()
+    told = names.Told(os.getpid(), seed, str(directory))
+    os.environ[names.VARIABLE] = told.as_text()
+    found: list[Collector] = []
+
+    def started(live: Path, sealed: Path) -> None:
+        # Imported here: while the program starts, so that it starts no later.
+        from replaydbg.pytest_plugin.collector import Collector
+
+        found.append(Collector(live, directory, bisects=bisects))
+        found[0].start()
+
+    def finish(live: Path, ended: Ended, seconds: float) -> RecordResult:
+        for each in found:
+            each.finish(ended)
+        # Imported here: at the start, for which somebody waits, nothing of it is needed.
+        from replaydbg.store.clearing import clear_if_many
+
+        with suppress(OSError):  # another time, perhaps
+            clear_if_many(directory)
+        return RecordResult(live, ended.status, 0, 0, [], None, None)
+
+    return record(words, output=work / "session.rdbg", started=started, hash_seed=seed, finish=finish).status
+
+
+def _hash_seed() -> int:
+    fixed = os.environ.get("PYTHONHASHSEED", "")
+    if fixed.isdecimal():
+        return int(fixed)
+    return int.from_bytes(os.urandom(4), "little") % 4294967294 + 1

@@ -1,0 +1,74 @@
+"""Names that several processes of a session must agree on: the variable, directories of results."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from typing import NamedTuple
+
+VARIABLE = "REPLAYDBG_PYTEST"
+"""Tells a process of pytest that it is recorded, and by whom."""
+RECORDING, SUMMARY, META = "rec.rdbg", "summary.md", "meta.json"
+"""The files of one result."""
+KEPT = "replaydbg_kept"
+"""The attribute of a test's last report that says where its recording is, if it is kept though nothing failed: the
+directory and the outcome."""
+INDEX = "index"
+"""The list of all results of a session: `.json` and `.md`."""
+
+OWN_MARKS = ("collected", "test", "failure")
+"""The moments that the plugin names."""
+
+_TAKEN = ("start", "end", "last", "exc", *OWN_MARKS)
+_MOMENT = re.compile(r"0|#.*|out:.*|t\+?\d+(\.\d+)?(ms|s|m)?", re.DOTALL)
+"""What stands for a moment behind `@`, whatever is named so; see `debugger/moments.py`."""
+
+_LONGEST = 120
+_PLAIN = re.compile(r"[A-Za-z0-9_./]*(::[A-Za-z0-9_]+)*(\[[A-Za-z0-9_.]*\])?")
+"""What stays different from all others when what is no letter becomes `-`."""
+_OTHER = re.compile(r"[^A-Za-z0-9_.]+")
+
+
+class Told(NamedTuple):
+    """What the variable says."""
+
+    parent: int
+    """The process id of the launcher: a process that only inherited the variable has another parent."""
+    seed: int
+    """The seed of string hashes."""
+    directory: str
+    """Where results go, as an absolute path."""
+
+    def as_text(self) -> str:
+        """As it stands in the variable."""
+        return f"{self.parent}:{self.seed}:{self.directory}"
+
+
+def read_told(text: str) -> Told | None:
+    """Return what the variable says to this process; None: it is not recorded."""
+    parts = text.split(":", 2)
+    if len(parts) != 3 or not (parts[0].isdecimal() and parts[1].isdecimal()) or int(parts[0]) != os.getppid():
+        return None
+    return Told(int(parts[0]), int(parts[1]), parts[2])
+
+
+def why_no_name(name: object) -> str:
+    """Return why a test can name no moment so, as a sentence; empty: it can."""
+    if not isinstance(name, str) or not name or name != name.strip():
+        return f"{name!r} cannot name a moment: a name is a text that is not empty, without spaces around it."
+    if name in _TAKEN or _MOMENT.fullmatch(name):
+        return f"{name!r} cannot name a moment: in the debugger @{name} means another one."
+    return ""
+
+
+def slug(nodeid: str, attempt: int = 0) -> str:
+    """Return the directory of a test's result: readable, and of no two tests the same, with none of `: " < > | * ?`.
+
+    `attempt`: 0 for the first one.
+    """
+    text = _OTHER.sub("-", nodeid).strip("-") or "test"
+    if len(text) > _LONGEST or not _PLAIN.fullmatch(nodeid):
+        # Cut short, or with characters that became the same one.
+        text = f"{text[:_LONGEST]}-{hashlib.blake2b(nodeid.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+    return f"{text}-retry{attempt}" if attempt else text

@@ -1,0 +1,157 @@
+"""The parts of a session, test by test: so that those can be left out of a recording that a test does not need.
+
+Before each test a question is asked outside. When it is recorded the answer says nothing. In a recording that was made
+smaller (`alone.py`) it is: this test is left out, here are its reports. What is said of a test (pytest's `log` hooks)
+is done in either case, so that what is printed stays equal; what a test does lies between.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Any
+
+import pytest
+
+from replaydbg.pytest_plugin import names
+
+# Bound now: tests replace functions of modules.
+_audit = sys.audit
+_dumps, _loads = json.dumps, json.loads
+_ask = os.listxattr  # `tested.QUESTION` in the log
+
+PLACE = "/"
+"""Asked is which extended attributes the root directory has: a cheap question, and the answer is a list of texts."""
+
+_LONGEST = 40000
+"""Of a report as text; a test with a longer one cannot be left out."""
+
+_SAY = '{"do": "say"}'
+_SAID, _LAST = '{"do": "said"}', '{"do": "said", "last": true}'
+
+_ATTRIBUTES = "nodeid location keywords outcome longrepr when user_properties sections start stop duration"
+_PLAIN = {*_ATTRIBUTES.split(), names.KEPT}
+"""The attributes of a report that nobody has added to."""
+
+
+def mark(**told: Any) -> None:
+    """Mark the place where the program stands; who waits for the program hears of it."""
+    _audit("replaydbg.mark", _dumps(told))
+
+
+def note(text: str) -> None:
+    """Mark the place in the log alone, which opens no file."""
+    _audit("replaydbg.mark", text, False)
+
+
+def _answer() -> dict[str, Any]:
+    try:
+        answer = _ask(PLACE)
+    except OSError:
+        return {}  # a file system without such attributes
+    if len(answer) != 1 or not answer[0].startswith("{"):
+        return {}
+    found: dict[str, Any] = _loads(answer[0])
+    return found
+
+
+class Parts:
+    """Says where parts begin and end, and what each test took over from those before it."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._alive: list[tuple[pytest.FixtureDef[object], int]] = []
+        self._random: object = None
+        self._nodeid = ""
+        self.is_asked_again = False
+        """Whether answers for tests that were left out are passed over: in edited code others may run."""
+
+    def begin(self, item: pytest.Item) -> dict[str, Any]:
+        """Begin with the next test; return the answer to the question, nothing if it is to run as always."""
+        self._number += 1
+        self._nodeid = item.nodeid
+        _ = item.location  # asks for the file's state, the first time
+        told: dict[str, Any] = {"do": "item", "needs": sorted({number for _, number in self._alive})}
+        generator = sys.modules.get("random")
+        if generator is not None:
+            state = generator.getstate()
+            if state != self._random:
+                self._random = state
+                told["random"] = state
+        note(_dumps(told))
+        found = _answer()
+        while self.is_asked_again and "reports" in found:
+            found = _answer()
+        return found
+
+    def over(self, told: dict[str, Any]) -> None:
+        """Say what the replay is for; it ends here."""
+        _audit("replaydbg.over", _dumps(told))
+
+    def take_over(self, item: pytest.Item, told: dict[str, Any]) -> None:
+        """Bring into place what tests that were left out would have left behind."""
+        state = told.get("random")
+        if state is not None:
+            sys.modules["random"].setstate((state[0], tuple(state[1]), state[2]))
+        # What an earlier test needed, and the next one of those that were left out would have torn down.
+        item.session._setupstate.teardown_exact(item)
+
+    def say(self) -> None:
+        """Mark that what follows is said of a test, as opposed to what it does."""
+        note(_SAY)
+
+    def said(self, *, is_last: bool = False) -> None:
+        """Mark the end of that; `is_last`: nothing more is said of this test."""
+        note(_LAST if is_last else _SAID)
+
+    def report(self, config: pytest.Config, report: pytest.TestReport) -> None:
+        """Mark that a report is told, with it."""
+        if self._is_plain(report):
+            note(f'{{"do": "say", "report": {_dumps([report.when, report.duration, report.start, report.stop])}}}')
+            return
+        data = config.hook.pytest_report_to_serializable(config=config, report=report)
+        if data is not None:
+            # They are shown at the session's end, which no recording of a test comes to.
+            data |= {"sections": [], "longrepr": data["longrepr"] if not report.failed else "left out"}
+        text = _dumps({"do": "say", "report": data}, default=str)
+        note(text if len(text) < _LONGEST else _dumps({"do": "say", "report": None}))
+
+    def _is_plain(self, report: pytest.TestReport) -> bool:
+        """Whether it says nothing but that a phase of the test that runs has passed: most do."""
+        return (
+            type(report) is pytest.TestReport
+            and report.outcome == "passed"
+            and report.longrepr is None
+            and report.nodeid == self._nodeid
+            and not report.user_properties
+            and report.__dict__.keys() <= _PLAIN
+        )
+
+    def report_of(self, item: pytest.Item, data: Any) -> pytest.TestReport:
+        """Return the report that was marked so. JSON has no tuples, and pytest asks whether they are some."""
+        if isinstance(data, list):
+            when, duration, start, stop = data
+            keywords: dict[str, Any] = dict.fromkeys(item.keywords, 1)
+            return pytest.TestReport(
+                item.nodeid, item.location, keywords, "passed", None, when, (), duration, start, stop
+            )
+        config = item.config
+        report: pytest.TestReport = config.hook.pytest_report_from_serializable(config=config, data=data)
+        told: Any = report.longrepr
+        if isinstance(told, list):
+            path, line, reason = told
+            report.longrepr = (path, line, reason)
+        file, number, name = report.location
+        report.location = (file, number, name)
+        report.user_properties = [(key, value) for key, value in report.user_properties]
+        return report
+
+    def fixture_begins(self, fixturedef: pytest.FixtureDef[object]) -> None:
+        """Remember which test it is of."""
+        if fixturedef.scope != "function":
+            self._alive.append((fixturedef, self._number))
+
+    def fixture_ends(self, fixturedef: pytest.FixtureDef[object]) -> None:
+        """Forget it; one that is not there was forgotten before."""
+        self._alive = [each for each in self._alive if each[0] is not fixturedef]

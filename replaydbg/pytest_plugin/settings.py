@@ -1,0 +1,43 @@
+"""What pytest's options and configuration files say. Every pytest of the environment loads it: it imports nothing."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+MODES = ("off", "on", "retain-on-failure", "retry")
+"""Which recordings of tests are kept."""
+
+
+def mode_of(config: pytest.Config) -> str:
+    """Return the mode: the option's, or that of the configuration file. Raises UsageError."""
+    given = getattr(config.known_args_namespace, "replaydbg", None)
+    mode = str(given or config.getini("replaydbg") or "off")
+    if mode not in MODES:
+        raise pytest.UsageError(f"replaydbg = {mode!r} is no mode: use one of {', '.join(MODES)}")
+    return mode
+
+
+def directory_of(config: pytest.Config) -> str:
+    """Return where recordings go."""
+    given = getattr(config.known_args_namespace, "replaydbg_dir", None)
+    return os.path.abspath(str(given or config.getini("replaydbg_dir")))  # noqa: PTH100 - pathlib resolves links
+
+
+def bisects(config: pytest.Config) -> bool:
+    """Whether each failing assertion is bisected."""
+    return bool(getattr(config.known_args_namespace, "replaydbg_bisect", False) or config.getini("replaydbg_bisect"))
+
+
+def wait_of(config: pytest.Config) -> float:
+    """Return for how long the end of the session may wait, in seconds. Raises UsageError."""
+    given = getattr(config.known_args_namespace, "replaydbg_wait", None)
+    text = str(given or config.getini("replaydbg_wait"))
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise pytest.UsageError(f"replaydbg_wait = {text!r} is no number of seconds") from None
+    if not seconds >= 0:  # also what is not a number
+        raise pytest.UsageError(f"replaydbg_wait = {text!r}: nothing waits so long; 0 does not wait at all")
+    return seconds

@@ -1,0 +1,165 @@
+"""The plugin in the process that reports: header, sections of reports, summary, and the files that list all results."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin.settings import directory_of, mode_of, wait_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from replaydbg.pytest_plugin.results import Result
+
+# Bound now: tests replace functions of modules, and what plugins freeze stays frozen.
+_sleep, _now, _epoch = time.sleep, time.monotonic, time.time
+_LOOK_EVERY = 0.05
+_CRASHED = "???"
+"""What pytest-xdist says of the phase in which a worker ended."""
+
+
+class Shown:
+    """The hooks."""
+
+    def __init__(self, config: pytest.Config, told: names.Told | None) -> None:
+        self._config = config
+        self._mode = mode_of(config)
+        self._told = told
+        self._directory = directory_of(config)
+        self._wait = wait_of(config)
+        self._began = _epoch()
+        self._folders: dict[str, list[pytest.TestReport]] = {}
+        """The directories of kept tests, with the reports of their failures."""
+        self._results: dict[str, Result] = {}
+        self._missing: list[str] = []
+        """Directories of kept tests of which nothing is known."""
+        self._passed: dict[str, tuple[str, str, str]] = {}
+        """Directory, outcome and node id of what is kept though it did not fail."""
+        self._crashed: list[str] = []
+        """Directories of tests in which a worker ended; they are there if it was recorded."""
+
+    def pytest_report_header(self) -> str:
+        """Say that the session is recorded."""
+        seed = f", hash seed {self._told.seed}" if self._told is not None else ""
+        return f"replaydbg: {self._mode}, recordings in {_shown(self._directory)}{seed}"
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Take the lists of an earlier session away: should this one not come to its end, they are not its own."""
+        if session.config.option.collectonly:
+            return
+        for ending in ("md", "json"):
+            with suppress(OSError):  # most often there is none
+                os.unlink(os.path.join(self._directory, f"{names.INDEX}.{ending}"))  # noqa: PTH108,PTH118
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Remember where the recordings of tests will be."""
+        if kept := getattr(report, names.KEPT, None):
+            directory, outcome = kept
+            self._passed[directory] = (directory, outcome, report.nodeid)
+        if report.when == _CRASHED:
+            self._crashed.append(self._folder(names.slug(report.nodeid)))
+        for name, value in report.user_properties:
+            if name == "replaydbg_recording":
+                reports = self._folders.setdefault(os.path.dirname(str(value)), [])  # noqa: PTH120
+                if any(title == "replaydbg" for title, _ in report.sections):
+                    reports.append(report)
+
+    def expect(self, slug: str) -> None:
+        """Remember the directory of a test of which no report tells that it is kept."""
+        self._folders.setdefault(self._folder(slug), [])
+
+    def _folder(self, slug: str) -> str:
+        return _shown(os.path.join(self._directory, slug))  # noqa: PTH118
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Wait a while for what is found out about the recordings, and put it into the reports."""
+        for folder in self._crashed:
+            if os.path.isdir(folder):  # noqa: PTH112
+                self._folders.setdefault(folder, [])
+        if not self._folders and not self._passed:
+            return
+        # Imported here and below: most sessions keep nothing, and it would be loaded in each.
+        from replaydbg.pytest_plugin import texts
+
+        until = _now() + self._wait
+        for folder, reports in self._folders.items():
+            result = self._result(folder, until)
+            if result is None:
+                self._missing.append(folder)
+                text = texts.nothing_text(folder, self._wait)
+            else:
+                self._results[folder] = result
+                text = texts.section(result, folder)
+            for number, report in enumerate(reports):
+                if number and result is not None:
+                    text = texts.section(result, folder, is_first=False)
+                report.sections[:] = [(name, text if name == "replaydbg" else it) for name, it in report.sections]
+        if self._results or self._passed:
+            self._write_lists()
+
+    def _result(self, folder: str, until: float) -> Result | None:
+        while True:
+            result = _read(Path(folder) / names.META)
+            if result is not None and result.kept < self._began:
+                result = None  # an earlier session's
+            if (result is not None and result.is_examined) or _now() >= until:
+                return result
+            _sleep(_LOOK_EVERY)
+
+    def _write_lists(self) -> None:
+        from replaydbg.pytest_plugin import texts
+        from replaydbg.pytest_plugin.results import SCHEMA_VERSION
+
+        failed = sorted(self._results.items())
+        passed = [texts.Passed(*each) for each in sorted(self._passed.values())]
+        directory = Path(self._directory)
+        text = texts.index(failed, passed, _shown(self._directory))
+        data: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "results": [{"directory": os.path.basename(folder), **asdict(each)} for folder, each in failed],  # noqa: PTH119
+            "passed": [each._asdict() for each in passed],
+        }
+        directory.mkdir(parents=True, exist_ok=True)
+        texts.write(directory / f"{names.INDEX}.md", text)
+        (directory / f"{names.INDEX}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
+        if step_summary and failed:
+            texts.write(Path(step_summary), texts.index(failed, [], ""), "a")
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """List the recordings of failing tests."""
+        if not (self._results or self._missing):
+            return
+        from replaydbg.pytest_plugin import texts
+
+        terminalreporter.section("replaydbg")
+        for folder in self._missing:
+            terminalreporter.write_line(texts.nothing_text(folder, self._wait))
+        for folder, each in self._results.items():
+            terminalreporter.write_line(f"{each.nodeid}: {texts.verified_text(each)}")
+            if not each.unwritten:
+                terminalreporter.write_line(f"  {texts.command(folder)}")
+
+
+def _read(path: Path) -> Result | None:
+    from replaydbg.pytest_plugin.results import parse_result
+
+    try:
+        return parse_result(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None  # not there yet
+
+
+def _shown(path: str) -> str:
+    here = os.getcwd()  # noqa: PTH109
+    return path[len(here) + 1 :] if path.startswith(here + "/") else path

@@ -1,0 +1,227 @@
+"""How the program of a replay ended: status, exception, what an expression was worth; and the liberties taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from replaydbg.errors import ReplaydbgError
+from replaydbg.events.records import Event
+from replaydbg.events.show import show_call, show_crossing, show_value
+from replaydbg.log.codec import decode_value
+
+if TYPE_CHECKING:
+    from replaydbg.log.reader import Recording
+
+MOST_SHOWN_EVENTS = 300_000
+"""What was recorded at later events than this is not looked up for a liberty: reading that far takes seconds."""
+
+MEANINGS = {
+    "skipped": "was recorded, and not asked for",
+    "reordered": "was asked for later than when it was recorded",
+    "repeated": "is asked once more: it says what it said last",
+    "written": "writes other bytes than recorded: they count as written",
+    "accepted": "was not recorded: it counts as done",
+    "spare": "is answered by an event behind the recorded end",
+    "signal": "a signal handler runs at another place",
+    "preemption": "a switch of threads in the middle of a computation was left out",
+    "lane": "threads take turns in another order",
+    "unused": "the program ended without asking for what was recorded",
+}
+"""The kinds of liberties, and what each means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame of the exception that ended the program."""
+
+    file: str
+    """As its code object names it."""
+    line: int
+    """From 1; 0: it has none."""
+    function: str
+    """The qualified name."""
+    is_library: bool
+    """It came with the interpreter, or was installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uncaught:
+    """The exception that ended the program."""
+
+    type: str
+    """The qualified name of its class."""
+    text: str | None
+    """`str()` of it; None where that could not be told without running code of the program."""
+    frames: tuple[Frame, ...]
+    """Innermost last; at most 60."""
+
+    @property
+    def place(self) -> Frame | None:
+        """Where it was raised: the innermost frame of the program's own code, or of any."""
+        own = [frame for frame in self.frames if not frame.is_library]
+        frames = own or list(self.frames)
+        return frames[-1] if frames else None
+
+    def __str__(self) -> str:
+        """Return it in one line, with its place."""
+        text = f"{self.type}: {self.text}" if self.text else self.type
+        place = self.place
+        return f"{text} at {place.file}:{place.line}" if place is not None else text
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a program ended."""
+
+    status: int | None
+    """Its exit code, or minus the number of the signal that ended it; None if it did not come to that."""
+    exception: Uncaught | None
+    """The exception that nobody caught in the main thread, if there was one."""
+    said: str = ""
+    """The same in words, where it is no program that ended; empty: it is."""
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether it ended with an exception, or with a status other than 0."""
+        return self.exception is not None or self.status != 0
+
+    def is_like(self, other: Outcome) -> bool:
+        """Whether both ended in the same way: the same status, and exceptions of the same type. Texts may differ."""
+        mine = self.exception.type if self.exception is not None else ""
+        theirs = other.exception.type if other.exception is not None else ""
+        return mine == theirs and (self.status == other.status or None in (self.status, other.status))
+
+    def __str__(self) -> str:
+        """Return it in one line."""
+        if self.exception is not None:
+            return str(self.exception)
+        if self.said:
+            return self.said
+        return "no exception" if self.status is None else f"exit code {self.status}"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What became of the expression that was evaluated at the program's end."""
+
+    verdict: str
+    """`holds`, `fails` or `raised`."""
+    error: str
+    """The exception that it raised, with its text; empty if none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Liberty:
+    """One way in which a replay of edited code was not as recorded."""
+
+    kind: str
+    """One of MEANINGS."""
+    event: int
+    """The number of the recorded event that it is about; 0: it is about none."""
+    recorded: str
+    """That event in words; empty if there is none."""
+    asked: str
+    """What the program asked for; empty if nothing."""
+    detail: str
+    """More about it; may be empty."""
+    lane: int
+    """The lane that took it: 0 is the main one."""
+    file: str
+    """Where the program stood, in its own code."""
+    line: int
+    """The line there."""
+    function: str
+    """The function there."""
+
+    def __str__(self) -> str:
+        """Return it in one line."""
+        number = f"event {self.event}, " if self.event else ""
+        what = self.recorded or self.asked
+        if self.kind == "unused":
+            return f"unused: {self.detail} recorded events were not asked for, the first is event {self.event}, {what}"
+        if self.kind == "written" and self.asked:
+            what = self.asked
+        text = f"{self.kind}: {number}{what}".rstrip(": ,")
+        if self.detail:
+            text += f" ({self.detail})"
+        text += f" -- {MEANINGS[self.kind]}"
+        return f"{text}; {self.function} at {self.file}:{self.line}" if self.line else text
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What the core told at the end of a replay."""
+
+    liberties: tuple[Liberty, ...]
+    """In the order in which they were taken; at most 2000."""
+    liberty_counts: dict[str, int]
+    """How many of each kind there were; those of which there were none are left out."""
+    exception: Uncaught | None
+    """What ended the program."""
+    check: Check | None
+    """None if nothing was asked, or if the program's end was not reached."""
+    said: str = ""
+    """What the program said came of what it was replayed for; empty: nothing."""
+
+
+NOTHING = Ending((), {}, None, None)
+"""Of a replay that was ended before the core could tell."""
+
+
+def read_ending(data: bytes, recording: Recording) -> Ending:
+    """Return what the core told."""
+    if not data:
+        return NOTHING
+    told = decode_value(data)
+    assert isinstance(told, dict), told
+    liberties = tuple(_liberty(*each) for each in told["liberties"])
+    return Ending(
+        liberties=_with_events(liberties, recording),
+        liberty_counts={kind: count for kind, count in told["counts"].items() if count},
+        exception=_uncaught(*told["uncaught"]) if told["uncaught"] else None,
+        check=_check(*told["check"]) if told["check"] else None,
+        said=told["said"][0] if told["said"] else "",
+    )
+
+
+def _uncaught(name: str, text: str | None, frames: list[tuple[str, int, str, bool]]) -> Uncaught:
+    return Uncaught(name, text, tuple(Frame(*frame) for frame in frames))
+
+
+def _check(verdict: str, error: str, text: str | None) -> Check:
+    return Check(verdict, f"{error}: {text}" if error and text else error)
+
+
+def _liberty(
+    kind: str,
+    event: int,
+    gate: str,
+    arguments: Any,
+    written: bytes,
+    detail: str,
+    lane: int,
+    file: str,
+    line: int,
+    function: str,
+) -> Liberty:
+    asked = show_crossing(gate, arguments if isinstance(arguments, tuple) else ()) if gate else ""
+    if written and kind == "written":
+        asked += f" with {show_value(written, 60)}"
+    return Liberty(kind, event, "", asked, detail, lane, file, line, function)
+
+
+def _with_events(liberties: tuple[Liberty, ...], recording: Recording) -> tuple[Liberty, ...]:
+    wanted = {each.event for each in liberties if 0 < each.event <= MOST_SHOWN_EVENTS}
+    texts: dict[int, str] = {}
+    last = max(wanted, default=0)
+    try:
+        for event in recording.events() if wanted else ():
+            if isinstance(event, Event) and event.number in wanted:
+                texts[event.number] = show_call(event)
+            if isinstance(event, Event) and event.number >= last:
+                break
+    except ReplaydbgError:
+        # The recording is damaged further on: those events stay without words.
+        return liberties
+    return tuple(replace(each, recorded=texts.get(each.event, "")) for each in liberties)

@@ -1,0 +1,70 @@
+"""How a replay of edited code is asked for: what it may run, how long, and what is asked of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from replaydbg.errors import UsageError
+
+if TYPE_CHECKING:
+    from replaydbg.log.reader import Recording
+
+
+@dataclass(frozen=True, slots=True)
+class Lenient:
+    """A replay in which what the program asks is looked for in the whole recording.
+
+    Events behind the record END of the log are answers of last resort.
+    """
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Directories of the recording, and where their modules (and the script) are read today. The program goes on to see
+    the recorded names; what it opens as data comes from the recording."""
+    check: str | None = None
+    """An expression that is evaluated in `__main__` at the program's end, also after an exception."""
+    cpu_seconds: int | None = None
+    """How long the edited program may compute; longer, and it cannot be tested."""
+    asked: str = ""
+    """What the pytest plugin in the program is asked, see `tested`."""
+    answers_to: int = 0
+    """No event after this one is an answer; 0: all may be."""
+
+    def must_be_sound(self) -> None:
+        """Raise UsageError if the check is no expression."""
+        if self.check is not None:
+            check_expression(self.check)
+
+    def as_boot(self, recording: Recording, *, current_source: bool) -> dict[str, Any]:
+        """Return what the core is told; `current_source`: today's source files run."""
+        return {
+            "lenient": True,
+            "check": self.check,
+            "cpu_seconds": self.cpu_seconds,
+            "answers_to": self.answers_to,
+            "sources": [tuple(os.fsencode(_plain(each)) for each in pair) for pair in self.sources.items()],
+            "edited": self._is_edited(recording, current_source=current_source),
+        }
+
+    def _is_edited(self, recording: Recording, *, current_source: bool) -> bool:
+        """Whether other code runs than was recorded: then a place in a computation may never be met again."""
+        if not current_source and not self.sources:
+            return False
+        # Imported here: only edited code is looked for.
+        from replaydbg.replay.changed import changed_sources
+
+        return bool(changed_sources(recording, self.sources, only_moved=not current_source))
+
+
+def check_expression(check: str) -> None:
+    """Raise UsageError if it is no expression."""
+    try:
+        compile(check, "<check>", "eval")
+    except (SyntaxError, ValueError) as error:
+        raise UsageError(f"{check!r} is no expression that can be evaluated: {error}.") from None
+
+
+def _plain(directory: str) -> str:
+    return os.path.abspath(directory)  # noqa: PTH100 - as the program's own paths are written: links stay

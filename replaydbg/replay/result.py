@@ -1,0 +1,150 @@
+"""What came of a replay: the core's report, the program's status, and what was recorded, put together."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from replaydbg.errors import Divergence
+from replaydbg.log.reader import Recording
+
+if TYPE_CHECKING:
+    from replaydbg.replay.clock import ClockReport
+    from replaydbg.replay.ending import Check, Liberty, Outcome
+    from replaydbg.replay.report import Stop
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayResult:
+    """What came of a replay."""
+
+    status: int
+    """The program's exit code, or minus the number of the signal that ended it when it was recorded."""
+    divergence: Divergence | None
+    """Where the program went another way than when it was recorded; None if nowhere."""
+    events: int
+    """How many events were replayed (0 where the program ended by itself: then all)."""
+    ended_early: str
+    """Why the recording ends before the program did (a kill, a full disk); empty if it does not."""
+    stack: tuple[str, ...] = ()
+    """Where the program stood when it was stopped, innermost last."""
+    drift: int = 0
+    """The event before which the garbage collector was first seen to stand elsewhere than recorded; 0: never."""
+    unsure: int = 0
+    """The event before which a signal handler ran at a place that could not be told from others; 0: never."""
+    python: str = ""
+    """The version of Python that ran it."""
+    clock: ClockReport | None = None
+    """What the step clock counted, if there was one."""
+    outcome: Outcome | None = None
+    """How the program ended; None unless it was asked for, or if the replay ended before the program did."""
+    liberties: tuple[Liberty, ...] = ()
+    """What a lenient replay did otherwise than recorded, in that order; at most the first 2000."""
+    liberty_counts: dict[str, int] = field(default_factory=dict)
+    """How many of each kind there were."""
+    cannot_test: str = ""
+    """Why a lenient replay could not say how the edited program ends on these inputs; empty if it could."""
+    check: Check | None = None
+    """What the expression was worth at the program's end; None if none was given, or if it was not reached."""
+    said: str = ""
+    """What the program said came of what it was replayed for, in a lenient replay; empty: nothing."""
+
+
+def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
+    """Return what came of a replay that had to be as recorded."""
+    end = recording.end
+    recorded = end.status if end is not None else None
+    events = end.events if end is not None else 0
+    if not report and (recorded is None or status == recorded or is_cut):
+        return ReplayResult(status, None, events, "")
+    # Imported here: 20 ms that a replay in which nothing happened need not take.
+    from replaydbg.replay.report import ended_otherwise, read_report
+
+    stop = read_report(report) if report else None
+    if stop is not None and stop.kind != "drift":
+        return _stopped(recording, stop, is_cut, name)
+    if stop is not None and (recorded is None or status == recorded or is_cut):
+        return ReplayResult(status, None, events, "", drift=stop.drift, unsure=stop.unsure)
+    assert recorded is not None, "compared above"
+    if recorded < 0:
+        # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
+        return ReplayResult(recorded, None, events, why_it_ends(recording, is_cut))
+    return ReplayResult(4, ended_otherwise(name, events, status, recorded), 0, "")
+
+
+def _ended_otherwise(name: str, events: int, status: int, recorded: int) -> Divergence:
+    # Imported here, as above.
+    from replaydbg.replay.report import ended_otherwise
+
+    return ended_otherwise(name, events, status, recorded)
+
+
+def lenient_result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
+    """Return what came of a lenient replay: how it ended is not compared with anything."""
+    end = recording.end
+    if report:
+        # Imported here, as in `strict_result`.
+        from replaydbg.replay.report import read_report
+
+        result = _stopped(recording, read_report(report), is_cut, name)
+        if result.divergence is None:
+            return result
+        return replace(result, cannot_test=result.divergence.as_reason())
+    if status == -signal.SIGXCPU:
+        return ReplayResult(status, None, 0, "", cannot_test="it computes for longer than it may")
+    if status == -signal.SIGSYS:
+        error = _ended_otherwise(name, 0, status, 0)
+        return ReplayResult(4, error, 0, "", cannot_test=error.as_reason())
+    return ReplayResult(status, None, end.events if end is not None else 0, "")
+
+
+def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> ReplayResult:
+    """Return `result` with what the core told of the program's end."""
+    # Imported here: most replays ask for none.
+    from replaydbg.replay.ending import Outcome, read_ending
+
+    ending = read_ending(data, recording)
+    outcome: Outcome | None = None
+    if result.divergence is None and not result.cannot_test:
+        outcome = Outcome(result.status, ending.exception)
+    elif ending.exception is not None:
+        # It is known how it ended; what was missing is how the interpreter showed it, or cleaned up.
+        outcome = Outcome(None, ending.exception)
+    return replace(
+        result,
+        outcome=outcome,
+        cannot_test="" if outcome is not None else result.cannot_test,
+        liberties=ending.liberties,
+        liberty_counts=ending.liberty_counts,
+        check=ending.check,
+        said=ending.said,
+    )
+
+
+def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> ReplayResult:
+    if stop.kind == "stop":
+        return ReplayResult(0, None, stop.event - 1, "", stop.stack)
+    if stop.is_end_of_log:
+        status = recording.end.status if recording.end is not None else 3
+        why = why_it_ends(recording, is_cut)
+        return ReplayResult(status, None, stop.event - 1, why, drift=stop.drift, unsure=stop.unsure)
+    return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
+
+
+def ended_by_itself(recording: Recording) -> bool:
+    """Whether the program ran to an end that a replay comes to as well."""
+    end = recording.end
+    return end is not None and not end.reason and end.status >= 0
+
+
+def why_it_ends(recording: Recording, is_cut: bool) -> str:
+    """Return in words why a recording ends before the program's own end."""
+    if is_cut:
+        return "a part of it is damaged or missing"
+    end = recording.end
+    if end is None:
+        return "the program and its recorder were killed"
+    if end.reason:
+        return end.reason
+    return f"signal {-end.status} ended the program" if end.status < 0 else "the program ended there without saying so"

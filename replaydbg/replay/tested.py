@@ -1,0 +1,138 @@
+"""Recordings of a single test, replayed with edited code: what is asked of the pytest plugin in it, and what it says.
+
+The end of the program is no measure here: such a recording ends with the test, and pytest goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from replaydbg.events.records import ControlKind, Event
+from replaydbg.log.reader import Recording
+from replaydbg.replay.ending import Check, Frame, Outcome, Uncaught
+from replaydbg.replay.result import ReplayResult
+
+QUESTION = "posix.listxattr"
+"""With it the plugin asks before each test whether that is left out."""
+_OURS = str(Path(__file__).parents[1]) + "/"
+_PLUGIN = "/pytest_plugin/relaunch.py"
+_INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3.")
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The test that a recording is of."""
+
+    node: str
+    """As pytest names it."""
+    ran: tuple[str, ...]
+    """The tests that run in it, in order; it is the last one."""
+    attempt: int
+    """Which of its attempts it is, from 0: a test may be run again."""
+    phase: str
+    """Where it failed: `setup`, `call` or `teardown`; empty if it did not."""
+    outcome: Outcome | None
+    """How it ended; None if the process ended in it."""
+    failed_at: int
+    """How many events there were when it had failed: what comes then is pytest's work, to tell of it. 0: it did not."""
+
+    def asked(self, check: str | None) -> str:
+        """Return what the plugin is asked, as the variable has it."""
+        return json.dumps({"tests": self.ran, "attempt": self.attempt, "phase": self.phase, "check": check or ""})
+
+
+def tested(recording: Recording) -> Tested | None:
+    """Return which test a recording is of; None: it is of none, or does not say enough."""
+    raw: object = recording.end.raw.get("test") if recording.end is not None else None
+    if not isinstance(raw, dict):
+        return None
+    try:
+        node, attempt, failure = str(raw["nodeid"]), int(raw["attempt"]), raw.get("failure")
+        outcome = _failed(failure, "own_file", "own_line") if failure else _ended_well(str(raw["outcome"]))
+        phase, failed_at = (str(failure["phase"]), int(failure["event"])) if failure else ("", 0)
+    except (KeyError, TypeError, ValueError):
+        return None  # anything may stand there
+    ran = tuple(dict.fromkeys(_begun(recording)))
+    return Tested(node, ran, attempt, phase, outcome, failed_at) if node in ran else None
+
+
+def plugin_today(recording: Recording) -> dict[str, str]:
+    """Return where our own package lay when it was recorded, and lies today; nothing if it is the same directory.
+
+    What is asked in a replay of edited code is asked of a part of the plugin that no recording has loaded.
+    """
+    sources = recording.end.sources if recording.end is not None else {}
+    recorded = next((path.removesuffix(_PLUGIN) for path in sources if path.endswith(_PLUGIN)), "")
+    return {recorded: _OURS.rstrip("/")} if recorded and recorded + "/" != _OURS else {}
+
+
+def _begun(recording: Recording) -> list[str]:
+    """Return the tests that run in a recording; of those that were left out of it the answer to a question tells."""
+    found, is_left_out = [], False
+    for entry in recording.events():
+        if isinstance(entry, Event):
+            if entry.gate == QUESTION:
+                is_left_out = "reports" in _answer(entry.outcome)
+        elif entry.kind is ControlKind.MARK and not is_left_out:
+            told = _read(entry.name or "")
+            if told.get("do") == "begin":
+                found.append(str(told.get("node")))
+    return found
+
+
+def _answer(outcome: object) -> dict[str, Any]:
+    return _read(str(outcome[0])) if isinstance(outcome, list) and len(outcome) == 1 else {}
+
+
+def judged(result: ReplayResult) -> tuple[Outcome | None, Check | None, str]:
+    """Return how the test ends with edited code, what the expression was worth, and why neither is known."""
+    said = _read(result.said)
+    what = said.get("outcome")
+    check = Check(*said["check"]) if said.get("check") else None
+    if what == "passed":
+        return _ended_well("passed"), check, ""
+    if what == "failed":
+        return _failed(said, "own_file", "own_line"), check, ""
+    reasons = {
+        "skipped": "the test is skipped",
+        "missing": "there is no such test",
+        "uncollected": "its file cannot be loaded",
+    }
+    if what not in reasons:
+        return None, None, result.cannot_test or result.ended_early or "the test did not come to its end"
+    more = str(said.get("message", "")).strip()
+    return None, None, f"{reasons[what]}: {more}" if more else reasons[what]
+
+
+def of_test(result: ReplayResult) -> ReplayResult:
+    """Return the result with those liberties alone that code of the program's took: pytest's own work is no matter."""
+    kept = tuple(each for each in result.liberties if not _is_of_pytest(each.file))
+    return replace(result, liberties=kept, liberty_counts=dict(Counter(each.kind for each in kept)))
+
+
+def _is_of_pytest(file: str) -> bool:
+    """Whether no code of the program's stood on the stack: then the innermost code of all is told."""
+    return not file or file.startswith(("<frozen ", _OURS)) or any(part in file for part in _INSTALLED)
+
+
+def _failed(told: dict[str, Any], file: str, line: str) -> Outcome:
+    text = str(told["message"]).partition("\n")[0]
+    frame = Frame(str(told[file]), int(told[line]), "", is_library=False)
+    return Outcome(1, Uncaught(str(told["type"]), text, (frame,)))
+
+
+def _ended_well(outcome: str) -> Outcome | None:
+    return Outcome(0, None, "the test passes") if outcome == "passed" else None
+
+
+def _read(text: str) -> dict[str, Any]:
+    with suppress(ValueError):  # a mark of the program's own
+        told = json.loads(text)
+        if isinstance(told, dict):
+            return told
+    return {}

@@ -1,0 +1,161 @@
+"""Whether edited code still fails on recorded inputs: a replay of what was recorded, then one of the edited code."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from replaydbg.log.reader import open_recording
+from replaydbg.replay.changed import changed_sources
+from replaydbg.replay.ending import Outcome
+from replaydbg.replay.launcher import replay
+from replaydbg.replay.lenient import Lenient, check_expression
+from replaydbg.replay.result import ReplayResult
+from replaydbg.replay.tested import Tested, judged, of_test, plugin_today, tested
+
+GOOD, BAD, CANNOT_TEST = "good", "bad", "cannot test"
+"""The verdicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of it."""
+
+    word: str
+    """GOOD, BAD or CANNOT_TEST."""
+    sentence: str
+    """The same for people, with the outcome."""
+    recorded: Outcome | None
+    """How the program ended when it was recorded; None if that was not looked at: an expression was asked for."""
+    now: Outcome | None
+    """How the edited program ends on the recorded inputs; None if that cannot be told."""
+    changed: tuple[str, ...]
+    """The recorded paths of the sources that are others today."""
+    result: ReplayResult
+    """Of the last replay: with the liberties that it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """One question about one recording."""
+
+    path: Path
+    """The recording."""
+    name: str = ""
+    """How a command names it, for messages."""
+    sources: Mapping[str, str] | None = None
+    """Directories of the recording, and where they are today."""
+    check: str | None = None
+    """An expression that holds where the program is good; None: it is bad if it fails as it did when recorded."""
+    cpu_seconds: int | None = None
+    """How long the edited program may compute; None: as long as it likes."""
+    stdout: int | None = None
+    """A descriptor for what the edited program prints; None: our own."""
+    stderr: int | None = None
+    """The same for its errors."""
+    is_replayed_unchanged: bool = False
+    """Whether the code is run even if none of the recorded sources has changed: a module may have come besides."""
+
+    def judge(self) -> Verdict:
+        """Replay, and return the verdict. Raises what `replay` does."""
+        with open_recording(self.path) as recording:
+            test = tested(recording)
+            if test is not None and self.check is not None:
+                check_expression(self.check)
+            sources = {**plugin_today(recording), **(self.sources or {})} if test is not None else self.sources
+            # Of a test that failed elsewhere: what else was imported need not be here, and comes from the recording.
+            moved_only = test is not None and bool(self.sources)
+            changed = changed_sources(recording, self.sources, only_moved=moved_only)
+        recorded = None
+        if self.check is None:
+            before = self._as_recorded(is_shown=not changed)
+            why = _why_no_measure(before, test)
+            recorded = test.outcome if test is not None else before.outcome
+            if why or recorded is None:
+                return Verdict(CANNOT_TEST, f"{CANNOT_TEST}: {why}", None, None, changed, before)
+            if not changed and not self.is_replayed_unchanged:
+                word, sentence = _compare(recorded, recorded)
+                sentence = f"{sentence} (no source has changed)"
+                return Verdict(word, sentence, recorded, recorded, changed, before)
+        now = replay(
+            self.path,
+            name=self.name,
+            current_source=not moved_only,
+            lenient=Lenient(
+                sources=sources or {},
+                check=self.check if test is None else None,
+                asked=test.asked(self.check) if test is not None else "",
+                answers_to=test.failed_at if test is not None else 0,
+                cpu_seconds=self.cpu_seconds,
+            ),
+            stdout=self.stdout,
+            stderr=self.stderr,
+        )
+        if test is not None:
+            outcome, check, why = judged(now)
+            now = replace(of_test(now), outcome=outcome, check=check, cannot_test=why, ended_early="")
+        word, sentence = self._of(now, recorded)
+        return Verdict(word, sentence, recorded, now.outcome, changed, now)
+
+    def _as_recorded(self, *, is_shown: bool) -> ReplayResult:
+        null = os.open(os.devnull, os.O_WRONLY)
+        try:
+            return replay(
+                self.path,
+                name=self.name,
+                with_outcome=True,
+                stdout=self.stdout if is_shown else null,
+                stderr=self.stderr if is_shown else null,
+            )
+        finally:
+            os.close(null)
+
+    def _of(self, now: ReplayResult, recorded: Outcome | None) -> tuple[str, str]:
+        if self.check is not None and now.check is not None:
+            if now.check.verdict == "raised":
+                return CANNOT_TEST, f"{CANNOT_TEST}: {self.check} raised {now.check.error}"
+            holds = now.check.verdict == "holds"
+            return (GOOD if holds else BAD), f"{self.check} {'holds' if holds else 'does not hold'}"
+        if self.check is not None and now.outcome is not None and not now.ended_early:
+            return (
+                CANNOT_TEST,
+                f"{CANNOT_TEST}: the program ended where nothing can be asked any more: {_shown(now.outcome)}",
+            )
+        if now.ended_early or now.outcome is None or recorded is None:
+            return CANNOT_TEST, f"{CANNOT_TEST}: {now.cannot_test or _ends_early(now)}"
+        return _compare(recorded, now.outcome)
+
+
+def _why_no_measure(before: ReplayResult, test: Tested | None) -> str:
+    if before.divergence is not None:
+        return f"the recording itself does not replay: {before.divergence.as_reason()}"
+    if test is not None:
+        return "" if test.outcome is not None else "the process ended in the test, or the test was skipped"
+    return _ends_early(before) if before.ended_early else ""
+
+
+def _ends_early(result: ReplayResult) -> str:
+    return f"the recording ends before the program did: {result.ended_early or 'its end was not reached'}"
+
+
+def _compare(recorded: Outcome, now: Outcome) -> tuple[str, str]:
+    if not now.is_failure:
+        if recorded.is_failure:
+            return GOOD, f"no longer fails: {_shown(now)} (recorded: {_shown(recorded)})"
+        return GOOD, f"ends well, as recorded: {_shown(now)}"
+    if not recorded.is_failure:
+        return BAD, f"fails now: {_shown(now)} (recorded: {_shown(recorded)})"
+    if now.is_like(recorded):
+        return BAD, f"still fails: {_shown(now)}"
+    return CANNOT_TEST, f"{CANNOT_TEST}: it fails in another way: {_shown(now)} (recorded: {_shown(recorded)})"
+
+
+def _shown(outcome: Outcome) -> str:
+    """Return it with its place relative to the working directory, if it lies below that."""
+    text = str(outcome)
+    place = outcome.exception.place if outcome.exception is not None else None
+    if place is not None and place.file.startswith(str(Path.cwd()) + os.sep):
+        text = text.replace(place.file, os.path.relpath(place.file))
+    return text

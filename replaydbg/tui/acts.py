@@ -1,0 +1,237 @@
+"""What the keys do: moving, panels, breakpoints, marks, and the line in which something is typed."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from replaydbg.tui.base import Base
+from replaydbg.tui.bottom import AskLine
+from replaydbg.tui.card import Card
+from replaydbg.tui.dialogs import Dialog, text_rows
+from replaydbg.tui.keys import ACTS
+from replaydbg.tui.panels import TABS, LowerPanel, NotesPanel
+from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.scene import Said
+from replaydbg.tui.source import SourcePanel
+from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.values import ValuesPanel
+
+_PANELS = {1: "source", 2: "stack", 3: "values", 4: "heap", 5: "timeline", 6: "lower"}
+
+
+_BY_NAME = {each.id: each for each in ACTS}
+
+
+class Acts(Base):
+    """The acts that need no dialog of their own."""
+
+    last_search = ""
+
+    # ---- moving ----
+
+    def action_order(self, line: str) -> None:
+        """Do a line that the prompt would take."""
+        self.order(line)
+
+    def action_run_to(self, word: str) -> None:
+        """Run to the line under the cursor."""
+        place = self.place_under_cursor()
+        if place:
+            self.order(f"{word} {place}")
+
+    def place_under_cursor(self) -> str:
+        """Return FILE:LINE of the source panel's cursor; empty, and said, if there is none."""
+        panel = self.part(SourcePanel)
+        if not panel.file:
+            self.complain("No source is shown.")
+            return ""
+        return f"{panel.file}:{panel.line}"
+
+    def action_failure(self) -> None:
+        """Go to where the program, or the test, failed."""
+        failure = self.overview.failure if self.overview is not None else None
+        if failure is not None:
+            self.order(f"seek-ticks {failure.count}")
+        else:
+            self.complain("The program did not fail.")
+
+    def action_ask_seek(self) -> None:
+        """Ask where to go."""
+        self.part(AskLine).ask("go to (71%, 120:35, @exc, @out:3, @t+1.2s, @mark)", self._seek)
+
+    def _seek(self, text: str) -> None:
+        share = text.rstrip("%")
+        # On the timeline a bare number below 100 with a point in it can only be a share.
+        self.order(f"seek {share}%" if "." in share and "@" not in share else f"seek {text}")
+
+    def action_cancel(self) -> None:
+        """Give up what takes long; otherwise put the card away."""
+        if self.scene is None:
+            self.owner.cancel()
+            self.exit(130)
+        elif not self.owner.cancel():
+            self.part(Card).display = False
+
+    def action_interrupt(self) -> None:
+        """Ctrl-C: give up what takes long; when nothing does, leave."""
+        if self.scene is None or not self.owner.cancel():
+            self.exit(130 if self.scene is None else 0)
+
+    async def action_quit(self) -> None:
+        """Leave."""
+        self.exit(0)
+
+    # ---- panels ----
+
+    def action_panel(self, number: int) -> None:
+        """Focus a panel; of the sixth, the next of its tabs if it has the focus already."""
+        lower = self.part(LowerPanel)
+        if number == 6 and lower.rows.has_focus:
+            lower.select_next()
+            self.refresh_events()
+        if number != 5:
+            self.is_source_hidden = number != 1
+            self.panel_shown = number if number != 1 else self.panel_shown
+            self.lay_out()
+        panel = lower.rows if number == 6 else self.part(f"#{_PANELS[number]}")
+        # It may have come to be seen just now.
+        self.call_later(panel.focus)
+
+    def action_tab(self, name: str) -> None:
+        """Focus one of the sixth panel's tabs."""
+        self.show_tab(name)
+        self.call_later(self.part(LowerPanel).rows.focus)
+
+    def show_tab(self, name: str) -> None:
+        """Show one of the sixth panel's tabs."""
+        assert name in TABS, name
+        self.part(LowerPanel).select(name)
+        self.panel_shown, self.is_source_hidden = 6, True
+        self.lay_out()
+        self.refresh_events()
+
+    def action_focus_back(self) -> None:
+        """Focus a panel when a line was typed."""
+        if self.main.focused is None:
+            self.part(SourcePanel).focus()
+
+    # ---- breakpoints and marks ----
+
+    def action_breakpoint(self) -> None:
+        """Set a breakpoint at the line under the cursor, or remove it."""
+        panel = self.part(SourcePanel)
+        if self.place_under_cursor():
+            self.toggle_point(panel.file, panel.line)
+
+    def toggle_point(self, file: str, line: int) -> None:
+        """Set a breakpoint at a line, or remove it."""
+        points = self.scene.points if self.scene is not None else ()
+        known = [each for each in points if (each.file, each.line) == (file, line)]
+        if known:
+            self.order(f"clear {known[0].number}")
+        else:
+            self.order(f"break {file}:{line}")
+
+    def action_ask_mark(self) -> None:
+        """Ask how this moment is to be named."""
+        self.part(AskLine).ask("mark this moment as (NAME [note])", self._mark)
+
+    def _mark(self, text: str) -> None:
+        name, _, note = text.partition(" ")
+        self.ask(lambda desk: desk.mark(name.lstrip("@"), note.strip()))
+
+    def action_pick_mark(self) -> None:
+        """Choose a mark to go to."""
+        marks = self.scene.marks if self.scene is not None else ()
+        known = [("@start", "the program's first line"), ("@end", "its last"), ("@last", "the interpreter's last")]
+        rows = [
+            Row(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}") for each in marks
+        ]
+        rows += [Row(((name, "bold"), (f"  {text}", "dim")), name) for name, text in known]
+        self.push_screen(Dialog("Go to a mark", rows, hint="Enter goes there"), self._go_to)
+
+    def _go_to(self, moment: object) -> None:
+        if isinstance(moment, str):
+            self.order(f"seek {moment}" if moment != "@start" else "start")
+        elif isinstance(moment, int):
+            self.order(f"seek-ticks {moment}")
+
+    def action_delete(self) -> None:
+        """Remove what is under the cursor: a watched expression, a mark, a breakpoint."""
+        values, notes = self.part(ValuesPanel), self.part(NotesPanel)
+        if values.has_focus and values.chosen is not None and values.chosen.watch:
+            self.order(f"undisplay {values.chosen.watch}")
+        elif notes.has_focus and notes.chosen_mark is not None:
+            name = notes.chosen_mark.name
+            self.ask(lambda desk: desk.remove_mark(name))
+        elif self.part(Timeline).has_focus:
+            self.part(Timeline).remove_last_track()
+            self.lay_out()
+        elif notes.has_focus and notes.chosen_point is not None:
+            self.order(f"clear {notes.chosen_point.number}")
+
+    def action_copy_moment(self) -> None:
+        """Put a link to this moment into the clipboard, through the terminal."""
+        if self.scene is None or self.overview is None:
+            return
+        link = f"rdbg://{self.overview.name}@{self.scene.moment}"
+        self.copy_to_clipboard(link)
+        self.say([Said(link)])
+        self.inform(f"Copied {link}")
+
+    def inform(self, text: str) -> None:
+        """Say something until the next key."""
+
+    # ---- lines that are typed ----
+
+    def action_ask_command(self) -> None:
+        """Ask for any line of the prompt, or the name of an act."""
+        label = ">" if self.scene is not None and self.scene.is_commanded else ":"
+        words = self.overview.words if self.overview is not None else ()
+        self.part(AskLine).ask(label, self.do_typed, words=dict.fromkeys((*words, *_BY_NAME)))
+
+    def do_typed(self, line: str) -> None:
+        """Do a line that was typed: what has a panel or a dialog of its own is shown there."""
+        word, _, rest = line.partition(" ")
+        is_commanded = self.scene is not None and self.scene.is_commanded
+        if not rest and word in _BY_NAME and not is_commanded and not self._is_word(word):
+            self.call_later(self.run_action, _BY_NAME[word].action)
+        elif not rest or is_commanded or not self.typed_answer(word, rest.strip()):
+            self.order(line, is_typed=True)
+
+    def _is_word(self, word: str) -> bool:
+        return self.overview is not None and word in self.overview.words
+
+    @abstractmethod
+    def typed_answer(self, word: str, rest: str) -> bool:
+        """Answer a word of the prompt in a panel or a dialog; False: it has none."""
+
+    def action_ask_watch(self) -> None:
+        """Ask what shall be watched."""
+        value = self.part(ValuesPanel).chosen if self.part(ValuesPanel).has_focus else None
+        start = value.expression if value is not None and not value.watch else ""
+        self.part(AskLine).ask("watch", lambda text: self.action_order(f"display {text}"), value=start)
+
+    def action_ask_search(self) -> None:
+        """Ask what to look for in the source; nothing: the same as before."""
+        self.part(AskLine).ask("/", self._search, value=self.last_search)
+
+    def _search(self, text: str) -> None:
+        self.last_search = text
+        if not self.part(SourcePanel).search(text):
+            self.complain(f"{text!r} is not in this file.")
+
+    # ---- help ----
+
+    def action_help(self) -> None:
+        """Say what the focused panel shows, and which keys there are."""
+        focused = self.focused
+        own = focused.HELP if isinstance(focused, (Rows, Timeline)) else ""
+        rows = text_rows(own)
+        group = ""
+        for each in ACTS:
+            if each.group != group:
+                group = each.group
+                rows += [plain(""), plain(group, "accent")]
+            rows.append(Row(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))))
+        self.push_screen(Dialog("Help", rows, hint="Esc closes; : help lists the words of the command line"))

@@ -1,0 +1,396 @@
+"""The terminal UI itself: its panels, what they are told, and what is asked of the session's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import signal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
+from textual.screen import Screen
+from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.widgets import Static
+
+from replaydbg.errors import UsageError
+from replaydbg.tui.asking import Asking
+from replaydbg.tui.bottom import AskLine, StatusLine
+from replaydbg.tui.card import Card
+from replaydbg.tui.glyphs import ASCII, UNICODE, AsciiBars
+from replaydbg.tui.heap import HeapPanel
+from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
+from replaydbg.tui.messages import (
+    CannotOpen,
+    LanesFound,
+    MarksFound,
+    Opened,
+    Order,
+    Progressed,
+    Replied,
+    Restarted,
+    Scrubbed,
+    TrackFound,
+    Trouble,
+    WriterFound,
+)
+from replaydbg.tui.owner import Owner, Work
+from replaydbg.tui.panels import ConsolePanel, EventsPanel, LowerPanel, NotesPanel, OutputPanel
+from replaydbg.tui.rows import Rows
+from replaydbg.tui.scene import HeapRow, MarkRow, Overview, PointRow, Reply, Said, Scene, SourceText, ValueRow
+from replaydbg.tui.source import SourcePanel
+from replaydbg.tui.stack import StackPanel
+from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.values import ValuesPanel
+
+NARROW = 100
+"""Below so many columns: the source, one other panel, and the timeline."""
+
+LOW = 30
+
+TINY = 16
+"""Below so many lines: one panel, and two lines of the timeline."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is to happen with an answer."""
+
+    then: Callable[[Reply], None] | None = None
+    is_typed: bool = False
+
+
+class ReplayApp(Asking):
+    """One recording, looked at. Its result is the exit code."""
+
+    CSS_PATH = Path(__file__).with_name("app.tcss")
+    TITLE = "replaydbg"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "interrupt", "Give up, or leave", show=False, priority=True, system=True),
+    ]
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        moment: str = "",
+        memory: int = 0,
+        is_ascii: bool = False,
+        theme: str = "dark",
+        keys: Mapping[str, str] | None = None,
+        owner: Callable[..., Owner] = Owner,
+    ) -> None:
+        """Look at the recording at `path`, first at `moment`, or where it failed; `keys` are those of each act.
+
+        Raises UsageError for a theme that there is not.
+        """
+        super().__init__()
+        self.keys = keymap() if keys is None else keys
+        for each in [each for each in ACTS if self.keys[each.id]]:
+            self.bind(textual_keys(self.keys[each.id]), each.action, description=each.title, show=False)
+        name = {"dark": "textual-dark", "light": "textual-light"}.get(theme, theme)
+        if name not in self.available_themes:
+            raise UsageError(f"There is no theme {theme!r}: there are dark, light, {', '.join(self.available_themes)}.")
+        self.theme = name
+        self.path = path
+        self.owner = owner(path, self.post_message, moment=moment, memory=memory)
+        self.glyphs = ASCII if is_ascii else UNICODE
+        self.scene: Scene | None = None
+        self.overview: Overview | None = None
+        self.texts: dict[str, SourceText] = {}
+        self.panel_shown = 3
+        self.is_source_hidden = False
+        self._asked: dict[int, _Asked] = {}
+        self._terminal = Size(80, 24)
+        self.failure_message = ""
+        """What is to be said after the terminal is restored."""
+
+    # ---- its parts ----
+
+    def compose(self) -> ComposeResult:
+        """Make the panels."""
+        with Horizontal(id="body"):
+            with Vertical(id="left"):
+                yield Card()
+                yield SourcePanel()
+                yield LowerPanel()
+            with Vertical(id="right"):
+                yield StackPanel()
+                yield ValuesPanel()
+                yield HeapPanel()
+        yield Static("", id="tabs")
+        yield Timeline()
+        yield AskLine()
+        yield StatusLine(self.keys)
+
+    def on_mount(self) -> None:
+        """Begin to replay: the first frame is painted before anything is known."""
+        for panel in self.main.query(Rows):
+            panel.glyphs = self.glyphs
+        self.part(Timeline).glyphs = self.glyphs
+        self.main.set_class(self.glyphs is ASCII, "-ascii")
+        # Of the class: there is no place for it in one app. What an app before this one has set must not stay.
+        ScrollBar.renderer = AsciiBars if self.glyphs is ASCII else ScrollBarRender
+        self.part(Card).waiting(self.path.name)
+        self.set_keymap(panel_keymap(self.keys))
+        self.part(SourcePanel).focus()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            # Otherwise it would end without giving the terminal back.
+            asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
+        self.owner.start()
+
+    def on_unmount(self) -> None:
+        """Let the session's thread end its processes."""
+        self.owner.close()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Lay the panels out for that size."""
+        self._terminal = event.size
+        self.lay_out()
+
+    def lay_out(self) -> None:
+        """Show what there is room for."""
+        width, height = self._terminal
+        is_narrow = width < NARROW
+        self.main.set_class(height < LOW, "-low")
+        is_tiny = height < TINY
+        self.main.set_class(is_tiny, "-tiny")
+        # Then the source takes turns with the others.
+        is_narrow = is_narrow or is_tiny
+        self.main.set_class(is_narrow, "-narrow")
+        self.main.set_class(is_tiny and self.is_source_hidden, "-alone")
+        for number, name in ((2, "stack"), (3, "values"), (4, "heap"), (6, "lower")):
+            self.part(f"#{name}").set_class(is_narrow and number == self.panel_shown, "-chosen")
+        self.part("#right").set_class(is_narrow and self.panel_shown == 6, "-none")
+        self.part("#body").set_class(self.panel_shown == 6, "-lower")
+        titles = {2: "Stack", 3: "Locals", 4: "Heap", 6: "Output"}
+        shown = self.panel_shown
+        if is_tiny:
+            titles = {1: "Source", **titles}
+            shown = self.panel_shown if self.is_source_hidden else 1
+        tabs = (
+            f"[b reverse] {number} {title} [/]"
+            if number == shown
+            else f"[@click=app.panel({number})] {number} {title} [/]"
+            for number, title in titles.items()
+        )
+        self.main.query_one("#tabs", Static).update("".join(tabs))
+        timeline = self.part(Timeline)
+        timeline.styles.height = 2 if is_tiny else min(2 + timeline.rows_wanted(), max(height // 4 + 1, 5))
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        """Fill the palette: all acts, and what every app of Textual has."""
+        for each in ACTS:
+            yield SystemCommand(
+                each.title, f"{each.group}: {self.keys[each.id]}", partial(self.run_action, each.action)
+            )
+        yield from super().get_system_commands(screen)
+
+    # ---- the session's thread ----
+
+    def ask(
+        self, work: Work, *, slot: str = "", then: Callable[[Reply], None] | None = None, is_typed: bool = False
+    ) -> int:
+        """Have something done with the session; what it answers is shown, and `then` is called with it."""
+        number = self.owner.ask(work, slot=slot)
+        self._asked[number] = _Asked(then, is_typed)
+        return number
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something was asked of the session's thread that it has not answered."""
+        return self.scene is None or bool(self._asked)
+
+    def on_order(self, message: Order) -> None:
+        """Do what a panel wants."""
+        self.order(message.line, is_typed=message.is_typed)
+
+    def order(self, line: str, *, is_typed: bool = False) -> None:
+        """Do a line that the prompt would take; `is_typed`: what it says is shown in the console."""
+        if is_typed:
+            self.say([Said(f"(rdbg) {line}", "bold")])
+        self.part(Card).display = False
+        self.part(StatusLine).notice("")
+        self.ask(lambda desk: desk.do(line), is_typed=is_typed)
+
+    def on_scrubbed(self, message: Scrubbed) -> None:
+        """Follow the timeline."""
+        count = message.count
+        self.part(Card).display = False
+        self.ask(lambda desk: desk.scrub(count), slot="seek")
+
+    def on_opened(self, message: Opened) -> None:
+        """Show the run, and where it failed."""
+        if not self.is_shown:
+            return
+        self.overview = message.overview
+        self.part(Timeline).set_overview(message.overview)
+        self.part(OutputPanel).set_overview(message.overview)
+        self.part(SourcePanel).set_failure(message.overview.failed_at)
+        self.take(message.reply)
+        if self.scene is not None:
+            self.part(Card).tell(message.overview, self.scene)
+            if message.overview.failure is not None and self.scene.at is not None:
+                self.part(ValuesPanel).select_first_of(self.scene.at.text)
+            # The card says it better, and the keys are what is wanted now.
+            self.part(StatusLine).notice("")
+        self.lay_out()
+        # The run's index and the screen stay: a collection would go over them again and again, 60 ms each time.
+        gc.freeze()
+
+    def on_replied(self, message: Replied) -> None:
+        """Show what came of an order."""
+        if not self.is_shown:
+            return
+        asked = self._asked.pop(message.number, _Asked())
+        self.take(message.reply, is_typed=asked.is_typed)
+        if asked.then is not None and not message.reply.error:
+            asked.then(message.reply)
+
+    def take(self, reply: Reply, *, is_typed: bool = False) -> None:
+        """Show what came from the session's thread."""
+        for text in reply.texts:
+            self.texts[text.file] = text
+        if reply.is_over:
+            self.exit(0)
+            return
+        self.say(reply.said)
+        if reply.error:
+            self.say([Said(reply.error, "error")])
+            self.part(StatusLine).notice(reply.error, is_error=True)
+        if reply.scene is not None:
+            self.show_scene(reply.scene)
+        if reply.said and not reply.error and not is_typed:
+            self.inform(reply.said[-1].text)
+        if is_typed and (reply.said or reply.error):
+            self.show_tab("console")
+
+    def show_scene(self, scene: Scene) -> None:
+        """Let all panels show where the session stands."""
+        is_elsewhere = self.scene is None or scene.count != self.scene.count
+        self.scene = scene
+        at = scene.at
+        self.part(SourcePanel).show_scene(scene, self.texts.get(at.file) if at is not None else None)
+        self.part(StackPanel).show_scene(scene)
+        self.part(ValuesPanel).show_scene(scene)
+        self.part(Timeline).show_scene(scene)
+        self.part(OutputPanel).show_scene(scene)
+        self.part(NotesPanel).show_scene(scene)
+        changed = "  (changed: another run than the recorded one)" if scene.is_changed else ""
+        way = "  (backwards)" if scene.direction else ""
+        self.sub_title = f"{scene.moment} {scene.percent}{changed}{way}"
+        if is_elsewhere:
+            self.part(StatusLine).notice(f"{scene.reason}{changed}" if scene.reason or changed else "")
+            self.refresh_events()
+
+    def say(self, said: Sequence[Said]) -> None:
+        """Put lines into the console."""
+        self.part(ConsolePanel).say(said)
+
+    def on_progressed(self, message: Progressed) -> None:
+        """Say what takes long."""
+        if not self.is_shown:
+            return
+        self.part(StatusLine).progress(message.what, message.done, message.seconds)
+
+    def on_cannot_open(self, message: CannotOpen) -> None:
+        """Leave, and say why."""
+        self.failure_message = message.error
+        self.exit(message.exit_code)
+
+    def on_restarted(self, message: Restarted) -> None:
+        """Say that the session was begun anew."""
+        if not self.is_shown:
+            return
+        self.say([Said(message.text, "warning")])
+        self.part(StatusLine).notice(message.text, is_error=True)
+
+    def on_trouble(self, message: Trouble) -> None:
+        """Keep what failed where it can be read."""
+        if not self.is_shown:
+            return
+        self.say([Said(line, "error") for line in message.text.splitlines()])
+
+    def on_lanes_found(self, message: LanesFound) -> None:
+        """Show when which lane ran."""
+        if not self.is_shown:
+            return
+        self.part(Timeline).set_lanes(message.lanes)
+        self.lay_out()
+
+    def on_marks_found(self, message: MarksFound) -> None:
+        """Show what is known better."""
+        if self.is_shown and self.overview is not None:
+            self.overview = message.added_to(self.overview)
+            self.part(Timeline).set_overview(self.overview)
+
+    def on_writer_found(self, message: WriterFound) -> None:
+        """Show where a value was written that memory was compared for."""
+        if self.is_shown:
+            self.part(HeapPanel).set_written(message.path, message.text)
+
+    def on_track_found(self, message: TrackFound) -> None:
+        """Show a row of moments."""
+        if not self.is_shown:
+            return
+        self.part(Timeline).set_track(message.track)
+        self.lay_out()
+
+    # ---- the panels ----
+
+    def on_rows_chosen(self, message: Rows.Chosen) -> None:
+        """Do what choosing a row of a panel means."""
+        panel, key = message.panel, message.key
+        if isinstance(panel, StackPanel) and isinstance(key, str):
+            self.order(key)
+        elif isinstance(panel, (OutputPanel, EventsPanel)) and isinstance(key, str):
+            self.order(f"seek {key}")
+        elif isinstance(panel, ValuesPanel) and isinstance(key, ValueRow) and key.parts:
+            self.ask(lambda desk: desk.toggle(key.expression))
+        elif isinstance(panel, NotesPanel) and isinstance(key, MarkRow):
+            self.order(f"seek @{key.name}")
+        elif isinstance(panel, NotesPanel) and isinstance(key, PointRow):
+            self.order(f"{'disable' if key.is_enabled else 'enable'} {key.number}")
+        elif isinstance(panel, SourcePanel) and isinstance(key, int):
+            self.ask_visits(panel.file, key)
+        elif isinstance(panel, HeapPanel) and isinstance(key, HeapRow):
+            self.ask_object(key.path)
+
+    def on_source_panel_point_wanted(self, message: SourcePanel.PointWanted) -> None:
+        """A click in front of a line."""
+        self.toggle_point(message.file, message.line)
+
+    def complain(self, text: str) -> None:
+        """Say what could not be done, until the next key."""
+        self.part(StatusLine).notice(text, is_error=True)
+
+    def inform(self, text: str) -> None:
+        """Say something until the next key."""
+        self.part(StatusLine).notice(text)
+
+    def on_timeline_range_wanted(self, message: Timeline.RangeWanted) -> None:
+        """Show another part of the run on the timeline."""
+        first, last = message.first, message.last
+
+        def show(reply: Reply) -> None:
+            if isinstance(reply.answer, tuple):
+                self.part(Timeline).set_range(first, last, reply.answer)
+
+        self.ask(lambda desk: desk.density(first, last), slot="range", then=show)
+
+    def on_heap_panel_scope_wanted(self, message: HeapPanel.ScopeWanted) -> None:
+        """Show objects of other code, too."""
+        self.compare(self.compared, scope=message.scope)
+
+    def on_key(self, event: events.Key) -> None:
+        """Whatever is typed, a notice was read."""
+        if not self.part(AskLine).is_open:
+            self.part(StatusLine).notice("")

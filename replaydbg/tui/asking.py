@@ -1,0 +1,201 @@
+"""What the keys ask of the run: who wrote a value, what it was, what changed in memory, where it went wrong."""
+
+from __future__ import annotations
+
+from replaydbg.tui.acts import Acts
+from replaydbg.tui.bottom import AskLine
+from replaydbg.tui.dialogs import Dialog
+from replaydbg.tui.heap import HeapPanel
+from replaydbg.tui.messages import TrackFound
+from replaydbg.tui.panels import EventsPanel, LowerPanel
+from replaydbg.tui.rows import Row, plain
+from replaydbg.tui.scene import BEHIND, WRONG, Answer, Choice, EventsAnswer, HeapAnswer, Reply, Said, Track
+from replaydbg.tui.source import SourcePanel
+from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.values import ValuesPanel
+
+
+class Asking(Acts):
+    """The acts whose answers are lists, or fill a panel."""
+
+    compared = ""
+    """The moment that memory was compared with last."""
+
+    # ---- answers ----
+
+    def question(self, name: str, *about: object) -> None:
+        """Put one of the questions of questions.py, and show the answer as a list to choose from."""
+        self.ask(lambda desk: desk.ask(name, *about), then=self.show_answer)
+
+    def show_answer(self, reply: Reply) -> None:
+        """Show an answer, and go where the user chooses."""
+        answer = reply.answer
+        if not isinstance(answer, Answer):
+            return
+        rows = [
+            plain(each.text, each.style, each if each.count or each.path or each.why else None)
+            for each in answer.choices
+        ]
+        self.push_screen(Dialog(answer.title, rows, cursor=answer.at, hint=answer.hint), self._chosen)
+
+    def _chosen(self, key: object) -> None:
+        if not isinstance(key, Choice):
+            return
+        if key.count:
+            self.order(f"seek-ticks {key.count}")
+        if key.why:
+            self.ask_why(key.why)
+        if key.path:
+            self.ask_object(key.path)
+
+    # ---- values ----
+
+    def action_who_wrote(self) -> None:
+        """Ask who wrote the value that is selected: of the heap panel, otherwise of the values."""
+        heap, values = self.part(HeapPanel), self.part(ValuesPanel)
+        if heap.has_focus and heap.chosen is not None:
+            path = heap.chosen.path
+            self.ask(lambda desk: desk.who_wrote_object(path), then=self.show_answer)
+        elif values.chosen is not None and values.chosen.expression:
+            self.ask_why(values.chosen.expression)
+        else:
+            self.part(AskLine).ask("who wrote", self.ask_why)
+
+    def ask_why(self, expression: str) -> None:
+        """Ask who wrote a value."""
+        self.question("who_wrote", expression)
+
+    def action_history(self) -> None:
+        """Ask for all values that the selected one ever had."""
+        value = self.part(ValuesPanel).chosen
+        if value is not None and value.expression:
+            self._ask_history(value.expression)
+        else:
+            self.part(AskLine).ask("all values of", self._ask_history)
+
+    def _ask_history(self, expression: str) -> None:
+        self.question("history", expression)
+
+    def typed_answer(self, word: str, rest: str) -> bool:
+        """Answer a word of the prompt in a panel or a dialog; False: it has none."""
+        if word == "bisect":
+            self._bisect("bad", rest)
+        elif word in ("log", "dprintf"):
+            self.ask(lambda desk: desk.ask("log_line", rest), then=self._printed)
+        elif word == "diff" and "all" not in rest.split():
+            self.compare(rest)
+        else:
+            return False
+        self.say([Said(f"(rdbg) {word} {rest}", "bold")])
+        return True
+
+    # ---- lines ----
+
+    def ask_visits(self, file: str, line: int) -> None:
+        """Ask when a line ran."""
+        self.question("visits", file, line)
+
+    def action_ask_print(self) -> None:
+        """Ask what is to be printed at the line under the cursor, over the whole run."""
+        panel = self.part(SourcePanel)
+        if self.place_under_cursor():
+            file, line = panel.file, panel.line
+            self.part(AskLine).ask(
+                f"print at line {line} (EXPR [if COND])", lambda text: self._print_past(file, line, text)
+            )
+
+    def _print_past(self, file: str, line: int, text: str) -> None:
+        self.ask(lambda desk: desk.ask("logged", file, line, text), then=self._printed)
+
+    def _printed(self, reply: Reply) -> None:
+        assert isinstance(reply.answer, tuple), reply.answer
+        track, lines = reply.answer
+        assert isinstance(track, Track), track
+        self.part(Timeline).set_track(track)
+        more = " and more" if track.more else ""
+        self.say([Said(f"{track.key}: {len(track.marks):,} times{more}", "bold"), *(Said(each) for each in lines)])
+        self.show_tab("console")
+        self.lay_out()
+
+    # ---- memory ----
+
+    def action_ask_diff(self) -> None:
+        """Ask with which moment memory is to be compared."""
+        marks = self.scene.marks if self.scene is not None else ()
+        snapshots = self.overview.snapshots if self.overview is not None else ()
+        rows = [
+            Row(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}") for each in marks
+        ]
+        rows += [Row(((f"snapshot {each.text}", "bold"),), f"@{each.text.split()[0]}") for each in snapshots]
+        rows.append(Row((("@start", "bold"), ("  the program's first line", "dim")), "@start"))
+        rows.append(Row((("another moment, or two ...", "accent"),), ""))
+        hint = "Enter: what changed between there and here"
+        self.push_screen(Dialog("Compare memory with", rows, hint=hint), self._compare_chosen)
+
+    def _compare_chosen(self, key: object) -> None:
+        if key == "":
+            label = "compare memory with (MOMENT, or MOMENT MOMENT)"
+            self.part(AskLine).ask(label, self.compare, value=self.compared)
+        elif isinstance(key, str):
+            self.compare(key)
+
+    def compare(self, moments: str, *, scope: str = "mine") -> None:
+        """Show what changed in memory between a moment and here, or between two moments."""
+        self.compared = moments
+        since, _, until = moments.strip().partition(" ")
+        self.ask(lambda desk: desk.compare(since, until.strip(), scope), then=self._compared)
+
+    def _compared(self, reply: Reply) -> None:
+        assert isinstance(reply.answer, HeapAnswer), reply.answer
+        self.part(HeapPanel).show_answer(reply.answer)
+        self.action_panel(4)
+
+    def ask_object(self, path: str) -> None:
+        """Ask what is known of an object."""
+        self.ask(lambda desk: desk.about_object(path), then=self.show_answer)
+
+    # ---- events ----
+
+    def refresh_events(self) -> None:
+        """Read the events around here, if they are seen."""
+        if self.part(LowerPanel).selected == "events":
+            self.ask(lambda desk: desk.ask("events_around"), slot="events", then=self._show_events)
+
+    def _show_events(self, reply: Reply) -> None:
+        answer = reply.answer
+        if not isinstance(answer, EventsAnswer):
+            return
+        rows = [
+            Row(((text, "" if number <= answer.here else "dim"),), str(number) if number else None)
+            for number, text in answer.rows
+        ]
+        before = sum(1 for number, _ in answer.rows if number <= answer.here)
+        self.part(EventsPanel).show(rows or [plain("Nothing was asked.", "dim")], cursor=max(before - 1, 0))
+
+    # ---- bisection ----
+
+    def action_bisect(self) -> None:
+        """Ask what is wrong, and find the first line after which it is."""
+        claim = self.overview.claim if self.overview is not None else None
+        rows = [plain(f"what this test claims is not true: {claim.source}", "", claim)] if claim is not None else []
+        rows += [plain(text, "", kind) for kind, text in WRONG.items()]
+        rows += [plain(""), plain("Behind it may stand", "accent")]
+        rows += [Row(((f"  {words:<15}", "bold"), (text, ""))) for words, text in BEHIND.items()]
+        hint = "Enter: then say which; it looks from the program's start up to its failure"
+        self.push_screen(Dialog("Something is wrong when", rows, hint=hint), self._ask_predicate)
+
+    def _ask_predicate(self, kind: object) -> None:
+        if kind is not None and not isinstance(kind, str):
+            self.question("bisect_claim", kind, self._show_looks)
+        elif kind is not None:
+            text = WRONG[kind]
+            self.part(AskLine).ask(f"bisect: {text}:", lambda said: self._bisect(kind, said))
+            self.inform(f"then, if wanted: {'  '.join(BEHIND)}")
+
+    def _bisect(self, kind: str, text: str) -> None:
+        self.inform("")
+        self.question("bisect", kind, text, self._show_looks)
+
+    def _show_looks(self, track: Track) -> None:
+        # Called by the session's thread.
+        self.post_message(TrackFound(track))

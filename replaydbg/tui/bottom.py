@@ -1,0 +1,173 @@
+"""The bottom line: keys, notices, progress; and the line in which something is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.suggester import SuggestFromList
+from textual.widgets import Input, Static
+
+from replaydbg.tui.keys import ACTS
+
+
+class StatusLine(Static):
+    """One line: what takes long, else the last notice, else the keys that are used most."""
+
+    def __init__(self, keys: Mapping[str, str], hint: str = "") -> None:
+        """`keys` are those of each act; `hint` is shown in their place."""
+        super().__init__(id="status", markup=False)
+        self._keys, self._hint = keys, hint
+        self._notice = ""
+        self._is_error = False
+        self._progress = ""
+
+    def hint(self) -> Text:
+        """The keys that are used most."""
+        text = Text(self._hint and f" {self._hint}", no_wrap=True)
+        for each in ACTS if not self._hint else ():
+            keys = self._keys[each.id].split()
+            if each.hint and keys:
+                text.append(f" {keys[0]} ", "bold")
+                text.append(each.hint)
+        if not self._hint:
+            text.append(" ^p ", "bold")
+            text.append("palette")
+        return text
+
+    async def on_click(self, event: events.Click) -> None:
+        """Do what the key under the mouse does; a notice was read."""
+        if self.shown or self._hint:
+            self.notice("")
+            return
+        at = 0
+        for each in ACTS:
+            keys = self._keys[each.id].split()
+            if each.hint and keys:
+                width = len(f" {keys[0]} {each.hint}")
+                if at <= event.x < at + width:
+                    await self.app.run_action(each.action)
+                    return
+                at += width
+        if event.x >= at:
+            await self.app.run_action("command_palette")
+
+    def notice(self, text: str, *, is_error: bool = False) -> None:
+        """Say something until the next key."""
+        self._notice, self._is_error = text.split("\n")[0], is_error
+        self._draw()
+
+    def progress(self, what: str, done: float, seconds: float) -> None:
+        """Say what takes long; with nothing it has ended."""
+        share = f" {done:.0%}" if done else ""
+        self._progress = f"{what}{share}, {seconds:.1f} s (Esc gives up)" if what else ""
+        self._draw()
+
+    def on_mount(self) -> None:
+        """Show the keys."""
+        self._draw()
+
+    @property
+    def shown(self) -> str:
+        """What stands there."""
+        return self._progress or self._notice
+
+    def _draw(self) -> None:
+        self.set_class(bool(self._progress), "-busy")
+        self.set_class(self._is_error and bool(self._notice) and not self._progress, "-error")
+        # It is one line high, whatever stands in it: laying the screen out again takes longer than drawing it.
+        self.update(Text(self.shown, no_wrap=True) if self.shown else self.hint(), layout=False)
+
+
+class _Line(Input):
+    """Remembers what was typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "earlier(-1)", show=False),
+        Binding("down", "earlier(1)", show=False),
+        Binding("escape", "give_up", show=False),
+        # At the end of the line that takes what is proposed.
+        Binding("tab", "cursor_right", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="line", compact=True)
+        self.history: list[str] = []
+        self._at = 0
+
+    def begin(self, value: str, history: list[str]) -> None:
+        """Take another question."""
+        self.history, self._at = history, len(history)
+        self.value = value
+        self.cursor_position = len(value)
+
+    def action_earlier(self, by: int) -> None:
+        """Bring back what was typed before."""
+        self._at = max(0, min(self._at + by, len(self.history)))
+        self.value = self.history[self._at] if self._at < len(self.history) else ""
+        self.cursor_position = len(self.value)
+
+    def action_give_up(self) -> None:
+        """Type nothing."""
+        assert isinstance(self.parent, AskLine), "it has no other place"
+        self.parent.close()
+
+
+class AskLine(Horizontal):
+    """A question, and a line for the answer. It is there only while something is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(id="ask")
+        self._then: Callable[[str], None] | None = None
+        self._histories: dict[str, list[str]] = {}
+        self._label = ""
+
+    def compose(self) -> ComposeResult:
+        """Make both."""
+        yield Static("", id="question", markup=False)
+        yield _Line()
+
+    def ask(self, label: str, then: Callable[[str], None], *, value: str = "", words: Iterable[str] = ()) -> None:
+        """Let the user type an answer; `then` is called with it, unless that is given up. `words` are proposed."""
+        self._then, self._label = then, label
+        self.query_one("#question", Static).update(f"{label} ")
+        line = self.query_one(_Line)
+        history = self._histories.setdefault(label, [])
+        line.suggester = SuggestFromList([*reversed(history), *words]) if words else None
+        line.begin(value, history)
+        self.add_class("-open")
+        line.focus()
+
+    def close(self) -> None:
+        """Ask no longer."""
+        self._then = None
+        self.remove_class("-open")
+        self.screen.set_focus(None)
+        self.app.call_later(self.app.action_focus_back)  # type: ignore[attr-defined]  # the only app that has it
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something is asked."""
+        return self.has_class("-open")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Take the answer."""
+        event.stop()
+        then, text = self._then, event.value.strip()
+        history = self._histories[self._label]
+        if text and text not in history[-1:]:
+            history.append(text)
+        self.close()
+        if then is not None and text:
+            then(text)
+
+    def on_descendant_blur(self, event: events.DescendantBlur) -> None:
+        """Whoever looks at something else asks no longer."""
+        if self.is_open and self._then is not None and self.screen.focused is not None:
+            self._then = None
+            self.remove_class("-open")

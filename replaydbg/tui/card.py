@@ -1,0 +1,38 @@
+"""The card that a recording opens with: what happened."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.widgets import Static
+
+from replaydbg.tui.scene import Overview, Scene
+
+
+class Card(Static):
+    """A few lines that go away with the first move."""
+
+    def __init__(self) -> None:
+        super().__init__("", id="card", markup=False)
+
+    def waiting(self, name: str) -> None:
+        """Say that the recording is being replayed."""
+        self.border_title = name
+        self.update(Text("The recording is replayed once, to know what ran and where. Esc gives up."))
+
+    def tell(self, overview: Overview, scene: Scene) -> None:
+        """Say how the run ended."""
+        text = Text(no_wrap=True, overflow="ellipsis")
+        failure = overview.failure
+        self.set_class(failure is not None, "-failed")
+        self.border_title = "What happened" if failure is not None else "How it ended"
+        if failure is not None:
+            text.append(f"{failure.text}\n", "bold")
+            text.append(f"raised at {scene.place}\n")
+            text.append(f"moment {scene.moment}, {scene.percent} of the run, {scene.lane}\n")
+        text.append(f"{overview.ended}\n" if failure is None else "")
+        text.append(f"{overview.command}   Python {overview.python}; {overview.events:,} events\n")
+        if overview.limitation:
+            text.append(f"{overview.limitation}\n")
+        how = "N a step back   W who wrote the selected value   e back here"
+        text.append(how if failure is not None else "N a step back   C to the breakpoint before   g to the start")
+        self.update(text)

@@ -1,0 +1,93 @@
+"""Panel 4: what changed in memory between two moments, and who holds an object."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+
+from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.scene import HeapAnswer, HeapRow
+
+SCOPES = ("mine", "standard", "all")
+"""Whose objects are shown: my code's, also the standard library's, everybody's."""
+
+_STYLES = {"~": "warning", "+": "new", "-": "error"}
+
+
+def heap_row(each: HeapRow, written: str = "") -> Row:
+    """Draw a line of a heap diff; `written` is where."""
+    if each.is_title:
+        return plain(each.text, "accent")
+    style = _STYLES.get(each.mark, "")
+    key = each if each.path else None
+    where = f"  {written}" if written else ""
+    return Row(((f"{each.mark or ' '} ", style), (each.text, ""), (f"  {each.value}", style), (where, "dim")), key)
+
+
+class HeapPanel(Rows):
+    """The sections of a heap diff, in the order in which people ask."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("o,O", "scope", "Of whose code", show=False, id="heap.scope")]
+    HELP = """\
+What changed in memory between another moment and here: values, containers that grew, objects by type, new and gone
+ones, names. ~ another value, + new, - gone.
+
+  D          compare with another moment      o      my code, the standard library, everything
+  enter      one object: who made it, who wrote it last, who holds it, what would be free without it
+  W          who wrote this value last"""
+
+    class ScopeWanted(Message):
+        """Objects of other code shall be shown."""
+
+        def __init__(self, scope: str) -> None:
+            super().__init__()
+            self.scope = scope
+
+    def __init__(self) -> None:
+        super().__init__("4 Heap", id="heap")
+        self.answer: HeapAnswer | None = None
+        """What is shown."""
+        self._written: dict[str, str] = {}
+
+    def on_mount(self) -> None:
+        """Say how it is filled."""
+        self.show([plain("D compares what is in memory with another moment.", "dim")])
+
+    def show_answer(self, answer: HeapAnswer) -> None:
+        """Show what differs."""
+        self.answer = answer
+        self.set_title(f"4 Heap  {answer.title.split(': ')[0]}")
+        self.border_subtitle = f"of whose code (o): {answer.scope}"
+        self._written = {}
+        # At the first one that can be asked about: Enter and W mean it.
+        self._draw(answer, cursor=1 + next((at for at, each in enumerate(answer.rows) if each.path), -1))
+
+    def set_written(self, path: str, text: str) -> None:
+        """Say where a changed value was written last."""
+        if self.answer is not None:
+            self._written[path] = text
+            self._draw(self.answer)
+
+    def _draw(self, answer: HeapAnswer, cursor: int | None = None) -> None:
+        rows = [heap_row(each, self._written.get(each.path, "") if each.is_changed else "") for each in answer.rows]
+        self.show([plain(answer.title, "bold"), *rows], cursor=cursor)
+
+    @property
+    def chosen(self) -> HeapRow | None:
+        """The object under the cursor."""
+        key = self.row.key if self.row is not None else None
+        return key if isinstance(key, HeapRow) else None
+
+    def on_click(self, event: events.Click) -> None:
+        """Whose code is told stands at the lower edge: a click there tells of more."""
+        if event.y == self.outer_size.height - 1:
+            self.action_scope()
+
+    def action_scope(self) -> None:
+        """Show objects of more code, or of mine alone again."""
+        if self.answer is not None:
+            at = SCOPES.index(self.answer.scope)
+            self.post_message(self.ScopeWanted(SCOPES[(at + 1) % len(SCOPES)]))

@@ -1,0 +1,165 @@
+"""What the terminal UI can be told to do, and the keys for it: one table for key bindings, palette and help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from replaydbg.errors import UsageError
+
+_NAMES = {
+    "[": "left_square_bracket",
+    "]": "right_square_bracket",
+    "{": "left_curly_bracket",
+    "}": "right_curly_bracket",
+    "%": "percent_sign",
+    "'": "apostrophe",
+    ":": "colon",
+    "/": "slash",
+    "?": "question_mark",
+    "space": "space",
+}
+"""What Textual calls the keys that are no names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something that can be done."""
+
+    id: str
+    keys: str
+    """Separated by spaces."""
+    action: str
+    """As Textual calls it."""
+    title: str
+    group: str
+    hint: str = ""
+    """For the bottom line; empty: it is not there."""
+
+
+def _moves() -> tuple[Act, ...]:
+    moving = "Moving"
+    return (
+        Act("next", "n", "order('next')", "to the next line of this function", moving, "next"),
+        Act("step", "s", "order('step')", "to the next line, also into a call", moving, "step"),
+        Act("finish", "f", "order('finish')", "out of this function", moving, "finish"),
+        Act("continue", "c", "order('continue')", "on to the next breakpoint, or the end", moving, "continue"),
+        Act("reverse-next", "N", "order('reverse-next')", "back over one line of this function", moving, "back"),
+        Act("reverse-step", "S", "order('reverse-step')", "back to the line that ran before", moving),
+        Act("reverse-finish", "F", "order('reverse-finish')", "back to the caller", moving),
+        Act("reverse-continue", "C", "order('reverse-continue')", "back to the last breakpoint, or the start", moving),
+        Act("run-to", "t", "run_to('advance')", "on to the line under the cursor", moving),
+        Act("reverse-run-to", "T", "run_to('reverse-advance')", "back to the line under the cursor", moving),
+        Act("previous-snapshot", "[", "order('snapshot previous')", "back to the snapshot before", moving),
+        Act("next-snapshot", "]", "order('snapshot next')", "on to the next snapshot", moving),
+        Act("previous-landmark", "{", "order('landmark previous')", "back to the exception or mark before", moving),
+        Act("next-landmark", "}", "order('landmark next')", "on to the next exception or mark", moving),
+        Act("start", "g", "order('start')", "to the program's first line", moving),
+        Act("end", "G", "order('end')", "to the program's last line", moving),
+        Act("failure", "e", "failure", "to where the program failed", moving, "exception"),
+        Act("seek", "%", "ask_seek", "to a moment", moving),
+        Act("back", "backspace", "order('back')", "to where we were before", moving),
+    )
+
+
+def _looks() -> tuple[Act, ...]:
+    looking = "Looking"
+    return (
+        Act("up", "u", "order('up')", "the frame that called this one", looking),
+        Act("down", "d", "order('down')", "the frame that this one called", looking),
+        Act("who-wrote", "W", "who_wrote", "who wrote the selected value", looking, "who wrote"),
+        Act("history", "v", "history", "all values that it ever had", looking),
+        Act("watch", "w", "ask_watch", "watch an expression wherever we stop", looking),
+        Act("heap-diff", "D", "ask_diff", "what changed in memory since another moment", looking, "diff"),
+        Act("print", "p", "ask_print", "print in the past at the line under the cursor", looking),
+        Act("bisect", "x", "bisect", "search for the moment at which something went wrong", looking),
+        Act("search", "/", "ask_search", "search in the source", looking),
+    )
+
+
+def _more() -> tuple[Act, ...]:
+    more = "More"
+    return (
+        Act("breakpoint", "b", "breakpoint", "breakpoint at the line under the cursor", more, "break"),
+        Act("mark", "m", "ask_mark", "name this moment", more),
+        Act("marks", "'", "pick_mark", "go to a mark", more),
+        Act("copy", "y", "copy_moment", "copy this moment as a link", more),
+        Act("command", ":", "ask_command", "any word of the prompt, or Python", more, "command"),
+        Act("help", "?", "help", "help for the focused panel", more, "help"),
+        Act("quit", "q", "quit", "leave", more, "quit"),
+        Act("delete", "delete", "delete", "remove what is under the cursor: a watch, a mark, a breakpoint", more),
+        Act("cancel", "escape", "cancel", "give up what takes long", more),
+        Act("panel-1", "1", "panel(1)", "the source", "Panels"),
+        Act("panel-2", "2", "panel(2)", "stack, lanes, tasks", "Panels"),
+        Act("panel-3", "3", "panel(3)", "locals and watches", "Panels"),
+        Act("panel-4", "4", "panel(4)", "heap diff and holders", "Panels"),
+        Act("panel-5", "5", "panel(5)", "the timeline", "Panels"),
+        Act("panel-6", "6", "panel(6)", "output, console, events, notes; again: the next of them", "Panels"),
+    )
+
+
+ACTS = (*_moves(), *_looks(), *_more())
+"""Everything, in the order of the help."""
+
+
+_PRESETS: dict[str, dict[str, str]] = {
+    "default": {},
+    "pudb": {"finish": "f r", "command": ": !", "panel-3": "3 V", "panel-2": "2 k", "panel-6": "6 o"},
+    "gdb": {"start": "g r", "panel-2": "2 w", "panel-3": "3 v", "watch": "a", "history": "V"},
+    "vscode": {
+        "next": "n f10",
+        "step": "s f11",
+        "finish": "f shift+f11",
+        "continue": "c f5",
+        "reverse-next": "N shift+f10",
+        "reverse-continue": "C shift+f5",
+        "breakpoint": "b f9",
+        "search": "/ ctrl+f",
+    },
+}
+"""What other debuggers have for the acts; all other keys are as in the default."""
+
+PRESETS = tuple(_PRESETS)
+
+
+def keymap(preset: str = "default", own: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the keys of each act: those of a preset, and over them the user's `own`, by act.
+
+    A key that is given to one act is taken from the one that had it. Raises UsageError for what there is not.
+    """
+    if preset not in _PRESETS:
+        raise UsageError(f"There is no keymap {preset!r}: there are {', '.join(_PRESETS)}.")
+    keys = {each.id: each.keys.split() for each in ACTS}
+    for given in (_PRESETS[preset], own or {}):
+        wanted: dict[str, str] = {}
+        for act, text in given.items():
+            if act not in keys:
+                raise UsageError(f"The terminal UI has no act {act!r} that could have a key: {', '.join(keys)}.")
+            for key in text.split():
+                if wanted.setdefault(key, act) != act:
+                    raise UsageError(f"The key {key!r} is for {wanted[key]!r} and for {act!r}.")
+        for act in keys:
+            keys[act] = given[act].split() if act in given else [key for key in keys[act] if key not in wanted]
+    return {act: " ".join(each) for act, each in keys.items()}
+
+
+_OF_PANELS = {
+    "rows.up": "up k",
+    "rows.down": "down j",
+    "timeline.left": "left h",
+    "timeline.right": "right l",
+    "heap.scope": "o O",
+}
+"""Keys of single panels, by the names of their bindings. What is given to an act is taken from them, too."""
+
+
+def panel_keymap(keys: Mapping[str, str]) -> dict[str, str]:
+    """Return the keys that panels have left where the acts have `keys`, as Textual takes them."""
+    taken = {key for each in keys.values() for key in each.split()}
+    left = {name: [key for key in own.split() if key not in taken] for name, own in _OF_PANELS.items()}
+    return {name: textual_keys(" ".join(each)) for name, each in left.items() if each}
+
+
+def textual_keys(keys: str) -> str:
+    """Return keys as Textual names them: `[ n` becomes `left_square_bracket,n`."""
+    return ",".join(_NAMES.get(each, each) for each in keys.split())

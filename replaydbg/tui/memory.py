@@ -1,0 +1,148 @@
+"""What the heap panel asks: what differs between two moments, and what is known of one object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import PurePath
+
+from replaydbg.commands import tell
+from replaydbg.commands.heap_tables import diff_tables, object_tables
+from replaydbg.commands.heaps import about_object
+from replaydbg.commands.tables import Table
+from replaydbg.commands.view import View
+from replaydbg.debugger.objects import holdings, last_written
+from replaydbg.debugger.values import Why
+from replaydbg.errors import UsageError
+from replaydbg.events.show import printable
+from replaydbg.heap.diff import SCOPES, diff
+from replaydbg.heap.difference import Diff
+from replaydbg.heap.drift import drift
+from replaydbg.heap.finding import find
+from replaydbg.heap.holding import Holding
+from replaydbg.tui.scene import Answer, Choice, HeapAnswer, HeapRow
+
+Elsewhere = Callable[[int], AbstractContextManager[None]]
+
+MOST = 40
+"""Answers in each section."""
+
+
+class Memory:
+    """The pair of snapshots that was compared last; what is asked of an object is asked of the later one."""
+
+    def __init__(self) -> None:
+        self._pair: tuple[Holding, Holding] | None = None
+        self._counts = (0, 0)
+
+    def diff(self, view: View, since: str, until: str, scope: str) -> HeapAnswer:
+        """Compare two moments; without `until`, with here. Raises NoSuchMoment, UsageError."""
+        session = view.session
+        if scope not in SCOPES:
+            raise UsageError(f"{scope!r} is no scope: {', '.join(SCOPES)}.")
+        if not until and view.here.is_changed:
+            raise UsageError(
+                "The heap is that of the recorded run, and this one was changed: any seek goes back to it."
+            )
+        counts = (session.count_of(since), session.count_of(until) if until else view.here.count)
+        if self._pair is None or counts != self._counts:
+            before, after = holdings(session, counts, which="mine")
+            self._pair, self._counts = (before, after), counts
+        return _answer(diff(*self._pair, most=MOST, scope=scope), scope, counts[0])
+
+    def held(self, view: View) -> Holding:
+        """Return what is in memory here; what is asked of an object is asked of it then."""
+        (found,) = holdings(view.session, [view.here.count], which="mine")
+        self._pair, self._counts = (found, found), (view.here.count, view.here.count)
+        return found
+
+    def about(self, view: View, path: str, elsewhere: Elsewhere) -> Answer:
+        """Return what is known of the object at `path` of the later snapshot: who holds it, who made and wrote it.
+
+        `elsewhere` lets the session stand at a line of the run for a while.
+        """
+        if self._pair is None:
+            raise UsageError("Nothing was compared yet: D does.")
+        held = self._pair[1]
+        node = find(held, path)
+        # Who made it is asked where it was seen.
+        with elsewhere(self._counts[1]):
+            told = about_object(view.session, held, node)
+            notes = told.lines(view.session)
+        choices = [Choice(printable(each), "bold") for each in notes]
+        if told.created is not None and told.created.made:
+            choices.append(Choice("go to where it was made", "accent", told.created.made))
+        if told.written is not None and told.written.count:
+            choices.append(Choice("go to where it was last written", "accent", told.written.count))
+        for table in object_tables(held, node, most=MOST, how="`:holders`"):
+            choices += _choices(table)
+        return Answer(printable(path), tuple(choices), "Enter asks of a holder, or goes there")
+
+    def who_wrote(self, view: View, path: str, elsewhere: Elsewhere) -> Why:
+        """Return the last write of what `path` of the later snapshot leads to. Raises UsageError."""
+        if self._pair is None:
+            raise UsageError("Nothing was compared yet: D does.")
+        with elsewhere(self._counts[1]):
+            told = last_written(view.session, path, self._pair[1].modules)
+        if told is None:
+            raise UsageError(f"Who wrote {path} cannot be told.")
+        return told
+
+
+def between(one: Holding, two: Holding, names: tuple[str, str], scope: str) -> HeapAnswer:
+    """Compare what two recordings, of these names, have in memory where they stand."""
+    named = [
+        Holding(replace(each.snapshot, taken=replace(each.snapshot.taken, name=name)))
+        for each, name in zip((one, two), names, strict=True)
+    ]
+    return _answer(drift(*named, most=MOST, scope=scope), scope, 0, how="`replaydbg diff --all` shows them")
+
+
+def _answer(found: Diff, scope: str, since: int, *, how: str = "`:diff ... all` shows them") -> HeapAnswer:
+    tables = diff_tables(found, how=how)
+    rows = tuple(row for table in tables[1:] for row in _rows(table, found))
+    notes = tuple(HeapRow(printable(each)) for each in tables[0].notes)
+    return HeapAnswer(printable(tables[0].title), (*notes, *rows), scope, since)
+
+
+def writer_text(told: Why) -> str:
+    """Return where a value was written last, in a few columns."""
+    assert told.moment is not None, told
+    return printable(f"{tell.moment_text(told.moment)} {PurePath(told.file).name}:{told.line}")
+
+
+def _rows(table: Table, found: Diff) -> Iterator[HeapRow]:
+    yield HeapRow(printable(table.title), is_title=True)
+    has_mark = table.columns[:1] == ("",)
+    # What is gone can be asked about where the other side is another run, which still has it.
+    asked = [each for each in found.changed.items if each.path_after or not found.is_same_run]
+    known = {each.path for each in asked}
+    known |= {each.path for each in found.grown.items} | {each.path for each in found.new.items}
+    gone = {each.path for each in found.gone.items}
+    is_changed = table.title.startswith("Changed values")
+    for row in table.rows:
+        cells = [printable(each) for each in row]
+        mark = cells.pop(0) if has_mark else " "
+        raw = row[1] if has_mark else row[0]
+        if not has_mark and raw in known:
+            mark = "+" if table.title.startswith("New") else " "
+        elif raw in gone and table.title.startswith("Objects"):
+            mark = "-"
+        can_ask = raw in known and (mark != "-" or not found.is_same_run)
+        yield HeapRow(cells[0], mark, "  ".join(cells[1:]), raw if can_ask else "", is_changed=is_changed)
+    for note in (table.more, *table.notes):
+        if note:
+            yield HeapRow(f"  {printable(note)}")
+
+
+def _choices(table: Table) -> Iterator[Choice]:
+    yield Choice("")
+    yield Choice(printable(table.title), "accent")
+    is_of_holders = table.columns[:1] == ("path",)
+    width = max((len(row[0]) for row in table.rows), default=0)
+    for row in table.rows:
+        text = f"  {row[0]:<{min(width, 60)}}  {'  '.join(row[1:])}".rstrip()
+        yield Choice(printable(text), path=row[0] if is_of_holders else "")
+    if table.more:
+        yield Choice(f"  {printable(table.more)}", "dim")

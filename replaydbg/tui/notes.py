@@ -1,0 +1,51 @@
+"""Marks and their notes, kept beside the recording."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A named moment, and what was noted of it."""
+
+    name: str
+    event: int
+    step: int
+    text: str = ""
+
+
+def notes_path(recording: Path) -> Path:
+    """Return where the notes on `recording` are kept."""
+    return recording.with_name(recording.name + ".notes.json")
+
+
+def load_notes(recording: Path) -> tuple[Note, ...]:
+    """Return the notes on `recording`; none if there are none, or what is there is something else."""
+    try:
+        value = json.loads(notes_path(recording).read_text(encoding="utf-8"))
+        if value["format"] != FORMAT:
+            return ()
+        return tuple(
+            Note(str(each["name"]), int(each["event"]), int(each["step"]), str(each.get("note", "")))
+            for each in value["marks"]
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return ()
+
+
+def save_notes(recording: Path, notes: tuple[Note, ...]) -> None:
+    """Keep `notes`; without any, none are kept. Raises OSError where nothing can be written."""
+    path = notes_path(recording)
+    if not notes:
+        path.unlink(missing_ok=True)
+        return
+    marks = [{"name": each.name, "event": each.event, "step": each.step, "note": each.text} for each in notes]
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    temporary.write_text(json.dumps({"format": FORMAT, "marks": marks}, indent=1) + "\n", encoding="utf-8")
+    temporary.replace(path)

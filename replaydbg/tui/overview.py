@@ -1,0 +1,148 @@
+"""The whole run, as the timeline shows it."""
+
+from __future__ import annotations
+
+import ast
+import shlex
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from replaydbg.commands import tell
+from replaydbg.debugger.claimed import Claim, claim_of_test
+from replaydbg.errors import AskFailed, UsageError
+from replaydbg.events.show import printable
+from replaydbg.heap.snapshot import Taken
+from replaydbg.replay.clock import Moment
+from replaydbg.tui.scene import Mark, OutputLine, Overview
+
+if TYPE_CHECKING:
+    from replaydbg.debugger import Session
+
+BINS = 1024
+"""Into so many stretches the run is cut: no terminal has more columns to show."""
+
+MOST_OUTPUT = 50_000
+MOST_EXCEPTIONS = 2000
+
+
+def overview(session: Session, words: tuple[str, ...]) -> Overview:
+    """Return what is shown of the whole run; `words` are those of the prompt."""
+    index = session.index
+    # It stands where the program, or the test, failed, if it did.
+    here = session.here if session.here.why == "exception" else None
+    claim = _claim(session) if here is not None else None
+    first, last = _test(session) or (_begins(session), index.total)
+    lines, left_out = _output(session)
+    return Overview(
+        name=tell.recording_name(session),
+        command=printable(session.test.nodeid if session.test is not None else shlex.join(session.header.argv)),
+        python=session.header.python.version,
+        ended=printable(index.ended),
+        first=first,
+        first_event=index.moment(first).event,
+        last=max(last, first + 1),
+        events=index.events,
+        total=index.total,
+        density=density(session, first, last),
+        exceptions=tuple(_exceptions(session, first)),
+        failure=Mark(here.count, printable(here.message)) if here is not None else None,
+        failed_at=tuple((each.file, each.line) for each in here.stack) if here is not None else (),
+        snapshots=_snapshots(session),
+        output=lines,
+        output_left_out=left_out,
+        limitation=session.limitation,
+        words=words,
+        claim=claim,
+    )
+
+
+def _claim(session: Session) -> Claim | None:
+    try:
+        return claim_of_test(session)
+    except (UsageError, AskFailed):
+        return None
+
+
+def _test(session: Session) -> tuple[int, int] | None:
+    """From where to where a test ran, of a recording of one: what else its runner does would fill the timeline."""
+    test = session.test
+    first = test.marks_in(session.index).get("test") if test is not None else None
+    if first is None or session.here.why != "exception" or session.here.count <= first:
+        return None
+    last = session.here.count
+    return first, min(last + (last - first) // 20 + 1, session.index.total)
+
+
+def _begins(session: Session) -> int:
+    """The line of the run behind the imports that the program begins with: they would fill most of a short one."""
+    first = session.first_own
+    worker = session.travel.at(first)
+    try:
+        top = worker.look().stack[:1]
+    finally:
+        worker.kill()
+    line = _behind_imports("\n".join(session.sources.lines(top[0].file))) if top else 0
+    found = next(session.passages(top[0].file, line), None) if line else None
+    return max(session.index.count(found), first) if found is not None else first
+
+
+def _behind_imports(text: str) -> int:
+    """The first line of a module that does something else; 0: it cannot be told."""
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0
+    for node in body:
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if not is_text and not isinstance(node, (ast.Import, ast.ImportFrom)):
+            decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+            return min([node.lineno, *(each.lineno for each in decorators)])
+    return 0
+
+
+def density(session: Session, first: int, last: int) -> tuple[int, ...]:
+    """Return how many events there were in each of BINS stretches between two lines of the run."""
+    width = max(last - first + 1, 1)
+    edges = [bisect_left(session.index.starts, first + width * each // BINS) for each in range(BINS + 1)]
+    return tuple(after - before for before, after in pairwise(edges))
+
+
+def _exceptions(session: Session, first: int) -> Iterator[Mark]:
+    """Those that the program's own code may have raised, and not how loops end."""
+    raised = session.index.raised
+    own = [each for each in raised if each.count >= first and each.type not in tell.SILENT]
+    step = max(len(own) // MOST_EXCEPTIONS, 1)
+    for each in own[::step]:
+        yield Mark(each.count, printable(each.text))
+
+
+def _snapshots(session: Session) -> tuple[Mark, ...]:
+    found = []
+    for each in session.snapshots:
+        count = session.index.count(Moment(min(each.event, session.index.events), 1))
+        found.append(Mark(count, snapshot_text(each)))
+    return tuple(sorted(found, key=lambda each: each.count))
+
+
+def snapshot_text(taken: Taken) -> str:
+    """Return a snapshot's number and name."""
+    return f"#{taken.number}" + (f" {printable(taken.name)}" if taken.name else "")
+
+
+def _output(session: Session) -> tuple[tuple[OutputLine, ...], int]:
+    """The program's lines, as `@out:N` counts them: a moment has the line that its newline ends."""
+    lines: list[OutputLine] = []
+    begun = ""
+    for each in session.index.output:
+        parts = each.data.decode("utf-8", "replace").split("\n")
+        for part in parts[:-1]:
+            lines.append(OutputLine(len(lines) + 1, printable(begun + part), each.stream, each.line))
+            begun = ""
+        begun += parts[-1]
+        last = each
+    if begun:
+        lines.append(OutputLine(len(lines) + 1, printable(begun), last.stream, last.line))
+    left_out = max(len(lines) - MOST_OUTPUT, 0)
+    return tuple(lines[left_out:]), left_out

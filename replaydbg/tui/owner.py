@@ -1,0 +1,225 @@
+"""The thread that owns the session: it takes orders one at a time, and answers with messages.
+
+A session is not for several threads. So nothing else touches it, and the thread that draws never waits for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from replaydbg.errors import Cancelled, EngineLost, ReplaydbgError
+from replaydbg.tui.messages import CannotOpen, Opened, Progressed, Replied, Restarted, Trouble
+from replaydbg.tui.scene import Reply, Scene
+
+if TYPE_CHECKING:
+    from replaydbg.debugger.values import Progress
+    from replaydbg.tui.desk import Desk
+
+SHOWN_AFTER = 0.2
+"""Seconds after which what takes long is said to."""
+
+EVERY = 0.1
+"""Seconds between two looks at it."""
+
+Work = Callable[["Desk"], Reply]
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """Something that is to be done with the session."""
+
+    number: int
+    work: Work
+    slot: str
+    """Of those with the same slot only the last one counts; empty: each does."""
+    is_given_up: bool = False
+    began: float = field(default=0.0)
+
+
+class Owner(threading.Thread):
+    """Does what it is asked in its own thread, and posts what came of it."""
+
+    def __init__(self, path: Path, post: Callable[[Message], object], *, moment: str = "", memory: int = 0) -> None:
+        """Open the recording at `path` when it is started, and go to `moment`; `post` must be safe for any thread."""
+        super().__init__(name="session", daemon=True)
+        self._path, self._post, self._moment, self._memory = path, post, moment, memory
+        self._wanted: deque[Request] = deque()
+        self._changed = threading.Condition()
+        self._running: Request | None = None
+        self._numbers = 0
+        self._is_closing = False
+        self._desk: Desk | None = None
+        self._told_at = 0.0
+
+    # ---- for the thread that draws ----
+
+    def ask(self, work: Work, *, slot: str = "") -> int:
+        """Have `work` done; return the number under which its reply comes. Never waits."""
+        with self._changed:
+            self._numbers += 1
+            if slot:
+                self._drop([each for each in self._wanted if each.slot == slot])
+                if self._running is not None and self._running.slot == slot:
+                    self._give_up_running()
+            self._wanted.append(Request(self._numbers, work, slot))
+            self._changed.notify()
+            return self._numbers
+
+    def cancel(self) -> bool:
+        """Give up what runs and what waits; False if there was nothing."""
+        with self._changed:
+            was_busy = self._running is not None or bool(self._wanted)
+            self._drop(list(self._wanted))
+            self._give_up_running()
+            return was_busy
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has something to do."""
+        with self._changed:
+            return self._running is not None or bool(self._wanted)
+
+    def close(self) -> None:
+        """Let it end; what runs is given up. Never waits."""
+        with self._changed:
+            self._is_closing = True
+            self._wanted.clear()
+            self._give_up_running()
+            self._changed.notify()
+
+    def _drop(self, requests: list[Request]) -> None:
+        """Each is answered, if only by nothing."""
+        for each in requests:
+            self._wanted.remove(each)
+            self._post(Replied(each.number, Reply()))
+
+    def _give_up_running(self) -> None:
+        if self._running is not None:
+            self._running.is_given_up = True
+
+    # ---- the thread itself ----
+
+    def run(self) -> None:
+        """Open the recording, then do what is wanted until it is closed."""
+        try:
+            self._desk = self._open()
+        except Cancelled:
+            return
+        except (ReplaydbgError, OSError) as error:
+            self._post(CannotOpen(str(error), exit_code=getattr(error, "exit_code", 1)))
+            return
+        except Exception as error:  # noqa: BLE001 - a bug of ours: it is shown, and the terminal is restored
+            self._post(CannotOpen(f"{error!r}\n{traceback.format_exc()}", exit_code=1))
+            return
+        try:
+            self._serve(self._desk)
+        finally:
+            self._desk.close()
+
+    def _open(self) -> Desk:
+        # Imported here: the first frame is painted before the debugger is loaded.
+        from replaydbg.tui.desk import Desk
+
+        self._running = Request(0, lambda desk: Reply(), "")
+        desk = Desk(self._path, self._progressed, self._check, memory=self._memory)
+        try:
+            self._post(Opened(desk.overview(), desk.opening(self._moment)))
+        except BaseException:
+            desk.close()
+            raise
+        self._done()
+        return desk
+
+    def _serve(self, desk: Desk) -> None:
+        while True:
+            with self._changed:
+                while not self._wanted and not self._is_closing and not desk.has_quiet_work:
+                    self._changed.wait()
+                if self._is_closing:
+                    return
+                request = self._running = self._wanted.popleft() if self._wanted else None
+            if request is not None:
+                self._do(desk, request)
+                self._done()
+            else:
+                self._work_quietly(desk)
+
+    def _work_quietly(self, desk: Desk) -> None:
+        try:
+            found = desk.work_quietly()
+        except Exception:  # noqa: BLE001 - a bug of ours must not take the user's session with it
+            self._post(Trouble(traceback.format_exc()))
+            return
+        if found is not None:
+            self._post(found)
+
+    def _do(self, desk: Desk, request: Request) -> None:
+        losses = desk.session.travel.losses
+        try:
+            self._check()
+            reply = self._done_or_restarted(desk, request)
+        except Cancelled:
+            # What comes after a scrubbed seek will answer; otherwise the user wants to see that it was given up.
+            reply = Reply(scene=self._scene(desk, request), error="" if request.slot else "Cancelled.")
+        except (ReplaydbgError, RecursionError, MemoryError, OSError) as error:
+            reply = Reply(error=str(error) or type(error).__name__)
+        except Exception:  # noqa: BLE001 - a bug of ours must not take the user's session with it
+            self._post(Trouble(traceback.format_exc()))
+            reply = Reply(error="The debugger itself failed; its console has the details. The session goes on.")
+        self._post(Replied(request.number, reply))
+        # Behind the answer, whose own notice would stand over it. A session that began anew has said so.
+        if desk.session.travel.losses > losses:
+            self._post(Restarted())
+
+    def _done_or_restarted(self, desk: Desk, request: Request) -> Reply:
+        try:
+            desk.come_back()
+            return request.work(desk)
+        except EngineLost as error:
+            self._check()
+            desk.restart()
+            self._post(Restarted(error.reason))
+            return desk.shown()
+
+    def _scene(self, desk: Desk, request: Request) -> Scene | None:
+        """Where it stands after something was given up; None: that is given up, too."""
+        request.is_given_up = False
+        try:
+            desk.come_back()
+            return desk.scene()
+        except Cancelled:
+            return None
+
+    def _done(self) -> None:
+        with self._changed:
+            self._running = None
+            is_last = not self._wanted
+        if self._told_at and is_last:
+            self._told_at = 0.0
+            self._post(Progressed(""))
+
+    def _check(self) -> None:
+        """Raise Cancelled if what runs is given up."""
+        request = self._running
+        if request is None and self._wanted:
+            raise Cancelled  # of what nobody waits for, since somebody waits for something else
+        if self._is_closing or (request is not None and request.is_given_up):
+            raise Cancelled
+
+    def _progressed(self, progress: Progress) -> None:
+        self._check()
+        if self._running is None:
+            return
+        now = time.monotonic()
+        if progress.seconds >= SHOWN_AFTER and now - self._told_at >= EVERY:
+            self._told_at = now
+            self._post(Progressed(progress.what, progress.done, progress.seconds))

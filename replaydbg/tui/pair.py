@@ -1,0 +1,260 @@
+"""Two recordings side by side: the same keys move both, and values that differ are marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+
+from replaydbg.errors import ReplaydbgError
+from replaydbg.tui.bottom import AskLine, StatusLine
+from replaydbg.tui.dialogs import Dialog, text_rows
+from replaydbg.tui.glyphs import ASCII, UNICODE
+from replaydbg.tui.heap import SCOPES, heap_row
+from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
+from replaydbg.tui.messages import CannotOpen, Progressed
+from replaydbg.tui.rows import Row, plain
+from replaydbg.tui.scene import HeapAnswer, HeapRow, Reply
+from replaydbg.tui.side import Side
+from replaydbg.tui.source import SourcePanel
+
+if TYPE_CHECKING:
+    from replaydbg.heap.holding import Holding
+    from replaydbg.tui.apart import FirstApart
+
+_MOVES = tuple(each for each in ACTS if each.action.startswith("order(") or each.id in ("failure", "seek"))
+
+_OWN = {"bisect": "apart", "heap-diff": "diff", "help": "help", "quit": "quit", "cancel": "cancel"}
+"""What the keys of other acts do here."""
+
+HELP = """\
+Two recordings side by side. Values that are not the same in both have a ! before them.
+
+The keys that move, forwards and backwards, are the same as with one recording; they move both. On the timeline
+left and right move one of them.
+
+  tab        the other panels           =    move both together, or only the one with the focus
+  enter      the parts of a value
+  {bisect:<10} to the first event of which the two tell something else
+  {heap-diff:<10} what is not the same in memory, where both stand; enter goes to where it was written last, in both
+  {help:<10} this help
+  {quit:<10} leave"""
+
+
+class PairApp(App[int]):
+    """Both of them; its result is the exit code."""
+
+    CSS_PATH = Path(__file__).with_name("app.tcss")
+    TITLE = "replaydbg"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("equals_sign", "together", "Move both, or one", show=False),
+        Binding("ctrl+c", "quit", "Leave", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        paths: tuple[Path, Path],
+        *,
+        memory: int = 0,
+        is_ascii: bool = False,
+        theme: str = "dark",
+        keys: Mapping[str, str] | None = None,
+    ) -> None:
+        """Look at both recordings, where each failed."""
+        super().__init__()
+        self.keys = keymap() if keys is None else keys
+        for each in [each for each in _MOVES if self.keys[each.id]]:
+            self.bind(textual_keys(self.keys[each.id]), each.action, description=each.title, show=False)
+        for act, action in _OWN.items():
+            if self.keys[act]:
+                self.bind(textual_keys(self.keys[act]), action, show=False)
+        self.theme = {"dark": "textual-dark", "light": "textual-light"}.get(theme, theme)
+        glyphs = ASCII if is_ascii else UNICODE
+        self.sides = tuple(Side(path, f"side-{at}", glyphs=glyphs, memory=memory) for at, path in enumerate(paths, 1))
+        self.is_together = True
+        self.failure_message = ""
+
+    def compose(self) -> ComposeResult:
+        """Make both sides."""
+        with Horizontal(id="pair"):
+            yield from self.sides
+        yield AskLine()
+        hint = "tab  the other   =  together   {bisect}  where they come apart   {heap-diff}  what differs in memory"
+        hint = f"{hint}   {{help}}  help   {{quit}}  quit".format_map(self.keys)
+        yield StatusLine(self.keys, hint)
+
+    def on_mount(self) -> None:
+        """Look at the first one."""
+        self.screen.set_class(self.sides[0].glyphs is ASCII, "-ascii")
+        self.set_keymap(panel_keymap(self.keys))
+        self.sides[0].query_one(SourcePanel).focus()
+
+    def on_unmount(self) -> None:
+        """Let both threads end their processes."""
+        for each in self.sides:
+            each.owner.close()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether one of them has not answered."""
+        return any(each.is_waiting for each in self.sides)
+
+    def on_side_came(self, message: Side.Came) -> None:
+        """Mark what differs, in both."""
+        if not self.query(StatusLine):
+            return
+        one, two = (
+            {each.expression: each.text for each in side.scene.values} if side.scene else {} for side in self.sides
+        )
+        places = [side.scene.at for side in self.sides if side.scene is not None]
+        is_same_place = (
+            len(places) == 2
+            and all(each is not None for each in places)
+            and len({(each.function) for each in places if each is not None}) == 1
+        )
+        known = [name for name in one if name and name in two and one[name] != two[name]] if is_same_place else []
+        self.sides[0].draw({name: f"there {two[name]}" for name in known})
+        self.sides[1].draw({name: f"there {one[name]}" for name in known})
+        errors = [f"{side.path.name}: {side.error}" for side in self.sides if side.error]
+        self.query_one(StatusLine).notice("   ".join(errors), is_error=bool(errors))
+
+    def on_progressed(self, message: Progressed) -> None:
+        """Say what takes long."""
+        if self.query(StatusLine):
+            self.query_one(StatusLine).progress(message.what, message.done, message.seconds)
+
+    def on_cannot_open(self, message: CannotOpen) -> None:
+        """Leave, and say why."""
+        self.failure_message = message.error
+        self.exit(message.exit_code)
+
+    # ---- acts ----
+
+    def action_order(self, line: str) -> None:
+        """Do a line on both, or on the one with the focus."""
+        for side in self.sides:
+            if self.is_together or side.has_focus_within:
+                side.order(line)
+
+    def action_failure(self) -> None:
+        """Go to where the program failed."""
+        for side in self.sides:
+            if self.is_together or side.has_focus_within:
+                side.to_failure()
+
+    def action_ask_seek(self) -> None:
+        """Ask where to go."""
+        # The line takes the focus: whom it is for is known now.
+        wanted = [each for each in self.sides if self.is_together or each.has_focus_within]
+
+        def seek(text: str) -> None:
+            for side in wanted:
+                side.order(f"seek {text}")
+
+        self.query_one(AskLine).ask("go to (71%, 120:35, @exc, @out:3, @t+1.2s, @mark)", seek)
+
+    def action_focus_back(self) -> None:
+        """Focus a panel when a line was typed."""
+        if self.screen.focused is None:
+            self.sides[0].query_one(SourcePanel).focus()
+
+    def action_together(self) -> None:
+        """Move both from now on, or only the one with the focus."""
+        self.is_together = not self.is_together
+        text = "Keys move both." if self.is_together else "Keys move the one with the focus."
+        self.query_one(StatusLine).notice(text)
+
+    def action_cancel(self) -> None:
+        """Give up what takes long."""
+        for each in self.sides:
+            each.owner.cancel()
+
+    def action_help(self) -> None:
+        """Say which keys there are."""
+        rows = text_rows(HELP.format_map(self.keys))
+        rows += [Row(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))) for each in _MOVES]
+        self.push_screen(Dialog("Help", rows))
+
+    def action_apart(self) -> None:
+        """Look for the first event of which the two tell something else, and go there."""
+        self.query_one(StatusLine).notice("comparing the logs ...")
+        one, two = self.sides
+        began = tuple(each.overview.first_event if each.overview is not None else 0 for each in self.sides)
+        self.run_worker(partial(_compare, one.path, two.path, (began[0], began[1]), self._found), thread=True)
+
+    def action_diff(self) -> None:
+        """Compare what both have in memory where they stand."""
+        held: dict[int, object] = {}
+        self.query_one(StatusLine).notice("comparing what is in memory ...")
+
+        def take(at: int, reply: Reply) -> None:
+            held[at] = reply.answer
+            if len(held) == 2:
+                self._compare_heaps([cast("Holding", held[each]) for each in (0, 1)], SCOPES[0])
+
+        for at, side in enumerate(self.sides):
+            side.error = ""
+            side.ask(lambda desk: desk.heap_here(), then=partial(take, at))
+
+    def _compare_heaps(self, held: list[Holding], scope: str) -> None:
+        names = (self.sides[0].path.stem, self.sides[1].path.stem)
+
+        def found(answer: HeapAnswer | str) -> None:
+            self.call_from_thread(self._show_heaps, held, answer)
+
+        self.run_worker(partial(_compare_heaps, held, names, scope, found), thread=True)
+
+    def _show_heaps(self, held: list[Holding], answer: HeapAnswer | str) -> None:
+        self.query_one(StatusLine).notice("" if isinstance(answer, HeapAnswer) else answer, is_error=True)
+        if not isinstance(answer, HeapAnswer):
+            return
+        rows = [heap_row(each) for each in answer.rows]
+        rows += [plain(f"of whose code: {each}", "accent", each) for each in SCOPES if each != answer.scope]
+
+        def chosen(key: object) -> None:
+            if isinstance(key, HeapRow):
+                path = key.path
+                for side in self.sides:
+                    side.error = ""
+                    side.ask(lambda desk: desk.go_to_write(path))
+            elif isinstance(key, str):
+                self._compare_heaps(held, key)
+
+        hint = "Enter: to where it was written last, in both"
+        self.push_screen(Dialog(answer.title, rows, hint=hint), chosen)
+
+    def _found(self, found: FirstApart | str) -> None:
+        if isinstance(found, str):
+            self.call_from_thread(self.query_one(StatusLine).notice, found, is_error=True)
+            return
+        for side, event in zip(self.sides, found.events, strict=True):
+            self.call_from_thread(side.order, f"seek {event}")
+        self.call_from_thread(self.notify, found.text, title="First different", markup=False)
+
+
+def _compare(one: Path, two: Path, began: tuple[int, int], found: Callable[[FirstApart | str], None]) -> None:
+    # Imported here: the first frame is painted before the debugger is loaded.
+    from replaydbg.tui.apart import first_apart
+
+    try:
+        found(first_apart(one, two, began))
+    except (ReplaydbgError, OSError) as error:
+        found(str(error))
+
+
+def _compare_heaps(
+    held: list[Holding], names: tuple[str, str], scope: str, found: Callable[[HeapAnswer | str], None]
+) -> None:
+    # Imported here, as above.
+    from replaydbg.tui.memory import between
+
+    try:
+        found(between(held[0], held[1], names, scope))
+    except ReplaydbgError as error:
+        found(str(error))

@@ -1,0 +1,236 @@
+"""Panel 6: what the program wrote, what was typed and answered, what it asked the outside, and notes."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from rich.cells import cell_len
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.widgets import ContentSwitcher
+
+from replaydbg.tui.rows import LazyRows, Row, Rows, plain
+from replaydbg.tui.scene import MarkRow, Overview, PointRow, Said, Scene
+
+MOST_SAID = 10_000
+"""Lines that the console keeps."""
+
+_SAID = {"red": "error", "yellow": "warning", "cyan": "accent"}
+
+
+class OutputPanel(Rows):
+    """What the program wrote; a line that is chosen is travelled to."""
+
+    HELP = """\
+All that the program wrote; what it had not written yet here is dim, and ! stands before what went to stderr.
+
+  enter, or a click    go to the moment at which the line was written"""
+    CHOOSES_AT_ONCE = True
+
+    def __init__(self) -> None:
+        super().__init__("", id="output")
+        self._counts: list[int] = []
+        self._overview: Overview | None = None
+        self._written = -1
+
+    def set_overview(self, overview: Overview) -> None:
+        """Show the output of this run."""
+        self._overview = overview
+        self._counts = [each.count for each in overview.output]
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show what was written until here."""
+        view = self._overview
+        if view is None:
+            return
+        written = bisect_right(self._counts, scene.count - 1)
+        if written == self._written:
+            return
+        self._written = written
+        if not view.output:
+            self.show([plain("The program wrote nothing.", "dim")])
+            return
+        rows = _OutputRows(view, written)
+        self.show(rows, cursor=max(written - 1, 0) + rows.before, width=rows.width)
+
+
+class _OutputRows(LazyRows):
+    """What the program wrote."""
+
+    def __init__(self, view: Overview, written: int) -> None:
+        self._view, self._written = view, written
+        self.before = 1 if view.output_left_out else 0
+        """Lines that say that something is not there."""
+
+    @property
+    def width(self) -> int:
+        """Columns of the longest line, as far as anybody looks."""
+        return 8 + max((cell_len(each.text) for each in self._view.output[-2000:]), default=0)
+
+    def __len__(self) -> int:
+        return len(self._view.output) + self.before
+
+    def row(self, at: int) -> Row:
+        """Make the one at an index from 0 on."""
+        at -= self.before
+        if at < 0:
+            return plain(f"({self._view.output_left_out:,} lines before these)", "dim")
+        each = self._view.output[at]
+        return Row(
+            ((f"{each.number:>5} ", "dim"), ("! " if each.stream == 2 else "  ", "error"), (each.text, "")),
+            key=f"@out:{each.number}",
+            style="" if at < self._written else "never",
+        )
+
+
+class ConsolePanel(Rows):
+    """What was typed, and the answers."""
+
+    HELP = """\
+What was typed behind : and what came of it. Every word of the prompt is known there (`help` lists them), and anything
+else is Python: it runs in a throw-away copy of the program.
+
+  :          type a line; up and down bring earlier ones back"""
+
+    def __init__(self) -> None:
+        super().__init__("", id="console")
+        self._said: list[Said] = []
+        self._width = 0
+
+    @property
+    def text(self) -> str:
+        """What was said, as it was, however wide the panel is."""
+        return "\n".join(each.text for each in self._said)
+
+    def say(self, said: Sequence[Said]) -> None:
+        """Add lines."""
+        if not said:
+            return
+        self._said = [*self._said, *said][-MOST_SAID:]
+        self._draw([*self.rows, *self._folded(said)])
+
+    def on_resize(self) -> None:
+        """Fold what is too wide anew."""
+        super().on_resize()
+        if self._width != self.scrollable_content_region.width:
+            self._draw(list(self._folded(self._said)))
+
+    def _draw(self, rows: list[Row]) -> None:
+        self._width = self.scrollable_content_region.width
+        self.show(rows[-MOST_SAID:], cursor=min(len(rows), MOST_SAID) - 1)
+
+    def _folded(self, said: Sequence[Said]) -> Iterator[Row]:
+        # One column is the cursor's. What has no width is not shown: it is folded when it is.
+        width = max((self.scrollable_content_region.width or 1000) - 1, 20)
+        for each in said:
+            style = _SAID.get(each.style, each.style)
+            at = 0
+            while at == 0 or at < len(each.text):
+                line = each.text[at : at + width]
+                # At a space, if there is one in its second half; a table is folded nowhere better.
+                space = line.rfind(" ", width // 2)
+                if at + width < len(each.text) and space > 0:
+                    line = line[: space + 1]
+                yield plain(line.rstrip() if at else line, style)
+                at += len(line) or 1
+
+
+class EventsPanel(Rows):
+    """What the program asked the outside around here; an event that is chosen is travelled to."""
+
+    HELP = """\
+What the program asked the outside, before here and a little further.
+
+  enter      go to the moment after it"""
+
+    def __init__(self) -> None:
+        super().__init__("", id="events")
+
+
+class NotesPanel(Rows):
+    """Marks and breakpoints with what was noted of them."""
+
+    HELP = """\
+Marks with their notes, and breakpoints. They are kept beside the recording.
+
+  enter      go to the mark; turn the breakpoint off or on
+  delete     remove it          m     mark this moment, with a note behind the name"""
+
+    def __init__(self) -> None:
+        super().__init__("", id="notes")
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show the marks and breakpoints that there are."""
+        rows = [
+            Row(
+                (
+                    (f"{self.glyphs.mark} ", "new"),
+                    (f"@{each.name}", "bold"),
+                    (f"  {each.moment}", ""),
+                    (f"  {each.note}", "string"),
+                ),
+                each,
+            )
+            for each in scene.marks
+        ]
+        for point in scene.points:
+            sign = self.glyphs.point if point.is_enabled else self.glyphs.point_off
+            off = "" if point.is_enabled else "  (off)"
+            rows.append(Row(((f"{sign} ", "error"), (f"{point.number}: {point.text}{off}", "")), point))
+        self.show(rows or [plain("No marks: m names this moment. No breakpoints: b sets one.", "dim")])
+
+    @property
+    def chosen_mark(self) -> MarkRow | None:
+        """The mark under the cursor."""
+        key = self.row.key if self.row is not None else None
+        return key if isinstance(key, MarkRow) else None
+
+    @property
+    def chosen_point(self) -> PointRow | None:
+        """The breakpoint under the cursor."""
+        key = self.row.key if self.row is not None else None
+        return key if isinstance(key, PointRow) else None
+
+
+TABS = ("output", "console", "events", "notes")
+
+
+class LowerPanel(Container):
+    """The four of them, one of which is seen."""
+
+    def __init__(self) -> None:
+        super().__init__(id="lower")
+
+    def compose(self) -> ComposeResult:
+        """Make them."""
+        with ContentSwitcher(initial="output"):
+            yield OutputPanel()
+            yield ConsolePanel()
+            yield EventsPanel()
+            yield NotesPanel()
+
+    def on_mount(self) -> None:
+        """Name the tabs."""
+        self.select("output")
+
+    @property
+    def selected(self) -> str:
+        """The one that is seen."""
+        return self.query_one(ContentSwitcher).current or "output"
+
+    def select(self, name: str) -> None:
+        """Show one of TABS."""
+        self.query_one(ContentSwitcher).current = name
+        # In capitals, too: colour is not the only signal.
+        titles = (f"[b]{each.upper()}[/]" if each == name else f"[@click=app.tab('{each}')]{each}[/]" for each in TABS)
+        self.border_title = f"6 {' '.join(titles)}"
+
+    def select_next(self) -> None:
+        """Show the next one."""
+        self.select(TABS[(TABS.index(self.selected) + 1) % len(TABS)])
+
+    @property
+    def rows(self) -> Rows:
+        """The one that is seen."""
+        return self.query_one(f"#{self.selected}", Rows)

@@ -1,0 +1,82 @@
+"""What is shown when no recording was named: those that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+
+from replaydbg.tui.rows import Row, Rows, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A recording to choose."""
+
+    path: Path
+    name: str
+    created: str
+    ended: str
+    """How the program ended, in words."""
+    is_failure: bool
+    command: str
+
+
+class _List(Rows):
+    """The recordings, newest first."""
+
+    def __init__(self) -> None:
+        super().__init__("Recordings", id="recordings")
+
+    def on_mount(self) -> None:
+        """Say what can be done."""
+        self.border_subtitle = "Enter opens   q leaves"
+
+
+class Picker(App[Path]):
+    """Lets the user choose a recording; its result is the path, or None."""
+
+    CSS_PATH = Path(__file__).with_name("app.tcss")
+    TITLE = "replaydbg"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,ctrl+c", "quit", "Leave", show=False, priority=True)]
+
+    def __init__(self, recordings: Sequence[Listed], *, theme: str = "dark", is_ascii: bool = False) -> None:
+        """Offer `recordings`, newest first."""
+        super().__init__()
+        self._recordings = recordings
+        self._is_ascii = is_ascii
+        self.theme = {"dark": "textual-dark", "light": "textual-light"}.get(theme, theme)
+
+    def compose(self) -> ComposeResult:
+        """Make the list."""
+        yield _List()
+
+    def on_mount(self) -> None:
+        """Show the recordings."""
+        self.screen.set_class(self._is_ascii, "-ascii")
+        rows = self.query_one(_List)
+        rows.show([self._row(each) for each in self._recordings] or [plain("There are none: record one first.")])
+        rows.focus()
+
+    def _row(self, each: Listed) -> Row:
+        width = max(len(one.name) for one in self._recordings)
+        ended = max(len(one.ended) for one in self._recordings)
+        sign = "!" if each.is_failure else " "
+        pieces = (
+            (f"{sign} ", "error"),
+            (f"{each.name:<{width}}  ", "bold"),
+            (f"{each.created:<19}  ", "dim"),
+            (f"{each.ended:<{ended}}  ", "error" if each.is_failure else ""),
+            (each.command, ""),
+        )
+        return Row(pieces, each.path)
+
+    def on_rows_chosen(self, message: Rows.Chosen) -> None:
+        """Return the one that was chosen."""
+        if isinstance(message.key, Path):
+            self.exit(message.key)

@@ -1,0 +1,257 @@
+"""What the panels ask of a session besides where it stands: each answer is a list of moments to go to."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from replaydbg.commands import bisecting, tell
+from replaydbg.commands.landmarks import visits as visits_of
+from replaydbg.commands.past import parse_log
+from replaydbg.commands.places import parse_place
+from replaydbg.commands.searching import Wanted, parse_search
+from replaydbg.commands.view import View
+from replaydbg.debugger.bisected import Bisected, Culprit, Flip, Look, Verdict
+from replaydbg.debugger.bisection import MOST_FLIPS, Bisection, begun
+from replaydbg.debugger.claimed import Claim
+from replaydbg.debugger.claimed import bisect_claim as bisect_claim_of
+from replaydbg.debugger.values import Change, Moment, Why
+from replaydbg.events.show import printable
+from replaydbg.tui.gather import short_place
+from replaydbg.tui.scene import Answer, Choice, EventsAnswer, Mark, Track
+
+MOST_CHANGES = 1000
+LONGEST = 5.0
+"""Seconds in which values are looked for: each takes some 20 ms. Who wants more of them says where."""
+
+VISITS_AROUND = 250
+"""So many visits of a line before here are shown, and as many after it, where there are very many."""
+
+MOST_LOGGED = 5000
+AROUND = 100
+"""Events before here that are shown; a quarter as many after it."""
+
+MOST_EVENTS = 300_000
+"""Of a log with more events it takes too long to read those that lie far in it: they are left to the prompt."""
+
+LIVE = 0.1
+"""Seconds between two pictures of what is being found."""
+
+
+def who_wrote(view: View, expression: str) -> Answer:
+    """Return who wrote a value last, and how it is followed further."""
+    told = view.session.why(expression, **view.at)
+    return Answer(f"Who wrote {printable(expression)}", tuple(_written(view, told)), "Enter goes there")
+
+
+def about_write(view: View, told: Why) -> Answer:
+    """Return a last write that is known already."""
+    return Answer(f"Who wrote {printable(told.expression)}", tuple(_written(view, told)), "Enter goes there")
+
+
+def _written(view: View, told: Why) -> Iterator[Choice]:
+    for line in tell.why_lines(view.session, told, follow="{name}"):
+        if line.startswith("Further: "):
+            break
+        is_first = line.startswith(f"{told.expression} ") and told.moment is not None
+        yield Choice(printable(line), "bold" if is_first else "", told.count if is_first else 0)
+    found = told.content if told.content is not None else told
+    if told.changed is not None and told.changed.moment is not None:
+        moment = tell.moment_text(told.changed.moment)
+        yield Choice(f"go to {moment}, where the value had changed", "accent", told.changed.count)
+    if found.content is None and found.moment is not None:
+        if told.content is not None:
+            yield Choice(f"go to {tell.moment_text(found.moment)}, where the object changed", "accent", found.count)
+        for name in tell.to_follow(found):
+            yield Choice(f"go there, and ask who wrote {name}", "accent", found.count, why=name)
+
+
+def history(view: View, expression: str) -> Answer:
+    """Return all values that something ever had, as many as are found in LONGEST."""
+    session = view.session
+    found: list[Change] = []
+    until = time.monotonic() + LONGEST
+    for each in session.history(expression, **view.at, most=MOST_CHANGES):
+        found.append(each)
+        if time.monotonic() > until:
+            break
+    choices = [Choice(printable(tell.change_text(session, each)), count=each.count) for each in found]
+    at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
+    is_cut = len(found) == MOST_CHANGES or time.monotonic() > until
+    more = f" (the first {len(found):,})" if is_cut else ""
+    nothing = Choice("It did not change.", "dim")
+    return Answer(f"All values of {printable(expression)}{more}", tuple(choices) or (nothing,), at=at)
+
+
+def visits(view: View, file: str, line: int) -> Answer:
+    """Return all moments at which a line was about to run; of very many those around here."""
+    found, is_more = visits_of(view, f"{file}:{line}")
+    session, here, total = view.session, view.here.count, view.here.total
+    numbers = [f"{number:>5}" for number in range(1, len(found) + 1)]
+    if is_more and session.index.count(found[-1]) < here:
+        found = _around(view, file, line)
+        numbers = [""] * len(found)
+    counts = [session.index.count(each) for each in found]
+    choices = tuple(
+        Choice(f"{number}  {tell.moment_text(moment):>8}  {tell.percent_text(count, total):>4}", count=count)
+        for number, moment, count in zip(numbers, found, counts, strict=True)
+    )
+    at = max((at for at, count in enumerate(counts) if count <= here), default=0)
+    which = "" if not is_more else ", the first ones" if numbers[0] else ", those around here"
+    number = session.index.lines_hit(file).get(line, len(found)) if is_more else len(found)
+    return Answer(f"Visits of line {line}: {number:,}{which}", choices, at=at)
+
+
+def _around(view: View, file: str, line: int) -> list[Moment]:
+    """Return the last visits of a line before here and the first ones after it."""
+    session, here = view.session, view.here.count
+    span = 16 * VISITS_AROUND
+    while True:
+        first = max(here - span, 1)
+        before: deque[Moment] = deque(maxlen=VISITS_AROUND)
+        after: list[Moment] = []
+        for each in session.passages(file, line, first=first):
+            (before if session.index.count(each) <= here else after).append(each)
+            if len(after) == VISITS_AROUND:
+                break
+        if len(before) == VISITS_AROUND or first == 1:
+            return [*before, *after]
+        span *= 8
+
+
+def logged(view: View, file: str, line: int, text: str) -> tuple[Track, tuple[str, ...]]:
+    """Return what an expression (`EXPR` or `EXPR if COND`) was each time that a line ran: a row, and lines of text."""
+    _, expression, condition = parse_log(f"here:{line} {text}")
+    return _logged(view, file, line, expression, condition, f"log {file}:{line} {text}")
+
+
+def log_line(view: View, text: str) -> tuple[Track, tuple[str, ...]]:
+    """Return the same of what stands behind the prompt's `log`: the place comes first."""
+    place, expression, condition = parse_log(text)
+    file, line, _ = parse_place(view, place, is_line=True)
+    return _logged(view, file, line, expression, condition, f"log {text}")
+
+
+def _logged(
+    view: View, file: str, line: int, expression: str, condition: str, key: str
+) -> tuple[Track, tuple[str, ...]]:
+    session = view.session
+    marks: list[Mark] = []
+    lines: list[str] = []
+    more = 0
+    for each in session.log(file, line, expression, condition=condition):
+        if len(marks) == MOST_LOGGED:
+            more = 1
+            break
+        marks.append(Mark(each.count, printable(each.text)))
+        lines.append(printable(tell.logged_text(each)))
+    track = Track(printable(key), f"p {printable(expression)}", tuple(marks), more)
+    return track, tuple(lines)
+
+
+def events_around(view: View) -> EventsAnswer:
+    """Return what the program asked the outside around here."""
+    session, here = view.session, view.here.moment.event
+    if session.index.events > MOST_EVENTS:
+        return EventsAnswer(((0, "The log is long: `:events` shows them."),), here)
+    found = tell.events_of(session, here - AROUND + 1, here + AROUND // 4)
+    return EventsAnswer(tuple((each.number, printable(tell.event_text(each))) for each in found), here)
+
+
+# ---- bisection ----
+
+
+def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) -> Answer:
+    """Return the line after which something was wrong first; `show` is given each look meanwhile.
+
+    `text` may have the options of the prompt's `bisect`.
+    """
+    session = view.session
+    wanted = parse_search(text, kind)
+    looks: list[Look] = []
+    shown_at = 0.0
+
+    def tell_look(look: Look) -> None:
+        nonlocal shown_at
+        looks.append(look)
+        if time.monotonic() - shown_at > LIVE:
+            shown_at = time.monotonic()
+            show(_track(looks))
+
+    search = begun(session, wanted.predicate, wanted.first, wanted.last, tell_look)
+    if wanted.is_all:
+        return _all_changes(view, wanted, search, show)
+    found = search.scan() if wanted.is_linear else search.run()
+    show(_track(looks, found.culprit))
+    return _bisected(view, found)
+
+
+def bisect_claim(view: View, claim: Claim, show: Callable[[Track], object]) -> Answer:
+    """Return the line after which what a failing test claims was true no more."""
+    found = bisect_claim_of(view.session, claim)
+    if found is None:
+        return Answer(
+            "Bisected", (Choice(f"{printable(claim.source)} was never true in this test.", "bold"),), "Esc closes"
+        )
+    show(_track(found.looks, found.culprit))
+    return _bisected(view, found)
+
+
+def _bisected(view: View, found: Bisected) -> Answer:
+    session, culprit = view.session, found.culprit
+    first = True
+    choices = []
+    for line in bisecting.lines(session, found, ""):
+        choices.append(Choice(printable(line), "bold" if first else "", culprit.count if culprit and first else 0))
+        first = False
+    counts = {tell.moment_text(each.moment): each.count for each in found.looks}
+    # Each look can be gone to, too: the table begins each of its rows with the moment.
+    choices = [
+        each if each.count else Choice(each.text, each.style, counts.get((each.text.split() or [""])[0], 0))
+        for each in choices
+    ]
+    return Answer("Bisected", tuple(choices), "Enter goes there" if culprit is not None else "Esc closes")
+
+
+def _all_changes(view: View, wanted: Wanted, search: Bisection, show: Callable[[Track], object]) -> Answer:
+    """Every line after which it was wrong, or right again."""
+    found = list(search.flips(MOST_FLIPS + 1))
+    more = len(found) - MOST_FLIPS
+    del found[MOST_FLIPS:]
+    marks = tuple(Mark(each.count, "bad" if each.is_bad else "good", is_faint=not each.is_bad) for each in found)
+    show(Track("bisect", "x bisect", marks, max(more, 0)))
+    if not found:
+        return Answer(
+            "Bisected", (Choice(f"{printable(wanted.predicate.text)}: it never changes.", "bold"),), "Esc closes"
+        )
+    choices = [Choice(_change_text(view, each), count=each.count) for each in found]
+    if more > 0:
+        choices.append(Choice(f"and more: --from {tell.moment_text(found[-1].moment)} goes on", "dim"))
+    if search.note:
+        choices.append(Choice(printable(search.note), "dim"))
+    at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
+    return Answer(f"{printable(wanted.predicate.text)}: {len(found):,} changes", tuple(choices), at=at)
+
+
+def _change_text(view: View, flip: Flip) -> str:
+    session = view.session
+    moment = tell.moment_text(flip.moment)
+    share = tell.percent_text(flip.count, view.here.total)
+    place = short_place(session, flip.file, flip.line, flip.function)
+    line = session.source_line(flip.file, flip.line)
+    return f"{moment:>8} {share:>4}  {'bad' if flip.is_bad else 'good again':<10}  {place}  {printable(line)}"
+
+
+def _track(looks: Sequence[Look], culprit: Culprit | None = None) -> Track:
+    marks = [Mark(each.count, each.verdict.value, is_faint=each.verdict is not Verdict.BAD) for each in looks]
+    if culprit is not None:
+        marks.append(Mark(culprit.count, Verdict.BAD.value))
+    # Without any there is no row.
+    return Track("bisect", "x bisect" if marks else "", tuple(marks))
+
+
+QUESTIONS: dict[str, Callable[..., object]] = {
+    each.__name__: each for each in (who_wrote, history, visits, logged, log_line, events_around, bisect, bisect_claim)
+}
+"""By their names: the thread that draws imports nothing of this."""

@@ -1,0 +1,169 @@
+"""What is found out while nobody waits for anything: when which lane ran, and where breakpoints are hit.
+
+Each is a generator that yields after a little work: None, or what it found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING
+
+from textual.message import Message
+
+from replaydbg.debugger.sources import is_library
+from replaydbg.events.records import Control, ControlKind, Why
+from replaydbg.events.show import printable
+from replaydbg.log.reader import open_recording
+from replaydbg.tui.messages import LanesFound, MarksFound, TrackFound
+from replaydbg.tui.overview import BINS, snapshot_text
+from replaydbg.tui.scene import LaneSpans, Mark, Track
+
+if TYPE_CHECKING:
+    from replaydbg.debugger import Session
+    from replaydbg.debugger.values import Breakpoint
+
+PORTION = 500
+"""So many entries of the log are read between two looks at whether somebody waits."""
+
+LINES_PER_TICK = 1.25
+"""About; only where ticks were not counted from an event on is it needed."""
+
+MOST_ENTRIES = 2_000_000
+"""Of longer logs the lanes are shown up to here."""
+
+MOST_EXCEPTIONS = 500
+"""Of more exceptions nobody looks who raised them: each takes some milliseconds."""
+
+MOST_HITS = 1000
+"""So many hits of a breakpoint are shown."""
+
+
+def no_hits(number: int) -> Generator[Message | None]:
+    """Take the row of a breakpoint away."""
+    yield TrackFound(Track(f"break {number}", "", ()))
+
+
+def hits(session: Session, point: Breakpoint) -> Generator[Message | None]:
+    """Find out where a breakpoint is met; its condition is not asked."""
+    if not point.is_of_lines or point.temporary:
+        return
+    marks: list[Mark] = []
+    more = 0
+    for moment in session.passages(point.file, point.line, point.function):
+        if len(marks) == MOST_HITS:
+            more = 1
+            break
+        marks.append(Mark(session.index.count(moment)))
+        if len(marks) % 20 == 0:
+            yield None
+    yield TrackFound(Track(f"break {point.number}", f"b {point.number}", tuple(marks), more))
+
+
+def snapshots(session: Session) -> Generator[Message | None]:
+    """Find out at which lines the program asked for snapshots: the recording knows only after which events."""
+    if not any(each.reason == "named" for each in session.snapshots):
+        return
+    session.begin("looking for snapshots")
+    counts = session.marks_of_snapshots("@#")
+    found = (Mark(counts[f"#{each.number}"], snapshot_text(each)) for each in session.snapshots)
+    yield MarksFound(snapshots=tuple(sorted(found, key=lambda each: each.count)))
+
+
+def own_exceptions(session: Session, marks: tuple[Mark, ...]) -> Generator[Message | None]:
+    """Find out which of some exceptions the program's own code raised: libraries mostly handle what they raise."""
+    if not 0 < len(marks) <= MOST_EXCEPTIONS:
+        return
+    session.begin("looking at exceptions")
+    own = []
+    for each in marks:
+        if not is_library(session.top_at(each.count)[0]):
+            own.append(each)
+        yield None
+    yield MarksFound(exceptions=tuple(own))
+
+
+def lane_spans(session: Session) -> Generator[Message | None]:
+    """Find out when which lane ran, as the log tells it; yield now and then, and what was found at the end."""
+    spans = _Spans(session.index.starts, session.index.total // (4 * BINS))
+    with open_recording(session.path) as recording:
+        for number, entry in enumerate(recording.events()):
+            if number % PORTION == PORTION - 1:
+                yield None
+            if number > MOST_ENTRIES:
+                break
+            if isinstance(entry, Control):
+                spans.take(entry)
+    yield LanesFound(spans.finish(session.index.total))
+
+
+class _Spans:
+    """Switches of lanes as stretches of lines.
+
+    The log has how far a lane had computed between two events in ticks, not in lines: the lines between two events are
+    shared out by ticks, and what the last lane did before the next event is taken for as much as the others on average.
+    """
+
+    def __init__(self, starts: Sequence[int], gap: int) -> None:
+        """`gap`: what lies no further apart than that is one stretch; nobody would see it."""
+        self._starts, self._gap = starts, gap
+        self._names: dict[int, str] = {0: "main"}
+        self._spans: dict[int, list[tuple[int, int]]] = {}
+        self._lane, self._since = 0, 1
+        self._event = 0
+        self._alive = 1
+        self._counted_from = -1
+        """The event after which ticks began to be counted, since there was a second lane; before that nobody counts."""
+        self._between: list[tuple[int, int]] = []
+        """Lanes to which it was switched since the last event, with the ticks that the lane before had computed."""
+
+    def take(self, entry: Control) -> None:
+        """Take the next one."""
+        if entry.kind is ControlKind.LANE_STARTED and entry.number is not None:
+            self._names[entry.number] = printable(entry.name or "")
+            self._alive += 1
+            if self._alive == 2:
+                self._counted_from = entry.after
+        elif entry.kind is ControlKind.LANE and entry.number is not None:
+            if entry.after != self._event:
+                self._share_out()
+                self._event = entry.after
+            self._between.append((entry.number, entry.ticks or 0))
+            self._alive -= entry.why is Why.ENDED
+
+    def finish(self, total: int) -> tuple[LaneSpans, ...]:
+        """Return the stretches of each lane."""
+        self._share_out()
+        self._ends(total)
+        return tuple(
+            LaneSpans(each, self._names.get(each, ""), tuple(self._spans[each])) for each in sorted(self._spans)
+        )
+
+    def _share_out(self) -> None:
+        if not self._between:
+            return
+        starts, event = self._starts, self._event
+        first = starts[min(event, len(starts) - 1)]
+        lines = starts[min(event + 1, len(starts) - 1)] - first
+        ticks = [each for _, each in self._between]
+        # Where the lane waited inside a crossing the switch comes with the event itself.
+        whole = sum(ticks) + sum(ticks) // len(ticks)
+        if event == self._counted_from:
+            # What was not counted came first.
+            counted = min(round(whole * LINES_PER_TICK), lines)
+            first, lines = first + lines - counted, counted
+        done = 0
+        for lane, each in self._between:
+            done += each
+            at = first + (lines * done // whole if whole else lines)
+            self._ends(at)
+            self._lane, self._since = lane, max(at, self._since)
+        self._between = []
+
+    def _ends(self, count: int) -> None:
+        if count <= self._since:
+            return
+        known = self._spans.setdefault(self._lane, [])
+        if known and self._since - known[-1][1] <= self._gap:
+            known[-1] = (known[-1][0], count)
+        else:
+            known.append((self._since, count))

@@ -1,0 +1,268 @@
+"""A panel of lines, one of which has the cursor: what most panels are. It draws only what is seen."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, overload
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from replaydbg.tui.glyphs import ASCII, UNICODE, Glyphs
+
+STYLES = (
+    "accent",
+    "bold",
+    "comment",
+    "current",
+    "decorator",
+    "dim",
+    "error",
+    "function",
+    "keyword",
+    "never",
+    "new",
+    "number",
+    "string",
+    "warning",
+)
+"""The styles that pieces of rows may have; app.tcss says how they look in each theme."""
+
+Piece = tuple[str, str]
+"""Text, and one of STYLES or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of a panel."""
+
+    pieces: tuple[Piece, ...]
+    key: object = None
+    """What it stands for; None: it cannot be chosen."""
+    style: str = ""
+    """For the whole line: one of STYLES."""
+
+    @property
+    def text(self) -> str:
+        """The line without its styles."""
+        return "".join(text for text, _ in self.pieces)
+
+
+def plain(text: str, style: str = "", key: object = None) -> Row:
+    """Return a row of one piece."""
+    return Row(((text, style),), key)
+
+
+class LazyRows(Sequence[Row]):
+    """Rows each of which is made when it is drawn: of many few ever are."""
+
+    @abstractmethod
+    def row(self, at: int) -> Row:
+        """Make the one at an index from 0 on."""
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Row]: ...
+
+    def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
+        if isinstance(at, slice):
+            return [self.row(each) for each in range(*at.indices(len(self)))]
+        if not -len(self) <= at < len(self):
+            raise IndexError(at)
+        return self.row(at % len(self))
+
+
+class Rows(ScrollView, can_focus=True, inherit_bindings=False):
+    """Lines with a cursor. A subclass says what they are, with `show`."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor", *(f"rows--{each}" for each in STYLES)}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "cursor(-1)", "Up", show=False, id="rows.up"),
+        Binding("down,j", "cursor(1)", "Down", show=False, id="rows.down"),
+        Binding("pageup", "page(-1)", "Page up", show=False),
+        Binding("pagedown", "page(1)", "Page down", show=False),
+        Binding("home", "cursor(-1000000000)", "Top", show=False),
+        Binding("end", "cursor(1000000000)", "Bottom", show=False),
+        Binding("left", "sideways(-8)", "Left", show=False),
+        Binding("right", "sideways(8)", "Right", show=False),
+        Binding("enter", "choose", "Choose", show=False),
+    ]
+    cursor: reactive[int] = reactive(0, repaint=False)
+    glyphs: Glyphs = UNICODE
+    CHOOSES_AT_ONCE = False
+    """Whether one click chooses a row; otherwise a second one does."""
+    SHOWS_CURSOR = False
+    """Whether the row under the cursor is seen without the focus, too."""
+    HELP = ""
+    """What the panel shows and which keys it has, for `?`."""
+
+    class Chosen(Message):
+        """The row under the cursor was chosen."""
+
+        def __init__(self, panel: Rows, key: object) -> None:
+            super().__init__()
+            self.panel = panel
+            self.key = key
+
+        @property
+        def control(self) -> Rows:
+            """The panel."""
+            return self.panel
+
+    def __init__(self, title: str, *, id: str) -> None:
+        """`title` stands in the border."""
+        super().__init__(id=id)
+        self._title = title
+        self.border_title = self._title_shown = title
+        self._rows: Sequence[Row] = ()
+        self._looks: dict[str, Style] = {}
+        """Styles by name, until they change: Textual would work each out for every piece of every line."""
+
+    # ---- what it shows ----
+
+    def set_title(self, title: str) -> None:
+        """Put `title` into the border."""
+        self._title = title
+        # What does not fit ends in three dots in one sign, which ASCII does not have.
+        is_cut = self.glyphs is ASCII and len(title) > self.size.width - 4
+        shown = title[: max(self.size.width - 4, 0)] if is_cut else title
+        if shown != self._title_shown:
+            # To set it draws the whole panel anew.
+            self.border_title = self._title_shown = shown
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The lines."""
+        return self._rows
+
+    def show(self, rows: Sequence[Row], *, cursor: int | None = None, width: int | None = None) -> None:
+        """Show other lines; the cursor stays where it is, as far as it can, or goes to `cursor`.
+
+        `width`: columns of the longest one, for who knows.
+        """
+        is_same = isinstance(rows, list | tuple) and rows == self._rows
+        self._rows = rows
+        if width is None:
+            width = max((cell_len(row.text) for row in rows[:2000]), default=0)
+        self.virtual_size = Size(width + 1, len(rows))
+        wanted = self.cursor if cursor is None else cursor
+        self.cursor = max(0, min(wanted, len(rows) - 1))
+        if cursor is not None:
+            self.reveal()
+        if not is_same:
+            self.refresh()
+
+    @property
+    def row(self) -> Row | None:
+        """The one under the cursor."""
+        return self._rows[self.cursor] if self.cursor < len(self._rows) else None
+
+    def reveal(self, margin: int = 3) -> None:
+        """Scroll until the cursor is seen, with a few lines around it."""
+        height = max(self.scrollable_content_region.height, 1)
+        margin = min(margin, (height - 1) // 2)
+        top = round(self.scroll_offset.y)
+        if self.cursor < top + margin:
+            self.scroll_to(y=max(self.cursor - margin, 0), animate=False, force=True)
+        elif self.cursor > top + height - 1 - margin:
+            self.scroll_to(y=self.cursor - height + 1 + margin, animate=False, force=True)
+
+    # ---- drawing ----
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of what is seen."""
+        x, top = self.scroll_offset
+        number = round(top) + y
+        width = self.scrollable_content_region.width
+        base = self._look("")
+        if number >= len(self._rows):
+            return Strip.blank(width, base)
+        row = self._rows[number]
+        style = base
+        if row.style:
+            style += self._look(row.style)
+        if number == self.cursor and self.has_focus:
+            # Without the colours of its pieces: they are made for another background.
+            cursor = style + self._look("cursor")
+            return Strip([Segment(row.text, cursor)]).crop_extend(round(x), round(x) + width, cursor)
+        if number == self.cursor and self.SHOWS_CURSOR:
+            style += self._look("current")
+        strip = Strip(self._segments(row, style))
+        return strip.crop_extend(round(x), round(x) + width, style)
+
+    def _segments(self, row: Row, style: Style) -> Iterator[Segment]:
+        for text, name in row.pieces:
+            yield Segment(text, style + self._look(name) if name else style)
+
+    def _look(self, name: str) -> Style:
+        """Return the style of that name, or with none of the panel."""
+        if name not in self._looks:
+            self._looks[name] = (
+                self.get_component_rich_style(f"rows--{name}", partial=True) if name else self.rich_style
+            )
+        return self._looks[name]
+
+    def notify_style_update(self) -> None:
+        """Forget the styles: there may be another theme, or the panel another state."""
+        super().notify_style_update()
+        self._looks.clear()
+
+    # ---- what the user does ----
+
+    def on_resize(self) -> None:
+        """Keep the cursor where it is seen."""
+        self.reveal()
+        if self._title:
+            self.set_title(self._title)
+
+    def watch_cursor(self) -> None:
+        """Draw it where it is now."""
+        self.refresh()
+
+    def action_cursor(self, by: int) -> None:
+        """Move the cursor by so many lines."""
+        self.cursor = max(0, min(self.cursor + by, len(self._rows) - 1))
+        self.reveal()
+
+    def action_page(self, by: int) -> None:
+        """Move it by what is seen at once."""
+        self.action_cursor(by * max(self.scrollable_content_region.height - 1, 1))
+
+    def action_sideways(self, by: int) -> None:
+        """Scroll to what is cut off."""
+        self.scroll_to(x=max(self.scroll_offset.x + by, 0), animate=False, force=True)
+
+    def action_choose(self) -> None:
+        """Choose the row under the cursor."""
+        row = self.row
+        if row is not None and row.key is not None:
+            self.post_message(self.Chosen(self, row.key))
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor there; a second click chooses it, or the first one."""
+        at = self._row_at(event)
+        if at is None:
+            return
+        self.focus()
+        self.cursor = at
+        if event.chain > 1 or self.CHOOSES_AT_ONCE:
+            self.action_choose()
+
+    def _row_at(self, event: events.MouseEvent) -> int | None:
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return None
+        at = round(self.scroll_offset.y) + offset.y
+        return at if 0 <= at < len(self._rows) else None

@@ -1,0 +1,162 @@
+"""One of two recordings that are shown side by side: its panels, and its session's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.message import Message
+
+from replaydbg.tui.glyphs import Glyphs
+from replaydbg.tui.messages import LanesFound, MarksFound, Opened, Replied, Restarted, Scrubbed, Trouble
+from replaydbg.tui.owner import Owner, Work
+from replaydbg.tui.rows import Rows
+from replaydbg.tui.scene import Overview, Reply, Scene, SourceText, ValueRow
+from replaydbg.tui.source import SourcePanel
+from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.values import ValuesPanel
+
+Then = Callable[[Reply], None]
+
+
+class Side(Vertical):
+    """One of the two."""
+
+    class Came(Message):
+        """It stands somewhere else now."""
+
+    def __init__(self, path: Path, name: str, *, glyphs: Glyphs, memory: int) -> None:
+        """`name` is that of the widget."""
+        super().__init__(id=name)
+        self.path = path
+        self.owner = Owner(path, self.post_message, memory=memory)
+        self.glyphs = glyphs
+        self.scene: Scene | None = None
+        self.overview: Overview | None = None
+        self._texts: dict[str, SourceText] = {}
+        self._asked: dict[int, Then | None] = {}
+        self.error = ""
+
+    def compose(self) -> ComposeResult:
+        """Make its panels."""
+        yield SourcePanel()
+        yield ValuesPanel()
+        yield Timeline()
+
+    def on_mount(self) -> None:
+        """Begin to replay it."""
+        for panel in self.query(Rows):
+            panel.glyphs = self.glyphs
+        self.query_one(Timeline).glyphs = self.glyphs
+        self.query_one(SourcePanel).set_title(f"1 {self.path.name}: replaying ...")
+        self.owner.start()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether something was asked that was not answered."""
+        return self.scene is None or bool(self._asked)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether its panels are there: what comes from its thread may be late."""
+        return bool(self.query(Timeline))
+
+    def ask(self, work: Work, *, slot: str = "", then: Then | None = None) -> None:
+        """Have something done with its session; `then` is called with what came of it."""
+        self._asked[self.owner.ask(work, slot=slot)] = then
+
+    def order(self, line: str) -> None:
+        """Do a line that the prompt would take."""
+        self.error = ""
+        self.ask(lambda desk: desk.do(line))
+
+    def to_failure(self) -> None:
+        """Go to where the program failed, if it did."""
+        failure = self.overview.failure if self.overview is not None else None
+        if failure is not None:
+            self.order(f"seek-ticks {failure.count}")
+
+    def on_opened(self, message: Opened) -> None:
+        """Show the run, and where it failed."""
+        if not self.is_shown:
+            return
+        self.overview = message.overview
+        self.query_one(Timeline).set_overview(message.overview)
+        self.query_one(SourcePanel).set_failure(message.overview.failed_at)
+        self._take(message.reply)
+
+    def on_replied(self, message: Replied) -> None:
+        """Show what came of an order."""
+        then = self._asked.pop(message.number, None)
+        self._take(message.reply)
+        if then is not None and not message.reply.error:
+            then(message.reply)
+
+    def on_restarted(self, message: Restarted) -> None:
+        """Say that the session was begun anew."""
+        self.error = message.text
+        self.post_message(self.Came())
+
+    def on_trouble(self, message: Trouble) -> None:
+        """Say what failed; the last line tells most."""
+        self.error = message.text.strip().splitlines()[-1]
+        self.post_message(self.Came())
+
+    def _take(self, reply: Reply) -> None:
+        self._texts |= {each.file: each for each in reply.texts}
+        self.error = reply.error or self.error
+        if reply.scene is not None:
+            self.scene = reply.scene
+        self.post_message(self.Came())
+
+    def draw(self, differing: Mapping[str, str]) -> None:
+        """Show where it stands; `differing` are the values that the other one has otherwise, by name."""
+        scene = self.scene
+        if scene is None or not self.is_shown:
+            return
+        values = tuple(_marked(each, differing) for each in scene.values)
+        scene = replace(scene, values=values)
+        at = scene.at
+        panel = self.query_one(SourcePanel)
+        panel.show_scene(scene, self._texts.get(at.file) if at is not None else None)
+        panel.border_subtitle = f"{self.path.name}  {scene.reason or scene.place}"
+        self.query_one(ValuesPanel).show_scene(scene)
+        self.query_one(Timeline).show_scene(scene)
+
+    def on_scrubbed(self, message: Scrubbed) -> None:
+        """Follow its timeline."""
+        count = message.count
+        self.ask(lambda desk: desk.scrub(count), slot="seek")
+
+    def on_timeline_range_wanted(self, message: Timeline.RangeWanted) -> None:
+        """Two runs are compared as wholes."""
+        message.stop()
+
+    def on_rows_chosen(self, message: Rows.Chosen) -> None:
+        """Show the parts of a value, or no longer."""
+        key = message.key
+        if isinstance(key, ValueRow) and key.parts:
+            self.ask(lambda desk: desk.toggle(key.expression))
+
+    def on_lanes_found(self, message: LanesFound) -> None:
+        """Show when which lane ran."""
+        if not self.is_shown:
+            return
+        timeline = self.query_one(Timeline)
+        timeline.set_lanes(message.lanes)
+        timeline.styles.height = 2 + min(timeline.rows_wanted(), 7)
+
+    def on_marks_found(self, message: MarksFound) -> None:
+        """Show what is known better."""
+        if self.overview is not None and self.is_shown:
+            self.overview = message.added_to(self.overview)
+            self.query_one(Timeline).set_overview(self.overview)
+
+
+def _marked(value: ValueRow, differing: Mapping[str, str]) -> ValueRow:
+    if value.expression not in differing:
+        return value
+    return replace(value, mark="!", old=differing[value.expression])

@@ -1,0 +1,81 @@
+"""Panel 2: the stack of the lane that is looked at, the lanes, and the asyncio tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.scene import Scene
+
+FEW = 2
+"""So many frames of libraries in a row are seen."""
+
+
+class StackPanel(Rows):
+    """Frames, lanes and tasks; one that is chosen is looked at."""
+
+    HELP = """\
+The frames of the lane that is looked at, innermost first; below them the program's lanes (its threads) with what each
+waits for, and the asyncio tasks that are not done.
+
+  enter      look at this frame, or at this lane; at frames of libraries that stand for several
+  u d        the frame that called this one, and back"""
+
+    def __init__(self) -> None:
+        super().__init__("2 Stack", id="stack")
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show where the session stands."""
+        lane = next((each for each in scene.lanes if each.is_shown), None)
+        name = f"  lane {lane.id} {lane.name}".rstrip() if lane is not None and len(scene.lanes) > 1 else ""
+        self.set_title(f"2 Stack{name}")
+        rows = list(self._rows_of(scene))
+        selected = f"frame {scene.frame}"
+        self.show(rows, cursor=next((at for at, each in enumerate(rows) if each.key == selected), 0))
+
+    def _rows_of(self, scene: Scene) -> Iterator[Row]:
+        folded = _folded(scene)
+        for number, frame in enumerate(scene.frames):
+            if number in folded:
+                if folded[number]:
+                    yield plain(f"  {self.glyphs.dots} {folded[number]} frames of libraries", "dim", f"frame {number}")
+                continue
+            is_shown = number == scene.frame
+            sign = self.glyphs.here if is_shown else " "
+            place = (frame.place, "bold" if is_shown else "")
+            yield Row(((f"{sign} ", "accent"), place, (f"  {frame.text}", "dim")), f"frame {number}")
+        if not scene.frames:
+            yield plain("No Python code runs in this lane here.", "dim")
+        if len(scene.lanes) > 1:
+            yield plain("Lanes", "accent")
+            for lane in scene.lanes:
+                sign = self.glyphs.here if lane.is_shown else " "
+                style = "bold" if lane.state == "runs" else ""
+                pieces = (
+                    (f"{sign} ", "accent"),
+                    (f"{lane.id} {lane.name or '(no name)'}  {lane.state}", style),
+                    (f"  {lane.place}", "dim"),
+                )
+                yield Row(pieces, f"lane {lane.id}")
+        if scene.tasks:
+            yield plain("Tasks", "accent")
+            for task in scene.tasks:
+                waits = f"  waits for {task.waits_for}" if task.waits_for else ""
+                yield Row(((f"  {task.name}", "bold"), (waits, "")))
+                for each in task.places:
+                    yield plain(f"    {each}", "dim")
+
+
+def _folded(scene: Scene) -> dict[int, int]:
+    """The frames of libraries that are not seen, of which the first one stands for so many; the others for 0."""
+    found: dict[int, int] = {}
+    at = 0
+    while at < len(scene.frames):
+        end = at
+        while end < len(scene.frames) and scene.frames[end].is_library:
+            end += 1
+        # What runs is seen, and what is looked at.
+        if at and end - at > FEW and not at <= scene.frame < end:
+            found |= dict.fromkeys(range(at, end), 0) | {at: end - at}
+        at = max(end, at + 1)
+    return found

@@ -1,0 +1,339 @@
+"""Panel 5: the run from left to right, and where in it we are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
+
+from replaydbg.tui.glyphs import UNICODE, Glyphs
+from replaydbg.tui.messages import Scrubbed
+from replaydbg.tui.rows import STYLES
+from replaydbg.tui.scene import LaneSpans, Mark, Overview, Scene, Track
+
+MOST_LANES = 6
+_Line = Callable[[], tuple[str, Iterable[tuple[str, str]]]]
+"""What draws a line: its label, and its cells with their styles."""
+
+LABEL = 10
+"""Columns for the name of a row, where there is more than one."""
+
+
+class Timeline(Widget, can_focus=True):
+    """Density of events, snapshots, exceptions, marks; a row for each lane and for each thing that was looked for."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor", *(f"rows--{each}" for each in STYLES)}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "move(-1)", "Back", show=False, id="timeline.left"),
+        Binding("right,l", "move(1)", "On", show=False, id="timeline.right"),
+        Binding("shift+left,pageup", "move(-10)", "Far back", show=False),
+        Binding("shift+right,pagedown", "move(10)", "Far on", show=False),
+        Binding("home", "to_edge(0)", "Start", show=False),
+        Binding("end", "to_edge(1)", "End", show=False),
+        Binding("plus", "zoom(4)", "Closer", show=False),
+        Binding("minus", "zoom(0.25)", "Wider", show=False),
+        Binding("0", "zoom(0)", "The whole run", show=False),
+    ]
+    HELP = """\
+The run from the program's own first line to its end. The bars are events: what the program asked the outside. The signs
+above them: snapshots, exceptions, marks. Below: when which lane ran, and the rows that p and b add.
+
+  left right    go there: the session follows        shift, pageup pagedown    ten columns
+  %             go to a moment                       + - 0                  closer, wider, the whole run
+  delete        the last row no longer               mouse                  click or drag; wheel: closer, wider"""
+    count: reactive[int] = reactive(0)
+
+    class RangeWanted(Message):
+        """Another part of the run shall be shown."""
+
+        def __init__(self, first: int, last: int) -> None:
+            super().__init__()
+            self.first = first
+            self.last = last
+
+    def __init__(self) -> None:
+        super().__init__(id="timeline")
+        self._first, self._last = 1, 2
+        self._density: tuple[int, ...] = ()
+        self.border_title = "5 Timeline"
+        self.glyphs: Glyphs = UNICODE
+        self._overview: Overview | None = None
+        self._scene: Scene | None = None
+        self._lanes: tuple[LaneSpans, ...] = ()
+        self._tracks: dict[str, Track] = {}
+        self._is_dragged = False
+
+    # ---- what it shows ----
+
+    def set_overview(self, overview: Overview) -> None:
+        """Show this run."""
+        is_new = self._overview is None
+        self._overview = overview
+        if is_new:
+            self._first, self._last, self._density = overview.first, overview.last, overview.density
+        self.refresh(layout=True)
+
+    def set_range(self, first: int, last: int, density: tuple[int, ...]) -> None:
+        """Show a part of the run, in which there are so many events in each of equal stretches."""
+        self._first, self._last, self._density = first, last, density
+        view = self._overview
+        is_whole = view is not None and (first, last) == (view.first, view.last)
+        self.border_subtitle = "" if is_whole else f"lines {first:,} to {last:,} of the run (0 shows all)"
+        self.refresh()
+
+    def set_lanes(self, lanes: tuple[LaneSpans, ...]) -> None:
+        """Say when which lane ran."""
+        busy = sorted(lanes, key=lambda each: (each.lane != 0, -sum(last - first for first, last in each.spans)))
+        # Of many threads, the main one and those that ran most.
+        self._lanes = tuple(sorted(busy[:MOST_LANES], key=lambda each: each.lane)) if len(lanes) > 1 else ()
+        self.refresh(layout=True)
+
+    def set_track(self, track: Track) -> None:
+        """Show a row of moments, in place of the one with the same key; without a title, none any longer."""
+        self._tracks[track.key] = track
+        if not track.title:
+            del self._tracks[track.key]
+        self.refresh(layout=True)
+
+    def remove_last_track(self) -> None:
+        """Show the row of moments that came last no longer."""
+        if self._tracks:
+            self._tracks.popitem()
+            self.refresh(layout=True)
+
+    @property
+    def tracks(self) -> tuple[Track, ...]:
+        """The rows of moments."""
+        return tuple(self._tracks.values())
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show where the session stands."""
+        self._scene = scene
+        self.count = scene.count
+        if self._overview is not None and not self._first <= scene.count <= self._last:
+            # It is left behind: the same width of the run, around where it is now.
+            self._want(scene.count, self._last - self._first)
+        self.refresh()
+
+    def rows_wanted(self) -> int:
+        """How many lines it would fill."""
+        return 3 + len(self._lanes) + len(self._tracks)
+
+    # ---- columns ----
+
+    @property
+    def _label(self) -> int:
+        return LABEL if self._lanes or self._tracks else 0
+
+    def _columns(self) -> int:
+        return max(self.content_size.width - self._label, 1)
+
+    def column(self, count: int) -> int:
+        """The column of a line of the run."""
+        return self._column_of()(count)
+
+    def _column_of(self) -> Callable[[int], int]:
+        """Return what `column` is now: to be asked for many lines, of which a long run has thousands."""
+        first, span, width = self._first, self._last - self._first + 1, self._columns()
+        return lambda count: max(0, min((count - first) * width // span, width - 1))
+
+    def count_at(self, column: int) -> int:
+        """The first line of the run in a column."""
+        width = self._columns()
+        if column >= width - 1:
+            return self._last
+        span = self._last - self._first + 1
+        return self._first - (-column * span // width) if column > 0 else self._first
+
+    # ---- drawing ----
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line."""
+        width = self.content_size.width
+        base = self.rich_style
+        drawn = self._lines() if self._overview is not None else []
+        if y >= len(drawn):
+            return Strip.blank(width, base)
+        label, cells = drawn[y]()
+        segments = [Segment(f"{label:<{self._label}}"[: self._label], base + self._style("dim"))] if self._label else []
+        if y == len(drawn) - 1:
+            segments = []
+        segments += [Segment(text, base + self._style(style) if style else base) for text, style in cells]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def _style(self, name: str) -> Style:
+        return self.get_component_rich_style(f"rows--{name}", partial=True)
+
+    def _lines(self) -> list[_Line]:
+        tracks: list[_Line] = [partial(self._track, each) for each in self._tracks.values()]
+        lanes: list[_Line] = [partial(self._lane, each) for each in self._lanes]
+        # Where there is no room for all of them, what was asked for comes first.
+        room = max(self.content_size.height - 3, 0)
+        if self.content_size.height < 3:
+            return [self._bars, lambda: ("", self._words())]
+        return [self._signs, self._bars, *[*tracks, *lanes][:room], lambda: ("", self._words())]
+
+    def _signs(self) -> tuple[str, Iterable[tuple[str, str]]]:
+        view, glyphs = self._overview, self.glyphs
+        assert view is not None, "nothing is drawn before"
+        cells = [(" ", "")] * self._columns()
+        column = self._column_of()
+        for marks, sign, style in (
+            (view.exceptions, glyphs.failure, "warning"),
+            (view.snapshots, glyphs.snapshot, "accent"),
+            (self._marks(), glyphs.mark, "new"),
+            ((view.failure,) if view.failure is not None else (), glyphs.failure, "error"),
+        ):
+            for mark in self._seen(marks):
+                cells[column(mark.count)] = (sign, style)
+        return "", cells
+
+    def _seen(self, marks: Iterable[Mark]) -> Iterator[Mark]:
+        return (each for each in marks if self._first <= each.count <= self._last)
+
+    def _marks(self) -> Sequence[Mark]:
+        return [Mark(each.count) for each in self._scene.marks] if self._scene is not None else []
+
+    def _bars(self) -> tuple[str, Iterable[tuple[str, str]]]:
+        bars, density = self.glyphs.bars, self._density
+        width, bins = self._columns(), len(density)
+        sums = [
+            sum(density[bins * at // width : max(bins * (at + 1) // width, bins * at // width + 1)])
+            for at in range(width)
+        ]
+        most = max(sums, default=0) or 1
+        here = self.column(self.count)
+        cells = []
+        for at, number in enumerate(sums):
+            height = 1 + round((len(bars) - 2) * (number / most) ** 0.5) if number else 0
+            style = "accent" if at <= here else "dim"
+            cells.append((self.glyphs.cursor, "error") if at == here else (bars[height], style))
+        return "events", cells
+
+    def _lane(self, lane: LaneSpans) -> tuple[str, Iterable[tuple[str, str]]]:
+        cells = [(self.glyphs.waits, "dim")] * self._columns()
+        column = self._column_of()
+        for first, last in lane.spans:
+            if last >= self._first and first <= self._last:
+                for at in range(column(first), column(last) + 1):
+                    cells[at] = (self.glyphs.runs, "string")
+        here = column(self.count)
+        cells[here] = (cells[here][0], "error")
+        return f"{lane.lane} {lane.name}", cells
+
+    def _track(self, track: Track) -> tuple[str, Iterable[tuple[str, str]]]:
+        cells = [(" ", "")] * self._columns()
+        column = self._column_of()
+        # Of several in a column the telling ones are seen.
+        for mark in sorted(self._seen(track.marks), key=lambda each: not each.is_faint):
+            faint, telling = (self.glyphs.point_off, "dim"), (self.glyphs.point, "warning")
+            cells[column(mark.count)] = faint if mark.is_faint else telling
+        return track.title, cells
+
+    def _words(self) -> Iterator[tuple[str, str]]:
+        scene, view = self._scene, self._overview
+        assert view is not None, "nothing is drawn before"
+        if scene is None:
+            return
+        yield f"event {scene.event:,} / {view.events:,}", "bold"
+        yield f"  {scene.moment}  {scene.percent}", ""
+        before = [each for each in view.snapshots if each.count <= scene.count]
+        if before:
+            yield f"  snapshot {before[-1].text}", ""
+        if scene.seconds is not None:
+            yield f"  t+{scene.seconds:.3f}s", ""
+        yield f"  {scene.lane}", ""
+        if scene.direction:
+            yield f"  n s f c go {scene.direction}", "warning"
+        if scene.is_changed:
+            yield "  changed: another run than the recorded one", "warning"
+        glyphs = self.glyphs
+        legend = [f"{glyphs.failure} exception"] if view.exceptions or view.failure else []
+        legend += [f"{glyphs.snapshot} snapshot"] if view.snapshots else []
+        legend += [f"{glyphs.mark} mark"] if self._marks() else []
+        legend += [f"{glyphs.point} hit"] if any(each.key != "bisect" for each in self._tracks.values()) else []
+        legend += [f"{glyphs.point} bad  {glyphs.point_off} not bad"] if "bisect" in self._tracks else []
+        yield f"   {'  '.join(legend)}", "dim"
+
+    # ---- what the user does ----
+
+    def action_move(self, by: int) -> None:
+        """Go so many columns on."""
+        if self._overview is None:
+            return
+        view = self._overview
+        at = self.column(self.count) + by
+        count = self.count_at(max(0, min(at, self._columns() - 1)))
+        # In a short run several columns are one line: it is left all the same.
+        count = min(count, self.count - 1) if by < 0 else max(count, self.count + 1)
+        self._go(max(view.first, min(count, view.last)))
+
+    def action_zoom(self, factor: float) -> None:
+        """Show less of the run, or more; with 0 all of it."""
+        view = self._overview
+        if view is None:
+            return
+        whole = view.last - view.first
+        span = round((self._last - self._first) / factor) if factor else whole
+        self._want(self.count, max(min(span, whole), min(self._columns(), whole)))
+
+    def _want(self, middle: int, span: int) -> None:
+        assert self._overview is not None, "nothing is shown before"
+        view = self._overview
+        first = max(view.first, min(middle - span // 2, view.last - span))
+        if (first, first + span) != (self._first, self._last):
+            self.post_message(self.RangeWanted(first, first + span))
+
+    def action_to_edge(self, edge: int) -> None:
+        """Go to the beginning, or the end."""
+        if self._overview is not None:
+            self._go(self._overview.last if edge else self._overview.first)
+
+    def _go(self, count: int) -> None:
+        # It is shown at once; the session follows when it can.
+        self.count = count
+        self.post_message(Scrubbed(count))
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Go there, and follow the mouse."""
+        self.focus()
+        self.capture_mouse()
+        self._is_dragged = True
+        self._follow(event)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Go where it is dragged."""
+        if self._is_dragged:
+            self._follow(event)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Show less of the run."""
+        event.stop()
+        self.action_zoom(2)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Show more of it."""
+        event.stop()
+        self.action_zoom(0.5)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        """Follow it no longer."""
+        self._is_dragged = False
+        self.release_mouse()
+
+    def _follow(self, event: events.MouseEvent) -> None:
+        if self._overview is None:
+            return
+        column = event.x - self.gutter.left - self._label
+        count = self.count_at(max(0, min(column, self._columns() - 1)))
+        if self.column(count) != self.column(self.count):
+            self._go(count)

@@ -1,0 +1,76 @@
+"""Panel 3: watched expressions and local variables, with what became of them since the stop before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.scene import Scene, ValueRow
+
+_STYLES = {"~": "warning", "+": "new", "-": "error", "!": "error"}
+
+
+class ValuesPanel(Rows):
+    """Values; one that is chosen shows its parts."""
+
+    SHOWS_CURSOR = True
+    HELP = """\
+Watched expressions, then the variables of the selected frame. In front: ~ another value than at the stop before, with
+the old one; + new; - gone.
+
+  enter      show its parts, or no longer      W      who wrote it last
+  v          all values that it ever had       w      watch an expression
+  delete     on a watched expression: no longer"""
+
+    def __init__(self) -> None:
+        super().__init__("3 Locals", id="values")
+
+    @property
+    def chosen(self) -> ValueRow | None:
+        """The value under the cursor."""
+        key = self.row.key if self.row is not None else None
+        return key if isinstance(key, ValueRow) else None
+
+    def select_first_of(self, text: str) -> None:
+        """Select the variable that is named first in a line of source, if one is."""
+        names = [row.key.name if isinstance(row.key, ValueRow) else "" for row in self.rows]
+        found = next((each for each in re.findall(r"[^\W\d]\w*", text) if each in names), None)
+        if found is not None:
+            self.cursor = names.index(found)
+            self.reveal()
+
+    def watch_cursor(self) -> None:
+        """Name what is selected: the keys of other panels mean it, too."""
+        super().watch_cursor()
+        value = self.chosen
+        self.border_subtitle = f"selected: {value.expression}" if value is not None and value.expression else ""
+
+    def show_scene(self, scene: Scene) -> None:
+        """Show where the session stands."""
+        function = f"  {scene.at.function}" if scene.at is not None else ""
+        self.set_title(f"3 Locals{function}")
+        self.show(list(self._rows_of(scene)))
+        self.watch_cursor()
+
+    def _rows_of(self, scene: Scene) -> Iterator[Row]:
+        for each in scene.values:
+            yield self._row(each)
+        if scene.values_error:
+            yield plain(scene.values_error, "dim")
+        elif not scene.values:
+            yield plain("No variables.", "dim")
+
+    def _row(self, each: ValueRow) -> Row:
+        style = _STYLES.get(each.mark, "")
+        sign = self.glyphs.opened if each.is_open else self.glyphs.closed if each.parts else " "
+        name = f"{each.name} = " if each.name else ""
+        old = f"   {'' if each.mark == '!' else 'was '}{each.old}" if each.old else ""
+        pieces = (
+            (f"{each.mark} ", style),
+            ("  " * each.depth + f"{sign} ", "dim"),
+            (name, "accent" if each.watch else "bold"),
+            (each.text if each.mark != "-" else "(gone)", style),
+            (old, "dim"),
+        )
+        return Row(pieces, each)

@@ -1,0 +1,136 @@
+"""What it costs to find the line after which a run was wrong: by a quick question, and by one that takes 100 ms."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from replaydbg.debugger import Session, predicates
+from replaydbg.debugger.bisected import Bisected
+from replaydbg.debugger.predicates import Predicate
+from tests.bench.workloads import environment
+from tests.harness import tool
+from tests.harness.process import run
+
+NAME = "bisect"
+LINES = 1_000_000
+SECONDS_A_LINE = 0.2e-6
+CHECKPOINTS = 200
+PROGRAM = Path(__file__).parent / "programs" / "goes_wrong.py"
+WRONG = "state['lost'] > 0"
+
+# A question that computes for so long, whatever the machine does besides.
+SLOW = """
+from time import process_time
+
+def is_wrong(names):
+    total = 0
+    for number in range(ROUNDS):
+        total += number
+    return names["state"]["lost"] > 0
+"""
+
+
+class BisectFailed(Exception):
+    """It did not find what it must for its time to mean anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class BisectCosts:
+    """Wall seconds."""
+
+    lines: int
+    opening: float
+    quick: float
+    """From the question to the line."""
+    every_line: float
+    """The same, looking at every line of the run in order."""
+    checkpoints: int
+    slow_question: float
+    """Seconds that one look takes with the slow question."""
+    slow_looks: int
+    """Looks at checkpoints, those that only check included."""
+    slow: float
+    """From the slow question to the two checkpoints."""
+    slow_line: float
+    """From it to the line."""
+
+    def as_text(self) -> str:
+        """As lines for people."""
+        return "\n".join(
+            (
+                f"bisect: {self.lines:,} lines; opening {self.opening:.2f} s; the line {self.quick:.2f} s (target 5), "
+                f"with a look at every line of the run {self.every_line:.2f} s",
+                f"  {self.checkpoints} checkpoints and a question of {1000 * self.slow_question:.0f} ms: "
+                f"{self.slow_looks} looks, the checkpoint {self.slow:.2f} s (target 2), "
+                f"the line {self.slow_line:.2f} s",
+            )
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """As data."""
+        return asdict(self)
+
+
+def measure_bisections(timeout: float, *, lines: int = LINES, checkpoints: int = CHECKPOINTS) -> BisectCosts:
+    """Measure it. Raises BisectFailed."""
+    with tempfile.TemporaryDirectory(prefix="replaydbg-bench-") as name:
+        directory = Path(name)
+        recording = directory / "wrong.rdbg"
+        command = tool.record(sys.executable, recording, (str(PROGRAM), str(lines // 5)))
+        recorded = run(command, cwd=directory, env=environment(), timeout=timeout)
+        if recorded.status != 0:
+            raise BisectFailed(recorded.stderr.decode(errors="replace"))
+        began = time.perf_counter()
+        with Session(recording) as session:
+            opening = time.perf_counter() - began
+            question = predicates.bad_if(WRONG)
+            quick = _line(session, question)
+            every_line = _line(session, question, linear=True)
+            total = session.index.total
+        slow = _slow_question(directory)
+        with Session(recording, spacing=total * SECONDS_A_LINE / checkpoints) as session:
+            return BisectCosts(total, opening, quick, every_line, *_slowly(session, slow))
+
+
+def _slowly(session: Session, question: Predicate) -> tuple[int, float, int, float, float]:
+    began = time.perf_counter()
+    done: list[float] = []
+    found = session.bisect(question, tell=lambda look: done.append(time.perf_counter() - began))
+    whole = time.perf_counter() - began
+    _must_be_right(found)
+    places = found.looks[: _at_places(found)]
+    one = min(each.seconds for each in places)
+    return found.places, one, len(places), done[len(places) - 1], whole
+
+
+def _at_places(found: Bisected) -> int:
+    """How many looks were at checkpoints: those at lines come behind the checks."""
+    checks = [at for at, each in enumerate(found.looks) if each.is_check]
+    return checks[-1] + 1 if checks else len(found.looks)
+
+
+def _line(session: Session, question: Predicate, *, linear: bool = False) -> float:
+    began = time.perf_counter()
+    found = session.bisect(question, linear=linear)
+    taken = time.perf_counter() - began
+    _must_be_right(found)
+    return taken
+
+
+def _must_be_right(found: Bisected) -> None:
+    if found.culprit is None or '["lost"] += 1' not in found.culprit.source:
+        raise BisectFailed(f"another line was found: {found.culprit}")
+
+
+def _slow_question(directory: Path) -> Predicate:
+    began = time.perf_counter()
+    sum(number for number in range(1_000_000))
+    rounds = round(0.1 / (time.perf_counter() - began) * 1_000_000)
+    file = directory / "slow.py"
+    file.write_text(SLOW.replace("ROUNDS", str(rounds)))
+    return predicates.function(f"{file}:is_wrong")

@@ -1,0 +1,165 @@
+"""What a key of the terminal UI costs, from the press until the screen is drawn, and its first picture."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import pty
+import random
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.bench.journeys import JOURNEYS
+from tests.bench.travel import Times
+from tests.bench.workloads import environment
+from tests.harness import tool
+from tests.harness.process import run
+from tests.harness.seen import Seen, see
+
+NAME = "keys"
+PLACES = 60
+STEPS = ("n", "s", "N", "S")
+SEEKS = ("left_square_bracket", "right_square_bracket", "g", "G", "e", "f", "F", "backspace")
+STEP_TARGET = 100.0
+SEEK_TARGET = 300.0
+PAINT_TARGET = 0.8
+_SIZE = struct.pack("HHHH", 36, 120, 0, 0)
+
+
+class KeysFailed(Exception):
+    """It did not do what it must for its time to mean anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyCosts:
+    """Milliseconds for each key, seconds for the rest; of wall time."""
+
+    lines: int
+    paint: float
+    """From the command to the first picture, the index being there."""
+    opened: float
+    """From the command to the failure on the screen: all that time progress is shown."""
+    steps: dict[str, tuple[float, ...]]
+    seeks: dict[str, tuple[float, ...]]
+
+    def as_text(self) -> str:
+        """As lines for people."""
+        lines = [
+            f"keys: {self.lines:,} lines; first picture {self.paint:.2f} s (target {PAINT_TARGET}), "
+            f"the failure {self.opened:.2f} s"
+        ]
+        for kind, target, keys in (("steps", STEP_TARGET, self.steps), ("seeks", SEEK_TARGET, self.seeks)):
+            every = Times(tuple(each for times in keys.values() for each in times))
+            apart = ", ".join(f"{key} {Times(times).percentile(95):.0f}" for key, times in keys.items())
+            lines.append(
+                f"  {len(every.each)} {kind}: p50 {every.percentile(50):.0f} ms, p95 {every.percentile(95):.0f} ms "
+                f"(target {target:.0f}); p95 of each: {apart}"
+            )
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, Any]:
+        """As data."""
+        return asdict(self)
+
+
+def measure_keys(timeout: float, *, places: int = PLACES, scale: float = 1.0) -> KeyCosts:
+    """Measure it in a run of ten million lines, or the share `scale` of it. Raises KeysFailed."""
+    journey = JOURNEYS[0]
+    with tempfile.TemporaryDirectory(prefix="replaydbg-bench-") as name:
+        recording = Path(name) / "journey.rdbg"
+        argv = journey.arguments(round((journey.rounds or 0) * scale), scale)
+        recorded = run(tool.record(sys.executable, recording, argv), cwd=Path(name), env=environment(), timeout=timeout)
+        if recorded.status != 1:
+            raise KeysFailed(recorded.stderr.decode(errors="replace"))
+        keys = _Keys(places)
+        see(recording, keys.press_all)
+        paint, opened = first_picture(recording, timeout)
+    return KeyCosts(keys.lines, paint, opened, *keys.times())
+
+
+class _Keys:
+    """Presses them at random places, each of which the UI is taken to by typing where it is."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._times: dict[str, list[float]] = {}
+        self.lines = 0
+
+    def times(self) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
+        """Milliseconds of the steps, and of the seeks."""
+        steps = {key: tuple(self._times[key]) for key in STEPS}
+        return steps, {key: tuple(times) for key, times in self._times.items() if key not in steps}
+
+    async def press_all(self, seen: Seen) -> None:
+        self.lines = seen.overview.total
+        draw = random.Random(8)
+        for number in range(self._places):
+            await seen.press("percent_sign")
+            await seen.pilot.press(*f"{draw.uniform(0.1, 99.9):.3f}%")
+            await self._press(seen, "enter", called="%")
+            for key in draw.sample(STEPS, len(STEPS)):
+                await self._press(seen, key)
+            await self._press(seen, SEEKS[number % len(SEEKS)])
+
+    async def _press(self, seen: Seen, key: str, called: str = "") -> None:
+        app, before, drawn = seen.app, seen.app.scene, asyncio.Event()
+        # What was drawn before is no part of it.
+        await seen.pilot.pause(0.05)
+        began = time.perf_counter()
+        app.simulate_key(key)
+        await seen.until(lambda: app.scene is not before and not app.is_waiting)
+        app.screen.call_after_refresh(drawn.set)
+        await drawn.wait()
+        self._times.setdefault(called or key, []).append(1000 * (time.perf_counter() - began))
+
+
+def first_picture(recording: Path, timeout: float) -> tuple[float, float]:
+    """Open it by the command, in a terminal; return seconds until its name and until the failure are on the screen."""
+    terminal, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, _SIZE)
+    command = [sys.executable, "-m", "replaydbg", "tui", str(recording)]
+    environ = {**environment(), "TERM": "xterm-256color"}
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        command, stdin=side, stdout=side, stderr=side, cwd=recording.parent, env=environ, start_new_session=True
+    )
+    os.close(side)
+    try:
+        seen = bytearray()
+        paint = _wait_for(terminal, seen, recording.name.encode(), began + timeout) - began
+        opened = _wait_for(terminal, seen, b"RuntimeError", began + timeout) - began
+    finally:
+        process.send_signal(signal.SIGTERM)
+        while _read(terminal, 5.0):
+            pass
+        process.wait(timeout=60)
+        os.close(terminal)
+    return paint, opened
+
+
+def _wait_for(terminal: int, seen: bytearray, wanted: bytes, until: float) -> float:
+    while wanted not in seen:
+        data = _read(terminal, until - time.perf_counter())
+        if not data:
+            raise KeysFailed(f"The terminal UI showed nothing else: {bytes(seen[-2000:])!r}")
+        seen += data
+    return time.perf_counter()
+
+
+def _read(terminal: int, seconds: float) -> bytes:
+    if not select.select([terminal], [], [], max(seconds, 0))[0]:
+        return b""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # its other side is closed
+        return b""

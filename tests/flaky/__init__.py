@@ -1,0 +1,1 @@
+"""Flaky bugs that real packages had: `hunt` catches each, and `bisect recordings` finds what makes it come."""

@@ -1,0 +1,203 @@
+"""Pictures of the terminal UI: its main states, drawn by the real program, and what of them must stay the same.
+
+`python -m tests.harness.screens` draws the documentation's pictures anew, and the screens that a test compares with.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+from textual.geometry import Size
+
+from replaydbg.tui.app import ReplayApp
+from replaydbg.tui.rows import Rows
+from replaydbg.tui.timeline import Timeline
+from tests.harness.recording import record_failure
+from tests.harness.seen import Seen, see
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "fixtures" / "races" / "till.py"
+PICTURES = ROOT / "docs" / "pictures"
+SCREENS = ROOT / "tests" / "screens"
+SIZES = ((80, 24), (120, 36), (200, 50))
+THEMES = ("dark", "light")
+SHOWN = (120, 36)
+"""The size of the pictures in the documentation."""
+
+
+async def failure(seen: Seen) -> None:
+    """As it opens."""
+
+
+async def stepping(seen: Seen) -> None:
+    """In a function, with a breakpoint and what became of values."""
+    await seen.press("colon")
+    await seen.type("break Till.pay_in")
+    await seen.press("C", "n", "n")
+    await seen.until(lambda: bool(seen.app.part(Timeline).tracks))
+    await seen.press("3", "6")
+    seen.app.show_tab("output")
+    await seen.press("3")
+
+
+async def who_wrote(seen: Seen) -> None:
+    """The answer of who wrote a value."""
+    await watch_till(seen)
+    await seen.press("W")
+    await opened(seen)
+
+
+async def memory(seen: Seen) -> None:
+    """What changed in memory since the first snapshot."""
+    await seen.press("D")
+    await opened(seen)
+    await seen.press("enter")
+    await seen.until(lambda: "Changed values" in seen.text("heap"))
+
+
+async def bisected(seen: Seen) -> None:
+    """Where a bisection has led."""
+    await seen.press("x")
+    await opened(seen)
+    await seen.press("enter")
+    await seen.type("len(till.seen) != len(set(till.seen))")
+    await opened(seen)
+    await seen.press("enter")
+
+
+def is_laid_out(seen: Seen, size: tuple[int, int]) -> bool:
+    """Whether the panels, and the dialog over them, are of that size."""
+    screens = {seen.app.main.size, seen.app.screen.size, seen.app._terminal}
+    return screens == {Size(*size)} and not any(each._layout_required for each in seen.app.screen_stack)
+
+
+async def watch_till(seen: Seen) -> None:
+    """Watch the till, and select it."""
+    await seen.press("w")
+    await seen.type("till.cents")
+    await seen.press("3", "home")
+
+
+async def opened(seen: Seen) -> None:
+    """Wait until a dialog shows something."""
+    await seen.until(lambda: seen.app.screen is not seen.app.main and bool(shown_rows(seen)))
+
+
+def shown_rows(seen: Seen) -> list[str]:
+    """The rows of the dialog that is open."""
+    return [row.text for each in seen.app.screen.query(Rows) for row in each.rows]
+
+
+STATES: dict[str, Callable[[Seen], Awaitable[None]]] = {
+    "failure": failure,
+    "stepping": stepping,
+    "who-wrote": who_wrote,
+    "memory": memory,
+    "bisected": bisected,
+}
+
+
+def program_text() -> str:
+    """The program, as the walk-through has it: without what stands in a fixture's first lines."""
+    return PROGRAM.read_text(encoding="utf-8").split("\n", 2)[2]
+
+
+def record(folder: Path) -> Path:
+    """Record the program of the pictures, where its path is short."""
+    program = folder / PROGRAM.name
+    program.write_text(program_text())
+    return record_failure(Path(program.name), folder)
+
+
+def draw(recording: Path, state: str) -> dict[tuple[tuple[int, int], str], str]:
+    """Return a state at all sizes and in all themes, as SVG."""
+    found: dict[tuple[tuple[int, int], str], str] = {}
+
+    async def look(seen: Seen) -> None:
+        # What nobody waits for is on the timeline, too.
+        await seen.until(lambda: bool(seen.app.part(Timeline)._lanes))
+        await seen.quiet()
+        await STATES[state](seen)
+        await seen.quiet()
+        await seen.settled()
+        await seen.pilot.pause()
+        for theme in THEMES:
+            seen.app.theme = f"textual-{theme}"
+            for size in SIZES:
+                await seen.pilot.resize_terminal(*size)
+                await seen.until(lambda: is_laid_out(seen, size))  # noqa: B023 - it is waited for at once
+                await seen.pilot.pause()
+                found[size, theme] = plain(seen.app.export_screenshot(title="replaydbg"), recording.parent)
+
+    see(recording, look, size=SHOWN, make=partial(ReplayApp, theme="dark"))
+    return found
+
+
+def plain(svg: str, folder: Path) -> str:
+    """Return a picture that asks nobody for fonts, and in which nothing is random, nor of this machine."""
+
+    def without_folder(found: re.Match[str]) -> str:
+        # As long as before: each piece of text says how wide it is.
+        return f">{found[1]}{found[2]}{'&#160;' * len(f'{folder}/')}<"
+
+    svg = re.sub(rf">([^<]*){re.escape(str(folder))}/([^<]*)<", without_folder, svg)
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.S)
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S)
+    # Nothing lies over anything else.
+    svg = re.sub(r' clip-path="url\(#terminal-\d+-line-\d+\)"', "", svg)
+    svg = re.sub(r'<clipPath id="terminal-\d+-line-\d+">.*?</clipPath>\s*', "", svg, flags=re.S)
+    svg = re.sub(r"Fira Code", "monospace", svg).replace("monospace,monospace", "monospace")
+    return "\n".join(line.rstrip() for line in re.sub(r"terminal-\d+", "terminal", svg).splitlines()) + "\n"
+
+
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+def lines(svg: str) -> list[str]:
+    """Return the text of a picture."""
+    rows: dict[float, list[tuple[float, str]]] = {}
+    for each in ElementTree.fromstring(svg).iter(f"{_SVG}text"):
+        if "-title" not in each.get("class", ""):
+            rows.setdefault(float(each.get("y", "0")), []).append((float(each.get("x", "0")), each.text or ""))
+    return ["".join(text for _, text in sorted(row)).replace("\xa0", " ") for _, row in sorted(rows.items())]
+
+
+def normal(svg: str) -> str:
+    """Return what of a picture must be the same each time: not numbers, nor where on the timeline something lies."""
+    found = []
+    for line in lines(svg):
+        line = re.sub(r"0x[0-9a-f]+", "0x0", line)
+        line = re.sub(r'File ".*', "File", line)  # it is cut off where its directory says
+        line = re.sub(r"[0-9][0-9,.]*", "0", line)
+        line = re.sub(r"[━·▁▂▃▄▅▆▇█✗◆▼●○]+", "*", line)
+        line = re.sub(r"─+", "─", re.sub(r"[\s*]+", " ", line))
+        found.append(line.strip())
+    colours = sorted(set(re.findall(r"fill: (#[0-9a-f]{6})", svg)))
+    return "\n".join([*(each for each in found if each), f"colours: {' '.join(colours)}"]) + "\n"
+
+
+def screen_path(state: str, size: tuple[int, int], theme: str) -> Path:
+    """Where the normal form of a screen is kept."""
+    return SCREENS / f"{state}-{size[0]}x{size[1]}-{theme}.txt"
+
+
+def main() -> None:
+    """Draw everything anew."""
+    with tempfile.TemporaryDirectory() as folder:
+        recording = record(Path(folder))
+        for state in STATES:
+            for (size, theme), svg in draw(recording, state).items():
+                screen_path(state, size, theme).write_text(normal(svg), encoding="utf-8")
+                if size == SHOWN and (theme == "dark" or state == "failure"):
+                    (PICTURES / f"{state}-{theme}.svg").write_text(svg, encoding="utf-8")
+            print(state, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

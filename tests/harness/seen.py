@@ -1,0 +1,117 @@
+"""The terminal UI for tests: keys are pressed, and what it shows is looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import traceback
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from replaydbg.tui.app import ReplayApp
+from replaydbg.tui.panels import ConsolePanel
+from replaydbg.tui.rows import Rows
+from replaydbg.tui.scene import Overview, Scene
+
+PATIENCE = 60.0
+"""Seconds within which anything must have been done, on a machine that does other things too."""
+
+
+class Seen:
+    """The UI with a recording that is open."""
+
+    def __init__(self, app: ReplayApp, pilot: Pilot[int]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def scene(self) -> Scene:
+        """Where the session stands."""
+        assert self.app.scene is not None
+        return self.app.scene
+
+    @property
+    def overview(self) -> Overview:
+        """The run."""
+        assert self.app.overview is not None
+        return self.app.overview
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        """Let it go on until something is so."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not is_so():
+                    await asyncio.sleep(0.005)
+        except TimeoutError:
+            frame = sys._current_frames().get(self.app.owner.ident or 0)
+            stack = "".join(traceback.format_stack(frame)) if frame is not None else "it has ended"
+            raise AssertionError(f"It waits for {self.app._asked}; the session's thread:\n{stack}") from None
+
+    async def settled(self) -> None:
+        """Wait until it has done what it was told."""
+        await self.until(lambda: not self.app.is_waiting or self.app._exit)
+
+    async def quiet(self) -> None:
+        """Wait until nothing is found out any more for which nobody waits: by it the timeline grows, panels move."""
+
+        def is_so() -> bool:
+            desk = self.app.owner._desk
+            return desk is not None and not desk.has_quiet_work
+
+        await self.until(is_so)
+        await self.pilot.pause()
+
+    async def press(self, *keys: str) -> Scene:
+        """Press keys, each when what the one before wants is done; return where the session stands."""
+        for key in keys:
+            await self.pilot.press(key)
+            await self.settled()
+        return self.scene
+
+    async def click(self, target: Any, **where: Any) -> None:
+        """Click as the pilot does, when panels have come to rest: it clicks where they were when it was asked to."""
+        await self.quiet()
+        await self.pilot.click(target, **where)
+
+    async def type(self, text: str) -> Scene:
+        """Type text and Enter; all but its last sign at once, since each key takes 80 ms here."""
+        focused = self.app.focused
+        if isinstance(focused, Input):
+            focused.insert_text_at_cursor(text[:-1])
+            text = text[-1:]
+        await self.pilot.press(*text)
+        return await self.press("enter")
+
+    def text(self, panel: str) -> str:
+        """What a panel shows, and would by scrolling; of the console, what was said."""
+        if panel == "console":
+            return self.app.part(ConsolePanel).text
+        return "\n".join(row.text for row in self.app.main.query_one(f"#{panel}", Rows).rows)
+
+
+def see(
+    recording: Path,
+    look: Callable[[Seen], Awaitable[None]],
+    *,
+    size: tuple[int, int] = (120, 36),
+    moment: str = "",
+    make: Callable[..., ReplayApp] = ReplayApp,
+) -> int | None:
+    """Open `recording` in a terminal of that size, and let `look` look; return the exit code if it ended itself."""
+
+    async def run() -> int | None:
+        app = make(recording, moment=moment)
+        async with app.run_test(size=size) as pilot:
+            seen = Seen(app, pilot)
+            await seen.until(lambda: app.scene is not None or app._exit)
+            await seen.settled()
+            await look(seen)
+        app.owner.join(PATIENCE)
+        assert not app.owner.is_alive()
+        return app.return_value
+
+    return asyncio.run(run())

@@ -1,0 +1,166 @@
+"""The pytest plugin: what is found out about the recording of a failing test, beside the session."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.commands import tell
+from replaydbg.debugger import Session
+from replaydbg.debugger.values import Moment
+from replaydbg.replay.launcher import replay
+from tests.plugin_runs import line_of_failure, run_pytest
+
+pytestmark = pytest.mark.slow
+
+
+def bisected(recording: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "replaydbg", "bisect", "snapshots", "-q", *options, str(recording)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+class TestBisection:
+    SOURCE = """
+        class Order:
+            total = 5
+            def apply(self, discounts):
+                for each in discounts:
+                    self.total -= each
+        def test_bad():
+            order = Order()
+            order.apply([1, 2, 4, 1])
+            order.name = "x"
+            assert order.total >= 0
+    """
+
+    def test_the_line_after_which_it_was_wrong(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, self.SOURCE, "--replaydbg-bisect")
+
+        wrong = ran.meta("test_it.py-test_bad")["wrong"]
+        assert wrong["source"] == "self.total -= each"
+        assert wrong["values"] == ["order.total  2 -> -2"]
+        assert "not (order.total >= 0) in test_bad(): after " in ran.output
+
+    def test_the_command_asks_the_same(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, self.SOURCE)
+
+        asked = bisected(ran.recording("test_it.py-test_bad"))
+        assert asked.returncode == 1
+        assert "not (order.total >= 0) in test_bad(): first after " in asked.stdout
+        assert "self.total -= each" in asked.stdout
+        every = bisected(ran.recording("test_it.py-test_bad"), "--all")
+        assert len([line for line in every.stdout.splitlines() if " bad " in line]) == 1
+
+    def test_what_claims_nothing_must_be_said(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, "def test_bad():\n    raise ValueError\n")
+
+        asked = bisected(ran.recording("test_it.py-test_bad"))
+        assert asked.returncode == 2
+        assert "Say what is wrong: the line in which the test failed is no assertion" in asked.stderr
+
+    def test_not_unless_asked_for(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, self.SOURCE)
+
+        assert ran.meta("test_it.py-test_bad")["wrong"] is None
+
+
+class TestAlone:
+    """Tests before it that a test does not need are left out of its recording."""
+
+    SOURCE = """
+        import random, time, pytest
+        @pytest.fixture(scope="session")
+        def store():
+            opened = time.time()
+            yield {"opened": opened}
+        @pytest.fixture(scope="module")
+        def kept():
+            yield random.random()
+        def test_uses(store): assert store
+        @pytest.mark.parametrize("number", range(5))
+        def test_other(number, tmp_path, kept):
+            random.random()
+            (tmp_path / "x").write_text(str(time.time()))
+        def test_skipped(): pytest.skip("x")
+        @pytest.mark.xfail
+        def test_expected(): assert 0
+        class TestClass:
+            @pytest.fixture(scope="class", autouse=True)
+            def around(self):
+                yield time.time()
+            def test_first(self): pass
+            def test_bad(self, store):
+                drawn = random.random()
+                order = {object() for _ in range(9)}
+                assert (drawn, store["opened"], len(order)) == 0
+    """
+
+    @pytest.mark.parametrize("options", [[], ["-v"], ["-q", "-s"]])
+    def test_others_are_left_out(self, tmp_path: Path, options: list[str]) -> None:
+        ran = run_pytest(tmp_path, self.SOURCE, *options)
+
+        meta = ran.meta("test_it.py-TestClass-test_bad")
+        assert meta["verified"] is True
+        # Those stay that set up a fixture which is still there: of the session, of the module, and of the class.
+        assert (meta["left_out"], meta["leftovers"]) == (6, "")
+        recording = ran.recording("test_it.py-TestClass-test_bad")
+        assert line_of_failure(recording).startswith("assert (drawn, ")
+        assert replay(recording, stdout=2, stderr=2).divergence is None
+        written = {each["name"]: each for each in meta["writes"]}
+        assert written["drawn"]["source"] == "drawn = random.random()"
+        assert written["drawn"]["value"] in ran.output
+        with Session(recording) as session:
+            assert str(written["drawn"]["moment"]) == tell.moment_text(session.why("drawn").moment or Moment(0, 0))
+
+    def test_what_depends_on_an_earlier_one_says_so(self, tmp_path: Path) -> None:
+        source = """
+            seen = []
+            def test_unrelated(): pass
+            def test_leaves(): seen.append(1)
+            def test_bad(): assert not seen
+        """
+
+        ran = run_pytest(tmp_path, source)
+
+        meta = ran.meta("test_it.py-test_bad")
+        assert meta["verified"] is True
+        assert meta["left_out"] == 0
+        assert meta["leftovers"].startswith("Replay diverged")
+        assert "it depends on what earlier tests left behind" in ran.output
+        assert line_of_failure(ran.recording("test_it.py-test_bad")) == "def test_bad(): assert not seen"
+
+    def test_after_another_failure(self, tmp_path: Path) -> None:
+        """What pytest remembers of the first changes how it tells of the second: that is left out, too."""
+        source = """
+            import random
+            def test_one(): assert random.random() == 2
+            def test_two(): assert random.random() == 3
+        """
+
+        ran = run_pytest(tmp_path, source)
+
+        meta = ran.meta("test_it.py-test_two")
+        assert (meta["verified"], meta["left_out"]) == (True, 1)
+        assert line_of_failure(ran.recording("test_it.py-test_two")).endswith("== 3")
+
+    def test_threads_stay(self, tmp_path: Path) -> None:
+        """A thread has a number, and those after it have the next ones: tests before the last one are left in."""
+        source = """
+            import threading, random
+            def test_thread():
+                thread = threading.Thread(target=print)
+                thread.start()
+                thread.join()
+            def test_bad():
+                found = []
+                thread = threading.Thread(target=lambda: found.append(random.random()))
+                thread.start()
+                thread.join()
+                assert found == thread.name
+        """
+
+        ran = run_pytest(tmp_path, source)
+
+        meta = ran.meta("test_it.py-test_bad")
+        assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 0, "")

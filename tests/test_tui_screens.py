@@ -1,0 +1,47 @@
+"""The main states of the terminal UI look as they did, at three sizes and in two themes; the pictures are current.
+
+`python -m tests.harness.screens` draws them anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from tests.harness.screens import PICTURES, SHOWN, SIZES, STATES, THEMES, draw, normal, record, screen_path
+
+DRAWN_WITH = "8.2.8"
+"""The version of Textual that drew them: another one may draw borders and colours otherwise."""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(version("textual") != DRAWN_WITH, reason=f"the screens were drawn by Textual {DRAWN_WITH}"),
+    # Which payments are lost depends on how far threads compute in a slice, and that on the interpreter.
+    pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="the screens are of a run under Python 3.11"),
+]
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record(tmp_path_factory.mktemp("screens"))
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_screens_are_as_they_were(state: str, recording: Path) -> None:
+    drawn = draw(recording, state)
+
+    assert set(drawn) == {(size, theme) for size in SIZES for theme in THEMES}
+    for (size, theme), svg in drawn.items():
+        assert normal(svg) == screen_path(state, size, theme).read_text(encoding="utf-8"), (state, size, theme)
+
+
+@pytest.mark.parametrize("picture", sorted(PICTURES.glob("*.svg")), ids=lambda each: each.name)
+def test_pictures_of_the_documentation_are_current(picture: Path) -> None:
+    state, _, theme = picture.stem.rpartition("-")
+    svg = picture.read_text(encoding="utf-8")
+
+    assert normal(svg) == screen_path(state, SHOWN, theme).read_text(encoding="utf-8")
+    assert "/home/" not in svg and "/tmp/" not in svg and "http" not in svg.replace("http://www.w3.org/2000/svg", "")
