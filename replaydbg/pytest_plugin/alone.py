@@ -131,6 +131,8 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
             told = _told(record.name)
             do = told.get("do")
             if do == "item":
+                if told.get("is_worker"):
+                    return []  # a thread is told what to do next, in the middle of what the tests do
                 items.append(Item(tuple(told["needs"]), told.get("random"), began=stream.crossings))
                 is_asking, is_doing = True, False
             elif do == "say":
@@ -143,8 +145,6 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
                 items[-1].failed_at = at
             continue
         if not items:
-            if isinstance(record, Control) and record.kind is ControlKind.LANE_STARTED:
-                return []  # a worker of pytest-xdist has one that is told what to do next, among the tests
             continue
         item = items[-1]
         if is_asking and isinstance(record, Event):

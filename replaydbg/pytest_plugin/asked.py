@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from replaydbg.pytest_plugin.recorded import Recorded, attempt_of, failure_of
+from replaydbg.pytest_plugin.recorded import Recorded, failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -29,7 +29,8 @@ class Asked(Recorded):
 
     def __init__(self, config: pytest.Config, told: names.Told, question: dict[str, Any]) -> None:
         super().__init__(config, told)
-        self._tests: list[str] = question["tests"]
+        self._tests: list[tuple[str, int, int]] = question["tests"]
+        self._last: str = self._tests[-1][0]
         self._attempt: int = question["attempt"]
         self._phase: str = question["phase"]
         self._check: str = question["check"]
@@ -43,7 +44,7 @@ class Asked(Recorded):
         if original is None:
             return
 
-        wanted = str(self._config.rootpath / _file_of(self._tests[-1]))
+        wanted = str(self._config.rootpath / _file_of(self._last))
 
         def import_path(path: object, **options: object) -> object:
             try:
@@ -58,7 +59,7 @@ class Asked(Recorded):
 
     def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
         """Leave the files of other tests out: in this code they may not even load."""
-        wanted = {config.rootpath / _file_of(each) for each in self._tests}
+        wanted = {config.rootpath / _file_of(each) for each, *_ in self._tests}
         return None if any(each.is_relative_to(collection_path) for each in wanted) else True
 
     @pytest.hookimpl(tryfirst=True)
@@ -67,13 +68,17 @@ class Asked(Recorded):
         for plugin in session.config.pluginmanager.get_plugins():
             if type(plugin).__name__ == "WorkerInteractor":
                 session.config.pluginmanager.unregister(plugin)
-        found = {item.nodeid: item for item in session.items}
-        if self._tests[-1] not in found:
-            self._say_over("missing", self._tests[-1])
-        items = [found[each] for each in self._tests if each in found]
+        found: dict[str, list[pytest.Item]] = {}  # with --keep-duplicates there may be several of a name
+        for item in session.items:
+            found.setdefault(item.nodeid, []).append(item)
+        if self._last not in found:
+            self._say_over("missing", self._last)
+        ran = [each for each in self._tests if each[1] < len(found.get(each[0], ()))]
+        items = [found[name][number] for name, number, _ in ran]
         last = session.items.index(items[-1]) if items else -1
         after = session.items[last + 1] if last + 1 < len(session.items) else None
-        for item, following in zip(items, [*items[1:], after], strict=True):
+        for (name, _, begun), item, following in zip(ran, items, [*items[1:], after], strict=True):
+            self._attempts[name] = begun
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         return True
 
@@ -82,7 +87,7 @@ class Asked(Recorded):
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Say how the phase ended that matters."""
-        is_last = item.nodeid == self._tests[-1] and attempt_of(item) == self._attempt
+        is_last = item.nodeid == self._last and self._attempt_of(item) == self._attempt
         # How pytest tells of a failure, for which it reads sources, matters no more.
         if is_last and _is_failure(item, call):
             self._say_failed(item, _raised(item, call))
@@ -97,7 +102,7 @@ class Asked(Recorded):
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Say that the session is ended in the test that matters: that is how it failed."""
         item = self._item
-        if item is not None and item.nodeid == self._tests[-1] and attempt_of(item) == self._attempt:
+        if item is not None and item.nodeid == self._last and self._attempt_of(item) == self._attempt:
             self._say_failed(item, excinfo)
 
     def _say_failed(

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin.relaunch import is_worker
 
 # Bound now: tests replace functions of modules.
 _audit = sys.audit
@@ -61,6 +62,8 @@ class Parts:
 
     def __init__(self) -> None:
         self._number = 0
+        self._begun: dict[str, int] = {}
+        """By node id: how many tests of that name have begun, less one. With --keep-duplicates there may be several."""
         self._alive: list[tuple[pytest.FixtureDef[object], int]] = []
         self._random: object = None
         self._nodeid = ""
@@ -73,6 +76,11 @@ class Parts:
         self._nodeid = item.nodeid
         _ = item.location  # asks for the file's state, the first time
         told: dict[str, Any] = {"do": "item", "needs": sorted({number for _, number in self._alive})}
+        before = self._begun[item.nodeid] = self._begun.get(item.nodeid, -1) + 1
+        if before:
+            told["before"] = before
+        if is_worker(item.config):
+            told["is_worker"] = True
         generator = sys.modules.get("random")
         if generator is not None:
             state = generator.getstate()

@@ -93,6 +93,8 @@ class Recorded:
         self._mode = mode_of(config)
         self._told = told
         self._slugs: dict[str, str] = {}
+        self._attempts: dict[str, int] = {}
+        """By node id: how often a test of that name was begun in this process."""
         self._parts = Parts()
         self._item: pytest.Item | None = None
         """That of the test that runs."""
@@ -154,6 +156,7 @@ class Recorded:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, None, None]:
         """Mark the beginning of an attempt."""
+        self._attempts[item.nodeid] = self._attempts.get(item.nodeid, 0) + 1
         try:
             running = item.stash[_running] = self._begin(item)
             self._item = item
@@ -177,12 +180,17 @@ class Recorded:
         mode = str(marker.args[0] if marker.args else marker.kwargs.get("mode", "on")) if marker else self._mode
         if mode not in MODES:
             raise pytest.UsageError(f"{item.nodeid}: the marker replaydbg has no mode {mode!r}")
-        attempt = attempt_of(item)
+        attempt = self._attempt_of(item)
         slug = names.slug(item.nodeid, attempt)
         if self._slugs.setdefault(slug, item.nodeid) != item.nodeid:
             slug = names.slug(f"{item.nodeid}|", attempt)
         path = Path(self._told.directory) / slug / names.RECORDING
         return Running(item.nodeid, mode, attempt, slug, TestRecording(path))
+
+    def _attempt_of(self, item: pytest.Item) -> int:
+        """Return how often the test that runs was run before: by a plugin, or because it was asked for twice."""
+        # pytest-rerunfailures counts from 1, and also those in a worker process that is no more.
+        return max(self._attempts.get(item.nodeid, 1), int(getattr(item, "execution_count", 1))) - 1
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -258,12 +266,6 @@ class Recorded:
             keep = keep or running.attempt > 0
         mark(do="end", keep=keep, outcome=running.outcome, failure=running.failure)
         return keep
-
-
-def attempt_of(item: pytest.Item) -> int:
-    """Return how often the test was run before."""
-    # pytest-rerunfailures counts from 1.
-    return max(0, int(getattr(item, "execution_count", 1)) - 1)
 
 
 def shown_path(path: Path | None) -> str:

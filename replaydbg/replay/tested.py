@@ -30,8 +30,9 @@ class Tested:
 
     node: str
     """As pytest names it."""
-    ran: tuple[str, ...]
-    """The tests that run in it, in order; it is the last one."""
+    ran: tuple[tuple[str, int, int], ...]
+    """The tests that run in it, in order; it is the last one. Of each: its name, how many of that name were collected
+    before it, and how often one of that name had been begun."""
     attempt: int
     """Which of its attempts it is, from 0: a test may be run again."""
     phase: str
@@ -57,8 +58,9 @@ def tested(recording: Recording) -> Tested | None:
         phase, failed_at = (str(failure["phase"]), int(failure["event"])) if failure else ("", 0)
     except (KeyError, TypeError, ValueError):
         return None  # anything may stand there
-    ran = tuple(dict.fromkeys(_begun(recording)))
-    return Tested(node, ran, attempt, phase, outcome, failed_at) if node in ran else None
+    ran = tuple((*each, before) for each, before in _begun(recording).items())
+    is_there = any(each[0] == node for each in ran)
+    return Tested(node, ran, attempt, phase, outcome, failed_at) if is_there else None
 
 
 def plugin_today(recording: Recording) -> dict[str, str]:
@@ -71,17 +73,20 @@ def plugin_today(recording: Recording) -> dict[str, str]:
     return {recorded: _OURS.rstrip("/")} if recorded and recorded + "/" != _OURS else {}
 
 
-def _begun(recording: Recording) -> list[str]:
-    """Return the tests that run in a recording; of those that were left out of it the answer to a question tells."""
-    found, is_left_out = [], False
+def _begun(recording: Recording) -> dict[tuple[str, int], int]:
+    """Return the tests that run in a recording, as in `Tested.ran`; the answer to a question tells which were left out."""
+    found: dict[tuple[str, int], int] = {}
+    before, is_left_out = 0, False
     for entry in recording.events():
         if isinstance(entry, Event):
             if entry.gate == QUESTION:
                 is_left_out = "reports" in _answer(entry.outcome)
-        elif entry.kind is ControlKind.MARK and not is_left_out:
+        elif entry.kind is ControlKind.MARK:
             told = _read(entry.name or "")
-            if told.get("do") == "begin":
-                found.append(str(told.get("node")))
+            if told.get("do") == "item":
+                before = int(told.get("before", 0))
+            elif told.get("do") == "begin" and not is_left_out:
+                found.setdefault((str(told.get("node")), before), int(told.get("attempt", 0)))
     return found
 
 
