@@ -64,7 +64,7 @@ def _select(view: View, number: int) -> None:
         raise UsageError(f"There {frames_here}, and no #{number}.")
     view.frame, view.listed = number, 0
     at = frames[number]
-    view.screen.line(f"#{number}  {tell.place_text(view.session, at.file, at.line, at.function)}", "bold")
+    view.show_frame()
     view.show_source(at.file, at.line, at.line, at.line)
 
 

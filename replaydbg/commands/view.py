@@ -8,6 +8,7 @@ from typing import NamedTuple, TypedDict
 from replaydbg.commands import tell
 from replaydbg.commands.surface import Row, Surface
 from replaydbg.debugger import Session
+from replaydbg.debugger.claimed import frame_to_show
 from replaydbg.debugger.values import Evaluation, Here
 from replaydbg.errors import UsageError
 
@@ -88,7 +89,7 @@ class View:
 
     def arrive(self, *, is_step: bool = False, is_kept: bool = True) -> None:
         """Show where the session stands now; `is_kept`: `back` shall find the place again."""
-        self.frame, self.lane, self.listed = 0, None, 0
+        self.frame, self.lane, self.listed = frame_to_show(self.session), None, 0
         self.stopped_by = self.here.breakpoint
         if is_kept and not self.here.is_changed:
             self.keep()
@@ -113,9 +114,17 @@ class View:
         reason = tell.reason_text(self.session, self.here)
         if reason:
             self.screen.line(reason, "red" if reason.startswith("raises ") else "yellow")
-        top = self.here.top
-        if top is not None:
-            self.show_source(top.file, top.line - around, top.line + around, top.line)
+        if self.here.top is None:
+            return
+        at = self.place()
+        if self.frame:
+            self.show_frame()
+        self.show_source(at.file, at.line - around, at.line + around, at.line)
+
+    def show_frame(self) -> None:
+        """Print which frame is selected."""
+        at = self.place()
+        self.screen.line(f"#{self.frame}  {tell.place_text(self.session, at.file, at.line, at.function)}", "bold")
 
     def show_displays(self) -> None:
         """Print the expressions that are shown wherever it stops."""

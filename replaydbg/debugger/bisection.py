@@ -378,7 +378,7 @@ def begun(
 
     Raises UsageError, NoSuchMoment.
     """
-    failure = session.index.uncaught
+    failure = session.failure
     end = failure.count if failure is not None else min(session.index.end + 1, session.index.total)
     begin = session.count_of(first) if first is not None else 1
     end = session.count_of(last) if last is not None else end

@@ -37,11 +37,26 @@ def frame_of_test(session: Session) -> int | None:
     """Return the number of the frame whose line failed; None if the session does not stand at a test's failure."""
     place = session.test.failure if session.test is not None else None
     frames = session.stack()
-    if place is None or not frames or session.here.why != "exception":
+    if place is None or not frames or session.failure is None or session.here.count != session.failure.count:
         return None
     # A helper such as assertEqual raises in a library: the test's own line is what somebody asks about.
     own = (place.own_file, place.own_line)
     return next((at for at, each in enumerate(frames) if (each.file, each.line) == own), 0)
+
+
+def frame_to_show(session: Session) -> int:
+    """Return the number of the frame that somebody looks at first: not the helper in which a test's failure was raised.
+
+    Helpers say of themselves that they are none of one's business: pytest's and their like, `__tracebackhide__` in the
+    frame; unittest's, `__unittest` in the module. 0 anywhere but at the failure of a test, and for who came by a step.
+    """
+    own = (frame_of_test(session) or 0) if session.here.why != "step" else 0
+    return next((number for number in range(own) if not _is_helper(session, number)), own)
+
+
+def _is_helper(session: Session, number: int) -> bool:
+    told = session.evaluate('bool(locals().get("__tracebackhide__") or "__unittest" in globals())', number).value
+    return told is not None and told.text == "True"
 
 
 def claim_of_test(session: Session) -> Claim:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from replaydbg.debugger.index import Index
+from replaydbg.debugger.values import Raised
 from replaydbg.errors import NoSuchMoment
 from replaydbg.replay.clock import Moment
 
@@ -13,14 +14,23 @@ _TIME = re.compile(r"@t\+?(\d+(?:\.\d+)?)(ms|s|m)?\Z")
 _UNITS = {"ms": 1e6, "s": 1e9, "m": 60e9, None: 1e9}
 
 
-def parse_moment(text: str, index: Index, marks: Mapping[str, int], event_at: Callable[[float], int]) -> int:
+def parse_moment(
+    text: str,
+    index: Index,
+    marks: Mapping[str, int],
+    event_at: Callable[[float], int],
+    failure: Raised | None = None,
+) -> int:
     """Return the count of lines at the moment that `text` names.
 
-    `marks` are the named ones; `event_at` returns the last event before so many nanoseconds. Raises NoSuchMoment.
+    `marks` are the named ones; `event_at` returns the last event before so many nanoseconds; `failure` is what `@exc`
+    means. Raises NoSuchMoment.
     """
     word = text.strip()
     word = word.partition("@")[2] if word.startswith("rdbg://") else word
     word = f"@{word}" if text.strip().startswith("rdbg://") and not _is_plain(word) else word
+    if word == "@exc":
+        return _exception(word, failure)
     if word.startswith("@"):
         return _named(word, index, marks, event_at)
     if word.endswith("%"):
@@ -51,8 +61,6 @@ def _named(word: str, index: Index, marks: Mapping[str, int], event_at: Callable
         return index.end
     if word == "@last":
         return index.total
-    if word == "@exc":
-        return _exception(word, index)
     if word.startswith("@out:"):
         return _line_of_output(word, index)
     if match := _TIME.match(word):
@@ -63,11 +71,10 @@ def _named(word: str, index: Index, marks: Mapping[str, int], event_at: Callable
     raise NoSuchMoment(word, f"known are {known}")
 
 
-def _exception(word: str, index: Index) -> int:
-    raised = index.uncaught
-    if raised is None:
-        raise NoSuchMoment(word, "no exception ended the program")
-    return raised.count
+def _exception(word: str, failure: Raised | None) -> int:
+    if failure is None:
+        raise NoSuchMoment(word, "no exception ended the program, or made a test fail")
+    return failure.count
 
 
 def _line_of_output(word: str, index: Index) -> int:

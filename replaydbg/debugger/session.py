@@ -97,7 +97,8 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
             save_index(self.path, self.travel.files, ending)
         if self.test is not None:
             self._take_marks(self.test)
-        failure = self.index.uncaught or self._failure_of_test()
+        failure = self.failure = self.index.uncaught or self._failure_of_test()
+        """What ended the program, or made its test fail, at the line that raised it; None: nothing did."""
         self._cursor = self.travel.at(failure.count if failure is not None else self.index.end)
         message = failure.text if failure is not None else self.index.ended
         self.here: Here = self._stand(self._cursor.look(), "exception" if failure else "end", message=message)
@@ -191,7 +192,7 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         if isinstance(moment, Moment):
             return self.index.count(moment)
         if isinstance(moment, str):
-            return parse_moment(moment, self.index, self.marks_for(moment), self._event_at)
+            return parse_moment(moment, self.index, self.marks_for(moment), self._event_at, self.failure)
         if not 1 <= moment <= self.index.total:
             raise NoSuchMoment(str(moment), f"the run has {self.index.total:,} lines")
         return moment
