@@ -171,7 +171,7 @@ class TestSurroundings:
         assert replay(tmp_path / "all.rdbg", stdout=2, stderr=2).status == 1
 
     def test_what_off_costs(self) -> None:
-        """Every pytest of the environment loads it: in an interpreter that has pytest it imports three small modules."""
+        """Every pytest of the environment loads it: where pytest is, it imports three small modules."""
         code = (
             "import pytest,sys;had={*sys.modules};import replaydbg.pytest_plugin.entry;"
             "print(*sorted({*sys.modules}-had))"

@@ -1,6 +1,4 @@
-"""What is shown first of the recording of a test that failed: its own line, where only a helper raised the exception."""
-
-from pathlib import Path
+"""What is shown first of the recording of a test that failed: its own line, where a helper raised the exception."""
 
 import pytest
 

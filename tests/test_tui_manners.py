@@ -447,7 +447,7 @@ def test_nothing_grows(fails: Path) -> None:
             for _ in range(times):
                 seen.app.order(draw.choice(lines))
                 await seen.settled()
-            # Textual keeps the lines that are on the screen, thousands of objects if a long file is shown: count with few lines.
+            # Of a long file Textual keeps the lines that are on the screen, thousands of objects: so count with few.
             await seen.pilot.resize_terminal(20, 4)
             await seen.settled()
             gc.collect()

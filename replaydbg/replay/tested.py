@@ -74,7 +74,7 @@ def plugin_today(recording: Recording) -> dict[str, str]:
 
 
 def _begun(recording: Recording) -> dict[tuple[str, int], int]:
-    """Return the tests that run in a recording, as in `Tested.ran`; the answer to a question tells which were left out."""
+    """Return the tests that run in a recording, as in `Tested.ran`: all but those that were left out."""
     found: dict[tuple[str, int], int] = {}
     before, is_left_out = 0, False
     for entry in recording.events():
