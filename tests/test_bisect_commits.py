@@ -537,3 +537,36 @@ def test_in_a_directory_of_the_repository(tmp_path: Path, home: dict[str, str]) 
     facts = found(link / "python", home, "--good", "v1", "--bad", "v5", "--", "run.py")
 
     assert suspects(facts) == ["v3"]
+
+
+def test_code_that_is_compiled_under_a_relative_name(tmp_path: Path, home: dict[str, str]) -> None:
+    repository = make_history(tmp_path / "shop", changes(5, 3))
+    program = 'import runpy; assert runpy.run_path("shop/price.py")["price"](4) == 8'
+
+    facts = found(repository, home, "--good", "v1", "--bad", "v5", "--", "-c", program)
+
+    assert suspects(facts) == ["v3"]
+
+
+def test_the_commands_that_reproduce_it_run_that_commit(tmp_path: Path, home: dict[str, str]) -> None:
+    repository = make_history(tmp_path / "shop", changes(5, 3))
+    script = tmp_path / "elsewhere.py"
+    script.write_text("import sys, built\n" + RUN + "assert sys.argv[1].endswith('/shop/price.py')\n")
+    home["PYTHONPATH"] = str(repository)
+    words = ["--build", "touch built.py", "--", str(script), str(repository / "shop" / "price.py")]
+
+    done = bisect(repository, home, "--good", "v1", "--bad", "v5", *words)
+
+    git(repository, "checkout", "-q", "v1")
+    commands = done.stdout[done.stdout.index("git worktree add") :].splitlines()
+    program = f'replaydbg() {{ {sys.executable} -m replaydbg "$@"; }}; export -f replaydbg; set -e\n'
+    again = subprocess.run(
+        ["bash", "-c", program + "\n".join(commands)],
+        cwd=repository,
+        env=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert again.returncode == 1, again.stderr
+    assert "AssertionError: wrong price" in again.stderr

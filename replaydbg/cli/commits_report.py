@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from typing import Any
 
 from replaydbg.cli.output import is_terminal, print_table
 from replaydbg.commits import Commit, Found, Look
+from replaydbg.commits.surroundings import Surroundings
 from replaydbg.events.show import printable
 
 _COLUMNS = ("commit", "verdict", "seconds", "why", "subject")
@@ -123,6 +125,8 @@ def _commands(found: Found) -> list[str]:
     """Return what shows the failure of the first bad commit, and what made it, as command lines."""
     bad, question = found.suspects[-1], found.question
     place = Path(tempfile.gettempdir(), f"{found.root.name}-{bad.short}")
+    around = Surroundings(found.root, found.prefix, found.files)
+    directory = shlex.quote(str(around.directory(place)))
     commands = []
     if found.bad_recording:
         commands.append(f"replaydbg debug {found.bad_recording}")
@@ -132,10 +136,14 @@ def _commands(found: Found) -> list[str]:
     for path in question.taken_along:
         target = place / path.relative_to(found.root)
         commands.append(f"cp -r {shlex.quote(str(path))} {shlex.quote(str(target))}")
+    if question.build:
+        commands.append(f"cd {directory} && {question.build}")
     if question.replay is None:
-        seed = f"PYTHONHASHSEED={question.hash_seed} " if question.hash_seed else ""
-        record = f"{seed}replaydbg record -- {shlex.join(question.program)}"
-        commands.append(f"cd {shlex.quote(str(place / found.prefix))} && {record}")
+        imports = around.environment(place).get("PYTHONPATH", "")
+        settings = f"PYTHONPATH={shlex.quote(imports)} " if imports != os.environ.get("PYTHONPATH", "") else ""
+        settings += f"PYTHONHASHSEED={question.hash_seed} " if question.hash_seed else ""
+        record = f"replaydbg record -- {shlex.join(around.program(question.program, place))}"
+        commands.append(f"cd {directory} && {settings}{record}")
     else:
         assert question.recorded_root is not None, question
         for path in found.untracked:

@@ -183,7 +183,9 @@ class Looker:
 
     def _check_sources(self, recording: Path, worktree: Path) -> None:
         """Raise Inconclusive where the checkout's code ran instead of the commit's: every verdict would be wrong."""
-        for path in _sources(recording):
+        directory = self._around.directory(worktree)
+        for named in _sources(recording):
+            path = str(directory / named)  # code may be compiled under a name that is relative to where it ran
             if self._around.is_file_of_ours(path):
                 raise Inconclusive(
                     f"The program imports {path!r} from the checkout, not from the commit in its worktree: "

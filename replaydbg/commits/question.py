@@ -125,6 +125,8 @@ class Found:
     """The repository."""
     prefix: str = ""
     """The directory in it from which the question was asked."""
+    files: frozenset[str] = frozenset()
+    """Those that git has there, and those that are taken along, from the root."""
     untracked: tuple[Path, ...] = ()
     """With a replay: where the recorded files lay that are in no commit, such as the script."""
 

@@ -133,6 +133,7 @@ class _Search:
             passes_needed=self._state.passes_needed,
             root=self._repository.root,
             prefix=self._repository.prefix,
+            files=self._setting.around.files,
             untracked=self._untracked(),
         )
 
