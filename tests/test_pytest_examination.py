@@ -130,6 +130,76 @@ class TestAlone:
         assert "it depends on what earlier tests left behind" in ran.output
         assert line_of_failure(ran.recording("test_it.py-test_bad")) == "def test_bad(): assert not seen"
 
+    @pytest.mark.parametrize(
+        ("source", "options", "other"),
+        [
+            (
+                """
+                STATE = {"count": 1}
+                def test_leaves(): STATE["count"] = 7
+                def test_bad():
+                    n = STATE["count"]
+                    ok = n == 0
+                    assert ok
+                """,
+                [],
+                "test_it.STATE['count'] is 1 in place of 7; n is 1 in place of 7",
+            ),
+            (
+                """
+                STATE = {"count": 1}
+                def test_leaves(): STATE["count"] = 7
+                def test_bad(): assert not STATE["count"], "dirty"
+                """,
+                ["--assert=plain"],
+                "test_it.STATE['count'] is 1 in place of 7",
+            ),
+            (
+                """
+                import pytest
+                class Shop:
+                    def __init__(self): self.sold = []
+                @pytest.fixture(scope="session")
+                def shop(): return Shop()
+                def test_opens(shop): pass
+                def test_leaves(shop): shop.sold.append(5)
+                def test_bad(shop):
+                    ok = not shop
+                    assert ok
+                """,
+                [],
+                "shop.sold[0] (5) is not there",
+            ),
+            (
+                """
+                class Bag:
+                    seen = 1
+                def test_leaves(): Bag.seen = 2
+                def test_bad():
+                    ok = Bag.seen > 5
+                    assert ok
+                """,
+                [],
+                "test_it.Bag.seen is 1 in place of 2",
+            ),
+        ],
+    )
+    def test_no_value_is_another_one(self, tmp_path: Path, source: str, options: list[str], other: str) -> None:
+        """Without the test that left it the replay would agree, too: it prints the same."""
+        ran = run_pytest(tmp_path, source, *options)
+
+        meta = ran.meta("test_it.py-test_bad")
+        assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 0, other)
+        assert not list((tmp_path / "test-results" / "test_it.py-test_bad").glob("*alone*"))
+
+    def test_what_it_cannot_have_read_does_not_matter(self, tmp_path: Path) -> None:
+        (tmp_path / "test_first.py").write_text("seen = []\nclass Bag: pass\ndef test_leaves(): seen.append(Bag())\n")
+
+        ran = run_pytest(tmp_path, "import random\nclass Bag: pass\ndef test_bad(): assert random.random() == 2\n")
+
+        meta = ran.meta("test_it.py-test_bad")
+        assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 1, "")
+
     def test_after_another_failure(self, tmp_path: Path) -> None:
         """What pytest remembers of the first changes how it tells of the second: that is left out, too."""
         source = """

@@ -21,6 +21,7 @@ from replaydbg.engine.messages import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.pytest_plugin.alone import Smaller, make_smaller
+from replaydbg.pytest_plugin.leftovers import other_values
 from replaydbg.pytest_plugin.results import Written, Wrong
 from replaydbg.replay.launcher import replay
 
@@ -41,45 +42,80 @@ def main(path: str, bisects: str = "") -> None:
 
 def examined(recording: Path, *, bisects: bool = False) -> Iterator[dict[str, Any]]:
     """Yield what is found out, piece by piece."""
-    alone = without_others(recording)
-    yield alone
-    if not alone.get("verified"):
-        yield verified(recording)
+    smaller = recording.with_name(f"alone-{recording.name}")
+    try:
+        alone = without_others(recording, smaller)
+        if alone.get("verified"):
+            with Session(smaller) as session:
+                other = _other_values(session)
+                if other is None:
+                    _take_place(smaller, recording)
+                    yield alone
+                    yield from _explained(session, bisects=bisects)
+                    return
+            alone = {"leftovers": other}
+    except (ReplaydbgError, OSError) as error:
+        alone = {"leftovers": str(error)}
+    finally:
+        for each in (smaller, index_path(smaller)):
+            each.unlink(missing_ok=True)
+    yield alone | verified(recording)
     try:
         with Session(recording) as session:
-            number = frame_of_test(session)
-            if number is None:
-                return
-            yield {"writes": [asdict(each) for each in writes(session, number)]}
-            wrong = bisected(session) if bisects else None
-            if wrong is not None:
-                yield {"wrong": asdict(wrong)}
+            yield from _explained(session, bisects=bisects)
     except ReplaydbgError as error:
         yield {"problem": str(error)}
 
 
-def without_others(recording: Path) -> dict[str, Any]:
-    """Leave out the tests before it that it does not need, if a replay agrees then; tell what came of that."""
-    smaller = recording.with_name(f"alone-{recording.name}")
+def _other_values(session: Session) -> str | None:
+    """Return what is not as it was when the test failed; None: nothing. Empty: that cannot be told."""
     try:
-        made, told, agreed = _made(recording, smaller, until_failure=False)
-        if made is None:
-            return {}
-        if not told["verified"] and 0 < made.failed <= agreed:
-            # What pytest does to tell of a failure depends on what it has in memory of earlier ones.
-            before = told
-            made, told, _ = _made(recording, smaller, until_failure=True)
-            if made is None or not told["verified"] or not _fails(smaller):
-                told = before
-        if made is None or not told["verified"]:
-            return {"leftovers": told["verification"]}
-        smaller.replace(recording)
-        return told | {"left_out": made.left_out, "events": made.events, "size": made.size}
-    except (ReplaydbgError, OSError) as error:
-        return {"leftovers": str(error)}
-    finally:
-        for each in (smaller, index_path(smaller)):
-            each.unlink(missing_ok=True)
+        return "; ".join(other_values(session)) or None
+    except ReplaydbgError:
+        return ""  # such as of a failure without an exception: nothing is left out then, and nothing claimed
+
+
+def _take_place(smaller: Path, recording: Path) -> None:
+    """Put the smaller recording in the place of the whole one; a session goes on with its own name for it."""
+    for source, target in ((smaller, recording), (index_path(smaller), index_path(recording))):
+        link = source.with_name(f".{source.name}")
+        link.unlink(missing_ok=True)
+        if source.exists():
+            os.link(source, link)
+            link.replace(target)
+
+
+def _explained(session: Session, *, bisects: bool) -> Iterator[dict[str, Any]]:
+    """Yield what a session that stands at the failure tells of it."""
+    try:
+        number = frame_of_test(session)
+        if number is None:
+            return
+        yield {"writes": [asdict(each) for each in writes(session, number)]}
+        wrong = bisected(session) if bisects else None
+        if wrong is not None:
+            yield {"wrong": asdict(wrong)}
+    except ReplaydbgError as error:
+        yield {"problem": str(error)}
+
+
+def without_others(recording: Path, smaller: Path) -> dict[str, Any]:
+    """Write `smaller` without the tests before it that it does not need; tell whether a replay agrees then.
+
+    Nothing is told where it needs all. Raises OSError, ReplaydbgError.
+    """
+    made, told, agreed = _made(recording, smaller, until_failure=False)
+    if made is None:
+        return {}
+    if not told["verified"] and 0 < made.failed <= agreed:
+        # What pytest does to tell of a failure depends on what it has in memory of earlier ones.
+        before = told
+        made, told, _ = _made(recording, smaller, until_failure=True)
+        if made is None or not told["verified"] or not _fails(smaller):
+            told = before
+    if made is None or not told["verified"]:
+        return {"leftovers": told["verification"]}
+    return told | {"left_out": made.left_out, "events": made.events, "size": made.size}
 
 
 def _made(recording: Path, target: Path, *, until_failure: bool) -> tuple[Smaller | None, dict[str, Any], int]:

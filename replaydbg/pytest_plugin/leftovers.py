@@ -1,0 +1,204 @@
+"""What a test had of others that were left out of its recording: where values are others without them, they belong in it.
+
+A replay that agrees has asked for the same and printed the same. That says nothing of a value that stays inside. So the
+picture of the heap that was taken when the test failed is compared with the heap there in a replay without those tests:
+what can be reached from the frames of the traceback, and from the modules that the test may have used.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from replaydbg.debugger import Session
+from replaydbg.debugger.objects import holdings
+from replaydbg.debugger.sources import is_library
+from replaydbg.engine.messages import Break, Frame, Run
+from replaydbg.errors import ReplaydbgError
+from replaydbg.heap.difference import Change
+from replaydbg.heap.drift import drift
+from replaydbg.heap.holding import Holding
+from replaydbg.heap.snapshot import Snapshot, Taken
+
+_MOST = 3
+"""So many values are named."""
+
+_PLUGIN = "/pytest_plugin/recorded.py"
+_SEES = "_see"
+"""The function that has the picture taken: where it begins, the traceback is there, too."""
+
+_LOCAL = re.compile(r".*\.(?:f_locals|funcargs)\['(\w+)'\]([^ ]*).*")
+_OF_PYTEST = ".f_locals['@py_"
+"""Variables that pytest puts into functions with assertions: texts, also with the addresses of objects."""
+
+_PLAIN = ("builtins.", "collections.")
+_NOT_THROUGH = ("builtins.module", "builtins.frame", "builtins.traceback")
+
+
+def other_values(session: Session) -> list[str]:
+    """Return what is not as it was when the test failed, in words; `session` is on a recording without other tests.
+
+    Raises ReplaydbgError if that cannot be told.
+    """
+    taken = _picture(session)
+    count = _where_taken(session, taken)
+    before = Holding(session.stored_heap(taken.number))
+    after = holdings(session, [count])[0]
+    own = [each for each in after.modules if each.partition(".")[0] not in ("replaydbg", "__main__")]
+    reached = _Reach(before.snapshot, own).walk(
+        [*_own_frames(before.snapshot, session.stack()), *_modules(before.snapshot, _used(session, own))]
+    )
+    changes = drift(before, after, most=None, scope="all").changed.items
+    mine = (each for each in changes if before.snapshot.find(each.owner[0]) in reached)
+    return _texts(each for each in mine if _OF_PYTEST not in each.path)
+
+
+def _picture(session: Session) -> Taken:
+    failure = session.test.failure if session.test is not None else None
+    found = [each for each in session.snapshots if failure is not None and each.event == failure.event]
+    if not found:
+        raise ReplaydbgError("no picture of the heap was taken when it failed")
+    return found[-1]
+
+
+def _where_taken(session: Session, taken: Taken) -> int:
+    """Return the count of lines at the call that had the picture taken."""
+    files = [each.file for each in session.index.hits if each.file.endswith(_PLUGIN)]
+    assert session.failure is not None, taken
+    worker = session.travel.at(session.failure.count)
+    order = Run(until=session.index.total, breaks=(Break(file=files[0], function=_SEES),))
+    found = 0
+    try:
+        while not isinstance(where := worker.run(order, idle=session.travel.idle), dict) and where.why == "break":
+            if where.event > taken.event:
+                break
+            found = where.count
+    finally:
+        worker.kill()
+    if not found:
+        raise ReplaydbgError("a replay without other tests does not come to where it failed")
+    return found
+
+
+# ---- what the test may have used ----
+
+
+def _used(session: Session, own: Sequence[str]) -> set[str]:
+    """Return which of the program's modules the test may have read: their code ran in it, or code that imports them."""
+    files = _files_that_ran(session)
+    names = {name for file in files for name in _imported("\n".join(session.sources.lines(file)))}
+    known = {each.file for each in session.index.hits}
+    return {
+        module
+        for module in own
+        if module.rpartition(".")[2] in names
+        or any(_is_of(file, module) for file in files)
+        or not any(_is_of(file, module) for file in known)
+    }
+
+
+def _files_that_ran(session: Session) -> set[str]:
+    """Return the program's own files of which a function ran between the beginning of the test and its failure."""
+    assert session.failure is not None
+    hits = [each for each in session.index.hits if each.function != "<module>" and not is_library(each.file)]
+    breaks = tuple(Break(file=each.file, line=next(iter(each.lines)), stop_at=0) for each in hits)
+    worker = session.travel.at(session.count_of("@test"))
+    try:
+        where = worker.run(Run(until=session.failure.count, breaks=breaks), idle=session.travel.idle)
+    finally:
+        worker.kill()
+    if isinstance(where, dict):
+        raise ReplaydbgError("a replay without other tests does not come to where it failed")
+    return {each.file for each, passed in zip(hits, where.passages, strict=True) if passed.count}
+
+
+def _imported(text: str) -> Iterator[str]:
+    """Yield the last names of the modules that a source text may import."""
+    with suppress(SyntaxError, ValueError):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield from (alias.name.rpartition(".")[2] for alias in node.names)
+            if isinstance(node, ast.ImportFrom) and node.module:
+                yield node.module.rpartition(".")[2]
+
+
+def _is_of(file: str, module: str) -> bool:
+    path = "/" + module.replace(".", "/")
+    return file.endswith((f"{path}.py", f"{path}/__init__.py"))
+
+
+# ---- what can be reached from it ----
+
+
+def _modules(snapshot: Snapshot, names: set[str]) -> list[int]:
+    return [root.node for root in snapshot.roots if root.label in names]
+
+
+def _own_frames(snapshot: Snapshot, stack: Sequence[Frame]) -> list[int]:
+    """Return the nodes of the traceback's frames that are the program's own; `stack` is that of the failure."""
+    frames = list(_frames(snapshot))
+    pairs = zip(reversed(frames), stack, strict=False)  # further out pytest has caught it
+    return [node for node, frame in pairs if not is_library(frame.file)]
+
+
+def _frames(snapshot: Snapshot) -> Iterator[int]:
+    """Yield the nodes of the traceback's frames, the outermost first."""
+    raised = next((root.node for root in snapshot.roots if root.label == "exception"), None)
+    entry = _step(snapshot, raised, ".__traceback__")
+    while entry is not None:
+        frame = _step(snapshot, entry, ".tb_frame")
+        if frame is not None:
+            yield frame
+        entry = _step(snapshot, entry, ".tb_next")
+
+
+def _step(snapshot: Snapshot, node: int | None, step: str) -> int | None:
+    if node is None:
+        return None
+    return next((edge.target for edge in snapshot.edges(node) if snapshot.step_text(edge.label) == step), None)
+
+
+class _Reach:
+    """Walks from frames and modules to what the program's own code made of plain containers and its own classes."""
+
+    def __init__(self, snapshot: Snapshot, own: Sequence[str]) -> None:
+        self._snapshot = snapshot
+        self._own = tuple(f"{each}." for each in own)
+
+    def walk(self, roots: Iterable[int]) -> set[int]:
+        """Return the nodes that are reached, with the roots."""
+        reached = set(roots)
+        open_ = list(reached)
+        while open_:
+            for edge in self._snapshot.edges(open_.pop()):
+                if edge.target not in reached and self._is_own(edge.target):
+                    reached.add(edge.target)
+                    open_.append(edge.target)
+        return reached
+
+    def _is_own(self, node: int) -> bool:
+        """Whether what it holds is the program's, and not a library's: through that everything is reached."""
+        name = self._snapshot.type_name(node)
+        if name == "builtins.type":
+            return self._snapshot.value_text(node).startswith(self._own)
+        return name.startswith(self._own) or (name.startswith(_PLAIN) and name not in _NOT_THROUGH)
+
+
+# ---- in words ----
+
+
+def _texts(changes: Iterable[Change]) -> list[str]:
+    found = list(dict.fromkeys(_text(each) for each in changes))
+    more = len(found) - _MOST
+    return [*found[:_MOST], *([f"and {more:,} more"] if more > 0 else [])]
+
+
+def _text(change: Change) -> str:
+    path = _LOCAL.sub(r"\1\2", change.path)
+    if not change.after:
+        return f"{path} ({change.before}) is not there"
+    if not change.before:
+        return f"{path} ({change.after}) is there"
+    return f"{path} is {change.after} in place of {change.before}"
