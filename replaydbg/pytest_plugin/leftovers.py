@@ -1,4 +1,4 @@
-"""What a test had of others that were left out of its recording: where values are others without them, they belong in it.
+"""What a test had of others that were left out of its recording: where values are others without them, they stay in."""
 
 A replay that agrees has asked for the same and printed the same. That says nothing of a value that stays inside. So the
 picture of the heap that was taken when the test failed is compared with the heap there in a replay without those tests:
