@@ -192,6 +192,21 @@ class TestAlone:
         assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 0, other)
         assert not list((tmp_path / "test-results" / "test_it.py-test_bad").glob("*alone*"))
 
+    def test_packages_stay_set_up(self, tmp_path: Path) -> None:
+        """The first test of a package imports that."""
+        (tmp_path / "__init__.py").touch()
+        source = """
+            import random
+            def test_first(): pass
+            def test_other(): pass
+            def test_bad(): assert random.random() == 2
+        """
+
+        ran = run_pytest(tmp_path, source)
+
+        (meta,) = (ran.meta(name) for name in ran.kept())
+        assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 1, "")
+
     def test_what_it_cannot_have_read_does_not_matter(self, tmp_path: Path) -> None:
         (tmp_path / "test_first.py").write_text("seen = []\nclass Bag: pass\ndef test_leaves(): seen.append(Bag())\n")
 

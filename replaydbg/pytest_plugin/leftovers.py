@@ -1,4 +1,4 @@
-"""What a test had of others that were left out of its recording: where values are others without them, they stay in."""
+"""What a test had of others that were left out of its recording: where values are others without them, they stay in.
 
 A replay that agrees has asked for the same and printed the same. That says nothing of a value that stays inside. So the
 picture of the heap that was taken when the test failed is compared with the heap there in a replay without those tests:
@@ -30,8 +30,9 @@ _SEES = "_see"
 """The function that has the picture taken: where it begins, the traceback is there, too."""
 
 _LOCAL = re.compile(r".*\.(?:f_locals|funcargs)\['(\w+)'\]([^ ]*).*")
-_OF_PYTEST = ".f_locals['@py_"
-"""Variables that pytest puts into functions with assertions: texts, also with the addresses of objects."""
+_NOT_OURS = (".f_locals['@py_", ".__slotnames__")
+"""Variables that pytest puts into functions with assertions, texts, also with the addresses of objects; what `copyreg`
+keeps in classes that were copied once."""
 
 _PLAIN = ("builtins.", "collections.")
 _NOT_THROUGH = ("builtins.module", "builtins.frame", "builtins.traceback")
@@ -52,7 +53,7 @@ def other_values(session: Session) -> list[str]:
     )
     changes = drift(before, after, most=None, scope="all").changed.items
     mine = (each for each in changes if before.snapshot.find(each.owner[0]) in reached)
-    return _texts(each for each in mine if _OF_PYTEST not in each.path)
+    return _texts(each for each in mine if not any(name in each.path for name in _NOT_OURS))
 
 
 def _picture(session: Session) -> Taken:

@@ -65,6 +65,7 @@ class Parts:
         self._begun: dict[str, int] = {}
         """By node id: how many tests of that name have begun, less one. With --keep-duplicates there may be several."""
         self._alive: list[tuple[pytest.FixtureDef[object], int]] = []
+        self._set_up: dict[pytest.Package, int] = {}
         self._random: object = None
         self._nodeid = ""
         self.is_asked_again = False
@@ -75,7 +76,8 @@ class Parts:
         self._number += 1
         self._nodeid = item.nodeid
         _ = item.location  # asks for the file's state, the first time
-        told: dict[str, Any] = {"do": "item", "needs": sorted({number for _, number in self._alive})}
+        needs = {number for _, number in self._alive} | self._packages(item)
+        told: dict[str, Any] = {"do": "item", "needs": sorted(needs)}
         before = self._begun[item.nodeid] = self._begun.get(item.nodeid, -1) + 1
         if before:
             told["before"] = before
@@ -91,6 +93,18 @@ class Parts:
         found = _answer()
         while self.is_asked_again and "reports" in found:
             found = _answer()
+        return found
+
+    def _packages(self, item: pytest.Item) -> set[int]:
+        """Return the tests that set up the packages which this one finds set up: to do so imports `__init__.py`."""
+        stack = item.session._setupstate.stack
+        found = set()
+        for node in item.listchain():
+            if isinstance(node, pytest.Package):
+                if node not in stack:
+                    self._set_up[node] = self._number
+                elif node in self._set_up:
+                    found.add(self._set_up[node])
         return found
 
     def over(self, told: dict[str, Any]) -> None:
