@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from replaydbg.commands.places import parse_place, split_condition
+from replaydbg.commands.places import function_named, parse_place, split_condition
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command
+from replaydbg.debugger.kinds import ANY, raised_as
 from replaydbg.debugger.values import Breakpoint
 from replaydbg.errors import UsageError
 
@@ -25,17 +26,21 @@ def _tbreak(view: View, rest: str) -> None:
 def _add(view: View, rest: str, *, is_temporary: bool) -> None:
     where, condition = split_condition(rest)
     if _is_exception(view, where):
-        _add_point(view, Breakpoint(0, exception=where, condition=condition, temporary=is_temporary))
+        _add_exception(view, Breakpoint(0, exception=where, condition=condition, temporary=is_temporary))
         return
     file, line, function = parse_place(view, where)
     _add_point(view, Breakpoint(0, file, line, function, condition=condition, temporary=is_temporary))
 
 
 def _is_exception(view: View, word: str) -> bool:
-    """Whether `word` is no function but a type of exceptions that the run raised."""
-    if not word.isidentifier() or any(each.function.rpartition(".")[2] == word for each in view.session.index.hits):
+    """Whether `word` is no function but a type of exceptions."""
+    if not all(each.isidentifier() for each in word.split(".")):
         return False
-    return any(word in (each.type, each.type.rpartition(".")[2]) for each in view.session.index.raised)
+    try:
+        function_named(view, word)
+    except UsageError:
+        return bool(view.session.types_named(word))
+    return False
 
 
 def _catch(view: View, rest: str) -> None:
@@ -46,12 +51,21 @@ def _catch(view: View, rest: str) -> None:
         words = words[1:]
     if len(words) > 1:
         raise UsageError("Say one type of exceptions, or none for all: catch ValueError [if CONDITION].")
-    name = words[0] if words else "*"
-    number = sum(1 for each in view.session.index.raised if name in ("*", each.type, each.type.rpartition(".")[2]))
-    if not number:
-        raise UsageError(f"No {name} was raised in this run.")
-    _add_point(view, Breakpoint(0, exception=name, condition=condition))
+    name = words[0] if words else ANY
+    if not view.session.types_named(name):
+        raise UsageError(f"No type of exceptions {name} is known in this run.")
+    number = _add_exception(view, Breakpoint(0, exception=name, condition=condition))
     view.screen.line(f"Raised {number:,} times in the whole run, libraries and imports included.", "dim")
+
+
+def _add_exception(view: View, point: Breakpoint) -> int:
+    """Add it, and return how many exceptions it is for."""
+    number = sum(1 for _ in raised_as(view.session, point.exception))
+    if not number:
+        name = "exception" if point.exception == ANY else point.exception
+        raise UsageError(f"No {name} was raised in this run.")
+    _add_point(view, point)
+    return number
 
 
 def _add_point(view: View, point: Breakpoint) -> None:

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from replaydbg.debugger.kinds import raised_as
 from replaydbg.debugger.predicates import Predicate
 from replaydbg.debugger.sources import is_library
 from replaydbg.debugger.taken import run_to_raise
+from replaydbg.errors import UsageError
 
 if TYPE_CHECKING:
     from replaydbg.debugger.session import Session
@@ -26,13 +28,17 @@ FAR = 20_000
 
 
 def meant(predicate: Predicate, session: Session) -> Predicate:
-    """Return what a bare name that should raise means: an exception of the program's, or an expression."""
+    """Return what a bare name that should raise means: an exception of the program's, or an expression.
+
+    Raises UsageError for the name of an exception that the run does not know.
+    """
     name = predicate.source.rpartition(".")[2]
-    if predicate.kind != "raised" or any(_of_type(session, name)):
+    if predicate.kind != "raised" or session.types_named(predicate.source):
         return predicate
     # As exceptions are named; whatever else has such a name does not raise when it is looked up.
-    is_exception = name[:1].isupper() or hasattr(builtins, predicate.source)
-    return predicate if is_exception else replace(predicate, kind="raises")
+    if name[:1].isupper() or hasattr(builtins, predicate.source):
+        raise UsageError(f"No type of exceptions {predicate.source} is known in this run.")
+    return replace(predicate, kind="raises")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,7 @@ def times(predicate: Predicate, session: Session, first: int, last: int, *, most
     match in the output of the whole run.
     """
     if predicate.kind == "raised":
-        return _times_raised(session, predicate.source.rpartition(".")[2], range(first, last + 1), most)
+        return _times_raised(session, predicate.source, range(first, last + 1), most)
     pattern = re.compile(predicate.source.encode(), re.MULTILINE)
     matches = [
         _first_match(pattern, [each for each in session.index.output if each.stream == stream]) for stream in (1, 2)
@@ -76,7 +82,7 @@ def _times_raised(session: Session, name: str, lines: range, most: int) -> Times
     # What the interpreter raised before the program's own first line is not the program's.
     lines = range(max(lines.start, session.first_own), lines.stop)
     late = _raised_while_it_ended(session)
-    raised = [each for each in _of_type(session, name) if each.count in lines and id(each) not in late]
+    raised = [each for each in raised_as(session, name) if each.count in lines and id(each) not in late]
     # A line may raise several.
     own: dict[int, Raised] = {}
     others: dict[int, Raised] = {}
@@ -126,10 +132,6 @@ def _is_of_library(raised: Raised, where: Where) -> bool:
         # The importer raises it for those who import.
         frames = tuple(each for each in frames if not each.file.startswith("<frozen importlib"))
     return not frames or is_library(frames[0].file)
-
-
-def _of_type(session: Session, name: str) -> Iterator[Raised]:
-    return (each for each in session.index.raised if each.count and each.type.rpartition(".")[2] == name)
 
 
 def _looked_at(session: Session, raised: Sequence[Raised]) -> Iterator[tuple[Raised, Where]]:

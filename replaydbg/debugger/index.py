@@ -28,7 +28,7 @@ from replaydbg.log.decode import Cursor, Malformed
 from replaydbg.log.encode import encode_value
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 
-MAGIC = b"RDBGIDX5"
+MAGIC = b"RDBGIDX6"
 LIMIT = 1 << 30
 MOST_OUTPUT = 1 << 20
 """Bytes of output: in more than that nobody looks for the text of an exception, since it would have to be decoded."""
@@ -185,17 +185,21 @@ def _values(data: bytes) -> Iterator[list[Any]]:
 def _raised(entries: Iterator[list[Any]], ending: Ending, last_own: int) -> tuple[Raised, ...]:
     found: list[Raised] = []
     last: dict[int, int] = {}
+    lineages: list[tuple[str, ...]] = [()]  # as they are numbered from 1
     for entry in entries:
-        count, lane, kind, message, address, *is_uncaught = entry
+        if not entry or isinstance(entry[0], str):
+            lineages.append(tuple(entry))
+            continue
+        count, lane, kind, message, address, number, *is_uncaught = entry
         at = last.get(address)
         if is_uncaught and at is not None and found[at].type == kind:
             found[at] = replace(found[at], is_uncaught=True)
             continue
         if is_uncaught:  # it was raised in no frame: a syntax error of the program itself
-            found.append(Raised(max(count, 1), lane, kind, message, is_uncaught=True))
+            found.append(Raised(max(count, 1), lane, kind, message, is_uncaught=True, lineage=lineages[number]))
             continue
         last[address] = len(found)
-        found.append(Raised(count, lane, kind, message))
+        found.append(Raised(count, lane, kind, message, lineage=lineages[number]))
     if ending.status == 1 and not ending.is_script and not any(each.is_uncaught for each in found):
         # A module or a command (-m, -c): the interpreter runs them by itself, and does not say which one it was. After
         # the program's last line libraries raise others while they print it.

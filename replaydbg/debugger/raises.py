@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
+from replaydbg.debugger.kinds import is_one_of
 from replaydbg.debugger.stops import Found, Passage, Sieve, told
 from replaydbg.debugger.values import Breakpoint, Raised
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def next_raised(session: Session, points: Sequence[Breakpoint], last: int) -> Found | None:
     """Return the first exception after here, up to the line `last`, that one of `points` is for."""
-    wanted = [each for each in points if each.exception]
+    wanted = _wanted(session, points)
     if not wanted:
         return None
     raised = [each for each in session.index.raised if session.here.count < each.count <= last]
@@ -42,22 +43,27 @@ def last_raised(session: Session, points: Sequence[Breakpoint], first: int) -> F
         finally:
             worker.kill()
 
-    wanted = [each for each in points if each.exception]
+    wanted = _wanted(session, points)
     raised = [each for each in session.index.raised if first <= each.count < session.here.count]
     return _first(session, wanted, raised[::-1], stand_at)
 
 
+def _wanted(session: Session, points: Sequence[Breakpoint]) -> list[tuple[Breakpoint, frozenset[str]]]:
+    """Return those that are for exceptions, with the types that each is for."""
+    return [(each, session.types_named(each.exception)) for each in points if each.exception]
+
+
 def _first(
     session: Session,
-    points: Sequence[Breakpoint],
+    wanted: Sequence[tuple[Breakpoint, frozenset[str]]],
     raised: Sequence[Raised],
     stand_at: Callable[[int], AbstractContextManager[Worker]],
 ) -> Found | None:
-    sieve = Sieve(session, points)
+    sieve = Sieve(session, [point for point, _ in wanted])
     met: set[tuple[int, int]] = set()  # a line that raises several times is passed once
     for each in raised:
-        for point in points:
-            if not _is_for(point, each) or (point.number, each.count) in met:
+        for point, types in wanted:
+            if not is_one_of(each, types) or (point.number, each.count) in met:
                 continue
             met.add((point.number, each.count))
             passage: Passage | None = Passage(each.count, "")
@@ -67,7 +73,3 @@ def _first(
             if passage is not None and not sieve.lets_pass(point):
                 return Found(each.count, "exception", point.number, told(each.text, passage))
     return None
-
-
-def _is_for(point: Breakpoint, raised: Raised) -> bool:
-    return point.exception in ("*", raised.type, raised.type.rpartition(".")[2])

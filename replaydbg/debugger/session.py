@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from replaydbg.debugger import search
+from replaydbg.debugger import kinds, search
 from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.endings import how_it_ended
 from replaydbg.debugger.heaps import Heaps
@@ -60,6 +60,7 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         """
         super().__init__()
         self.path = path = Path(path)
+        self._types_named = {kinds.ANY: frozenset({kinds.ANY})}
         self._progress = progress
         self._cancelled = threading.Event()
         with open_recording(path) as recording:
@@ -207,6 +208,15 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         from bisect import bisect_right
 
         return bisect_right(self._times, nanoseconds)
+
+    def types_named(self, name: str) -> frozenset[str]:
+        """Return the full names of the types of exceptions that `name` means, `*` for any; none: there is none.
+
+        Raises AskFailed.
+        """
+        if name not in self._types_named:
+            self._types_named[name] = kinds.types_named(self, name)
+        return self._types_named[name]
 
     @cached_property
     def first_own(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from replaydbg.engine.messages import Frame, Lane, Watch
 from replaydbg.replay.clock import Moment
@@ -110,6 +110,8 @@ class Raised:
     """Its first argument, if that is a str or an int."""
     is_uncaught: bool = False
     """Whether it ended the program."""
+    lineage: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The full names of its type and of what that inherits from, in the order in which Python looks."""
 
     @property
     def text(self) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         outgoing,
         place,
         tasks,
+        types_named,
         variables,
     )
     from replaydbg.engine.inside_search import judged, judging, value_of_part
@@ -39,6 +40,7 @@ DOERS = {
         opaque,
         of_object,
         outgoing,
+        types_named,
         stores,
         waiting,
         judged,

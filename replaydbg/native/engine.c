@@ -619,14 +619,23 @@ place_of(PyObject *value)
     return (uintptr_t)value >> 4 & 1023;
 }
 
+/* 0: it has none. */
+static uint32_t
+lineage_of(PyObject *type)
+{
+    return PyType_Check(type) ? lineage_number(&raises, (PyTypeObject *)type) : 0;
+}
+
 /* An exception, at the frame in which it was raised. */
 void
 engine_raised(PyObject *type, PyObject *value)
 {
     if (raises_fd >= 0) {
         uint64_t line = line_that_raises();
-        report_list(&raises, 5);
+        uint32_t lineage = lineage_of(type);
+        report_list(&raises, 6);
         report_exception(&raises, line, lane_number(), type, value);
+        report_number(&raises, lineage);
         if (raises.used > 60000)
             report_send(raises_fd, &raises);
         size_t at = place_of(value);
@@ -646,8 +655,10 @@ engine_uncaught(PyObject *type, PyObject *value)
     if (raises_fd < 0 || value == told)
         return;
     told = value;
-    report_list(&raises, 6); /* one that the compiler raised was raised in no frame */
+    uint32_t lineage = lineage_of(type);
+    report_list(&raises, 7); /* one that the compiler raised was raised in no frame */
     report_exception(&raises, line_that_raises(), lane_number(), type, value);
+    report_number(&raises, lineage);
     report_number(&raises, 1);
     size_t at = place_of(value);
     uncaught.used = 0;

@@ -1,6 +1,6 @@
 /* A replay that the debugger travels through: see engine.c. With it rule.c, where a step ends, watch.c, whether
- * a value has changed, judge.c, what a question says, clones.c and arenas.c, copies, and ending.c,
- * how it ends. */
+ * a value has changed, judge.c, what a question says, lineage.c, what exceptions
+ * inherit from, clones.c and arenas.c, copies, and ending.c, how it ends. */
 #ifndef REPLAYDBG_ENGINE_H
 #define REPLAYDBG_ENGINE_H
 #include "core.h"
@@ -43,6 +43,9 @@ bool rule_has_stopped(void);
 bool judge_begin(const uint8_t *p, const uint8_t *end); /* false: there is nothing to ask */
 PyObject *judge_call_elsewhere(PyObject *self, PyObject *name);
 uint64_t judge(uint64_t before); /* what it says here; `before` where it cannot tell */
+
+/* lineage.c */
+uint32_t lineage_number(Buf *b, PyTypeObject *type);
 
 /* watch.c */
 bool watch_begin(const uint8_t *p, const uint8_t *end); /* false: it cannot be read */

@@ -175,6 +175,8 @@ typedef struct {
 } Member;
 const TypeFacts *type_facts(PyTypeObject *type); /* until the next call */
 bool heap_is_mine(PyTypeObject *type);
+#define TYPE_NAME_ROOM 2048
+size_t heap_type_name(uint8_t text[TYPE_NAME_ROOM], PyTypeObject *type);
 
 /* ---- heap_text.c ---- */
 enum { STYLE_ATTRIBUTE, STYLE_KEY, STYLE_LOCAL, STYLE_CELL, STYLE_GENERATOR, STYLE_COROUTINE, STYLE_ASYNCGEN, STYLE_MEMBER };

@@ -102,10 +102,10 @@ module_of(PyTypeObject *type)
     return name && PyUnicode_Check(name) ? name : NULL;
 }
 
-static uint32_t
-place_of_name(PyTypeObject *type)
+/* The qualified name with its module. */
+size_t
+heap_type_name(uint8_t text[TYPE_NAME_ROOM], PyTypeObject *type)
 {
-    uint8_t text[2048];
     size_t n = 0;
     if (!(type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
         n = strlen(type->tp_name);
@@ -114,13 +114,19 @@ place_of_name(PyTypeObject *type)
         size_t at = is_builtin ? 9 : 0;
         n = n < 1000 ? n : 1000;
         memcpy(text + at, type->tp_name, n);
-        return texts_place(&heap.types, text, at + n);
+        return at + n;
     }
     n = text_of_name(text, 1000, module_of(type));
     if (n)
         text[n++] = '.';
-    n += text_of_name(text + n, 1000, ((PyHeapTypeObject *)type)->ht_qualname);
-    return texts_place(&heap.types, text, n);
+    return n + text_of_name(text + n, 1000, ((PyHeapTypeObject *)type)->ht_qualname);
+}
+
+static uint32_t
+place_of_name(PyTypeObject *type)
+{
+    uint8_t text[TYPE_NAME_ROOM];
+    return texts_place(&heap.types, text, heap_type_name(text, type));
 }
 
 /* A class of the program, not of a library: decided by the name of its module. */

@@ -201,7 +201,8 @@ def _words(prompt: Prompt, kind: str) -> set[str]:
         files = {f"{Path(each.file).name}:" for each in session.index.hits if not each.file.startswith("<")}
         return files | {each.function for each in session.index.hits if "<" not in each.function}
     if kind == "exceptions":
-        return {each.type for each in session.index.raised}
+        lineages = {each.lineage for each in session.index.raised}
+        return {full.rpartition(".")[2] for each in lineages for full in each} - {"object"}
     if kind == "lanes":
         return {str(each.id) for each in prompt.view.here.lanes}
     if kind == "subjects":
