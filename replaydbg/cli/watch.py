@@ -34,7 +34,8 @@ def run(args: argparse.Namespace) -> int:
         session = prompt.view.session
         number = 0
         changes = []
-        for change in session.history(args.expression, **prompt.view.at, most=args.limit):
+        history = session.history(args.expression, **prompt.view.at, most=args.limit)
+        for change in history:
             number += 1
             prompt.view.screen.check()
             if args.json:
@@ -42,9 +43,11 @@ def run(args: argparse.Namespace) -> int:
             else:
                 prompt.view.screen.line(tell.change_text(session, change))
         if args.json:
-            print_json({"expression": args.expression, "changes": changes})
+            print_json({"expression": args.expression, "changes": changes, "note": history.note or None})
         elif not number:
             prompt.view.screen.complain("It did not change.")
+        if history.note and not args.json:
+            prompt.view.screen.line(f"{args.expression}: {history.note}.")
         return 0 if number else 1
 
 

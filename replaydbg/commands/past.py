@@ -80,11 +80,15 @@ def _watch(view: View, rest: str) -> None:
 
 def _history(view: View, rest: str) -> None:
     found = 0
-    for change in view.session.history(expression_in(rest, "history EXPRESSION"), **view.at):
+    expression = expression_in(rest, "history EXPRESSION")
+    history = view.session.history(expression, **view.at)
+    for change in history:
         view.screen.line(tell.change_text(view.session, change))
         found += 1
     if not found:
         view.screen.line("It did not change.")
+    if history.note:
+        view.screen.line(f"{expression}: {history.note}.")
 
 
 def _log(view: View, rest: str) -> None:

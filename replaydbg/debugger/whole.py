@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, cast
 from replaydbg.debugger import search, writes
 from replaydbg.debugger.bisected import Bisected, Look
 from replaydbg.debugger.bisection import begun
+from replaydbg.debugger.changes import History
 from replaydbg.debugger.export import Export, export
 from replaydbg.debugger.predicates import Predicate
 from replaydbg.debugger.questions import At
-from replaydbg.debugger.values import Breakpoint, Change, Logged, Moment, Output, Why
+from replaydbg.debugger.values import Breakpoint, Logged, Moment, Output, Why
 from replaydbg.engine.messages import Break
 
 if TYPE_CHECKING:
@@ -48,12 +49,13 @@ class WholeRun:
         watched = writes.watch_of(_session(self), expression, At(frame, lane))
         return _session(self).add_breakpoint(Breakpoint(0, place=expression, watch=watched))
 
-    def history(
-        self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000
-    ) -> Iterator[Change]:
-        """Yield the changes of a value over the whole run, from the first one on; writes of an equal value are none."""
+    def history(self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000) -> History:
+        """Return the changes of a value over the whole run, from the first one on; writes of an equal value are none.
+
+        They are found while one goes through them, which raises UsageError and AskFailed.
+        """
         _session(self).begin(f"following {expression}")
-        return writes.history(_session(self), expression, At(frame, lane), most)
+        return History(_session(self), expression, At(frame, lane), most)
 
     def bisect(
         self,

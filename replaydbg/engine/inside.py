@@ -279,7 +279,7 @@ def opaque(question: Question) -> str | None:
     """The type that keeps content of a value where only its own C code can read it; None: there is none."""
     frame = frame_of(question)
     value = eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals})
-    followed = (object, list, tuple, dict, set, frozenset, bytearray, type, type(sys))
+    followed = (object, list, tuple, dict, set, frozenset, bytearray, type, type(sys), *deques())
     for base in type(value).__mro__ if mutable(question) else ():
         methods = (type(each).__name__ for each in base.__dict__.values())
         if base not in followed and base.__module__ != "typing" and "method_descriptor" in methods:
@@ -293,6 +293,54 @@ def mutable(question: Question) -> bool:
     value = eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals})
     fixed = (int, float, complex, str, bytes, bool, type(None), range, type, type(sys), type(frame_of), type(len))
     return not isinstance(value, fixed)
+
+
+PLAIN = (int, float, complex, str, bytes, bool, type(None))
+
+
+def content(question: Question) -> dict[str, Any] | None:
+    """What an object and each of its parts hold, as numbers: two that differ have changed.
+
+    None: it cannot change; an equal one may lie elsewhere.
+    """
+    value: Any = object_at(*question["object"])
+    if type(value) in PLAIN:
+        return None
+    if isinstance(value, dict):
+        parts = [(f"[{shown(key, 80)}]", each) for key, each in list(dict.items(value))[:1000]]
+    elif isinstance(value, (list, tuple)):
+        parts = [(f"[{at}]", each) for at, each in enumerate(value[:1000])]
+    else:
+        parts = [(f".{name}", each) for name, each in list(getattr(value, "__dict__", {}).items())[:1000]]
+    return {
+        "type": type(value).__name__,
+        "text": shown(value),
+        "held": held_by(value),
+        "parts": {name: held_by(each) for name, each in parts},
+    }
+
+
+def held_by(value: Any) -> int:
+    """A number for what an object holds, and what the containers in it hold; of other objects, which ones they are."""
+    kinds_of_items = (list, tuple, set, frozenset, *deques())
+    held: list[Any] = []
+    left: list[Any] = [value, *getattr(value, "__dict__", {}).values()]
+    seen: set[int] = set()
+    while left and len(held) < 100_000:
+        each = left.pop()
+        base: Any = next((kind for kind in (*kinds_of_items, dict) if isinstance(each, kind)), None)
+        if base is not None:
+            parts = [part for item in dict.items(each) for part in item] if base is dict else base.__iter__(each)
+            left += () if id(each) in seen else parts
+            seen.add(id(each))
+        held.append(each if type(each) in PLAIN else bytes(each) if type(each) is bytearray else id(each))
+    return hash(tuple(held))
+
+
+def deques() -> tuple[Any, ...]:
+    """The type of deques, if there are any."""
+    found = vars(sys.modules["collections"]).get("deque") if "collections" in sys.modules else None
+    return (found,) if isinstance(found, type) else ()
 
 
 def of_object(question: Question) -> Described:

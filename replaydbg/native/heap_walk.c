@@ -148,12 +148,10 @@ expand_rest(PyObject *o)
 static void
 expand_deque(PyObject *o)
 {
-    const PyTypeObject *type = Py_TYPE(o);
-    while (type->tp_base && strcmp(type->tp_name, "collections.deque") != 0)
-        type = type->tp_base;
+    const PyTypeObject *type = deque_type(o);
     heap.referents = 0;
     items_of(Py_SIZE(o));
-    if (type->tp_traverse)
+    if (type && type->tp_traverse)
         type->tp_traverse(o, see_item, o);
 }
 

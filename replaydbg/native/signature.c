@@ -183,6 +183,62 @@ of_dict(uint64_t h, PyObject *dict)
     return h;
 }
 
+/* As odictobject.c has it. The order is kept beside the dictionary, as a list of its keys. */
+typedef struct OrderNode {
+    PyObject *key;
+    Py_hash_t hash;
+    struct OrderNode *next, *previous;
+} OrderNode;
+
+static uint64_t
+of_order(uint64_t h, PyObject *ordered)
+{
+    const struct {
+        PyDictObject dict;
+        OrderNode *first;
+    } *o = (const void *)ordered;
+    Py_ssize_t left = o->dict.ma_used; /* what only looks like one may go in a circle */
+    for (const OrderNode *node = o->first; node && left > 0; node = node->next, left--)
+        h = of_held(h, node->key);
+    return h;
+}
+
+typedef struct {
+    uint64_t hash;
+    PyTypeObject *type; /* of the deque, which it shows as well */
+    Py_ssize_t left;
+} DequeItems;
+
+static int
+see_item(PyObject *item, void *context)
+{
+    DequeItems *items = context;
+    if (item == (PyObject *)items->type)
+        return 0;
+    items->hash = of_held(items->hash, item);
+    return --items->left < 0; /* the same */
+}
+
+/* The type in C that a deque is of; NULL: it is no deque. */
+PyTypeObject *
+deque_type(PyObject *o)
+{
+    PyTypeObject *type = Py_TYPE(o);
+    while (type && strcmp(type->tp_name, "collections.deque") != 0)
+        type = type->tp_base;
+    return type;
+}
+
+/* What it holds only its own module knows to find; for the collector it shows that, in order. */
+static uint64_t
+of_deque(uint64_t h, PyObject *o, PyTypeObject *type)
+{
+    DequeItems items = {h, Py_TYPE(o), Py_SIZE(o)};
+    if (type->tp_traverse)
+        type->tp_traverse(o, see_item, &items);
+    return items.hash;
+}
+
 static uint64_t
 of_set(uint64_t h, PyObject *set)
 {
@@ -232,13 +288,17 @@ signature_of(PyObject *o)
         for (Py_ssize_t i = 0; i < Py_SIZE(o); i++)
             h = of_held(h, items[i]);
     }
-    else if (PyDict_Check(o))
+    else if (PyDict_Check(o)) {
         h = of_dict(h, o);
+        if (PyODict_Check(o))
+            h = of_order(h, o);
+    }
     else if (PyAnySet_Check(o))
         h = of_set(h, o);
     else if (PyByteArray_Check(o))
         h = mix(h, hash_bytes(PyByteArray_AS_STRING(o), (size_t)PyByteArray_GET_SIZE(o), 8));
     else if (Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE && !PyType_Check(o))
         h = of_instance(h, o);
-    return h;
+    PyTypeObject *deque = deque_type(o);
+    return deque ? of_deque(h, o, deque) : h;
 }

@@ -11,6 +11,7 @@ PyObject *read_number_key(PyObject *dict, int64_t number);
 PyObject *read_attribute(PyObject *o, PyObject *name);
 /* Two that differ: the value has changed. Of an immutable value its content, of a container which objects it holds. 0 for NULL. */
 uint64_t signature_of(PyObject *o);
+PyTypeObject *deque_type(PyObject *o); /* that it is of in C; NULL: it is no deque */
 
 /* Where the attributes of an instance lie. */
 typedef struct {

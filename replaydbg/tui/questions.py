@@ -72,7 +72,8 @@ def history(view: View, expression: str) -> Answer:
     session = view.session
     found: list[Change] = []
     until = time.monotonic() + LONGEST
-    for each in session.history(expression, **view.at, most=MOST_CHANGES):
+    history = session.history(expression, **view.at, most=MOST_CHANGES)
+    for each in history:
         found.append(each)
         if time.monotonic() > until:
             break
@@ -80,8 +81,11 @@ def history(view: View, expression: str) -> Answer:
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
     is_cut = len(found) == MOST_CHANGES or time.monotonic() > until
     more = f" (the first {len(found):,})" if is_cut else ""
-    nothing = Choice("It did not change.", "dim")
-    return Answer(f"All values of {printable(expression)}{more}", tuple(choices) or (nothing,), at=at)
+    if not choices:
+        choices.append(Choice("It did not change.", "dim"))
+    if history.note:
+        choices.append(Choice(printable(f"{expression}: {history.note}"), "dim"))
+    return Answer(f"All values of {printable(expression)}{more}", tuple(choices), at=at)
 
 
 def visits(view: View, file: str, line: int) -> Answer:

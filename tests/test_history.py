@@ -1,0 +1,118 @@
+"""All values that something had, and what is said of changes that nothing follows."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from replaydbg.debugger import Session
+from tests.harness.recording import record_file
+from tests.harness.typed import Typed
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+PROGRAM = """\
+import array
+import collections
+import threading
+
+class Ordered(collections.OrderedDict):
+    pass
+
+class Account:
+    def __init__(self):
+        self.log = []
+        self.limits = {"day": [1]}
+
+cache = Ordered(a=1, b=2)
+queue = collections.deque([1, 2], 3)
+state = {"users": {"bob": 1}, "other": {}}
+numbers = array.array("i", [1])
+account = Account()
+started = 1
+
+def change():
+    cache.move_to_end("a")
+    queue.rotate()
+    queue.append(3)
+    state["users"]["bob"] += 1
+    numbers.append(2)
+    account.limits["day"].append(2)
+
+change()
+threading.Thread(target=change).start()
+inner = {"a": []}
+def local(kept):
+    kept["a"].append(1)
+    return kept
+local(inner)
+raise ValueError(started)
+"""
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    program = tmp_path_factory.mktemp("history") / "contents.py"
+    program.write_text(PROGRAM)
+    with Session(record_file(program, program.parent, status=1)) as session:
+        yield session
+
+
+def lines(session: Session, name: str) -> list[tuple[int, str]]:
+    return [(each.line, each.text) for each in session.history(name)]
+
+
+def test_the_order_of_a_dictionary_and_the_content_of_a_deque_are_followed(session: Session) -> None:
+    assert lines(session, "cache") == [
+        (13, "Ordered([('a', 1), ('b', 2)])"),
+        (21, "Ordered([('b', 2), ('a', 1)])"),
+    ]
+    assert [text for _, text in lines(session, "queue")] == [
+        "deque([1, 2], maxlen=3)",
+        "deque([2, 1], maxlen=3)",
+        "deque([2, 1, 3], maxlen=3)",
+        "deque([3, 2, 1], maxlen=3)",
+        "deque([2, 1, 3], maxlen=3)",
+    ]
+    why = session.why("queue")
+    assert (why.source, why.before, why.note) == ("queue.append(3)", "deque([3, 2, 1], maxlen=3)", "")
+    assert session.why("cache").source == 'cache.move_to_end("a")'
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "ask"),
+    [
+        ("state", "to {'users': {'bob': 3}, 'other': {}}", "`why state['users']` or"),
+        ("numbers", "to array('i', [1, 2, 2])", "ask `bisect"),
+        ("account", "further inside a Account", "`why account.limits` or"),
+        ("account.limits", "to {'day': [1, 2, 2]}", "`why account.limits['day']` or"),
+        ("inner", "to {'a': [1]}", "`why inner['a']` or"),
+    ],
+)
+def test_what_changed_further_inside_is_said(session: Session, name: str, told: str, ask: str) -> None:
+    history = session.history(name)
+
+    assert len(list(history)) == 1
+    for note in (history.note, session.why(name).note):
+        assert "has changed since" in note
+        assert told in note
+        assert ask in note
+    assert history.note in Typed.at("@end", session)(f"history {name}")
+
+
+@pytest.mark.parametrize("name", ["state['users']", "started", "account.log", "cache"])
+def test_of_what_is_followed_nothing_is_said(session: Session, name: str) -> None:
+    history = session.history(name)
+
+    assert list(history)
+    assert (history.note, session.why(name).note) == ("", "")
+
+
+def test_a_history_that_is_cut_says_nothing_of_its_end(session: Session) -> None:
+    history = session.history("queue", most=2)
+
+    assert len(list(history)) == 2
+    assert history.note == ""
+
+
+def test_the_interpreters_end_is_no_line_of_a_library(session: Session) -> None:
+    assert lines(session, "started") == [(18, "1")]
