@@ -211,3 +211,40 @@ def test_exceptions_are_looked_for_from_a_moment_on_and_each_is_listed(raising: 
     assert later.culprit is not None
     assert (later.culprit.count, later.note) == (flips[1].count, "")
     assert list(begun(raising, predicates.raises("KeyError")).flips(1)) == flips[:1]
+
+
+RECURSIVE = """\
+def fact(n):
+    if n == 0:
+        return 1
+    m = fact(n - 1)
+    r = n * m
+    return r
+fact(3)
+"""
+NESTED = """\
+import asyncio
+async def fact(n):
+    if n == 0:
+        return 1
+    m = await fact(n - 1)
+    r = n * m
+    return r
+asyncio.run(fact(3))
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "lines"), [(RECURSIVE, [4, 4, 3, 6]), (NESTED, [5, 5, 4, 7])], ids=["calls", "coroutines"]
+)
+def test_the_changes_in_calls_of_calls_come_in_the_order_of_time(
+    tmp_path: Path, program: str, lines: list[int]
+) -> None:
+    path = tmp_path / "nested_calls.py"
+    path.write_text(program)
+    with Session(record_file(path, tmp_path)) as session:
+        flips = list(begun(session, predicates.bad_if("n == 1", frame="fact")).flips())
+    counts = [each.count for each in flips]
+    assert counts == sorted(set(counts))
+    assert [each.line for each in flips] == lines
+    assert [each.is_bad for each in flips] == [True, False, True, False]

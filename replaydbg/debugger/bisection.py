@@ -136,6 +136,7 @@ class Bisection(Looks):
             return
         is_bad = self._ask(self._first)[0] is Verdict.BAD
         worker = session.travel.at(self._first)
+        after = 0
         try:
             for _ in range(most):
                 order = Run(until=self._last, watch=self._judged(stops=True))
@@ -146,9 +147,19 @@ class Bisection(Looks):
                     raise UsageError(f"{CHANGES} So it cannot be told line by line: leave --all out.")
                 if not has_changed:
                     return
-                yield self._flip(self._written(where.changes.first_seen), is_bad=is_bad)
+                after = self._line_after(where.changes, after)
+                yield self._flip(after, is_bad=is_bad)
         finally:
             worker.kill()
+
+    def _line_after(self, changes: Changes, before: int) -> int:
+        """Return the line after which it changed, later than the line `before` after which it had changed before.
+
+        Where a call has ended, the line that made it has begun before all that happened in it: then it is the last one.
+        """
+        seen = changes.first_seen
+        written = self._written(seen)
+        return next((each for each in (written, changes.first_written) if each > before), seen - 1)
 
     def _flip(self, count: int, *, is_bad: bool) -> Flip:
         line = self._session.look_at(count).stack[0]
