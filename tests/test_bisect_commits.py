@@ -472,7 +472,7 @@ def test_a_program_that_is_not_there(tmp_path: Path, home: dict[str, str]) -> No
     done = bisect(repository, home, "--good", "v1", "--bad", "v5", "--", "nothing.py")
     none = bisect(repository, home, "--good", "v1", "--bad", "v5")
 
-    assert done.returncode == 3 and "There is no file and no command 'nothing.py'" in done.stderr
+    assert done.returncode == 3 and "There is no file and no command 'nothing.py' to record.\n" in done.stderr
     assert none.returncode == 2 and "Nothing to try" in none.stderr
 
 

@@ -154,7 +154,7 @@ class Looker:
             return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {said}")
         told = json.loads(answer.read_text(encoding="utf-8"))
         if "error" in told:
-            return _Ran(Verdict.UNDECIDED, told["error"])
+            return _Ran(Verdict.UNDECIDED, told["error"].removesuffix("."))
         if question.replay is not None:
             return _Ran(Verdict(told["verdict"]), told["why"], tuple(told["liberties"]))
         self._check_sources(Path(told["recording"]), worktree)

@@ -263,7 +263,7 @@ _NOTHING_MET = (
 
 def _check_told(look: Look, what: str) -> None:
     if look.verdict is Verdict.UNDECIDED:
-        raise Inconclusive(f"Nothing can be told at {what}: {look.why}.")
+        raise Inconclusive(f"Nothing can be told at {what}: {look.why.rstrip('.')}.")
 
 
 def _passes_needed(bad: Look, question: Question) -> int:
