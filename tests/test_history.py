@@ -1,6 +1,7 @@
 """All values that something had, and what is said of changes that nothing follows."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -116,3 +117,34 @@ def test_a_history_that_is_cut_says_nothing_of_its_end(session: Session) -> None
 
 def test_the_interpreters_end_is_no_line_of_a_library(session: Session) -> None:
     assert lines(session, "started") == [(18, "1")]
+
+
+WRITTEN = """\
+class Engine:
+    __slots__ = ("mode", "__dict__")
+    def __init__(self):
+        self.mode = "off"
+        self.speed = 0
+class Bag(dict):
+    def __repr__(self): return "<bag>"
+engine, bag = Engine(), Bag()
+engine.mode, engine.speed = "on", 5
+bag["k"] = 2
+bag.owner = "me"
+"""
+
+
+def test_of_an_object_whose_text_does_not_tell_it_the_answer_says_what_was_written(tmp_path: Path) -> None:
+    program = tmp_path / "written.py"
+    program.write_text(WRITTEN)
+    with Session(record_file(program, tmp_path)) as session:
+        typed = Typed.at("@last", session)
+        engine, bag = typed("why engine"), typed("why bag")
+        last = typed("last engine")
+
+    for told in ("before  engine.mode = 'off'", "after   engine.mode = 'on'", "after   engine.speed = 5"):
+        assert told in engine
+    assert " object at " not in engine
+    assert "engine.speed: 0 -> 5" in last
+    assert "(there was no bag['k'])" in bag
+    assert "after   bag['k'] = 2" in bag

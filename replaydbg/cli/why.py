@@ -52,6 +52,9 @@ def _facts(session: Session, told: Why) -> dict[str, Any]:
         "source": told.source,
         "before": told.before or None,
         "after": told.after or None,
+        "parts": [
+            {"name": each.name, "before": each.before or None, "after": each.after or None} for each in told.parts
+        ],
         "is_argument": told.is_argument,
         "is_binding": told.is_binding,
         "is_equal": told.is_equal,

@@ -51,7 +51,9 @@ def _last(view: View, rest: str) -> None:
     told = view.session.why(expression_in(rest, "last EXPRESSION"), **view.at)
     if told.moment is None:
         raise UsageError(f"{told.expression} was not written before here.")
-    view.screen.line(f"{told.expression}: {told.before or '(there was none)'} -> {told.after or '(there is none)'}")
+    changes = [(f"{told.expression}{each.name}", each.before, each.after) for each in told.parts]
+    for name, before, after in changes or [(told.expression, told.before, told.after)]:
+        view.screen.line(f"{name}: {before or '(there was none)'} -> {after or '(there is none)'}")
     go_to(view, told.count)
 
 

@@ -144,8 +144,11 @@ def why_lines(session: Session, why: Why, *, follow: str) -> Iterator[str]:
     yield f"{why.expression} {verb} at {moment_text(why.moment)}  {share}  lane {why.lane}  {place}"
     if why.source:
         yield f"  -> {why.line}  {why.source}"
-    yield f"  before  {why.before or '(there was none)'}"
-    yield f"  after   {why.after or '(there is none)'}"
+    if why.parts:
+        yield from _part_lines(why)
+    else:
+        yield f"  before  {why.before or '(there was none)'}"
+        yield f"  after   {why.after or '(there is none)'}"
     for event in _events(session, why):
         yield f"  from    {event_text(event)}"
     if why.changed is not None:
@@ -159,6 +162,13 @@ def why_lines(session: Session, why: Why, *, follow: str) -> Iterator[str]:
         moment = moment_text(why.moment)
         orders = (follow.format(name=name, quoted=quoted(name), moment=moment) for name in names)
         yield "Further: " + ", or ".join(orders)
+
+
+def _part_lines(why: Why) -> Iterator[str]:
+    for each in why.parts:
+        name = f"{why.expression}{each.name}"
+        yield f"  before  {name} = {each.before}" if each.before else f"  before  (there was no {name})"
+        yield f"  after   {name} = {each.after}" if each.after else f"  after   (there is no {name})"
 
 
 def _changed_lines(session: Session, change: Why) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What has changed of a value without being seen: a change is followed in the value itself, not further inside it."""
+"""What has changed inside a value: the parts that were written, and what is not seen, further inside them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 from replaydbg.debugger.paths import PlaceExpression
 from replaydbg.debugger.questions import checked
+from replaydbg.debugger.values import PartChange
 from replaydbg.errors import AskFailed
 
 if TYPE_CHECKING:
     from replaydbg.debugger.session import Session
     from replaydbg.engine.messages import Watch
+    from replaydbg.engine.worker import Worker
 
 LONGEST = 80
 """Characters of a value that are told."""
+
+MOST_PARTS = 3
 
 
 def unseen(session: Session, place: PlaceExpression, watch: Watch, seen: int, until: int) -> str:
@@ -25,16 +29,37 @@ def unseen(session: Session, place: PlaceExpression, watch: Watch, seen: int, un
     with closing(session.travel.at(until)) as worker:
         located = worker.locate(watch)
     known, now = (_content(session, count, located) if located[0] else None for count in (seen, until))
-    if known is None or now is None or known == now:
+    if known is None or now is None or (known["text"], known["held"]) == (now["text"], now["held"]):
         return ""
     text = now["text"] if len(now["text"]) <= LONGEST else now["text"][: LONGEST - 3] + "..."
     to = f", to {text}," if now["text"] != known["text"] else ""
-    part = next((name for name, held in now["parts"].items() if held != known["parts"].get(name, held)), "")
+    part = next((each.name for each in _changed_parts(known, now) if each.before and each.after), "")
     ask = f"`why {place.source}{part}` or " if part else ""
     return (
         f"it has changed since{to} in a way that is not followed: "
         f"what changes further inside a {now['type']} is not; ask {ask}`bisect snapshots --bad EXPR`"
     )
+
+
+def changed_parts(session: Session, writer: Worker, reader: Worker, watch: Watch) -> tuple[PartChange, ...]:
+    """Return the items and attributes of a value that differ between two processes; at most MOST_PARTS."""
+    located = writer.locate(watch)
+    try:
+        before, after = (
+            checked(worker.ask({"do": "content", "object": located}, idle=session.idle)) for worker in (writer, reader)
+        )
+    except AskFailed:
+        return ()
+    return _changed_parts(before, after)[:MOST_PARTS] if before and after else ()
+
+
+def _changed_parts(before: dict[str, Any], after: dict[str, Any]) -> tuple[PartChange, ...]:
+    nothing = (None, "")
+    pairs = {
+        name: (before["parts"].get(name, nothing), after["parts"].get(name, nothing))
+        for name in {**before["parts"], **after["parts"]}
+    }
+    return tuple(PartChange(name, old[1], new[1]) for name, (old, new) in pairs.items() if old[0] != new[0])
 
 
 def _content(session: Session, count: int, located: tuple[int, int]) -> dict[str, Any] | None:

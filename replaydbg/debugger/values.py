@@ -17,6 +17,7 @@ __all__ = [
     "Logged",
     "Moment",
     "Output",
+    "PartChange",
     "Progress",
     "Raised",
     "Task",
@@ -189,6 +190,17 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class PartChange:
+    """An item or an attribute of a value, before and after."""
+
+    name: str
+    """What is written behind the value's name to get it: `.speed`, `['key']`."""
+    before: str
+    """As text; empty: there was none."""
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Why:
     """The last write of a value."""
 
@@ -222,6 +234,8 @@ class Why:
     """Where the value changed last, if that write left it equal."""
     note: str = ""
     """What may have happened besides, unseen."""
+    parts: tuple[PartChange, ...] = ()
+    """What changed in the value, if its text did not; some of it, if that is much."""
 
 
 @dataclass(frozen=True, slots=True)

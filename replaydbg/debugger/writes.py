@@ -10,7 +10,7 @@ from replaydbg.debugger.paths import PlaceExpression, names_read, parse_place
 from replaydbg.debugger.questions import At
 from replaydbg.debugger.rewrites import Again, Rewrites
 from replaydbg.debugger.taken import MOST_EVENTS
-from replaydbg.debugger.unseen import unseen
+from replaydbg.debugger.unseen import changed_parts, unseen
 from replaydbg.debugger.values import Why
 from replaydbg.engine.messages import Frame, PathStep, Run, Watch, Where
 from replaydbg.errors import UsageError
@@ -160,6 +160,8 @@ def _written(session: Session, place: PlaceExpression, watch: Watch, where: Wher
         after = text_at(session, reader, watch)
         if not before and not after and watch.steps:
             raise UsageError(f"{place.source!r} cannot be followed: it is not there, and never was.")
+        # Of an object whose text does not tell what it holds.
+        parts = changed_parts(session, writer, reader, watch) if before and before == after else ()
         is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
     finally:
         writer.kill()
@@ -182,6 +184,7 @@ def _written(session: Session, place: PlaceExpression, watch: Watch, where: Wher
         events=tuple(session.index.events_between(written, changes.last_seen))[-MOST_EVENTS:],
         names=names_read(source),
         is_binding=is_binding,
+        parts=parts,
     )
 
 

@@ -169,23 +169,29 @@ def items(question: Question) -> list[Described]:
     """The parts of a value: its attributes, or its items."""
     frame = frame_of(question)
     value = eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals})
-    found: list[Described] = []
+    has_own_items = isinstance(value, (dict, list, tuple, set, frozenset))
+    return [described(name, each) for name, each in (items_of if has_own_items else attributes_of)(value)]
+
+
+def items_of(value: Any) -> list[tuple[str, Any]]:
+    """The items of a container, each with what is written behind the container's name to get it."""
     if isinstance(value, dict):
-        found = [described(f"[{shown(key, 80)}]", each) for key, each in list(value.items())[:1000]]
-    elif isinstance(value, (list, tuple)):
-        found = [described(f"[{at}]", each) for at, each in enumerate(value[:1000])]
-    elif isinstance(value, (set, frozenset)):
-        found = [described("", each) for each in list(value)[:1000]]
-    else:
-        found = [described(f".{name}", each) for name, each in list(getattr(value, "__dict__", {}).items())]
-        for kind in type(value).__mro__:
-            slots = kind.__dict__.get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else tuple(slots):
-                # As the interpreter names those that begin with two underscores.
-                is_private = name.startswith("__") and not name.endswith("__")
-                held = f"_{kind.__name__.lstrip('_')}{name}" if is_private else name
-                if name not in ("__dict__", "__weakref__") and hasattr(value, held):
-                    found.append(described(f".{name}", getattr(value, held)))
+        return [(f"[{shown(key, 80)}]", each) for key, each in list(value.items())[:1000]]
+    if isinstance(value, (list, tuple)):
+        return [(f"[{at}]", each) for at, each in enumerate(value[:1000])]
+    return [("", each) for each in list(value)[:1000]] if isinstance(value, (set, frozenset)) else []
+
+
+def attributes_of(value: Any) -> list[tuple[str, Any]]:
+    found = [(f".{name}", each) for name, each in list(getattr(value, "__dict__", {}).items())]
+    for kind in type(value).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else tuple(slots):
+            # As the interpreter names those that begin with two underscores.
+            is_private = name.startswith("__") and not name.endswith("__")
+            held = f"_{kind.__name__.lstrip('_')}{name}" if is_private else name
+            if name not in ("__dict__", "__weakref__") and hasattr(value, held):
+                found.append((f".{name}", getattr(value, held)))
     return found
 
 
@@ -306,17 +312,12 @@ def content(question: Question) -> dict[str, Any] | None:
     value: Any = object_at(*question["object"])
     if type(value) in PLAIN:
         return None
-    if isinstance(value, dict):
-        parts = [(f"[{shown(key, 80)}]", each) for key, each in list(dict.items(value))[:1000]]
-    elif isinstance(value, (list, tuple)):
-        parts = [(f"[{at}]", each) for at, each in enumerate(value[:1000])]
-    else:
-        parts = [(f".{name}", each) for name, each in list(getattr(value, "__dict__", {}).items())[:1000]]
+    parts = [*items_of(value), *attributes_of(value)]
     return {
         "type": type(value).__name__,
         "text": shown(value),
         "held": held_by(value),
-        "parts": {name: held_by(each) for name, each in parts},
+        "parts": {name: (held_by(each), shown(each)) for name, each in parts if name},
     }
 
 
@@ -324,7 +325,7 @@ def held_by(value: Any) -> int:
     """A number for what an object holds, and what the containers in it hold; of other objects, which ones they are."""
     kinds_of_items = (list, tuple, set, frozenset, *deques())
     held: list[Any] = []
-    left: list[Any] = [value, *getattr(value, "__dict__", {}).values()]
+    left: list[Any] = [value, *(each for _, each in attributes_of(value))]
     seen: set[int] = set()
     while left and len(held) < 100_000:
         each = left.pop()
