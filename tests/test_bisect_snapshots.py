@@ -214,6 +214,36 @@ def test_variables_of_a_call_that_waits_in_another_thread(tmp_path: Path) -> Non
         assert named(first) == ("callers.py", line_of("callers.py", "for a while"))
 
 
+@pytest.fixture(scope="module")
+def suspended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    yield from opened("suspended.py", tmp_path_factory.mktemp("suspended"))
+
+
+@pytest.mark.parametrize(
+    ("expression", "frame", "mark"),
+    [
+        ("box['q'] == 0", "provide", "consumer"),
+        ("full['q'] == 0", "receive", "at once"),
+        ("got == -1", "receive", "receives"),
+        ("crate['q'] == 0", "deliver", "of two"),
+        ("pot['q'] == 0", "hold", "thread"),
+        ("state['q'] == 0", "owner", "task"),
+        ("parcel['q'] == 0", "produce", "async consumer"),
+    ],
+)
+def test_variables_of_a_call_that_is_suspended(suspended: Session, expression: str, frame: str, mark: str) -> None:
+    predicate = predicates.bad_if(expression, frame=frame)
+    wanted = ("suspended.py", line_of("suspended.py", mark))
+    found = suspended.bisect(predicate)
+    assert named(found) == wanted
+    assert found.culprit is not None
+    assert found.culprit.before is not Verdict.BAD
+    assert named(suspended.bisect(predicate, linear=True)) == wanted
+    assert named(begun(suspended, predicate).for_good()) == wanted
+    turned = next(each for each in begun(suspended, predicate).flips() if each.is_bad)
+    assert (Path(turned.file).name, turned.line) == wanted
+
+
 def test_what_never_was_or_always_is_or_cannot_be_told_is_said(bank: Session) -> None:
     never = bank.bisect(predicates.bad_if("len(accounts) > 10"))
     assert (never.answer, never.culprit, never.last_said) == (Answer.NEVER, None, "")

@@ -42,6 +42,29 @@ class TestBisection:
         assert wrong["values"] == ["order.total  2 -> -2"]
         assert "not (order.total >= 0) in test_bad(): after " in ran.output
 
+    SHARED = """
+        import pytest
+        @pytest.fixture(scope="module")
+        def shared():
+            box = {"q": 2}
+            yield box
+            assert box["q"] > 0
+        def test_one(shared):
+            shared["q"] -= 2
+        def test_two(shared):
+            pass
+    """
+
+    def test_a_fixture_that_waits_while_tests_change_what_it_made(self, tmp_path: Path) -> None:
+        in_order = ("-p", "no:randomly", "-p", "no:random_order")
+        ran = run_pytest(tmp_path, self.SHARED, "--replaydbg-bisect", *in_order)
+
+        wrong = ran.meta("test_it.py-test_two")["wrong"]
+        assert wrong["source"] == 'shared["q"] -= 2'
+        assert wrong["values"][0] == "box['q']  2 -> 0"
+        asked = bisected(ran.recording("test_it.py-test_two"), "--linear")
+        assert 'shared["q"] -= 2' in asked.stdout
+
     def test_the_command_asks_the_same(self, tmp_path: Path) -> None:
         ran = run_pytest(tmp_path, self.SOURCE)
 

@@ -11,7 +11,7 @@ from replaydbg.cli.output import add_json, add_recording, is_terminal, print_jso
 from replaydbg.commands import bisecting
 from replaydbg.commands.searching import KINDS, predicate_of
 from replaydbg.commands.tell import events_of, moment_text
-from replaydbg.debugger import Session, predicates
+from replaydbg.debugger import Session
 from replaydbg.debugger.bisected import Bisected, Culprit
 from replaydbg.debugger.bisection import MOST_FLIPS, Bisection, begun
 from replaydbg.debugger.claimed import bisect_claim, claim_of_test
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
             claim = claim_of_test(session)
             if not (args.linear or args.all or first or last):
                 found = bisect_claim(session, claim)
-            predicate = predicates.check(claim.source, frame=claim.function)
+            predicate = claim.in_its_call
             first, last = first or claim.started, last or claim.failed
         if found is None:
             search = begun(session, predicate, first, last)

@@ -23,7 +23,7 @@ from replaydbg.debugger.history import meant, times
 from replaydbg.debugger.looks import Looks
 from replaydbg.debugger.predicates import Predicate
 from replaydbg.debugger.taken import taken_by, where_raised
-from replaydbg.engine.messages import Changes, Run, Where
+from replaydbg.engine.messages import Changes, Frame, Run, Where
 from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError
 
@@ -94,7 +94,7 @@ class Bisection(Looks):
         note = ""
         for begin, end, changes in self._changes_between_places():
             if changes is not None and changes.count and self._is_confirmed(changes.first_seen):
-                culprit = self._culprit(changes.first_seen)
+                culprit = self._culprit(changes.first_seen, is_first=True)
                 return replace(
                     self._result(_NOTHING), answer=Answer.FOUND, is_exact=not note, culprit=culprit, note=note
                 )
@@ -147,19 +147,19 @@ class Bisection(Looks):
                     raise UsageError(f"{CHANGES} So it cannot be told line by line: leave --all out.")
                 if not has_changed:
                     return
-                after = self._line_after(where.changes, after)
+                after = self._line_after(where.changes, after, is_bad=is_bad)
                 yield self._flip(after, is_bad=is_bad)
         finally:
             worker.kill()
 
-    def _line_after(self, changes: Changes, before: int) -> int:
+    def _line_after(self, changes: Changes, before: int, *, is_bad: bool) -> int:
         """Return the line after which it changed, later than the line `before` after which it had changed before.
 
         Where a call has ended, the line that made it has begun before all that happened in it: then it is the last one.
         """
         seen = changes.first_seen
-        written = self._written(seen)
-        return next((each for each in (written, changes.first_written) if each > before), seen - 1)
+        turns = (self._turn(seen, is_bad=is_bad), changes.first_written)
+        return next((each for each in turns if each > before), seen - 1)
 
     def _flip(self, count: int, *, is_bad: bool) -> Flip:
         line = self._session.look_at(count).stack[0]
@@ -284,24 +284,32 @@ class Bisection(Looks):
             return None
         return None if is_disturbed(self._session, where) else where.changes
 
-    def _is_confirmed(self, seen: int, until: int = 0) -> bool:
-        """Whether copies that nobody has asked agree: bad from `seen` on, up to `until` if it stayed so, not before."""
-        stayed = [seen + (until - seen) * part // 4 for part in (1, 2, 3) if until > seen]
-        is_bad = all(self._ask(count)[0] is Verdict.BAD for count in (seen, *stayed))
-        return is_bad and self._ask(max(seen - 1, 1))[0] is not Verdict.BAD
-
     # ---- the line that did it ----
 
-    def _written(self, seen: int) -> int:
-        """Return the line that ran when it became what it is seen to be at `seen`; see watch.c."""
-        try:
-            close = self._session.travel.look_closely(seen, self._judged(stops=True, looks_at_returns=True))
-        except EngineLost:
-            return max(seen - 1, 1)
-        return close.changes.first_written if close.changes.count else max(seen - 1, 1)
+    def _turn(self, seen: int, *, is_bad: bool) -> int:
+        """Return the line that ran when it became bad, or good again."""
+        lost = self._lost_call(seen)
+        if lost is None:
+            return self._written(seen)
+        meanwhile = self._meanwhile(lost, seen)
+        turns = [each.count for each in meanwhile.flips() if each.is_bad is is_bad] if meanwhile is not None else []
+        return turns[-1] if turns else seen - 1
 
-    def _culprit(self, seen: int) -> Culprit:
-        count = self._written(seen)
+    def _meanwhile(self, lost: Frame, seen: int) -> Bisection | None:
+        """Return a search of that one call's variables while it was not found; None: there is no other way to ask."""
+        if self._predicate.started or not lost.started:
+            return None
+        meant_call = replace(self._predicate, started=lost.started)
+        return Bisection(self._session, meant_call, first=lost.before, last=seen, width=self._width)
+
+    def _culprit(self, seen: int, *, is_first: bool = False) -> Culprit:
+        lost = self._lost_call(seen)
+        meanwhile = self._meanwhile(lost, seen) if lost is not None else None
+        if meanwhile is not None:
+            found = (meanwhile.scan() if is_first else meanwhile.for_good()).culprit
+            if found is not None:
+                return found
+        count = self._written(seen) if lost is None else seen - 1
         verdict, said = self._ask(count)
         before, after = self._values_at(count), self._values_at(seen)
         values = [Value(each, before.get(each, ""), after.get(each, "")) for each in {**before, **after}]

@@ -14,6 +14,7 @@ from replaydbg.debugger.statements import claim_in_line
 from replaydbg.errors import UsageError
 
 if TYPE_CHECKING:
+    from replaydbg.debugger.predicates import Predicate
     from replaydbg.debugger.session import Session
 
 
@@ -31,6 +32,11 @@ class Claim:
     """The count of the line that claims it."""
     module: str
     """The name of its module; empty if that cannot be told."""
+
+    @property
+    def in_its_call(self) -> Predicate:
+        """What is wrong, of the variables of the one call that claims it."""
+        return predicates.check(self.source, frame=self.function, started=self.started)
 
 
 def frame_of_test(session: Session) -> int | None:
@@ -75,7 +81,7 @@ def claim_of_test(session: Session) -> Claim:
         )
     module = session.evaluate("__name__", number).value
     name = str(ast.literal_eval(module.text)) if module is not None else ""
-    return Claim(source, frame.function.rpartition(".")[2], frame.started, session.here.count, name)
+    return Claim(source, frame.name, frame.started, session.here.count, name)
 
 
 def bisect_claim(session: Session, claim: Claim) -> Bisected | None:
@@ -86,8 +92,7 @@ def bisect_claim(session: Session, claim: Claim) -> Bisected | None:
     """
     found = None
     if claim.started < claim.failed:
-        own = predicates.check(claim.source, frame=claim.function)
-        found = begun(session, own, claim.started, claim.failed).for_good()
+        found = begun(session, claim.in_its_call, claim.started, claim.failed).for_good()
     if not was_true(found) and claim.module:
         before = begun(session, predicates.check(claim.source, module=claim.module), None, claim.failed).run()
         found = before if found is None or was_true(before) else found

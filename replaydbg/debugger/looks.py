@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.asking import is_disturbed, told
 from replaydbg.debugger.bisected import Look
 from replaydbg.debugger.predicates import Predicate
-from replaydbg.engine.messages import Judged, Where
-from replaydbg.errors import AskFailed
+from replaydbg.engine.messages import Frame, Judged, Where
+from replaydbg.errors import AskFailed, EngineLost
 
 if TYPE_CHECKING:
     from replaydbg.debugger.session import Session
@@ -90,6 +91,36 @@ class Looks:
             yield worker
         finally:
             worker.kill()
+
+    def _is_confirmed(self, seen: int, until: int = 0) -> bool:
+        """Whether copies that nobody has asked agree: bad from `seen` on, up to `until` if it stayed so, not before."""
+        stayed = [seen + (until - seen) * part // 4 for part in (1, 2, 3) if until > seen]
+        is_bad = all(self._ask(count)[0] is Verdict.BAD for count in (seen, *stayed))
+        return is_bad and self._ask(max(seen - 1, 1))[0] is not Verdict.BAD
+
+    def _written(self, seen: int) -> int:
+        """Return the line that ran when it became what it is seen to be at `seen`; see watch.c."""
+        try:
+            close = self._session.travel.look_closely(seen, self._judged(stops=True, looks_at_returns=True))
+        except EngineLost:
+            return max(seen - 1, 1)
+        return close.changes.first_written if close.changes.count else max(seen - 1, 1)
+
+    def _lost_call(self, seen: int) -> Frame | None:
+        """Return the call that a question is about at a line, if it waited before that and was not found meanwhile.
+
+        It was one of several that waited, or waited as nothing does that is known of: which one it was shows when it
+        goes on, and others ran after its own last line.
+        """
+        wanted = self._predicate.frame
+        stack = self._session.look_at(seen).stack if wanted else ()
+        call = next((each for each in stack if wanted in (each.function, each.name)), None)
+        has_waited = call is not None and 0 < call.before < seen - 1
+        return call if has_waited and self._is_call_missing(seen - 1) else None
+
+    def _is_call_missing(self, count: int) -> bool:
+        found = Looks(self._session, replace(self._predicate, kind="check", source="True"), None)
+        return found._ask(count)[0] is Verdict.UNDECIDED
 
     def _question(self) -> dict[str, object]:
         return self._predicate.question("judged")

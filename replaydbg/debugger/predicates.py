@@ -33,7 +33,10 @@ class Predicate:
     module: str = "__main__"
     """In whose names an expression is evaluated."""
     frame: str = ""
-    """A function: then in the names of its innermost call in the running lane. Where none runs, it is undecided."""
+    """A function: then in the names of its innermost call in the running lane, else of the only one that waits, in
+    another lane or as a generator or coroutine. Where there is none, it is undecided."""
+    started: int = 0
+    """Of `frame`: the one call that is meant, by the count of its first line; 0: whichever it is."""
     file: str = ""
     """Of a function: where it is from."""
     name: str = ""
@@ -73,6 +76,7 @@ class Predicate:
             "source": self.source,
             "module": self.module,
             "function": self.frame,
+            "started": self.started,
             "file": self.file,
             "name": self.name,
         }
@@ -83,9 +87,9 @@ def bad_if(expression: str, *, module: str = "__main__", frame: str = "") -> Pre
     return Predicate("bad", _readable(expression), module, frame)
 
 
-def check(expression: str, *, module: str = "__main__", frame: str = "") -> Predicate:
+def check(expression: str, *, module: str = "__main__", frame: str = "", started: int = 0) -> Predicate:
     """Return the predicate that is bad where `expression` is false. Raises UsageError if it cannot be read."""
-    return Predicate("check", _readable(expression), module, frame)
+    return Predicate("check", _readable(expression), module, frame, started)
 
 
 def raises(what: str, *, module: str = "__main__", frame: str = "") -> Predicate:
@@ -118,7 +122,7 @@ def function(place: str, *, module: str = "__main__", frame: str = "") -> Predic
         raise UsageError(f"{path!r} is no Python source: {error}.") from None
     if not any(isinstance(each, ast.FunctionDef) and each.name == name for each in tree.body):
         raise UsageError(f"{path!r} has no function {name!r}.")
-    return Predicate("function", source, module, frame, str(Path(path).resolve()), name)
+    return Predicate("function", source, module, frame, file=str(Path(path).resolve()), name=name)
 
 
 def invariant(name: str) -> Predicate:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from replaydbg.engine.inside import Question, Text, cut, shown
 
-    def call_elsewhere(name: str) -> Any: ...
+    def call_of(function: str, started: int) -> Any: ...
 
 
 WAS_GOOD, WAS_BAD, UNDECIDED = range(3)
@@ -21,21 +21,11 @@ def names_in(question: Question) -> tuple[dict[str, Any], str]:
     if not wanted:
         module = sys.modules.get(question["module"])
         return (module.__dict__, "") if module is not None else ({}, f"module {question['module']} is not there yet")
-    # A test's call waits in its own thread while others run, and its variables are there all the time.
-    frame = call_of(wanted, sys._getframe()) or call_elsewhere(wanted)
+    # A call that waits in its thread, or is a generator's or coroutine's, has its variables meanwhile, too.
+    frame = call_of(wanted, question["started"])
     if not frame:
-        return {}, f"{wanted} {'does not run here' if frame is None else 'runs in several other threads'}"
+        return {}, f"{wanted} {'does not run here' if frame is None else 'has several calls that wait here'}"
     return {**frame.f_globals, **locals_of(frame)}, ""
-
-
-def call_of(wanted: str, frame: Any) -> Any:
-    """The innermost call of a function from a frame outwards; None: there is none."""
-    while frame is not None:
-        code = frame.f_code
-        if wanted in (code.co_qualname, code.co_name) and code.co_filename not in ("<inside>", "<expression>"):
-            return frame
-        frame = frame.f_back
-    return None
 
 
 def locals_of(frame: Any) -> dict[str, Any]:

@@ -163,6 +163,11 @@ class Frame:
     is_generator: bool
     """Whether it is of a generator or a coroutine: it may wait and go on."""
 
+    @property
+    def name(self) -> str:
+        """The function's own name."""
+        return self.function.rpartition(".")[2]
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:

@@ -104,6 +104,16 @@ activation_started(uint64_t started, int first_line)
     return NULL;
 }
 
+/* The first one, or the one behind another; NULL: there are no more. Nothing may be started meanwhile. */
+const Activation *
+activation_next(const Activation *a)
+{
+    for (a = a ? a + 1 : table.at; a && a < table.at + table.size; a++)
+        if (a->frame)
+            return a;
+    return NULL;
+}
+
 /* The first line of another lane than the one before. */
 static void
 change_lane(int lane)

@@ -397,7 +397,9 @@ void engine_exit(int status);
 _Noreturn void engine_would_wait(const char *what); /* in a diversion */
 PyObject *engine_outcome(Gate *gate);            /* the same: of a crossing; raises */
 void watch_start(_PyInterpreterFrame *frame);    /* a function begins */
+void judge_start(_PyInterpreterFrame *frame);    /* the same */
 void watch_look(_PyInterpreterFrame *frame);     /* frame: a function returns; NULL: another lane goes on */
+void watch_resume(_PyInterpreterFrame *frame);   /* a generator or coroutine goes on; as returns, if these are listened to */
 bool watch_is_set(void);
 bool watch_looks_at_returns(void);
 void watch_report(Buf *b);
@@ -422,6 +424,7 @@ bool activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit); 
 const Activation *activation_find(_PyInterpreterFrame *frame); /* NULL: nothing is known of it */
 const Activation *activation_at(const _PyInterpreterFrame *frame); /* the same of one that may have ended */
 const Activation *activation_started(uint64_t started, int first_line); /* the frame may have ended, unless it is a generator's */
+const Activation *activation_next(const Activation *a); /* NULL: the first one, or there are no more */
 void activation_forget(_PyInterpreterFrame *frame);
 
 /* ---- lanes.c; the rest of it is in lanes.h ---- */

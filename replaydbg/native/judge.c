@@ -3,6 +3,7 @@
  * counted; but it may change what it looks at. So whoever finds something by it asks again in a process that has not been asked before. */
 #include "engine.h"
 #include "lanes.h"
+#include <stdlib.h>
 
 static PyObject *judging;
 
@@ -58,43 +59,163 @@ judge(uint64_t before)
     return verdict == BAD || verdict == GOOD ? (uint64_t)verdict + 1 : before ? before : GOOD + 1;
 }
 
-/* ---- calls in other lanes ---- */
+/* ---- the call whose variables are meant ---- */
+
+typedef struct {
+    PyObject *function;
+    uint64_t started; /* 0: whichever call it is */
+} Call;
 
 static bool
-is_called(_PyInterpreterFrame *frame, PyObject *name)
+is_called(_PyInterpreterFrame *frame, PyObject *function)
 {
     PyCodeObject *code = compat_frame_code(frame);
-    return PyUnicode_Compare(code->co_qualname, name) == 0 || PyUnicode_Compare(code->co_name, name) == 0;
+    return PyUnicode_Compare(code->co_qualname, function) == 0 || PyUnicode_Compare(code->co_name, function) == 0;
 }
 
-static PyThreadState *
-calls(Lane *lane, PyObject *name)
+static bool
+is_meant(_PyInterpreterFrame *frame, Call call)
 {
-    if (lane == NULL || lane->ended || lane == lanes.running || lane->tstate == NULL)
-        return NULL;
-    for (_PyInterpreterFrame *frame = compat_top_frame(lane->tstate); frame; frame = compat_previous_frame(frame))
-        if (is_called(frame, name))
-            return lane->tstate;
-    return NULL;
+    if (!is_called(frame, call.function))
+        return false;
+    const Activation *a = call.started ? activation_find(frame) : NULL;
+    return call.started == 0 || (a && a->started == call.started);
 }
 
-/* A new reference to the frame of the innermost call of a function in the one lane besides this one in which it runs; None: it runs in none,
- * False: in several. Until there is one, nothing is made that the program might find in its place: sys._current_frames() makes a dictionary. */
-PyObject *
-judge_call_elsewhere(PyObject *self, PyObject *name)
+static _PyInterpreterFrame *
+call_on_stack(_PyInterpreterFrame *frame, Call call)
 {
-    PyThreadState *found = NULL;
-    for (int i = 0; lanes.is_on && PyUnicode_Check(name) && i < lanes.made; i++) {
-        PyThreadState *ts = calls(lanes.at[i], name);
-        if (ts && found)
-            Py_RETURN_FALSE;
-        found = ts ? ts : found;
-    }
-    PyFrameObject *frame = found ? PyThreadState_GetFrame(found) : NULL, *back;
-    while (frame && !is_called(frame->f_frame, name)) {
+    while (frame && !is_meant(frame, call))
+        frame = compat_previous_frame(frame);
+    return frame;
+}
+
+static _PyInterpreterFrame *
+programs_frame(PyThreadState *ts)
+{
+    _PyInterpreterFrame *frame = compat_top_frame(ts);
+    while (frame && PyUnicode_CompareWithASCIIString(compat_frame_code(frame)->co_filename, "<inside>") == 0)
+        frame = compat_previous_frame(frame);
+    return frame;
+}
+
+/* Until there is one, nothing is made that the program might find in its place: sys._current_frames() makes a dictionary. */
+static PyObject *
+frame_on_stack(PyThreadState *ts, const _PyInterpreterFrame *wanted)
+{
+    PyFrameObject *frame = PyThreadState_GetFrame(ts), *back;
+    while (frame && frame->f_frame != wanted) {
         back = PyFrame_GetBack(frame);
         Py_DECREF(frame);
         frame = back;
     }
-    return frame ? (PyObject *)frame : Py_NewRef(Py_None);
+    return (PyObject *)frame;
+}
+
+/* ---- generators and coroutines that wait: they are on no stack ---- */
+
+/* All of the functions of one name, also those that run and some that have ended. It is made once and added to: a look at all activations
+ * before each line would take too long. */
+static struct {
+    PyObject *function;
+    _PyInterpreterFrame **at;
+    size_t size, used;
+} generators;
+
+static bool
+may_wait(const Activation *a)
+{
+    return a && a->code && a->is_generator && is_called(a->frame, generators.function);
+}
+
+static void
+add_generator(_PyInterpreterFrame *frame)
+{
+    size_t place = generators.used;
+    for (size_t i = 0; i < generators.used; i++) {
+        if (generators.at[i] == frame)
+            return;
+        if (!may_wait(activation_at(generators.at[i])))
+            place = i;
+    }
+    if (place == generators.size) {
+        generators.size = generators.size * 2 + 16;
+        generators.at = realloc(generators.at, generators.size * sizeof *generators.at);
+        if (generators.at == NULL)
+            Py_FatalError("replaydbg: out of memory for a question");
+    }
+    generators.at[place] = frame;
+    generators.used += place == generators.used;
+}
+
+void
+judge_start(_PyInterpreterFrame *frame)
+{
+    if (generators.function && may_wait(activation_at(frame)))
+        add_generator(frame);
+}
+
+static void
+list_generators(PyObject *function)
+{
+    if (generators.function && PyUnicode_Compare(generators.function, function) == 0)
+        return;
+    Py_XSETREF(generators.function, Py_NewRef(function));
+    generators.used = 0;
+    for (const Activation *a = activation_next(NULL); a; a = activation_next(a))
+        if (may_wait(a))
+            add_generator(a->frame);
+}
+
+static bool
+waits(const _PyInterpreterFrame *frame, Call call)
+{
+    const Activation *a = activation_at(frame);
+    return may_wait(a) && is_meant(a->frame, call) && _PyFrame_GetGenerator(a->frame)->gi_frame_state < FRAME_EXECUTING;
+}
+
+static PyObject *
+frame_of_generator(_PyInterpreterFrame *frame)
+{
+    PyObject *generator = (PyObject *)_PyFrame_GetGenerator(frame);
+    return PyObject_GetAttrString(generator, PyCoro_CheckExact(generator)       ? "cr_frame"
+                                             : PyAsyncGen_CheckExact(generator) ? "ag_frame"
+                                                                                : "gi_frame");
+}
+
+/* call_of(function, started): the frame of its innermost call in this lane, else of the one call in another lane or that waits; None: there
+ * is none, False: there are several. */
+PyObject *
+judge_call_of(PyObject *self, PyObject *args)
+{
+    Call call;
+    unsigned long long started;
+    if (!PyArg_ParseTuple(args, "UK", &call.function, &started))
+        return NULL;
+    call.started = started;
+    PyThreadState *here = PyThreadState_Get(), *runs_in = NULL;
+    _PyInterpreterFrame *found = call_on_stack(programs_frame(here), call), *other;
+    if (found)
+        return frame_on_stack(here, found);
+    for (int i = 0; lanes.is_on && i < lanes.made; i++) {
+        Lane *lane = lanes.at[i];
+        if (lane == NULL || lane->ended || lane == lanes.running || lane->tstate == NULL)
+            continue;
+        if ((other = call_on_stack(compat_top_frame(lane->tstate), call)) == NULL)
+            continue;
+        if (found)
+            Py_RETURN_FALSE;
+        found = other;
+        runs_in = lane->tstate;
+    }
+    list_generators(call.function);
+    for (size_t i = 0; i < generators.used; i++) {
+        if (!waits(generators.at[i], call))
+            continue;
+        if (found)
+            Py_RETURN_FALSE;
+        found = generators.at[i];
+    }
+    PyObject *frame = runs_in ? frame_on_stack(runs_in, found) : found ? frame_of_generator(found) : Py_NewRef(Py_None);
+    return frame ? frame : Py_NewRef(Py_None);
 }

@@ -19,6 +19,7 @@ static unsigned listening; /* LISTEN_... */
 #if PY_VERSION_HEX >= 0x030C0000
 #define EVENT_COUNT _PY_MONITORING_UNGROUPED_EVENTS
 #define RETURNS (1u << PY_MONITORING_EVENT_PY_RETURN | 1u << PY_MONITORING_EVENT_PY_YIELD | 1u << PY_MONITORING_EVENT_PY_UNWIND)
+#define RESUMES (1u << PY_MONITORING_EVENT_PY_RESUME | 1u << PY_MONITORING_EVENT_PY_THROW)
 enum { PROFILE_SLOT = PY_MONITORING_SYS_PROFILE_ID, TOOLS = PY_MONITORING_SYS_PROFILE_ID };
 
 static int slot = -1; /* the tool id that we have */
@@ -172,8 +173,18 @@ on_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwname
     Py_RETURN_NONE;
 }
 
+static PyObject *
+on_resume(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    _PyInterpreterFrame *frame = current_frame();
+    if (frame)
+        watch_resume(frame);
+    Py_RETURN_NONE;
+}
+
 static Listener raise_listener = {PyObject_HEAD_INIT(&listener_type) on_raise};
 static Listener return_listener = {PyObject_HEAD_INIT(&listener_type) on_return};
+static Listener resume_listener = {PyObject_HEAD_INIT(&listener_type) on_resume};
 static Listener line_listener = {PyObject_HEAD_INIT(&listener_type) on_line};
 static Listener start_listener = {PyObject_HEAD_INIT(&listener_type) on_start};
 static Listener jump_listener = {PyObject_HEAD_INIT(&listener_type) on_jump};
@@ -243,13 +254,13 @@ take_slot(int number)
     if (listening & LISTEN_RAISES)
         events |= 1u << PY_MONITORING_EVENT_RAISE;
     if (listening & LISTEN_RETURNS)
-        events |= RETURNS;
+        events |= RETURNS | RESUMES;
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_LINE] = Py_NewRef((PyObject *)&line_listener);
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_JUMP] = Py_NewRef((PyObject *)&jump_listener);
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_RAISE] = Py_NewRef((PyObject *)&raise_listener);
     for (int e = 0; e < EVENT_COUNT; e++)
-        if (RETURNS >> e & 1)
-            interp->monitoring_callables[slot][e] = Py_NewRef((PyObject *)&return_listener);
+        if ((RETURNS | RESUMES) >> e & 1)
+            interp->monitoring_callables[slot][e] = Py_NewRef((PyObject *)(RETURNS >> e & 1 ? &return_listener : &resume_listener));
     if (listening & LISTEN_TICKS || stepclock_wants_starts() || PY_VERSION_HEX >= 0x030D0000)
         interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_START] = Py_NewRef((PyObject *)&start_listener);
     for (int e = 0; e < EVENT_COUNT; e++)
@@ -579,6 +590,8 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
             if (trace_is_on)
                 trace_inside(frame);
         }
+        else if (listening & LISTEN_RETURNS)
+            watch_resume(frame);
         if (listening & LISTEN_TICKS)
             ticks_tick(frame);
     }

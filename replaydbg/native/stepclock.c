@@ -61,6 +61,7 @@ stepclock_start(_PyInterpreterFrame *frame)
         return;
     activation_start(frame);
     watch_start(frame);
+    judge_start(frame);
 }
 
 bool

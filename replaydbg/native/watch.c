@@ -342,6 +342,15 @@ watch_look(_PyInterpreterFrame *frame)
     has_changed(writer(a && a->last ? a->last : lane_lines ? lane_lines->last : stepclock.count));
 }
 
+/* What is changed before a generator goes on was not done by the line in which it waited. */
+void
+watch_resume(_PyInterpreterFrame *frame)
+{
+    _PyInterpreterFrame *caller = compat_previous_frame(frame);
+    if (caller)
+        watch_look(caller);
+}
+
 bool
 watch_looks_at_returns(void)
 {
