@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from replaydbg.errors import ReplaydbgError
+from replaydbg.errors import CannotRecord, ReplaydbgError
 from replaydbg.launch.endings import end_like
+from replaydbg.launch.interpreter import leading_options
 from replaydbg.launch.process import Ended
 from replaydbg.pytest_plugin import names
 from replaydbg.record import RecordResult, record
@@ -27,19 +28,35 @@ def main(asked: str, words: list[str]) -> None:
     gc.freeze()
     orders = json.loads(asked)
     directory = Path(orders["directory"])
-    work = directory
     status = 2
     try:
-        work = begin_session(directory, os.getpid())
-        status = _record(words, directory, work, bisects=orders["bisects"])
+        status = _record_in(directory, words, bisects=orders["bisects"])
+    except CannotRecord as error:
+        _run_unrecorded(words, f"Nothing can be recorded in {str(directory)!r}: {error.reason}")
     except ReplaydbgError as error:
         sys.stderr.write(f"replaydbg: {error}\n")
-    except OSError as error:
-        sys.stderr.write(f"replaydbg: {error.filename!r}: {error.strerror}: nothing can be recorded there.\n")
-    finally:
-        if work != directory:
-            shutil.rmtree(work, ignore_errors=True)
     sys.exit(end_like(status))
+
+
+def _run_unrecorded(words: list[str], reason: str) -> None:
+    """Become the program, which has not run: a full disk shall not cost the tests. Raises OSError if that fails."""
+    sys.stderr.write(f"replaydbg: {reason}. The tests run unrecorded.\n")
+    sys.stderr.flush()
+    os.environ[names.VARIABLE] = names.unrecorded(os.getpid())
+    own, _ = leading_options(sys.orig_argv[1:])
+    os.execv(sys.executable, [sys.executable, *own, *words])
+
+
+def _record_in(directory: Path, words: list[str], *, bisects: bool) -> int:
+    """Record the program; return its status. Raises CannotRecord: then it did not run."""
+    try:
+        work = begin_session(directory, os.getpid())
+    except OSError as error:
+        raise CannotRecord(str(directory), error.strerror or str(error)) from error
+    try:
+        return _record(words, directory, work, bisects=bisects)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def _record(words: list[str], directory: Path, work: Path, *, bisects: bool) -> int:
@@ -59,7 +76,11 @@ def _record(words: list[str], directory: Path, work: Path, *, bisects: bool) -> 
         for each in found:
             each.finish(ended)
         # Imported here: at the start, for which somebody waits, nothing of it is needed.
+        from replaydbg.record.sealing import check_begun
         from replaydbg.store.clearing import clear_if_many
+
+        if ended.status >= 0:  # else somebody ended it, and wants nothing to run
+            check_begun(live, ended)
 
         with suppress(OSError):  # another time, perhaps
             clear_if_many(directory)

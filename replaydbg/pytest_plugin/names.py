@@ -53,6 +53,11 @@ def read_told(text: str) -> Told | None:
     return Told(int(parts[0]), int(parts[1]), parts[2])
 
 
+def unrecorded(process: int) -> str:
+    """Return what the variable says to a process that its launcher became because nothing can be recorded."""
+    return f"unrecorded:{process}"
+
+
 def why_no_name(name: object) -> str:
     """Return why a test can name no moment so, as a sentence; empty: it can."""
     if not isinstance(name, str) or not name or name != name.strip():

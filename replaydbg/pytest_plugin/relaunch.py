@@ -24,6 +24,8 @@ _PROGRAMS = ("pytest", "py.test", "coverage")
 
 
 _told: list[names.Told | None] = [None]
+_is_given_up = [False]
+"""Whether this process was a launcher, which found that nothing can be recorded, and said so."""
 
 
 def told() -> names.Told | None:
@@ -34,6 +36,7 @@ def told() -> names.Told | None:
     text = os.environ.pop(names.VARIABLE, "")
     if text:
         _told[0] = names.read_told(text)
+        _is_given_up[0] = text == names.unrecorded(os.getpid())
     return _told[0]
 
 
@@ -46,7 +49,7 @@ def asked() -> dict[str, Any] | None:
 
 def ensure_recorded(config: pytest.Config) -> None:
     """Replace this process by the launcher of the same command, unless it is recorded, or hands the tests to others."""
-    if is_worker(config) or hands_out(config) or told() is not None:
+    if is_worker(config) or hands_out(config) or told() is not None or _is_given_up[0]:
         return
     own, words = interpreter.leading_options(sys.orig_argv[1:])
     reason = why_not(words)

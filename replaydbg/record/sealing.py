@@ -18,17 +18,29 @@ NOT_STARTED = 126
 """What the program's process exits with if it cannot make the log (EXIT_NOT_STARTED in core.h); programs may, too."""
 
 
+def check_begun(live: Path, ended: Ended) -> None:
+    """Raise CannotRecord if the log could not be made: then the program did not run."""
+    if log_was_made(live):
+        return
+    if ended.status == NOT_STARTED:
+        reason = why_no_log(live)
+    elif ended.status < 0:
+        reason = f"signal {-ended.status} ended its interpreter before it began"
+    else:
+        reason = "its interpreter ended before it began"
+    raise CannotRecord(str(live), reason)
+
+
 def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
     """Write how the program ended, and turn the live directory into one file; where that fails it stays as it is.
 
     Raises CannotRecord, and leaves nothing, if the log could not be made: then the program did not run.
     """
-    if not log_was_made(live):
-        reason = why_no_log(live) if ended.status == NOT_STARTED else "its interpreter ended before it began"
-        if ended.status < 0:
-            reason = f"signal {-ended.status} ended its interpreter before it began"
+    try:
+        check_begun(live, ended)
+    except CannotRecord:
         remove_live(live)
-        raise CannotRecord(str(live), reason)
+        raise
     target = sealed_path(live)
     problem = None
     end = describe_end(live, ended, seconds)

@@ -17,7 +17,11 @@ def begin_session(directory: Path, process: int) -> Path:
     """Make the directory of a session of tests that is recorded by that process, and return it. Raises OSError."""
     work = directory / f"{WORK}{process}"
     work.mkdir(parents=True, exist_ok=True)
-    (work / BEGAN).touch()
+    try:
+        (work / BEGAN).touch()
+    except OSError:
+        work.rmdir()
+        raise
     return work
 
 
