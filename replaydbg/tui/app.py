@@ -15,10 +15,10 @@ from textual import events
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
-from textual.widgets import Static
 
 from replaydbg.errors import UsageError
 from replaydbg.tui.asking import Asking
@@ -43,6 +43,7 @@ from replaydbg.tui.messages import (
 )
 from replaydbg.tui.owner import Owner, Work
 from replaydbg.tui.panels import ConsolePanel, EventsPanel, LowerPanel, NotesPanel, OutputPanel
+from replaydbg.tui.plain import PlainText, escaped
 from replaydbg.tui.rows import Rows
 from replaydbg.tui.scene import HeapRow, MarkRow, Overview, PointRow, Reply, Said, Scene, SourceText, ValueRow
 from replaydbg.tui.source import SourcePanel
@@ -126,7 +127,7 @@ class ReplayApp(Asking):
                 yield StackPanel()
                 yield ValuesPanel()
                 yield HeapPanel()
-        yield Static("", id="tabs")
+        yield PlainText(id="tabs")
         yield Timeline()
         yield AskLine()
         yield StatusLine(self.keys)
@@ -182,7 +183,7 @@ class ReplayApp(Asking):
             else f"[@click=app.panel({number})] {number} {title} [/]"
             for number, title in titles.items()
         )
-        self.main.query_one("#tabs", Static).update("".join(tabs))
+        self.main.query_one("#tabs", PlainText).say(Content.from_markup("".join(tabs)))
         timeline = self.part(Timeline)
         timeline.styles.height = 2 if is_tiny else min(2 + timeline.rows_wanted(), max(height // 4 + 1, 5))
 
@@ -190,7 +191,9 @@ class ReplayApp(Asking):
         """Fill the palette: all acts, and what every app of Textual has."""
         for each in ACTS:
             yield SystemCommand(
-                each.title, f"{each.group}: {self.keys[each.id]}", partial(self.run_action, each.action)
+                escaped(each.title),
+                f"{each.group}: {escaped(self.keys[each.id])}",
+                partial(self.run_action, each.action),
             )
         yield from super().get_system_commands(screen)
 

@@ -11,17 +11,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.suggester import SuggestFromList
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from replaydbg.tui.keys import ACTS
+from replaydbg.tui.plain import PlainText
 
 
-class StatusLine(Static):
+class StatusLine(PlainText):
     """One line: what takes long, else the last notice, else the keys that are used most."""
 
     def __init__(self, keys: Mapping[str, str], hint: str = "") -> None:
         """`keys` are those of each act; `hint` is shown in their place."""
-        super().__init__(id="status", markup=False)
+        super().__init__(id="status")
         self._keys, self._hint = keys, hint
         self._notice = ""
         self._is_error = False
@@ -81,7 +82,7 @@ class StatusLine(Static):
         self.set_class(bool(self._progress), "-busy")
         self.set_class(self._is_error and bool(self._notice) and not self._progress, "-error")
         # It is one line high, whatever stands in it: laying the screen out again takes longer than drawing it.
-        self.update(Text(self.shown, no_wrap=True) if self.shown else self.hint(), layout=False)
+        self.say(Text(self.shown, no_wrap=True) if self.shown else self.hint(), layout=False)
 
 
 class _Line(Input):
@@ -129,13 +130,13 @@ class AskLine(Horizontal):
 
     def compose(self) -> ComposeResult:
         """Make both."""
-        yield Static("", id="question", markup=False)
+        yield PlainText(id="question")
         yield _Line()
 
     def ask(self, label: str, then: Callable[[str], None], *, value: str = "", words: Iterable[str] = ()) -> None:
         """Let the user type an answer; `then` is called with it, unless that is given up. `words` are proposed."""
         self._then, self._label = then, label
-        self.query_one("#question", Static).update(f"{label} ")
+        self.query_one("#question", PlainText).say(f"{label} ")
         line = self.query_one(_Line)
         history = self._histories.setdefault(label, [])
         line.suggester = SuggestFromList([*reversed(history), *words]) if words else None

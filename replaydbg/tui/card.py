@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from rich.text import Text
-from textual.widgets import Static
 
+from replaydbg.tui.plain import PlainText, set_title
 from replaydbg.tui.scene import Overview, Scene
 
 
-class Card(Static):
+class Card(PlainText):
     """A few lines that go away with the first move."""
 
     def __init__(self) -> None:
-        super().__init__("", id="card", markup=False)
+        super().__init__(id="card")
 
     def waiting(self, name: str) -> None:
         """Say that the recording is being replayed."""
-        self.border_title = name
-        self.update(Text("The recording is replayed once, to know what ran and where. Esc gives up."))
+        set_title(self, name)
+        self.say("The recording is replayed once, to know what ran and where. Esc gives up.")
 
     def tell(self, overview: Overview, scene: Scene) -> None:
         """Say how the run ended."""
         text = Text(no_wrap=True, overflow="ellipsis")
         failure = overview.failure
         self.set_class(failure is not None, "-failed")
-        self.border_title = "What happened" if failure is not None else "How it ended"
+        set_title(self, "What happened" if failure is not None else "How it ended")
         if failure is not None:
             text.append(f"{failure.text}\n", "bold")
             text.append(f"raised at {scene.place}\n")
@@ -35,4 +35,4 @@ class Card(Static):
             text.append(f"{overview.limitation}\n")
         how = "N a step back   W who wrote the selected value   e back here"
         text.append(how if failure is not None else "N a step back   C to the breakpoint before   g to the start")
-        self.update(text)
+        self.say(text)

@@ -10,6 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import ModalScreen
 
+from replaydbg.tui.plain import set_subtitle, set_title
 from replaydbg.tui.rows import Row, Rows, plain
 
 
@@ -29,8 +30,8 @@ class Dialog(ModalScreen[object]):
     def compose(self) -> ComposeResult:
         """Make the box."""
         with Container(id="box") as box:
-            box.border_title = self._title
-            box.border_subtitle = self._hint or "Esc closes"
+            set_title(box, self._title)
+            set_subtitle(box, self._hint or "Esc closes")
             yield Rows("", id="choices")
 
     def on_mount(self) -> None:

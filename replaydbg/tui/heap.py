@@ -8,6 +8,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from replaydbg.tui.plain import set_subtitle
 from replaydbg.tui.rows import Row, Rows, plain
 from replaydbg.tui.scene import HeapAnswer, HeapRow
 
@@ -60,7 +61,7 @@ ones, names. ~ another value, + new, - gone.
         """Show what differs."""
         self.answer = answer
         self.set_title(f"4 Heap  {answer.title.split(': ')[0]}")
-        self.border_subtitle = f"of whose code (o): {answer.scope}"
+        set_subtitle(self, f"of whose code (o): {answer.scope}")
         self._written = {}
         # At the first one that can be asked about: Enter and W mean it.
         self._draw(answer, cursor=1 + next((at for at, each in enumerate(answer.rows) if each.path), -1))

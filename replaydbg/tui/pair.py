@@ -18,6 +18,7 @@ from replaydbg.tui.glyphs import ASCII, UNICODE
 from replaydbg.tui.heap import SCOPES, heap_row
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
 from replaydbg.tui.messages import CannotOpen, Progressed
+from replaydbg.tui.plain import toast
 from replaydbg.tui.rows import Row, plain
 from replaydbg.tui.scene import HeapAnswer, HeapRow, Reply
 from replaydbg.tui.side import Side
@@ -235,7 +236,7 @@ class PairApp(App[int]):
             return
         for side, event in zip(self.sides, found.events, strict=True):
             self.call_from_thread(side.order, f"seek {event}")
-        self.call_from_thread(self.notify, found.text, title="First different", markup=False)
+        self.call_from_thread(toast, self, found.text, title="First different")
 
 
 def _compare(one: Path, two: Path, began: tuple[int, int], found: Callable[[FirstApart | str], None]) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Container
+from textual.content import Content
 from textual.widgets import ContentSwitcher
 
+from replaydbg.tui.plain import set_title
 from replaydbg.tui.rows import LazyRows, Row, Rows, plain
 from replaydbg.tui.scene import MarkRow, Overview, PointRow, Said, Scene
 
@@ -224,7 +226,7 @@ class LowerPanel(Container):
         self.query_one(ContentSwitcher).current = name
         # In capitals, too: colour is not the only signal.
         titles = (f"[b]{each.upper()}[/]" if each == name else f"[@click=app.tab('{each}')]{each}[/]" for each in TABS)
-        self.border_title = f"6 {' '.join(titles)}"
+        set_title(self, Content.from_markup(f"6 {' '.join(titles)}"))
 
     def select_next(self) -> None:
         """Show the next one."""

@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
+from replaydbg.tui.plain import set_subtitle
 from replaydbg.tui.rows import Row, Rows, plain
 
 
@@ -34,7 +35,7 @@ class _List(Rows):
 
     def on_mount(self) -> None:
         """Say what can be done."""
-        self.border_subtitle = "Enter opens   q leaves"
+        set_subtitle(self, "Enter opens   q leaves")
 
 
 class Picker(App[Path]):

@@ -19,6 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from replaydbg.tui.glyphs import ASCII, UNICODE, Glyphs
+from replaydbg.tui.plain import set_title
 
 STYLES = (
     "accent",
@@ -125,7 +126,8 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         """`title` stands in the border."""
         super().__init__(id=id)
         self._title = title
-        self.border_title = self._title_shown = title
+        self._title_shown = title
+        set_title(self, title)
         self._rows: Sequence[Row] = ()
         self._looks: dict[str, Style] = {}
         """Styles by name, until they change: Textual would work each out for every piece of every line."""
@@ -140,7 +142,8 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         shown = title[: max(self.size.width - 4, 0)] if is_cut else title
         if shown != self._title_shown:
             # To set it draws the whole panel anew.
-            self.border_title = self._title_shown = shown
+            self._title_shown = shown
+            set_title(self, shown)
 
     @property
     def rows(self) -> Sequence[Row]:

@@ -13,6 +13,7 @@ from textual.message import Message
 from replaydbg.tui.glyphs import Glyphs
 from replaydbg.tui.messages import LanesFound, MarksFound, Opened, Replied, Restarted, Scrubbed, Trouble
 from replaydbg.tui.owner import Owner, Work
+from replaydbg.tui.plain import set_subtitle
 from replaydbg.tui.rows import Rows
 from replaydbg.tui.scene import Overview, Reply, Scene, SourceText, ValueRow
 from replaydbg.tui.source import SourcePanel
@@ -122,7 +123,7 @@ class Side(Vertical):
         at = scene.at
         panel = self.query_one(SourcePanel)
         panel.show_scene(scene, self._texts.get(at.file) if at is not None else None)
-        panel.border_subtitle = f"{self.path.name}  {scene.reason or scene.place}"
+        set_subtitle(panel, f"{self.path.name}  {scene.reason or scene.place}")
         self.query_one(ValuesPanel).show_scene(scene)
         self.query_one(Timeline).show_scene(scene)
 

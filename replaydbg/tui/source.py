@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from replaydbg.tui.glyphs import Glyphs
+from replaydbg.tui.plain import set_subtitle
 from replaydbg.tui.rows import LazyRows, Piece, Row, Rows
 from replaydbg.tui.scene import Scene, SourceText, Span
 
@@ -86,7 +87,7 @@ we are. Lines that never ran are dim and have a - there. Values stand behind the
         place = f":{here}" if here else ""
         count = f"lines ran: {ran}/{len(text.code)}" if text.code else ""
         self.set_title(f"1 Source  {text.title}{place}{function}")
-        self.border_subtitle = count
+        set_subtitle(self, count)
         self.show(rows, cursor=line - 1 if line is not None else None, width=rows.width)
 
     def search(self, pattern: str, *, backwards: bool = False) -> bool:

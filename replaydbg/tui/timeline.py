@@ -17,6 +17,7 @@ from textual.widget import Widget
 
 from replaydbg.tui.glyphs import UNICODE, Glyphs
 from replaydbg.tui.messages import Scrubbed
+from replaydbg.tui.plain import set_subtitle, set_title
 from replaydbg.tui.rows import STYLES
 from replaydbg.tui.scene import LaneSpans, Mark, Overview, Scene, Track
 
@@ -64,7 +65,7 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         super().__init__(id="timeline")
         self._first, self._last = 1, 2
         self._density: tuple[int, ...] = ()
-        self.border_title = "5 Timeline"
+        set_title(self, "5 Timeline")
         self.glyphs: Glyphs = UNICODE
         self._overview: Overview | None = None
         self._scene: Scene | None = None
@@ -87,7 +88,7 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         self._first, self._last, self._density = first, last, density
         view = self._overview
         is_whole = view is not None and (first, last) == (view.first, view.last)
-        self.border_subtitle = "" if is_whole else f"lines {first:,} to {last:,} of the run (0 shows all)"
+        set_subtitle(self, "" if is_whole else f"lines {first:,} to {last:,} of the run (0 shows all)")
         self.refresh()
 
     def set_lanes(self, lanes: tuple[LaneSpans, ...]) -> None:

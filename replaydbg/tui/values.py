@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from replaydbg.tui.plain import set_subtitle
 from replaydbg.tui.rows import Row, Rows, plain
 from replaydbg.tui.scene import Scene, ValueRow
 
@@ -44,7 +45,8 @@ the old one; + new; - gone.
         """Name what is selected: the keys of other panels mean it, too."""
         super().watch_cursor()
         value = self.chosen
-        self.border_subtitle = f"selected: {value.expression}" if value is not None and value.expression else ""
+        expression = value.expression if value is not None else ""
+        set_subtitle(self, f"selected: {expression}" if expression else "")
 
     def show_scene(self, scene: Scene) -> None:
         """Show where the session stands."""

@@ -1,0 +1,49 @@
+"""Text on its way to Textual, which reads markup in a `str`: what comes from a program or a user must never be that.
+
+Nothing else sets a title, makes a line of text or a toast (tests/test_tui_markup.py looks): a `[key]` in a path, a
+message or an expression is shown as it is.
+"""
+
+from __future__ import annotations
+
+from rich.text import Text
+from textual.app import App
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+
+def set_title(widget: Widget, title: str | Content) -> None:
+    """Put `title` into the upper border; only what is `Content` has styles and links."""
+    widget.border_title = _content(title)
+
+
+def set_subtitle(widget: Widget, title: str | Content) -> None:
+    """Put `title` into the lower border, in the same way."""
+    widget.border_subtitle = _content(title)
+
+
+def toast(app: App[int], text: str, *, title: str = "") -> None:
+    """Show `text` in a corner for a while."""
+    app.notify(text, title=title, markup=False)
+
+
+class PlainText(Static):
+    """Text that is shown as it is."""
+
+    def __init__(self, *, id: str) -> None:
+        """It is empty at first."""
+        super().__init__("", id=id, markup=False)
+
+    def say(self, text: str | Text | Content, *, layout: bool = True) -> None:
+        """Show something else; without `layout` it takes the same room."""
+        self.update(Content(text) if isinstance(text, str) else text, layout=layout)
+
+
+def escaped(text: str) -> str:
+    """Return `text` for who takes nothing but markup."""
+    return text.replace("[", "\\[")
+
+
+def _content(text: str | Content) -> Content:
+    return text if isinstance(text, Content) else Content(text)
