@@ -81,7 +81,7 @@ def opened_at(args: argparse.Namespace) -> Iterator[Prompt]:
             prompt.view.lane = args.lane
         frames = len(prompt.view.frames())
         if args.frame >= max(frames, 1):
-            raise UsageError(f"--frame cannot be {args.frame}: there are {frames} frames.")
+            raise UsageError(f"--frame cannot be {args.frame}: there are {frames:,} frames.")
         prompt.view.frame = args.frame
         yield prompt
 

@@ -11,6 +11,9 @@ from replaydbg.commands import looking, past, tell
 from replaydbg.commands.view import View
 from replaydbg.debugger.values import Lane, Variable
 
+MOST_FRAMES = 1000
+"""So many are told as data, unless one further out is asked about; "frames" says how many there are."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -40,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _facts(view: View, variables: tuple[Variable, ...]) -> dict[str, Any]:
-    here = view.here
+    here, frames = view.here, view.frames()
     return {
         **moment_facts(view.session, here.count, here.moment),
         "lines": here.total,
@@ -49,7 +52,8 @@ def _facts(view: View, variables: tuple[Variable, ...]) -> dict[str, Any]:
         "why": here.why,
         "message": here.message,
         "lane": here.lane,
-        "stack": [frame_facts(each) for each in view.session.stack(view.lane)],
+        "stack": [frame_facts(each) for each in frames[: max(MOST_FRAMES, view.frame + 1)]],
+        "frames": len(frames),
         "lanes": [_lane(each) for each in here.lanes],
         "locals": [
             {"name": each.name, "type": each.type, "text": each.text, "parts": each.parts} for each in variables

@@ -60,7 +60,7 @@ def _select(view: View, number: int) -> None:
     if number < 0:
         raise UsageError("This is the innermost frame.")
     if number >= len(frames):
-        frames_here = "is 1 frame" if len(frames) == 1 else f"are {len(frames)} frames"
+        frames_here = "is 1 frame" if len(frames) == 1 else f"are {len(frames):,} frames"
         raise UsageError(f"There {frames_here}, and no #{number}.")
     view.frame, view.listed = number, 0
     at = frames[number]

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypedDict
+from typing import TypedDict
 
 from replaydbg.commands import tell
 from replaydbg.commands.surface import Row, Surface
 from replaydbg.debugger import Session
 from replaydbg.debugger.claimed import frame_to_show
-from replaydbg.debugger.values import Evaluation, Here
+from replaydbg.debugger.values import Evaluation, Frame, Here
 from replaydbg.errors import UsageError
 
 AROUND = 3
 """Lines of source on both sides of the current one where something new is reached."""
-
-
-class Place(NamedTuple):
-    """A frame as it is shown."""
-
-    file: str
-    line: int
-    function: str
 
 
 class _Frame(TypedDict):
@@ -70,11 +63,11 @@ class View:
         """The selected frame as a session takes it."""
         return {"frame": self.frame, "lane": self.lane}
 
-    def frames(self) -> list[Place]:
+    def frames(self) -> Sequence[Frame]:
         """Return the frames of the lane that is looked at, innermost first."""
-        return [Place(each.file, each.line, each.function) for each in self.session.stack(self.lane)]
+        return self.session.stack(self.lane)
 
-    def place(self) -> Place:
+    def place(self) -> Frame:
         """Return the selected frame. Raises UsageError without Python code."""
         frames = self.frames()
         if not frames:

@@ -169,7 +169,7 @@ def _place(session: Session, path: str) -> tuple[str, At] | None:
     match_ = _IN_FRAME.match(path)
     lane = int(match_["lane"]) if match_ else 0
     running = session.here.lane
-    stack = session.here.stack if lane == running else session.stack(lane)
+    stack = session.stack(lane)
     for number, frame in reversed(list(enumerate(stack))):
         name = frame.function.rpartition(".")[2]
         if match_ is None:

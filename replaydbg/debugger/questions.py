@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,9 +73,12 @@ class Questions(ABC):
         self.begin("looking at arguments")
         return tuple(Variable(*each) for each in self._ask("arguments", frame, lane))
 
-    def stack(self, lane: int | None = None) -> tuple[Frame, ...]:
-        """Return the frames of a lane, innermost first; without a number, of the one that runs."""
-        return self.cursor.look().stack if lane is None else self.cursor.stack(lane)
+    def stack(self, lane: int | None = None) -> Sequence[Frame]:
+        """Return the frames of a lane, innermost first; without a number, of the one that runs.
+
+        Of a deep stack those far out are fetched when they are asked for, as long as the session stands here.
+        """
+        return self.cursor.stack(lane)
 
     def tasks(self) -> tuple[Task, ...]:
         """Return the asyncio tasks that are not done."""

@@ -227,7 +227,7 @@ class Rewrites:
         with closing(self._session.travel.at(at)) as worker:
             where = worker.look()
             for lane in where.lanes:
-                stack = where.stack[1:] if lane.id == where.lane else worker.stack(lane.id)
+                stack = worker.stack(lane.id)[1 if lane.id == where.lane else 0 :]
                 begun |= {each.last for each in stack if (each.file, each.line) in self._lines}
             waiting = self._waiting(worker)
         changed = self._change.count if self._change is not None else 0
@@ -335,7 +335,7 @@ class Rewrites:
         """Whether it still runs."""
         if passage.store.may_wait:
             return True  # of a generator that waits there is no frame on a stack
-        stack = where.stack if where.lane == passage.lane else worker.stack(passage.lane)
+        stack = worker.stack(passage.lane)
         return any(each.started == passage.top.started and each.last == passage.count for each in stack)
 
     def _has_raised(self, passage: _Passage, until: int) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -336,7 +337,7 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
 
     def _callers_line(self, lane: int | None) -> int:
         # Frames of the importer's own run no lines that count.
-        return next((frame.last for frame in self.stack(lane)[1:] if frame.last), 0)
+        return next((frame.last for frame in islice(self.stack(lane), 1, None) if frame.last), 0)
 
     def _back(self, count: int) -> Here:
         if not count:

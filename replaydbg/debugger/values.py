@@ -41,7 +41,7 @@ class Here:
     lane: int
     """The lane that runs."""
     stack: tuple[Frame, ...]
-    """Its frames, innermost first; at most 1,000."""
+    """Its frames, innermost first; at most 1,000: `Session.stack` has them all."""
     lanes: tuple[Lane, ...]
     """All that are alive."""
     breakpoint: int = 0

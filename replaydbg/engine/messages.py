@@ -231,7 +231,9 @@ class Where:
     lanes: tuple[Lane, ...]
     """All that are alive."""
     stack: tuple[Frame, ...]
-    """Of the running lane, innermost first; at most 1,000 frames."""
+    """Of the running lane, innermost first; at most 1,000 frames: `Worker.stack` has them all."""
+    depth: int
+    """How many frames there are."""
     passages: tuple[Passages, ...]
     """One for each break of the run."""
     changes: Changes
@@ -249,15 +251,17 @@ def read_where(payload: bytes) -> Where:
         lane=said["lane"],
         lanes=tuple(_lane(each) for each in said["lanes"]),
         stack=tuple(_frame(each) for each in said["stack"]),
+        depth=said["depth"],
         passages=tuple(Passages(*each) for each in said["breakpoints"]),
         changes=Changes(*said["watch"]),
     )
 
 
-def read_stack(payload: bytes) -> tuple[Frame, ...]:
-    """Return the frames of a lane, innermost first."""
+def read_stack(payload: bytes) -> tuple[int, tuple[Frame, ...]]:
+    """Return how many frames a lane has, and some that follow each other, inner ones first."""
     said: Any = decode_value(payload)
-    return tuple(_frame(each) for each in said)
+    depth, frames = said
+    return depth, tuple(_frame(each) for each in frames)
 
 
 def _frame(entry: list[Any]) -> Frame:

@@ -13,9 +13,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from replaydbg.engine import messages
+from replaydbg.engine.frames import Frames
 from replaydbg.engine.messages import Frame, Run, Watch, Where, read_stack, read_where
 from replaydbg.errors import AskFailed, EngineLost
 from replaydbg.heap.limits import Limits, Which
@@ -161,10 +163,22 @@ class Worker:
             self.where = read_where(self._hear_answer(messages.STOOD))
         return self.where
 
-    def stack(self, lane: int) -> tuple[Frame, ...]:
-        """Return the frames of a lane, innermost first; none if there is no such lane."""
-        self._tell(messages.STACK, varint(lane))
+    def stack(self, lane: int | None = None) -> Frames:
+        """Return the frames of a lane, or of the one that runs; none if there is no such lane. Raises EngineLost."""
+        if lane is None:
+            where = self.look()
+            lane, depth, first = where.lane, where.depth, where.stack
+        else:
+            depth, first = self._frames(lane, 0)
+        return Frames(depth, first, partial(self._more_frames, lane, self.count))
+
+    def _frames(self, lane: int, first: int) -> tuple[int, tuple[Frame, ...]]:
+        self._tell(messages.STACK, varint(lane) + varint(first))
         return read_stack(self._hear_answer(messages.FRAMES))
+
+    def _more_frames(self, lane: int, count: int, first: int) -> tuple[Frame, ...]:
+        assert self.count == count, "it has gone on, and its frames are others"
+        return self._frames(lane, first)[1]
 
     def locate(self, watch: Watch) -> tuple[int, int]:
         """Return where the value lies that `watch` leads to, and its type; zeros if it is not there."""

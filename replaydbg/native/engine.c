@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define MOST_APART ((size_t)4 << 30) /* of addresses */
-#define MOST_FRAMES 1000
+#define MOST_FRAMES 1000 /* in one message */
 #define MOST_COMMAND (64u << 20)
 #define FEWEST_LINES 16u
 #define MOST_LINES 8192u
@@ -177,16 +177,38 @@ report_frame(Buf *b, _PyInterpreterFrame *frame)
     report_number(b, frame->owner == FRAME_OWNED_BY_GENERATOR);
 }
 
-static void
-report_frames(Buf *b, PyThreadState *ts, int most)
+static uint64_t
+depth_of(PyThreadState *ts)
 {
-    _PyInterpreterFrame *top = ts ? compat_top_frame(ts) : NULL, *frame;
-    int n = 0;
-    for (frame = top; frame && n < most; frame = compat_previous_frame(frame))
+    uint64_t n = 0;
+    for (_PyInterpreterFrame *frame = ts ? compat_top_frame(ts) : NULL; frame; frame = compat_previous_frame(frame))
         n++;
-    report_list(b, (uint64_t)n);
-    for (frame = top; n > 0; frame = compat_previous_frame(frame), n--)
-        report_frame(b, frame);
+    return n;
+}
+
+/* From the frame `first` on, the innermost of which is 0. */
+static void
+report_frames(Buf *b, PyThreadState *ts, uint64_t first, uint64_t most)
+{
+    uint64_t depth = depth_of(ts), left = first < depth ? depth - first : 0, n = left < most ? left : most;
+    _PyInterpreterFrame *frame = n ? compat_top_frame(ts) : NULL;
+    report_list(b, n);
+    for (; n > 0; frame = compat_previous_frame(frame))
+        if (first > 0)
+            first--;
+        else {
+            report_frame(b, frame);
+            n--;
+        }
+}
+
+static void
+report_lane_frames(Buf *b, Command *c)
+{
+    PyThreadState *ts = lane_tstate((int)number(c));
+    report_list(b, 2);
+    report_number(b, (int64_t)depth_of(ts));
+    report_frames(b, ts, number(c), MOST_FRAMES);
 }
 
 static void
@@ -201,7 +223,7 @@ report_lane(Buf *b, Lane *lane)
     report_text(b, waits, strlen(waits));
     report_number(b, lines ? (int64_t)lines->last : 0);
     report_number(b, lines ? (int64_t)lines->before : 0);
-    report_frames(b, lane->tstate, 1);
+    report_frames(b, lane->tstate, 0, 1);
 }
 
 static void
@@ -219,7 +241,7 @@ report_lanes(Buf *b)
 static void
 report_where(Buf *b, const char *why)
 {
-    report_dict(b, 9);
+    report_dict(b, 10);
     report_key(b, "why");
     report_text(b, why, strlen(why));
     report_key(b, "count");
@@ -233,7 +255,9 @@ report_where(Buf *b, const char *why)
     report_key(b, "lanes");
     report_lanes(b);
     report_key(b, "stack");
-    report_frames(b, core.tstate, MOST_FRAMES);
+    report_frames(b, core.tstate, 0, MOST_FRAMES);
+    report_key(b, "depth");
+    report_number(b, (int64_t)depth_of(core.tstate));
     stepclock_report_breaks(b);
     watch_report(b);
 }
@@ -488,7 +512,7 @@ obey(void)
                 return;
             _exit(0);
         case 'L':
-            report_frames(&b, lane_tstate((int)number(&c)), MOST_FRAMES);
+            report_lane_frames(&b, &c);
             send_all('L', &b, -1);
             break;
         case 'W':

@@ -15,6 +15,7 @@ from replaydbg.events.show import printable
 from replaydbg.tui.scene import FrameRow, LaneRow, MarkRow, PointRow, Scene, TaskRow, ValueRow
 
 MOST_FRAMES = 200
+FRAMES_BEHIND = 50
 MOST_PARTS = 200
 MOST_EVENTS = 50_000
 """Of a recording with more events the time is not shown: it would have to be read as a whole."""
@@ -44,8 +45,10 @@ class Gatherer:
         stop = (here.count, here.is_changed)
         if stop != self._stop:
             self._before, self._now, self._stop = self._now, {}, stop
-        frames = session.stack(view.lane)[:MOST_FRAMES]
-        view.frame = min(view.frame, max(len(frames) - 1, 0))
+        stack = session.stack(view.lane)
+        view.frame = min(view.frame, max(len(stack) - 1, 0))
+        # Further out those up to the selected one, with a few of its callers.
+        frames = stack[: max(MOST_FRAMES, view.frame + FRAMES_BEHIND)]
         values, error = self._values(view)
         seconds = session.time_at(here.moment) if session.index.events <= MOST_EVENTS else None
         return Scene(
@@ -72,6 +75,7 @@ class Gatherer:
                 for each in frames
             ),
             frame=view.frame,
+            depth=len(stack),
             lanes=tuple(_lanes(view)),
             tasks=tuple(_tasks(view)),
             values=values,

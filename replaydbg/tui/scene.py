@@ -150,6 +150,8 @@ class Scene:
     frames: tuple[FrameRow, ...]
     frame: int
     """The selected one."""
+    depth: int
+    """How many frames there are: of a deep stack not all are here."""
     lanes: tuple[LaneRow, ...]
     tasks: tuple[TaskRow, ...]
     values: tuple[ValueRow, ...]

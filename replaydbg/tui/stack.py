@@ -44,6 +44,10 @@ waits for, and the asyncio tasks that are not done.
             sign = self.glyphs.here if is_shown else " "
             place = (frame.place, "bold" if is_shown else "")
             yield Row(((f"{sign} ", "accent"), place, (f"  {frame.text}", "dim")), f"frame {number}")
+        more = scene.depth - len(scene.frames)
+        if more:
+            text = f"  {self.glyphs.dots} {more:,} more: enter goes on, `:frame {scene.depth - 1}` is the outermost"
+            yield plain(text, "dim", f"frame {len(scene.frames)}")
         if not scene.frames:
             yield plain("No Python code runs in this lane here.", "dim")
         if len(scene.lanes) > 1:

@@ -1,0 +1,46 @@
+"""The frames of a lane: a stack may be very deep, and few of its frames are ever looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import overload
+
+from replaydbg.engine.messages import Frame
+from replaydbg.errors import EngineLost
+
+
+class Frames(Sequence[Frame]):
+    """All frames of a lane, innermost first. Those far out are fetched when somebody asks for them.
+
+    It can be asked as long as the process stands where it was made. Raises EngineLost.
+    """
+
+    def __init__(self, depth: int, first: tuple[Frame, ...], more: Callable[[int], tuple[Frame, ...]]) -> None:
+        """`more` returns the frames from a number on, as many as come at once."""
+        self._depth, self._known, self._more = depth, list(first), more
+
+    def __len__(self) -> int:
+        return self._depth
+
+    @overload
+    def __getitem__(self, at: int) -> Frame: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Frame]: ...
+
+    def __getitem__(self, at: int | slice) -> Frame | Sequence[Frame]:
+        if isinstance(at, slice):
+            wanted = range(*at.indices(self._depth))
+            return [self[each] for each in wanted]
+        if not -self._depth <= at < self._depth:
+            raise IndexError(at)
+        at %= self._depth
+        while at >= len(self._known):
+            more = self._more(len(self._known))
+            if not more:
+                raise EngineLost("it has other frames than it said")
+            self._known += more
+        return self._known[at]
+
+    def __iter__(self) -> Iterator[Frame]:
+        return (self[at] for at in range(self._depth))
