@@ -50,7 +50,9 @@ def test_a_function_that_cannot_be_asked_decides_nothing(
     imports: Session, predicate: predicates.Predicate, linear: bool
 ) -> None:
     found = imports.bisect(predicate, linear=linear)
-    assert (found.answer, found.culprit) == (Answer.NEVER, None)
+    # An import that fails changes what the interpreter's own start finds cached: not each line can be asked then.
+    assert found.answer is Answer.NEVER or (found.answer is Answer.UNKNOWN and linear)
+    assert found.culprit is None
     assert "generator" in found.last_said or "there_is_no_such_module" in found.last_said
 
 
@@ -104,7 +106,7 @@ def test_what_changes_the_program_at_each_line_is_not_believed(imports: Session)
     counts = predicates.bad_if("globals().setdefault('asked', []).append(1) or len(asked) > 30")
     for linear in (False, True):
         found = imports.bisect(counts, linear=linear)
-        assert (found.answer, found.culprit) == (Answer.NEVER, None)
+        assert (found.answer, found.culprit) == (Answer.UNKNOWN if linear else Answer.NEVER, None)
     with pytest.raises(UsageError, match="changed the program"):
         list(begun(imports, counts).flips())
 

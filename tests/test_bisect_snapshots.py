@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.cli.bisect_snapshots import facts
+from replaydbg.commands.bisecting import headline
 from replaydbg.commands.tell import events_of
 from replaydbg.debugger import Session, predicates
 from replaydbg.debugger.bisected import Answer, Bisected, Verdict
@@ -135,6 +137,37 @@ def test_a_question_that_changes_what_it_asks_for_is_asked_in_copies(bank: Sessi
     assert not found.is_exact
     assert found.culprit is not None
     assert Path(found.culprit.file).name == "bank.py"
+
+
+def test_each_line_cannot_be_told_where_asking_there_changes_the_answer(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("left = list(range(300))\ngone = []\nwhile len(left) > 10:\n    gone.append(left.pop())\n")
+    with Session(record_file(program, tmp_path)) as session:
+        sometime = session.bisect(predicates.bad_if("left.pop() == 120"), linear=True)
+        assert (sometime.answer, sometime.culprit, sometime.is_monotone) == (Answer.UNKNOWN, None, False)
+        assert "cannot be told" in " ".join(headline(session, sometime))
+        at_last = session.bisect(predicates.bad_if("left.pop() < 120"), linear=True)
+        assert (at_last.is_exact, at_last.is_monotone) == (False, False)
+        assert "first after" not in " ".join(headline(session, at_last))
+        assert "not each line" in at_last.note
+        told = facts(session, at_last)
+        assert (told["is_monotone"], told["passing"]) == (None, None)
+
+
+def test_each_line_is_looked_at_across_a_signal_handler_in_pure_computation(tmp_path: Path) -> None:
+    with Session(record_file(FOLDER / "alarm.py", tmp_path, status=1)) as session:
+        found = session.bisect(predicates.bad_if("flag"), linear=True)
+        assert named(found) == ("alarm.py", line_of("alarm.py", "flag"))
+        assert found.is_exact
+        flips = list(begun(session, predicates.bad_if("flag")).flips())
+        assert [each.is_bad for each in flips] == [True, False, True]
+        assert found.culprit is not None
+        assert flips[0].count == found.culprit.count
+        once = session.bisect(predicates.bad_if("i == 20"), linear=True)
+        assert once.culprit is not None
+        assert once.culprit.source.startswith("for i")
+        handled = session.bisect(predicates.bad_if("number == 14", frame="on_alarm"))
+        assert handled.answer is Answer.FOUND
 
 
 def test_what_was_printed_or_raised_is_dated_at_its_line(bank: Session) -> None:

@@ -29,6 +29,8 @@ class Answer(Enum):
     """The last place is not bad."""
     ALWAYS = "always"
     """The first place is bad."""
+    UNKNOWN = "unknown"
+    """Each place was to be looked at, and some could not be; the last one is not bad."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,10 +74,16 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
     if culprit is not None:
         place = place_text(session, culprit.file, culprit.line, culprit.function)
         share = percent_text(culprit.count, session.index.total)
-        since = "first after" if found.is_monotone else "for good after" if not found.unfit else "after"
+        is_one_of_some = found.unfit or found.has_unseen
+        since = "first after" if found.is_monotone else "after" if is_one_of_some else "for good after"
         yield f"{found.predicate}: {since} {moment_text(culprit.moment)}  {share}  lane {culprit.lane}  {place}"
     elif found.answer is Answer.ALWAYS:
         yield f"{found.predicate}: it is so at {moment_text(found.first)} already, where the search begins."
+    elif found.answer is Answer.UNKNOWN:
+        between = f"{moment_text(found.first)} and {moment_text(found.last)}"
+        yield f"{found.predicate}: whether it was so between {between} cannot be told."
+        if found.last_said:
+            yield f"At {moment_text(found.last)} it is undecided: {found.last_said}."
     elif found.is_exact and not found.last_said:
         yield f"{found.predicate}: it is so at no line from {moment_text(found.first)} to {moment_text(found.last)}."
     elif found.last_said:

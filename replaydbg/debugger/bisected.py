@@ -105,8 +105,10 @@ class Bisected:
     """Whether each line from the last good checkpoint on was looked at; otherwise lines were bisected, too."""
     note: str = ""
     """What else is to be said."""
+    has_unseen: bool = False
+    """Whether each line was to be looked at, and some could not be: it may have been bad before, or at all."""
 
     @property
     def is_monotone(self) -> bool:
         """Whether it changed once, as far as was looked."""
-        return not self.unfit and not self.passing
+        return not self.unfit and not self.passing and not self.has_unseen

@@ -86,29 +86,39 @@ class Bisection(Looks):
         return self._between(result, low, self._places[found.first_bad])
 
     def scan(self) -> Bisected:
-        """Ask at every line, in order, until it is bad: nothing is assumed of the history."""
+        """Ask at every line, in order, until it is bad: nothing is assumed of the history.
+
+        Where asking disturbs the program what is found is a line after which it is bad, and perhaps not the first.
+        """
         if self._predicate.is_of_history:
             return self._of_history()
         if self._ask(self._first)[0] is Verdict.BAD:
             return replace(self._result(_NOTHING), answer=Answer.ALWAYS)
-        note = ""
+        unseen = False
         for begin, end, changes in self._changes_between_places():
             if changes is not None and changes.count and self._is_confirmed(changes.first_seen):
-                culprit = self._culprit(changes.first_seen, is_first=True)
-                return replace(
-                    self._result(_NOTHING), answer=Answer.FOUND, is_exact=not note, culprit=culprit, note=note
-                )
+                result = self._at_each_line(Answer.FOUND, is_whole=not unseen)
+                return replace(result, culprit=self._culprit(changes.first_seen, is_first=True))
             is_bad = self._ask(end)[0] is Verdict.BAD
-            if changes is None or changes.count or is_bad:
-                note = CHANGES
+            unseen = unseen or changes is None or changes.count > 0 or is_bad
             if is_bad:
-                return self._by_copies(replace(self._result(_NOTHING), answer=Answer.FOUND, note=note), begin, end)
-        return replace(self._result(_NOTHING), last_said=self._why_never(), is_exact=not note, note=note)
+                return self._by_copies(self._at_each_line(Answer.FOUND, is_whole=False), begin, end)
+        if unseen:
+            return replace(self._at_each_line(Answer.UNKNOWN, is_whole=False), last_said=self._ask(self._last)[1])
+        return replace(self._at_each_line(Answer.NEVER, is_whole=True), last_said=self._why_never())
+
+    def _at_each_line(self, answer: Answer, *, is_whole: bool) -> Bisected:
+        """Return the result of a search at each line; where some lines could not be looked at, nothing is the first."""
+        result = replace(self._result(_NOTHING), answer=answer, is_exact=is_whole, has_unseen=not is_whole)
+        if is_whole:
+            return result
+        before = ": it may have been so before." if answer is Answer.FOUND else "."
+        return replace(result, note=f"{CHANGES} So not each line could be looked at{before}")
 
     def for_good(self) -> Bisected:
         """Ask at every line for the last one after which it was bad: it stays so to the end, and may have been before.
 
-        Where the question disturbs the program, it is the first one.
+        Where the question disturbs the program, it is what `scan` finds.
         """
         number, first, last = 0, 0, 0
         for _, _, changes in self._changes_between_places():

@@ -202,7 +202,8 @@ compare_again(void)
 }
 
 /* 3.11 looks for signals before it tells a trace function that a function begins, and then begins again: with one pending for ever it
- * would go no further. It is made pending again when the trace function is called. */
+ * would go no further. It is made pending again when the trace function is called. Of what runs within a trace function (a question that is
+ * asked at a line, the program's own) it tells none: to wait there would miss the checks that come before the next line. */
 bool signals_wait;
 
 static bool
@@ -210,7 +211,7 @@ at_traced_start(void)
 {
 #if PY_VERSION_HEX < 0x030C0000
     _PyInterpreterFrame *top = compat_top_frame(core.tstate);
-    if (top == NULL || !listening_to() || top->prev_instr < _PyCode_CODE(compat_frame_code(top)))
+    if (top == NULL || !listening_to() || core.tstate->tracing || top->prev_instr < _PyCode_CODE(compat_frame_code(top)))
         return false;
     int op = _Py_OPCODE(*top->prev_instr);
     return op == RESUME || op == RESUME_QUICK;
