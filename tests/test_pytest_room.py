@@ -78,3 +78,44 @@ def test_a_full_disk(tmp_path: Path, small_disk: Path) -> None:
     assert ran.output.count(said(small_disk, "No space left on device")) == 1
     assert (ran.status, ran.counts) == (1, {"failed": 1, "passed": 1})
     assert list(small_disk.iterdir()) == []
+
+
+FILLS = """
+    import os
+    def test_full():
+        fd = os.open(os.environ["SMALL"] + "/filler", os.O_WRONLY | os.O_CREAT)
+        room = os.fstatvfs(fd)
+        os.posix_fallocate(fd, 0, room.f_bavail * room.f_frsize)
+        os.close(fd)
+        assert room is None
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-n1",)])
+@pytest.mark.parametrize("small_disk", ["60m"], indirect=True)
+def test_a_disk_that_gets_full_in_a_test(tmp_path: Path, small_disk: Path, options: tuple[str, ...]) -> None:
+    """Nothing more can be written to it, not even why; the log has room."""
+    if options:
+        pytest.importorskip("xdist")
+    ran = run_pytest(tmp_path, FILLS, *options, f"--replaydbg-dir={small_disk}", SMALL=str(small_disk))
+
+    assert ran.output.count("test_full: its recording could not be written: No space left on device") == 2
+    assert (ran.status, ran.counts) == (1, {"failed": 1})
+
+
+@pytest.mark.parametrize("small_disk", ["8m"], indirect=True)
+def test_a_disk_that_is_full_before_a_test_begins(tmp_path: Path, small_disk: Path) -> None:
+    """The log has no room any more."""
+    ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, f"--replaydbg-dir={small_disk}")
+
+    assert ran.output.count("test_2: its recording could not be written: the disk was full") == 2
+    assert "--replaydbg-wait" not in ran.output
+    assert (ran.status, ran.counts) == (1, {"failed": 1, "passed": 1})
+
+
+def test_a_log_that_reaches_its_limit(tmp_path: Path) -> None:
+    """The same where nothing can be mounted."""
+    ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, REPLAYDBG_MAX_SIZE="1MiB")
+
+    assert ran.output.count("test_2: its recording could not be written: the recording reached its size limit") == 2
+    assert (ran.status, ran.counts) == (1, {"failed": 1, "passed": 1})

@@ -122,7 +122,7 @@ open_state(void)
     snprintf(path, sizeof path, "%s/heap/state", core.live_dir);
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     void *at = MAP_FAILED;
-    if (fd >= 0 && ftruncate(fd, sizeof(State)) == 0)
+    if (fd >= 0 && posix_fallocate(fd, 0, sizeof(State)) == 0) /* a page for which the disk has no room is a SIGBUS */
         at = mmap(NULL, sizeof(State), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0)
         close(fd);

@@ -13,12 +13,25 @@
 
 #define LONGEST 60000u
 
+static bool
+send_all(int fd, const Buf *b)
+{
+    for (size_t done = 0; done < b->used;) {
+        ssize_t n = write(fd, b->data + done, b->used - done);
+        if (n < 0 && errno != EINTR)
+            return false;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
 static void
 tell_in_file(const char *text, size_t n)
 {
     char path[4200];
     snprintf(path, sizeof path, "%s/marks", core.live_dir);
     int saved = errno, fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    bool is_told = false;
     if (fd >= 0) {
         char numbers[100];
         int used = snprintf(numbers, sizeof numbers, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " ", (uint64_t)(event_log.wp - event_log.base),
@@ -28,9 +41,12 @@ tell_in_file(const char *text, size_t n)
         for (size_t i = 0; i < n; i++)
             buf_byte(&b, text[i] == '\n' ? '\v' : (uint8_t)text[i]); /* one line each */
         buf_byte(&b, '\n');
-        report_send(fd, &b);
+        is_told = send_all(fd, &b);
+        free(b.data);
         close(fd);
     }
+    if (!is_told) /* whoever waits for it must not wait in vain */
+        log_fail(errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? 1 : 3);
     errno = saved;
 }
 

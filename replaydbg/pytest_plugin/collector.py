@@ -21,6 +21,7 @@ from replaydbg.pytest_plugin.examiner import Examiner
 from replaydbg.pytest_plugin.results import Failure, Result
 from replaydbg.record.ending import notes_of
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
+from replaydbg.store.sessions import say
 
 _LOOK_EVERY = 0.03
 """Seconds. A look is one stat call."""
@@ -57,6 +58,8 @@ class Collector(threading.Thread):
         """How many snapshots there were when the last test began."""
         self._failures: list[tuple[Place, dict[str, Any]]] = []
         self._is_over = threading.Event()
+        self._untold: dict[str, Result] = {}
+        """What could not be written about tests, by their directories."""
 
     def run(self) -> None:
         """Look for marks until the program has ended."""
@@ -143,11 +146,11 @@ class Collector(threading.Thread):
             make_empty(folder)
             size = self._cutter.cut(place, f"{folder}/{names.RECORDING}", end, heap)
         except OSError as error:
-            texts.write_about(Path(folder), replace(result, is_examined=True, unwritten=error.strerror or str(error)))
+            self._tell_unwritten(folder, replace(result, is_examined=True, unwritten=error.strerror or str(error)))
             return
         except Exception as error:  # noqa: BLE001 - that one cannot be made shall not cost all that come later
-            texts.write_about(
-                Path(folder), replace(result, is_examined=True, unwritten=f"{type(error).__name__}: {error}")
+            self._tell_unwritten(
+                folder, replace(result, is_examined=True, unwritten=f"{type(error).__name__}: {error}")
             )
             return
         # Of others there is nothing to say that the list of all does not.
@@ -159,6 +162,20 @@ class Collector(threading.Thread):
                 return
             texts.write_about(Path(folder), result)
             self._examiner.add(Path(folder), result)
+
+    def _tell_unwritten(self, folder: str, result: Result) -> None:
+        """Say why there is no recording; where not even that can be written, to whoever waits for it."""
+        if not texts.write_about(Path(folder), result):
+            self._untold[folder] = result
+            reasons = {os.path.basename(each): it.unwritten for each, it in self._untold.items()}  # noqa: PTH119
+            say(self._live.parent, (json.dumps(each) for each in reasons.items()))
+
+    def tell_again(self) -> None:
+        """Write what there was no room for: the session's own files are gone."""
+        for folder, result in self._untold.items():
+            with suppress(OSError):
+                make_empty(folder)
+            texts.write_about(Path(folder), result)
 
     def _snapshots(self, place: Place, of_failure: int) -> list[tuple[dict[str, Any], bytes]]:
         """Return those that were taken while the test ran; `of_failure` is the number of one, or 0."""

@@ -17,7 +17,7 @@ from replaydbg.launch.interpreter import leading_options
 from replaydbg.launch.process import Ended
 from replaydbg.pytest_plugin import names
 from replaydbg.record import RecordResult, record
-from replaydbg.store.sessions import begin_session
+from replaydbg.store.sessions import SESSION, begin_session
 
 if TYPE_CHECKING:
     from replaydbg.pytest_plugin.collector import Collector
@@ -53,17 +53,19 @@ def _record_in(directory: Path, words: list[str], *, bisects: bool) -> int:
         work = begin_session(directory, os.getpid())
     except OSError as error:
         raise CannotRecord(str(directory), error.strerror or str(error)) from error
+    found: list[Collector] = []
     try:
-        return _record(words, directory, work, bisects=bisects)
+        return _record(words, directory, work, found, bisects=bisects)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+        for each in found:
+            each.tell_again()
 
 
-def _record(words: list[str], directory: Path, work: Path, *, bisects: bool) -> int:
+def _record(words: list[str], directory: Path, work: Path, found: list[Collector], *, bisects: bool) -> int:
     seed = _hash_seed()
     told = names.Told(os.getpid(), seed, str(directory))
     os.environ[names.VARIABLE] = told.as_text()
-    found: list[Collector] = []
 
     def started(live: Path, sealed: Path) -> None:
         # Imported here: while the program starts, so that it starts no later.
@@ -86,7 +88,7 @@ def _record(words: list[str], directory: Path, work: Path, *, bisects: bool) -> 
             clear_if_many(directory)
         return RecordResult(live, ended.status, 0, 0, [], None, None)
 
-    return record(words, output=work / "session.rdbg", started=started, hash_seed=seed, finish=finish).status
+    return record(words, output=work / SESSION, started=started, hash_seed=seed, finish=finish).status
 
 
 def _hash_seed() -> int:

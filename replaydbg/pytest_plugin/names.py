@@ -14,6 +14,8 @@ RECORDING, SUMMARY, META = "rec.rdbg", "summary.md", "meta.json"
 KEPT = "replaydbg_kept"
 """The attribute of a test's last report that says where its recording is, if it is kept though nothing failed: the
 directory and the outcome."""
+LAUNCHER = "replaydbg_launcher"
+"""Under which a worker of pytest-xdist tells the process id of its launcher."""
 INDEX = "index"
 """The list of all results of a session: `.json` and `.md`."""
 

@@ -224,6 +224,13 @@ class Recorded:
         return report
 
     @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Tell the process that shows results by whom a worker is recorded."""
+        output = getattr(self._config, "workeroutput", None)
+        if output is not None:
+            output[names.LAUNCHER] = self._told.parent
+
+    @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Mark the end of the test that Ctrl-C or `pytest.exit` has ended, as where pytest is asked to end."""
         item, self._item = self._item, None

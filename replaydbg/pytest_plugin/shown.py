@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # Bound now: tests replace functions of modules, and what plugins freeze stays frozen.
 _sleep, _now, _epoch = time.sleep, time.monotonic, time.time
 _LOOK_EVERY = 0.05
+_CUTTING = 1.0
+"""Seconds. So long may the recording of a test be on its way when the process is recorded no more."""
 _CRASHED = "???"
 """What pytest-xdist says of the phase in which a worker ended."""
 
@@ -39,8 +41,14 @@ class Shown:
         self._folders: dict[str, list[pytest.TestReport]] = {}
         """The directories of kept tests, with the reports of their failures."""
         self._results: dict[str, Result] = {}
-        self._missing: list[str] = []
-        """Directories of kept tests of which nothing is known."""
+        self._missing: dict[str, str] = {}
+        """Directories of kept tests of which nothing is known, with why if that is known."""
+        self._recorded = {"": told} if told is not None else {}
+        """What is said to the processes that are recorded, by the name of the worker; empty: this one."""
+        self._gives_up = 0.0
+        """When nothing more comes of what such a process ran."""
+        self._unlisted = ""
+        """Why the lists of all results could not be written."""
         self._passed: dict[str, tuple[str, str, str]] = {}
         """Directory, outcome and node id of what is kept though it did not fail."""
         self._crashed: list[str] = []
@@ -92,11 +100,12 @@ class Shown:
         from replaydbg.pytest_plugin import texts
 
         until = _now() + self._wait
+        self._gives_up = min(until, _now() + _CUTTING)
         for folder, reports in self._folders.items():
-            result = self._result(folder, until)
+            worker = str(getattr(reports[0], "worker_id", "")) if reports else ""
+            result = self._result(folder, until, self._recorded.get(worker))
             if result is None:
-                self._missing.append(folder)
-                text = texts.nothing_text(folder, self._wait)
+                text = texts.nothing_text(folder, self._wait, self._missing[folder])
             else:
                 self._results[folder] = result
                 text = texts.section(result, folder)
@@ -105,16 +114,39 @@ class Shown:
                     text = texts.section(result, folder, is_first=False)
                 report.sections[:] = [(name, text if name == "replaydbg" else it) for name, it in report.sections]
         if self._results or self._passed:
-            self._write_lists()
+            try:
+                self._write_lists()
+            except OSError as error:
+                self._unlisted = error.strerror or str(error)
 
-    def _result(self, folder: str, until: float) -> Result | None:
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Hear from a worker by whom it is recorded."""
+        launcher = getattr(node, "workeroutput", {}).get(names.LAUNCHER)
+        if launcher is not None:
+            self._recorded[node.gateway.id] = names.Told(launcher, 0, self._directory)
+
+    def _result(self, folder: str, until: float, told: names.Told | None) -> Result | None:
+        reason = ""
         while True:
             result = _read(Path(folder) / names.META)
             if result is not None and result.kept < self._began:
                 result = None  # an earlier session's
             if (result is not None and result.is_examined) or _now() >= until:
-                return result
+                break
+            if result is None and told is not None:
+                from replaydbg.pytest_plugin.stopped import why_stopped, why_unwritten
+
+                reason = why_unwritten(told, os.path.basename(folder))  # noqa: PTH119
+                if reason:
+                    break
+                reason = why_stopped(told)
+                if reason and _now() >= self._gives_up:
+                    break
             _sleep(_LOOK_EVERY)
+        if result is None:
+            self._missing[folder] = reason
+        return result
 
     def _write_lists(self) -> None:
         from replaydbg.pytest_plugin import texts
@@ -143,12 +175,14 @@ class Shown:
         from replaydbg.pytest_plugin import texts
 
         terminalreporter.section("replaydbg")
-        for folder in self._missing:
-            terminalreporter.write_line(texts.nothing_text(folder, self._wait))
+        for folder, reason in self._missing.items():
+            terminalreporter.write_line(texts.nothing_text(folder, self._wait, reason))
         for folder, each in self._results.items():
             terminalreporter.write_line(f"{each.nodeid}: {texts.verified_text(each)}")
             if not each.unwritten:
                 terminalreporter.write_line(f"  {texts.command(folder)}")
+        if self._unlisted:
+            terminalreporter.write_line(f"The list of all could not be written: {self._unlisted}")
 
 
 def _read(path: Path) -> Result | None:

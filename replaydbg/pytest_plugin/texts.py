@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,11 +17,17 @@ def write(path: Path, text: str, mode: str = "w") -> None:
         file.write(text)
 
 
-def write_about(folder: Path, result: Result) -> None:
-    """Write what is known of a kept test beside its recording."""
-    with suppress(OSError):  # a full disk: what was written before stays, and who waits says that nothing came
+def write_about(folder: Path, result: Result) -> bool:
+    """Write what is known of a kept test beside its recording; return whether that could be done.
+
+    On a full disk what was written before stays.
+    """
+    try:
         write_result(folder, result)
         write(folder / names.SUMMARY, summary(result, str(folder)))
+    except OSError:
+        return False
+    return True
 
 
 def size_text(size: int) -> str:
@@ -76,8 +81,10 @@ def section(result: Result, folder: str, *, is_first: bool = True) -> str:
     return "\n".join([*lines, command(folder)])
 
 
-def nothing_text(folder: str, seconds: float) -> str:
-    """Return what is said of a test that was to be kept, and of which nothing came within that time."""
+def nothing_text(folder: str, seconds: float, reason: str) -> str:
+    """Return what is said of a test that was to be kept, and of which nothing came within that time, or will come."""
+    if reason:
+        return f"{folder}: its recording could not be written: {reason}"
     return f"{folder}: nothing came of its recording within {seconds:g} s (--replaydbg-wait)"
 
 

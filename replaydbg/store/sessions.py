@@ -3,26 +3,63 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 WORK = ".replaydbg-work-"
 """How the names of directories begin in which a session of tests is recorded; the id of its process follows."""
 
+SESSION = "session.rdbg"
+"""The recording of the whole session in it, which is never finished."""
+
+SAID = "said"
+"""The file in it where stands what could not be written elsewhere: it has its room from the beginning."""
+
+SAID_SIZE = 1 << 16
+
 BEGAN = "began"
 """The file in it that is as old as the session."""
 
 
+def session_directory(directory: Path, process: int) -> Path:
+    """Return the directory of a session of tests that is recorded by that process."""
+    return directory / f"{WORK}{process}"
+
+
 def begin_session(directory: Path, process: int) -> Path:
-    """Make the directory of a session of tests that is recorded by that process, and return it. Raises OSError."""
-    work = directory / f"{WORK}{process}"
+    """Make that directory, and return it. Raises OSError."""
+    work = session_directory(directory, process)
     work.mkdir(parents=True, exist_ok=True)
     try:
         (work / BEGAN).touch()
+        with (work / SAID).open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, SAID_SIZE)
     except OSError:
-        work.rmdir()
+        shutil.rmtree(work, ignore_errors=True)
         raise
     return work
+
+
+def say(work: Path, texts: Iterable[str]) -> None:
+    """Write lines into the file that has its room, in the place of those before; as many as there is room for."""
+    data = b""
+    for text in texts:
+        line = text.encode("utf-8", "surrogateescape") + b"\n"
+        if len(data) + len(line) < SAID_SIZE:
+            data += line
+    with suppress(OSError), (work / SAID).open("r+b") as file:
+        file.write(data)
+
+
+def said(work: Path) -> list[str]:
+    """Return those lines."""
+    try:
+        data = (work / SAID).read_bytes()
+    except OSError:
+        return []
+    return data.rstrip(b"\0").decode("utf-8", "surrogateescape").splitlines()
 
 
 def oldest_session(directory: Path) -> float:

@@ -1,0 +1,39 @@
+"""Why there is no recording of a test, where that could not be written beside it: the session's directory says."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from replaydbg.events.stops import StopReason
+from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.pytest_plugin.names import Told
+from replaydbg.store.directory import LIVE, SEALED
+from replaydbg.store.sessions import SESSION, said, session_directory
+
+
+def why_stopped(told: Told) -> str:
+    """Return why the process to which that is said is recorded no more; empty: it is, or that cannot be told."""
+    live = _session(told) / f"{SESSION.removesuffix(SEALED)}{LIVE}"
+    try:
+        with (live / "log").open("rb") as log:
+            header = read_log_header(log.read(LOG_HEADER))
+    except OSError:
+        return ""
+    stopped = header.stopped if header is not None else StopReason.NOT_STOPPED
+    return stopped.cause or ""
+
+
+def why_unwritten(told: Told, slug: str) -> str:
+    """Return why the launcher could write nothing of a test; empty: it says nothing of it."""
+    for line in said(_session(told)):
+        with suppress(ValueError):  # it is being written
+            name, reason = json.loads(line)
+            if name == slug:
+                return str(reason)
+    return ""
+
+
+def _session(told: Told) -> Path:
+    return session_directory(Path(told.directory), told.parent)
