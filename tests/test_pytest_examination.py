@@ -272,3 +272,19 @@ class TestAlone:
 
         meta = ran.meta("test_it.py-test_bad")
         assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 0, "")
+
+
+def test_what_was_not_examined_in_time_says_so_once(tmp_path: Path) -> None:
+    source = """
+        import pytest
+        @pytest.mark.parametrize("number", range(12))
+        def test_bad(number):
+            assert number < 0
+    """
+    ran = run_pytest(tmp_path, source, "-p", "no:randomly", "-p", "no:random_order", wait="2")
+
+    reason = "not verified: not examined within 2 s (--replaydbg-wait)"
+    late = [line for line in ran.output.splitlines() if line.startswith("test-results/test_it.py-test_bad-11/rec.rdbg")]
+    assert [line.endswith(reason) for line in late] == [True]
+    assert ran.output.count("not verified") == ran.output.count(reason)
+    assert "\ntest_it.py::test_bad[11]\n" in ran.output

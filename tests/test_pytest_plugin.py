@@ -4,6 +4,8 @@ Each test here runs pytest in a directory of its own, as a user does.
 """
 
 import json
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -389,6 +391,11 @@ class TestWays:
 
         assert ran.counts == {"failed": 1, "skipped": 1, "xfailed": 1}
         assert ran.kept() == ["test_it.py-test_passes"]
+        folder = ran.recording("test_it.py-test_passes").parent
+        assert "In call: no exception, at test_it.py:5\n" in (folder / "summary.md").read_text()
+        check = [sys.executable, "-m", "replaydbg", "check", str(folder / "rec.rdbg")]
+        told = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert told.stdout.startswith("still fails: [XPASS(strict)] at test_it.py:5 ")
 
     def test_unittest_classes(self, tmp_path: Path) -> None:
         source = """

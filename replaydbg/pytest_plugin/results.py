@@ -18,7 +18,7 @@ class Failure:
     """The exception that a test failed with."""
 
     type: str
-    """Its type's name, as a traceback has it."""
+    """Its type's name, as a traceback has it; empty: none was raised (a strict xfail that passes)."""
     message: str
     """Its text; the first 2,000 characters."""
     file: str

@@ -107,7 +107,7 @@ class Shown:
             if result is None:
                 text = texts.nothing_text(folder, self._wait, self._missing[folder])
             else:
-                self._results[folder] = result
+                result = self._results[folder] = result if result.is_examined else texts.unfinished(result, self._wait)
                 text = texts.section(result, folder)
             for number, report in enumerate(reports):
                 if number and result is not None:
@@ -178,7 +178,10 @@ class Shown:
         for folder, reason in self._missing.items():
             terminalreporter.write_line(texts.nothing_text(folder, self._wait, reason))
         for folder, each in self._results.items():
-            terminalreporter.write_line(f"{each.nodeid}: {texts.verified_text(each)}")
+            # Of what was not examined the report has said why.
+            is_told = each.is_examined or each.verified is not None
+            verified = f": {texts.verified_text(each)}" if is_told else ""
+            terminalreporter.write_line(f"{each.nodeid}{verified}")
             if not each.unwritten:
                 terminalreporter.write_line(f"  {texts.command(folder)}")
         if self._unlisted:

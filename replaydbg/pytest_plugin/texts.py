@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,6 +82,14 @@ def section(result: Result, folder: str, *, is_first: bool = True) -> str:
     return "\n".join([*lines, command(folder)])
 
 
+def unfinished(result: Result, seconds: float) -> Result:
+    """Return what is known of a test whose examination was not done within that time, with that reason."""
+    limit = f"within {seconds:g} s (--replaydbg-wait)"
+    if result.verified is None:
+        return replace(result, verification=f"not examined {limit}")
+    return replace(result, problem=result.problem or f"not examined to the end {limit}")
+
+
 def nothing_text(folder: str, seconds: float, reason: str) -> str:
     """Return what is said of a test that was to be kept, and of which nothing came within that time, or will come."""
     if reason:
@@ -108,7 +117,8 @@ def summary(result: Result, folder: str) -> str:
     lines += [f"{result.outcome}{attempt}; hash seed {result.hash_seed}", ""]
     failure = result.failure
     if failure is not None:
-        lines += [f"In {failure.phase}: `{failure.type}` at {failure.own_file}:{failure.own_line}", ""]
+        what = f"`{failure.type}`" if failure.type else "no exception,"
+        lines += [f"In {failure.phase}: {what} at {failure.own_file}:{failure.own_line}", ""]
         lines += ["```", *failure.message.splitlines(), "```", ""]
     if result.unwritten:
         return "\n".join([*lines, f"{_escaped(verified_text(result))}.", ""])

@@ -50,7 +50,7 @@ class Uncaught:
     """The exception that ended the program."""
 
     type: str
-    """The qualified name of its class."""
+    """The qualified name of its class; empty: a test failed, and no exception was raised (a strict xfail)."""
     text: str | None
     """`str()` of it; None where that could not be told without running code of the program."""
     frames: tuple[Frame, ...]
@@ -65,7 +65,7 @@ class Uncaught:
 
     def __str__(self) -> str:
         """Return it in one line, with its place."""
-        text = f"{self.type}: {self.text}" if self.text else self.type
+        text = ": ".join(each for each in (self.type, (self.text or "").strip()) if each)
         place = self.place
         return f"{text} at {place.file}:{place.line}" if place is not None else text
 
