@@ -16,6 +16,19 @@
 
 static unsigned listening; /* LISTEN_... */
 
+/* Whether a traceback's first frame is the one that an exception comes from; in the others it only passes. The importer's own frames run
+ * no lines that count: what it raises and handles itself is nobody's, and what comes out of it is the importing line's. */
+static bool
+is_raised_here(PyTracebackObject *traceback)
+{
+    if (code_facts(compat_frame_code(traceback->tb_frame->f_frame))->is_importers)
+        return false;
+    for (PyTracebackObject *inner = traceback->tb_next; inner; inner = inner->tb_next)
+        if (!code_facts(compat_frame_code(inner->tb_frame->f_frame))->is_importers)
+            return false;
+    return true;
+}
+
 #if PY_VERSION_HEX >= 0x030C0000
 #define EVENT_COUNT _PY_MONITORING_UNGROUPED_EVENTS
 #define RETURNS (1u << PY_MONITORING_EVENT_PY_RETURN | 1u << PY_MONITORING_EVENT_PY_YIELD | 1u << PY_MONITORING_EVENT_PY_UNWIND)
@@ -152,7 +165,7 @@ static void
 tell_raised(PyObject *value)
 {
     PyObject *traceback = PyExceptionInstance_Check(value) ? ((PyBaseExceptionObject *)value)->traceback : NULL;
-    if (traceback && ((PyTracebackObject *)traceback)->tb_next == NULL) /* in the others it only passes */
+    if (traceback && is_raised_here((PyTracebackObject *)traceback))
         engine_raised((PyObject *)Py_TYPE(value), value);
 }
 
@@ -566,7 +579,7 @@ static void
 tell_raised(PyObject *raised)
 {
     PyObject *traceback = PyTuple_GET_ITEM(raised, 2);
-    if (PyTraceBack_Check(traceback) && ((PyTracebackObject *)traceback)->tb_next == NULL) /* in the others it only passes */
+    if (PyTraceBack_Check(traceback) && is_raised_here((PyTracebackObject *)traceback))
         engine_raised(PyTuple_GET_ITEM(raised, 0), PyTuple_GET_ITEM(raised, 1));
 }
 

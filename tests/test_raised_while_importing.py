@@ -1,0 +1,113 @@
+"""What the importer raises and handles itself is no exception of the program's; what comes out of it is the importing line's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from replaydbg.debugger import Session
+from tests.harness.recording import record_file
+from tests.harness.typed import Typed
+
+FILES = {
+    "main.py": """\
+from package import a, b
+import importlib
+
+def tries(name):
+    try:
+        importlib.import_module(name)
+    except (ImportError, SyntaxError, ValueError):
+        pass
+
+try:
+    import nothing
+except ImportError:
+    pass
+try:
+    from package import missing
+except ImportError:
+    pass
+try:
+    import package.gone
+except ImportError:
+    pass
+try:
+    import package.broken
+except SyntaxError:
+    pass
+try:
+    import package.raises
+except ValueError:
+    pass
+tries("nowhere")
+tries("package.raises")
+import package.nested
+""",
+    "package/__init__.py": "",
+    "package/a.py": "def f():\n    return 1\n",
+    "package/b.py": "X = 1\n",
+    "package/broken.py": "def (\n",
+    "package/raises.py": "X = 1\nraise ValueError('own')\n",
+    "package/nested.py": "X = 1\nimport not_there\n",
+}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    folder = tmp_path_factory.mktemp("importing")
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    with Session(record_file(folder / "main.py", folder, status=1)) as session:
+        yield session
+
+
+def test_each_is_raised_by_a_line_that_can_raise_it(session: Session) -> None:
+    own = [each for each in session.index.raised if each.count >= session.first_own]
+
+    places = [(each.type, *session.top_at(each.count)) for each in own]
+
+    assert [(kind, "/".join(Path(file).parts[-2:]), line) for kind, file, line in places] == [
+        ("ModuleNotFoundError", f"{main(session)}", 11),
+        ("ImportError", f"{main(session)}", 15),
+        ("ModuleNotFoundError", f"{main(session)}", 19),
+        ("SyntaxError", f"{main(session)}", 23),
+        ("ValueError", "package/raises.py", 2),
+        ("ModuleNotFoundError", "importlib/__init__.py", places[5][2]),
+        ("ValueError", "package/raises.py", 2),
+        ("ModuleNotFoundError", "package/nested.py", 2),
+    ]
+    assert [each.is_uncaught for each in own] == [False] * 7 + [True]
+
+
+def main(session: Session) -> str:
+    """The program's own file, as it is compared."""
+    return "/".join(Path(session.header.argv[0]).parts[-2:])
+
+
+def test_nothing_stops_at_what_the_importer_handles(session: Session) -> None:
+    typed = Typed.at("@exc", session)
+
+    typed("break KeyError", "rc")
+
+    assert session.here.count < session.first_own  # there are others in what the interpreter begins with
+    typed = Typed.at("@exc", session)
+    places = [line for _ in range(5) for line in typed("landmark previous").splitlines() if line.startswith("raises ")]
+    assert [line.split(": ")[0] for line in places] == [
+        "raises ValueError",
+        "raises ValueError",
+        "raises SyntaxError",
+        "raises ModuleNotFoundError",
+        "raises ImportError",
+    ]
+
+
+def test_an_import_can_be_asked_for_by_its_exception(session: Session) -> None:
+    typed = Typed.at("@exc", session)
+
+    shown = typed("break ImportError", "rc")
+
+    assert "cannot import name 'missing'" in shown
