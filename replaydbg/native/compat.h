@@ -291,6 +291,48 @@ compat_recursion_credit(PyThreadState *ts, int levels)
 #endif
 }
 
+/* So many levels there are at least for Python of the tool's and what the user asks, wherever the program stands: also where it has none left.
+ * Those of C are room on the stack, too. 3.11 has one count for both. */
+#define ROOM_LEVELS 1000
+#define ROOM_C_LEVELS 500
+
+typedef struct {
+    int levels, c_levels, headroom;
+} CompatRoom;
+
+static inline int
+compat_levels_to(int *remaining, int wanted)
+{
+    int more = *remaining < wanted ? wanted - *remaining : 0;
+    *remaining += more;
+    return more;
+}
+
+/* The limit itself stays what the program has set. */
+static inline CompatRoom
+compat_room_make(PyThreadState *ts)
+{
+    CompatRoom room = {.headroom = ts->recursion_headroom};
+    ts->recursion_headroom = 0; /* while an exception is made there is no limit, and too deep is the end of the process */
+#if PY_VERSION_HEX >= 0x030C0000
+    room.levels = compat_levels_to(&ts->py_recursion_remaining, ROOM_LEVELS);
+    room.c_levels = compat_levels_to(&ts->c_recursion_remaining, ROOM_C_LEVELS);
+#else
+    room.levels = compat_levels_to(&ts->recursion_remaining, ROOM_LEVELS);
+#endif
+    return room;
+}
+
+static inline void
+compat_room_end(PyThreadState *ts, CompatRoom room)
+{
+    ts->recursion_headroom = room.headroom;
+    compat_recursion_credit(ts, -room.levels);
+#if PY_VERSION_HEX >= 0x030C0000
+    compat_call_credit(ts, -room.c_levels);
+#endif
+}
+
 /* What a weak reference leads to, or None: a new reference. */
 static inline PyObject *
 compat_weakref_target(PyObject *weak)

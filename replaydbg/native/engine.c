@@ -433,6 +433,7 @@ divert(Command *c)
     if (may_read)
         core.mode = OBSERVE;
     PyErr_Clear();
+    compat_room_make(core.tstate);
     send_answer(engine_inside(PyDict_New(), c->p, c->end));
     _exit(0); /* no handler, no buffer of the program's is flushed a second time */
 }
@@ -444,9 +445,11 @@ change(Command *c)
     PyObject *type, *value, *traceback, *globals;
     PyErr_Fetch(&type, &value, &traceback);
     engine.diverting = true;
+    CompatRoom room = compat_room_make(core.tstate);
     globals = PyDict_New();
     send_answer(engine_inside(globals, c->p, c->end));
     Py_XDECREF(globals);
+    compat_room_end(core.tstate, room);
     engine.diverting = false;
     PyErr_Restore(type, value, traceback);
 }

@@ -65,6 +65,7 @@ heap_check(const char *path)
     core.depth = 0; /* or it would take what they ask the outside for a part of the crossing at which this copy was made */
     ticks_slice(UINT64_MAX);
     PyErr_Clear();
+    compat_room_make(core.tstate);
     PyObject *code = Py_CompileString(source, "<invariants>", Py_file_input), *space = PyDict_New();
     if (code && space && PyDict_SetItemString(space, "__builtins__", core.tstate->interp->builtins) == 0 &&
         PyDict_SetItemString(space, "modules", PyImport_GetModuleDict()) == 0 &&

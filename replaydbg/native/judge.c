@@ -7,17 +7,19 @@
 
 static PyObject *judging;
 
-static void
+static CompatRoom
 begin_to_ask(void)
 {
     own_work_begin();
     engine.diverting = true;
     core.ground = core.depth;
+    return compat_room_make(core.tstate);
 }
 
 static void
-end_asking(void)
+end_asking(CompatRoom room)
 {
+    compat_room_end(core.tstate, room);
     core.ground = 0;
     engine.diverting = false;
     own_work_end();
@@ -26,14 +28,14 @@ end_asking(void)
 bool
 judge_begin(const uint8_t *p, const uint8_t *end)
 {
-    begin_to_ask();
+    CompatRoom room = begin_to_ask();
     PyObject *type, *value, *traceback, *globals = PyDict_New();
     PyErr_Fetch(&type, &value, &traceback);
     if (globals && engine_inside(globals, p, end))
         judging = Py_XNewRef(PyDict_GetItemString(globals, "judge_line"));
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
-    end_asking();
+    end_asking(room);
     return judging != NULL;
 }
 
@@ -45,7 +47,7 @@ judge(uint64_t before)
     PyThreadState *ts = core.tstate;
     bool is_heard = ts->tracing == 0; /* not within a callback, where the interpreter is deaf */
     PyErr_Fetch(&type, &value, &traceback);
-    begin_to_ask();
+    CompatRoom room = begin_to_ask();
     if (is_heard)
         PyThreadState_EnterTracing(ts);
     PyObject *said = PyObject_CallNoArgs(judging);
@@ -54,7 +56,7 @@ judge(uint64_t before)
     if (is_heard)
         PyThreadState_LeaveTracing(ts);
     PyErr_Clear();
-    end_asking();
+    end_asking(room);
     PyErr_Restore(type, value, traceback);
     return verdict == BAD || verdict == GOOD ? (uint64_t)verdict + 1 : before ? before : GOOD + 1;
 }

@@ -1,0 +1,101 @@
+"""Where the program has no level of recursion left, everything can be asked, and the program goes on as it did."""
+
+from pathlib import Path
+
+import pytest
+
+from replaydbg.debugger import Session, predicates
+from replaydbg.debugger.bisected import Answer
+from replaydbg.debugger.values import Breakpoint
+from tests.harness.recording import record_file
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+
+WALKS = {
+    "Python": "    return walk(n + 1)\n",
+    "sorted": "    return sorted([n], key=lambda each: walk(each + 1))\n",
+    "repr": "    return repr(Deeper(n))\n\nclass Deeper:\n    def __init__(self, n):\n        self.n = n\n"
+    "    def __repr__(self):\n        return walk(self.n + 1)\n",
+    "property": "    return Deeper(n).next\n\nclass Deeper:\n    def __init__(self, n):\n        self.n = n\n"
+    "    @property\n    def next(self):\n        return walk(self.n + 1)\n",
+}
+HEAD = "import sys\nsys.setrecursionlimit(200)\nbest = 3\ndef walk(n):\n    global deepest\n    deepest = n\n"
+DEEP_TEXT = "import json\nbest = 3\nbest = 4\njson.loads('[' * 100000)\n"
+
+
+def recorded(folder: Path, source: str, status: int = 0) -> Path:
+    program = folder / "program.py"
+    program.write_text(source)
+    return record_file(program, folder, status=status)
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_everything_can_be_asked_where_the_limit_is_reached(tmp_path: Path, walk: str) -> None:
+    with Session(recorded(tmp_path, HEAD + WALKS[walk] + "best = 4\nwalk(0)\n", 1), spacing=0.004) as session:
+        assert "RecursionError" in session.here.message
+        session.seek("@exc")
+        assert session.evaluate("best + len([1])").value is not None
+        assert session.evaluate("sorted([2, 1], key=lambda each: each)[0] + sum(each for each in [1])").error is None
+        limit = session.evaluate("__import__('sys').getrecursionlimit()").value
+        assert limit is not None
+        assert limit.text == "200"
+        assert "RecursionError" in (session.evaluate("(lambda f: f(f))(lambda f: f(f))").error or "")
+        assert [each.name for each in session.variables()][:1] in (["n"], ["self"], ["each"])
+        assert [each.text for each in session.arguments()]
+        why = session.why("best")
+        assert (why.before, why.after) == ("3", "4")
+        assert [each.text for each in session.history("best")] == ["3", "4"]
+        (found, scanned) = (session.bisect(predicates.bad_if("best == 4"), linear=linear) for linear in (False, True))
+        assert found.culprit is not None
+        assert scanned.culprit is not None
+        assert found.culprit.count == scanned.culprit.count == why.count
+        assert scanned.is_exact
+
+
+def test_a_value_is_logged_in_the_deepest_call(tmp_path: Path) -> None:
+    with Session(recorded(tmp_path, HEAD + WALKS["Python"] + "best = 4\nwalk(0)\n", 1)) as session:
+        file = str(tmp_path / "program.py")
+        logged = [each.text for each in session.log(file, 7, "n")]
+        deepest = session.evaluate("deepest").value
+        assert deepest is not None
+        assert logged == [str(n) for n in range(int(deepest.text) + 1)]
+
+
+def test_c_code_that_reached_the_limit_is_no_hindrance(tmp_path: Path) -> None:
+    with Session(recorded(tmp_path, DEEP_TEXT, 1)) as session:
+        assert "RecursionError" in session.here.message
+        module = len(session.stack()) - 1
+        assert session.evaluate("best", module).error is None
+        assert session.why("best", module).after == "4"
+
+
+@pytest.mark.parametrize("walk", ["Python", "property"])
+def test_the_limit_comes_at_the_same_call_where_each_line_is_asked(tmp_path: Path, walk: str) -> None:
+    """Asking in place gives the levels back: behind the exception the program is where it was."""
+    body = "try:\n    walk(0)\nexcept RecursionError:\n    reached = deepest\n"
+    body += "print(reached)\nlast = reached\ndone = True\n"
+    with Session(recorded(tmp_path, HEAD + WALKS[walk] + body)) as session:
+        assert "another way" not in session.here.message
+        found = session.bisect(predicates.bad_if("'last' in globals() and sorted([1], key=lambda each: each)"))
+        scanned = session.bisect(predicates.bad_if("'reached' in globals() and reached == deepest"), linear=True)
+        assert (found.answer, scanned.answer) == (Answer.FOUND, Answer.FOUND)
+        assert found.is_exact
+        assert scanned.is_exact
+        assert not found.note
+        assert not scanned.note
+
+
+def test_a_change_at_the_limit_gives_the_levels_back(tmp_path: Path) -> None:
+    body = "try:\n    walk(0)\nexcept RecursionError:\n    reached = deepest\nlast = reached\n"
+    with Session(recorded(tmp_path, HEAD + WALKS["Python"] + body)) as session:
+        reached = session.evaluate("reached").value
+        assert reached is not None
+        deepest = session.bisect(predicates.bad_if(f"deepest == {reached.text}")).culprit
+        assert deepest is not None
+        session.seek(deepest.seen)
+        session.change("global best; best = sorted([7], key=lambda each: each)[0]")
+        session.add_breakpoint(Breakpoint(0, file=str(tmp_path / "program.py"), line=12))
+        session.go()
+        told = session.evaluate("(reached, best)").value
+        assert told is not None
+        assert told.text == f"({reached.text}, 7)"
