@@ -53,6 +53,17 @@ def test_those_of_the_command_line(tmp_path: Path) -> None:
     tool("replay", "-q", str(path), cwd=tmp_path)
 
 
+def test_there_is_room_for_them_near_the_recursion_limit(tmp_path: Path) -> None:
+    program = tmp_path / "deep.py"
+    program.write_text(
+        "import sys, replaydbg\nsys.setrecursionlimit(100)\n"
+        "def walk(n):\n    return walk(n + 1) if n < 80 else replaydbg.snapshot('deep')\nwalk(0)\n"
+    )
+    deep = "(lambda f: f(f, 60))(lambda f, n: n == 0 or f(f, n - 1))"
+
+    assert holding(record(tmp_path, "--check", deep, program=program), deep) == [True]
+
+
 @pytest.mark.parametrize("what", ["lock", "crash"])
 def test_one_that_ends_the_copy_costs_no_snapshot(tmp_path: Path, what: str) -> None:
     path = record(tmp_path, program=PROGRAM, arguments=(what,))
