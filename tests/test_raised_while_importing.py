@@ -1,4 +1,4 @@
-"""What the importer raises and handles itself is none of the program's; what comes out of it is the importing line's."""
+"""What the importer raises and handles itself is not the program's; what comes out is the importing line's."""
 
 from __future__ import annotations
 
