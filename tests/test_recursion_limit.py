@@ -1,5 +1,7 @@
 """Where the program has no level of recursion left, everything can be asked, and the program goes on as it did."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,19 @@ def test_everything_can_be_asked_where_the_limit_is_reached(tmp_path: Path, walk
         assert scanned.culprit is not None
         assert found.culprit.count == scanned.culprit.count == why.count
         assert scanned.is_exact
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_what_depends_on_how_deep_it_went_is_right_or_said_not_to_be(tmp_path: Path, walk: str) -> None:
+    source = HEAD + WALKS[walk] + "try: walk(0)\nexcept RecursionError: pass\nsys.exit(deepest)\n"
+    deepest = subprocess.run([sys.executable, "-c", source], check=False).returncode
+    with Session(recorded(tmp_path, source, deepest)) as session:
+        session.seek("@end")
+        found = session.evaluate("deepest").value
+        assert found is not None
+        is_said = "recursion limit" in session.limitation
+        assert found.text == str(deepest) or is_said, (found, deepest)
+        assert not is_said or (walk != "Python" and sys.version_info < (3, 12))
 
 
 def test_a_value_is_logged_in_the_deepest_call(tmp_path: Path) -> None:

@@ -396,7 +396,29 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
 
     @property
     def limitation(self) -> str:
-        """Why a seek may take longer here than it should; empty: it should not."""
+        """Why a seek may take longer here than it should, and where values may be others; empty: neither."""
+        return " ".join(filter(None, (self._few_checkpoints(), self._recursion)))
+
+    @cached_property
+    def _recursion(self) -> str:
+        """Whether the recursion limit was reached through C code: 3.11 counts more levels there while it traces."""
+        raised = [each for each in self.index.raised if each.type == "RecursionError"]
+        if not raised or not self.header.python.version.startswith("3.11"):
+            return ""
+        # Python's own calls count one each: then there are as many frames as the limit says.
+        for each in {raised[0].count: raised[0], raised[-1].count: raised[-1]}.values():
+            with closing(self.travel.at(each.count)) as worker:
+                depth = worker.look().depth
+                if self.judge(worker, f"__import__('sys').getrecursionlimit() > {depth}") == "":
+                    at = self.index.moment(each.count)
+                    return (
+                        f"At {at.event}:{at.step} the recursion limit was reached through C code, and Python 3.11 comes "
+                        "there earlier while lines are counted. What depends on how deep it went may be another value here; "
+                        "`replaydbg replay` is exact."
+                    )
+        return ""
+
+    def _few_checkpoints(self) -> str:
         travel = self.travel
         reasons = {
             "number": f"there are {MOST} at most",
