@@ -1,6 +1,7 @@
 """Blocks that no recording of tests uses any more are removed, and no others."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -72,8 +73,7 @@ def test_what_a_session_uses_that_runs_stays(tmp_path: Path) -> None:
     assert clear(results).blocks == 1
     assert not old.exists()
 
-    (work / "began").unlink()
-    work.rmdir()
+    shutil.rmtree(work)
     (results / ".replaydbg-work-999999999").mkdir()  # of a launcher that was killed
     for each in blocks(tmp_path):
         os.utime(each, (time.time() - 300, time.time() - 300))

@@ -115,7 +115,7 @@ def test_a_disk_that_is_full_before_a_test_begins(tmp_path: Path, small_disk: Pa
 
 def test_a_log_that_reaches_its_limit(tmp_path: Path) -> None:
     """The same where nothing can be mounted."""
-    ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, REPLAYDBG_MAX_SIZE="1MiB")
+    ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, REPLAYDBG_MAX_SIZE="100KiB")
 
     assert ran.output.count("test_2: its recording could not be written: the recording reached its size limit") == 2
     assert (ran.status, ran.counts) == (1, {"failed": 1, "passed": 1})
