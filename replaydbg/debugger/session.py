@@ -412,9 +412,9 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
                 if self.judge(worker, f"__import__('sys').getrecursionlimit() > {depth}") == "":
                     at = self.index.moment(each.count)
                     return (
-                        f"At {at.event}:{at.step} the recursion limit was reached through C code, and Python 3.11 comes "
-                        "there earlier while lines are counted. What depends on how deep it went may be another value here; "
-                        "`replaydbg replay` is exact."
+                        f"At {at.event}:{at.step} the recursion limit was reached through C code, and Python 3.11 "
+                        "comes there earlier while lines are counted. What depends on how deep it went may be another "
+                        "value here; `replaydbg replay` is exact."
                     )
         return ""
 
