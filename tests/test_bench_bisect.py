@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_short_run_is_measured() -> None:
-    costs = measure_bisections(60.0, lines=20_000, checkpoints=20)
+    costs = measure_bisections(60.0, lines=20_000, checkpoints=4, question=0.005)
 
     assert 20_000 <= costs.lines < 60_000
     assert costs.checkpoints > 1

@@ -20,6 +20,8 @@ NAME = "bisect"
 LINES = 1_000_000
 SECONDS_A_LINE = 0.2e-6
 CHECKPOINTS = 200
+QUESTION = 0.1
+"""Seconds."""
 PROGRAM = Path(__file__).parent / "programs" / "goes_wrong.py"
 WRONG = "state['lost'] > 0"
 
@@ -76,8 +78,10 @@ class BisectCosts:
         return asdict(self)
 
 
-def measure_bisections(timeout: float, *, lines: int = LINES, checkpoints: int = CHECKPOINTS) -> BisectCosts:
-    """Measure it. Raises BisectFailed."""
+def measure_bisections(
+    timeout: float, *, lines: int = LINES, checkpoints: int = CHECKPOINTS, question: float = QUESTION
+) -> BisectCosts:
+    """Measure it, with a question that computes for `question` seconds. Raises BisectFailed."""
     with tempfile.TemporaryDirectory(prefix="replaydbg-bench-") as name:
         directory = Path(name)
         recording = directory / "wrong.rdbg"
@@ -88,11 +92,11 @@ def measure_bisections(timeout: float, *, lines: int = LINES, checkpoints: int =
         began = time.perf_counter()
         with Session(recording) as session:
             opening = time.perf_counter() - began
-            question = predicates.bad_if(WRONG)
-            quick = _line(session, question)
-            every_line = _line(session, question, linear=True)
+            short = predicates.bad_if(WRONG)
+            quick = _line(session, short)
+            every_line = _line(session, short, linear=True)
             total = session.index.total
-        slow = _slow_question(directory)
+        slow = _slow_question(directory, question)
         with Session(recording, spacing=total * SECONDS_A_LINE / checkpoints) as session:
             return BisectCosts(total, opening, quick, every_line, *_slowly(session, slow))
 
@@ -127,10 +131,10 @@ def _must_be_right(found: Bisected) -> None:
         raise BisectFailed(f"another line was found: {found.culprit}")
 
 
-def _slow_question(directory: Path) -> Predicate:
+def _slow_question(directory: Path, seconds: float) -> Predicate:
     began = time.perf_counter()
     sum(number for number in range(1_000_000))
-    rounds = round(0.1 / (time.perf_counter() - began) * 1_000_000)
+    rounds = round(seconds / (time.perf_counter() - began) * 1_000_000)
     file = directory / "slow.py"
     file.write_text(SLOW.replace("ROUNDS", str(rounds)))
     return predicates.function(f"{file}:is_wrong")
