@@ -304,6 +304,12 @@ def test_all_values_of_something(typed: Typed) -> None:
     for name in ("history",):
         shown = typed(f"{name} account.balance")
         assert re.search(r":23 <module>  10\n.*:27 <module>  7\n", shown), shown
+    assert "more follow" not in shown
+    assert "more follow" not in typed("history account.balance 2")
+    shown = typed("history account.balance 1")
+    assert "These are the first 1, and more follow: `history account.balance 10` shows more." in shown
+    assert "  7" not in shown
+    assert "0 is no number from 1." in typed("history account.balance 0")
 
 
 def test_printing_in_the_past(typed: Typed) -> None:

@@ -96,6 +96,9 @@ def test_why_as_a_command(recordings: dict[str, Path], there: str) -> None:
 def test_watch_log_and_seek_as_commands(recordings: dict[str, Path]) -> None:
     told = command(recordings["fails"], "watch", "account.balance")
     assert [(each["line"], each["value"]) for each in told["changes"]] == [(23, "10"), (27, "7")]
+    assert told["is_more"] is False
+    told = command(recordings["fails"], "watch", "account.balance", "--limit", "1")
+    assert (len(told["changes"]), told["is_more"]) == (1, True)
     told = command(recordings["fails"], "log", "ends_by_an_exception.py:12", "n", "--if", "n > 2")
     assert [each["text"] for each in told["lines"]] == ["3", "4"]
     told = command(recordings["fails"], "seek", told["lines"][0]["moment"])

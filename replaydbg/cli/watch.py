@@ -34,8 +34,12 @@ def run(args: argparse.Namespace) -> int:
         session = prompt.view.session
         number = 0
         changes = []
-        history = session.history(args.expression, **prompt.view.at, most=args.limit)
+        is_more = False
+        history = session.history(args.expression, **prompt.view.at, most=args.limit + 1)
         for change in history:
+            is_more = number == args.limit
+            if is_more:
+                break
             number += 1
             prompt.view.screen.check()
             if args.json:
@@ -43,9 +47,15 @@ def run(args: argparse.Namespace) -> int:
             else:
                 prompt.view.screen.line(tell.change_text(session, change))
         if args.json:
-            print_json({"expression": args.expression, "changes": changes, "note": history.note or None})
+            told = {"expression": args.expression, "changes": changes, "is_more": is_more}
+            print_json(told | {"note": history.note or None})
         elif not number:
             prompt.view.screen.complain("It did not change.")
+        elif is_more:
+            limit = args.limit
+            prompt.view.screen.complain(
+                f"These are the first {limit:,}, and more follow: --limit {10 * limit} shows more."
+            )
         if history.note and not args.json:
             prompt.view.screen.line(f"{args.expression}: {history.note}.")
         return 0 if number else 1

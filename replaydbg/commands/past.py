@@ -18,6 +18,11 @@ from replaydbg.errors import UsageError
 OUTPUT_LINES = 20
 EVENTS = 10
 EXCEPTIONS = 30
+MOST_CHANGES = 1000
+"""So many values `history` shows unless it is told another number."""
+
+_COUNTED = re.compile(r"(.*[\w\]'\")])\s+(\d+)\Z", re.S)
+"""An expression, and how many are wanted."""
 _LOG = re.compile(r"(?P<place>\S+)\s+(?P<expression>.+)\Z", re.S)
 _QUOTED = re.compile(r"""(?P<quote>['"])(?P<inner>.*)(?P=quote)(?:\s+if\s+(?P<condition>.+))?\Z""", re.S)
 _QUOTED_TWICE = re.compile(
@@ -81,10 +86,18 @@ def _watch(view: View, rest: str) -> None:
 
 
 def _history(view: View, rest: str) -> None:
+    match = _COUNTED.match(expression_in(rest, "history EXPRESSION [N]"))
+    expression, most = (match[1], int(match[2])) if match is not None else (rest.strip(), MOST_CHANGES)
+    if most < 1:
+        raise UsageError(f"{most} is no number from 1.")
     found = 0
-    expression = expression_in(rest, "history EXPRESSION")
-    history = view.session.history(expression, **view.at)
+    history = view.session.history(expression, **view.at, most=most + 1)
     for change in history:
+        if found == most:
+            view.screen.line(
+                f"These are the first {most:,}, and more follow: `history {expression} {10 * most}` shows more."
+            )
+            return
         view.screen.line(tell.change_text(view.session, change))
         found += 1
     if not found:
@@ -221,7 +234,9 @@ COMMANDS = (
     Command(("last",), "EXPR", "go to the last write of this value", _last),
     Command(("bisect",), "EXPR [--linear ...]", "go to the line after which this was true first", _bisect),
     Command(("watch",), "EXPR", "stop where the value has changed, in both directions", _watch),
-    Command(("history",), "EXPR", "all values that it ever had; writes of an equal one are not listed", _history),
+    Command(
+        ("history",), "EXPR [N]", "the first N values that it ever had; writes of an equal one are not listed", _history
+    ),
     Command(
         ("log", "dprintf"),
         "FILE:LINE 'EXPR' [if COND]",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from replaydbg.debugger.paths import PlaceExpression
@@ -85,12 +86,13 @@ def _followed(session: Session, place: PlaceExpression, at: At) -> _Followed:
 def _changes(session: Session, followed: _Followed, most: int) -> Generator[Change, None, int]:
     """Yield the changes; return the line before which the last one was seen, 0 if others may have followed."""
     watch = followed.watch
-    seen = 0
+    seen = found = 0
     with closing(session.travel.at(followed.since)) as worker:
-        for number in range(most):
+        for number in count():
             where = worker.run(Run(until=session.index.total, watch=watch), idle=session.travel.idle)
             if isinstance(where, dict) or not where.changes.count:
                 return seen
+            session.idle(where.count)
             if watch.object[0] and number and where.changes.born and where.count > session.here.count:
                 return 0  # another one, in the place of the one that is meant
             if where.count > session.index.end and not worker.locate(_MAIN)[0]:
@@ -102,6 +104,9 @@ def _changes(session: Session, followed: _Followed, most: int) -> Generator[Chan
             # The object itself comes before what it has.
             if number or change.text or not watch.object[0]:
                 yield change
+                found += 1
+            if found == most:
+                break
             seen = where.count
     return 0
 
@@ -114,6 +119,7 @@ def _birth(session: Session, watch: Watch) -> int:
             where = worker.run(Run(until=session.here.count, watch=watch), idle=session.travel.idle)
             if isinstance(where, dict):
                 return 0
+            session.idle()
             if not where.changes.count:
                 lies = worker.locate(replace(watch, steps=()))
                 return since if lies == watch.object else 0

@@ -141,6 +141,7 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
     def begin(self, what: str, total: int = 0) -> None:
         """Take up what may take long, of `total` lines if that is known: what was cancelled before is over."""
         self._cancelled.clear()
+        self._reached = 0
         began = time.monotonic()
         timeline = self.travel.timeline
 
@@ -150,12 +151,17 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
             if self._progress is not None:
                 counts = timeline.counts()
                 share = counts[-1] / total if total and counts else 0.0
+                share = self._reached / self.index.total if self._reached else share
                 self._progress(Progress(what, min(share, 1.0), time.monotonic() - began))
 
         self.travel.idle = idle
 
-    def idle(self) -> None:
-        """Tell how far it is. Raises Cancelled if it shall be given up."""
+    def idle(self, reached: int = 0) -> None:
+        """Tell how far it is; `reached` is the line to which it has come. Raises Cancelled if it shall be given up.
+
+        What takes many short ways calls it itself: while it waits for one it is called only if that takes long.
+        """
+        self._reached = reached or self._reached
         self.travel.idle()
 
     # ---- where it stands ----

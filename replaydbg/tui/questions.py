@@ -72,15 +72,16 @@ def history(view: View, expression: str) -> Answer:
     session = view.session
     found: list[Change] = []
     until = time.monotonic() + LONGEST
-    history = session.history(expression, **view.at, most=MOST_CHANGES)
+    is_cut = False
+    history = session.history(expression, **view.at, most=MOST_CHANGES + 1)
     for each in history:
-        found.append(each)
-        if time.monotonic() > until:
+        is_cut = len(found) == MOST_CHANGES or time.monotonic() > until
+        if is_cut:
             break
+        found.append(each)
     choices = [Choice(printable(tell.change_text(session, each)), count=each.count) for each in found]
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
-    is_cut = len(found) == MOST_CHANGES or time.monotonic() > until
-    more = f" (the first {len(found):,})" if is_cut else ""
+    more = f" (the first {len(found):,}; more follow)" if is_cut else ""
     if not choices:
         choices.append(Choice("It did not change.", "dim"))
     if history.note:
