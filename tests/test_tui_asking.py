@@ -201,7 +201,7 @@ def test_values_are_looked_for_as_long_as_somebody_waits(long: Path, monkeypatch
         rows = await answer(seen)
 
         assert len(rows) < 1000
-        assert f"(the first {len(rows)})" in str(seen.app.screen.query_one("#box").border_title)
+        assert f"(the first {len(rows)}; more follow)" in str(seen.app.screen.query_one("#box").border_title)
 
     see(long, look)
 

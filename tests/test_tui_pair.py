@@ -11,6 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from replaydbg.tui.bottom import StatusLine
+from replaydbg.tui.dialogs import Dialog
 from replaydbg.tui.keys import keymap
 from replaydbg.tui.pair import PairApp
 from replaydbg.tui.rows import Rows
@@ -35,6 +36,7 @@ class Both:
 
     async def press(self, *keys: str) -> None:
         for key in keys:
+            await self.until(lambda: not isinstance(self.app.screen, Dialog) or self.app.screen.is_drawn)
             await self.pilot.press(key)
             await self.until(lambda: not self.app.is_waiting)
             await self.pilot.pause()

@@ -95,6 +95,15 @@ def failure(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return record_failure(TILL, tmp_path_factory.mktemp("tmux"))
 
 
+def test_a_line_that_comes_in_one_piece(terminal: Terminal, failure: Path) -> None:
+    terminal.type(tui(failure))
+    terminal.until("ValueError", "cents are missing", "1 Source", "5 Timeline")
+
+    terminal.type(":when")
+
+    terminal.until("(rdbg) when", "rdbg://")
+
+
 def test_a_failure_is_looked_at_with_real_keys(terminal: Terminal, failure: Path) -> None:
     terminal.type(tui(failure))
     terminal.until("ValueError", "cents are missing", "1 Source", "5 Timeline")

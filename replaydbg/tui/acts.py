@@ -93,14 +93,12 @@ class Acts(Base):
             self.is_source_hidden = number != 1
             self.panel_shown = number if number != 1 else self.panel_shown
             self.lay_out()
-        panel = lower.rows if number == 6 else self.part(f"#{_PANELS[number]}")
-        # It may have come to be seen just now.
-        self.call_later(panel.focus)
+        self.main.set_focus(lower.rows if number == 6 else self.part(f"#{_PANELS[number]}"))
 
     def action_tab(self, name: str) -> None:
         """Focus one of the sixth panel's tabs."""
         self.show_tab(name)
-        self.call_later(self.part(LowerPanel).rows.focus)
+        self.main.set_focus(self.part(LowerPanel).rows)
 
     def show_tab(self, name: str) -> None:
         """Show one of the sixth panel's tabs."""
@@ -113,7 +111,7 @@ class Acts(Base):
     def action_focus_back(self) -> None:
         """Focus a panel when a line was typed."""
         if self.main.focused is None:
-            self.part(SourcePanel).focus()
+            self.main.set_focus(self.part(SourcePanel))
 
     # ---- breakpoints and marks ----
 
@@ -198,6 +196,16 @@ class Acts(Base):
             self.call_later(self.run_action, _BY_NAME[word].action)
         elif not rest or is_commanded or not self.typed_answer(word, rest.strip()):
             self.order(line, is_typed=True)
+
+    def take_pasted(self, text: str) -> None:
+        """Put pasted text behind `:`, to be looked at before it is done."""
+        lines = text.strip().splitlines()
+        if self.screen is not self.main or not lines:
+            return
+        self.action_ask_command()
+        self.part(AskLine).type(lines[0].removeprefix(":"))
+        if len(lines) > 1:
+            self.complain(f"Of {len(lines):,} lines that were pasted the first one is here.")
 
     def _is_word(self, word: str) -> bool:
         return self.overview is not None and word in self.overview.words

@@ -393,7 +393,7 @@ class ReplayApp(Asking):
         """Show objects of other code, too."""
         self.compare(self.compared, scope=message.scope)
 
-    def on_key(self, event: events.Key) -> None:
+    def take_note(self) -> None:
         """Whatever is typed, a notice was read."""
-        if not self.part(AskLine).is_open:
+        if self.is_shown and not self.part(AskLine).is_open:
             self.part(StatusLine).notice("")

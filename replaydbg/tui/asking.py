@@ -36,7 +36,7 @@ class Asking(Acts):
             plain(each.text, each.style, each if each.count or each.path or each.why else None)
             for each in answer.choices
         ]
-        self.push_screen(Dialog(answer.title, rows, cursor=answer.at, hint=answer.hint), self._chosen)
+        self.push_screen(Dialog(answer.title, rows, cursor=answer.at, hint=answer.hint, is_late=True), self._chosen)
 
     def _chosen(self, key: object) -> None:
         if not isinstance(key, Choice):

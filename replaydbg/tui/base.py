@@ -6,17 +6,17 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, overload
 
-from textual.app import App
 from textual.screen import Screen
 from textual.widget import Widget
 
 from replaydbg.tui.owner import Owner, Work
 from replaydbg.tui.scene import Overview, Reply, Said, Scene, SourceText
+from replaydbg.tui.typed import TypedApp
 
 Part = TypeVar("Part", bound=Widget)
 
 
-class Base(App[int]):
+class Base(TypedApp):
     """The part of the app that acts need."""
 
     scene: Scene | None

@@ -85,7 +85,7 @@ class StatusLine(PlainText):
         self.say(Text(self.shown, no_wrap=True) if self.shown else self.hint(), layout=False)
 
 
-class _Line(Input):
+class Line(Input):
     """Remembers what was typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -97,7 +97,8 @@ class _Line(Input):
     ]
 
     def __init__(self) -> None:
-        super().__init__(id="line", compact=True)
+        # What comes right behind the key that asked is there before the focus is told: it must not be selected then.
+        super().__init__(id="line", compact=True, select_on_focus=False)
         self.history: list[str] = []
         self._at = 0
 
@@ -105,7 +106,11 @@ class _Line(Input):
         """Take another question."""
         self.history, self._at = history, len(history)
         self.value = value
-        self.cursor_position = len(value)
+        self.select_all()
+
+    def take(self, text: str) -> None:
+        """Put text where the cursor is, or in place of what is selected."""
+        self.replace(text, *self.selection)
 
     def action_earlier(self, by: int) -> None:
         """Bring back what was typed before."""
@@ -113,10 +118,18 @@ class _Line(Input):
         self.value = self.history[self._at] if self._at < len(self.history) else ""
         self.cursor_position = len(self.value)
 
+    async def action_submit(self) -> None:
+        """Give the answer, before the next key is looked at."""
+        self._asker.answer(self.value)
+
     def action_give_up(self) -> None:
         """Type nothing."""
+        self._asker.close()
+
+    @property
+    def _asker(self) -> AskLine:
         assert isinstance(self.parent, AskLine), "it has no other place"
-        self.parent.close()
+        return self.parent
 
 
 class AskLine(Horizontal):
@@ -131,35 +144,38 @@ class AskLine(Horizontal):
     def compose(self) -> ComposeResult:
         """Make both."""
         yield PlainText(id="question")
-        yield _Line()
+        yield Line()
 
     def ask(self, label: str, then: Callable[[str], None], *, value: str = "", words: Iterable[str] = ()) -> None:
         """Let the user type an answer; `then` is called with it, unless that is given up. `words` are proposed."""
         self._then, self._label = then, label
         self.query_one("#question", PlainText).say(f"{label} ")
-        line = self.query_one(_Line)
+        line = self.query_one(Line)
         history = self._histories.setdefault(label, [])
         line.suggester = SuggestFromList([*reversed(history), *words]) if words else None
         line.begin(value, history)
         self.add_class("-open")
-        line.focus()
+        self.screen.set_focus(line)
+
+    def type(self, text: str) -> None:
+        """Type some of the answer."""
+        self.query_one(Line).take(text)
 
     def close(self) -> None:
         """Ask no longer."""
         self._then = None
         self.remove_class("-open")
         self.screen.set_focus(None)
-        self.app.call_later(self.app.action_focus_back)  # type: ignore[attr-defined]  # the only app that has it
+        self.app.action_focus_back()  # type: ignore[attr-defined]  # the only apps that have it
 
     @property
     def is_open(self) -> bool:
         """Whether something is asked."""
         return self.has_class("-open")
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def answer(self, text: str) -> None:
         """Take the answer."""
-        event.stop()
-        then, text = self._then, event.value.strip()
+        then, text = self._then, text.strip()
         history = self._histories[self._label]
         if text and text not in history[-1:]:
             history.append(text)
@@ -169,6 +185,7 @@ class AskLine(Horizontal):
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
         """Whoever looks at something else asks no longer."""
-        if self.is_open and self._then is not None and self.screen.focused is not None:
+        focused = self.screen.focused
+        if self.is_open and self._then is not None and focused is not None and not isinstance(focused, Line):
             self._then = None
             self.remove_class("-open")

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import ModalScreen
+from textual.strip import Strip
 
 from replaydbg.tui.plain import set_subtitle, set_title
 from replaydbg.tui.rows import Row, Rows, plain
+
+
+class _Choices(Rows):
+    """The rows of a dialog, which know when they were drawn first."""
+
+    drawn_at = math.inf
+
+    def render_line(self, y: int) -> Strip:
+        """Draw one line of what is seen."""
+        self.drawn_at = min(self.drawn_at, time.monotonic())
+        return super().render_line(y)
 
 
 class Dialog(ModalScreen[object]):
@@ -21,9 +36,12 @@ class Dialog(ModalScreen[object]):
         Binding("escape,q", "dismiss(None)", "Close", show=False),
     ]
 
-    def __init__(self, title: str, rows: Sequence[Row], *, cursor: int = 0, hint: str = "") -> None:
-        """`hint` says what can be done."""
+    def __init__(
+        self, title: str, rows: Sequence[Row], *, cursor: int = 0, hint: str = "", is_late: bool = False
+    ) -> None:
+        """`hint` says what can be done; `is_late`: it opens by itself, whatever is being typed."""
         super().__init__()
+        self._is_late = is_late
         self._title, self._hint, self._cursor = title, hint, cursor
         self._shown = list(rows)
 
@@ -32,7 +50,7 @@ class Dialog(ModalScreen[object]):
         with Container(id="box") as box:
             set_title(box, self._title)
             set_subtitle(box, self._hint or "Esc closes")
-            yield Rows("", id="choices")
+            yield _Choices("", id="choices")
 
     def on_mount(self) -> None:
         """Show the rows."""
@@ -41,7 +59,16 @@ class Dialog(ModalScreen[object]):
         first = next((at for at, each in enumerate(self._shown) if each.key is not None), 0)
         rows.styles.height = max(len(self._shown), 1)
         rows.show(self._shown or [plain("There is nothing.", "dim")], cursor=self._cursor or first)
-        rows.focus()
+        self.set_focus(rows)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether it can be seen."""
+        return any(each.drawn_at < math.inf for each in self.query(_Choices))
+
+    def is_new_to(self, key: events.Key) -> bool:
+        """Whether a key was typed before anybody could see it: that was meant for something else."""
+        return self._is_late and not any(each.drawn_at <= key.time for each in self.query(_Choices))
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
         """Return what was chosen."""

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
@@ -23,6 +23,7 @@ from replaydbg.tui.rows import Row, plain
 from replaydbg.tui.scene import HeapAnswer, HeapRow, Reply
 from replaydbg.tui.side import Side
 from replaydbg.tui.source import SourcePanel
+from replaydbg.tui.typed import TypedApp
 
 if TYPE_CHECKING:
     from replaydbg.heap.holding import Holding
@@ -47,7 +48,7 @@ left and right move one of them.
   {quit:<10} leave"""
 
 
-class PairApp(App[int]):
+class PairApp(TypedApp):
     """Both of them; its result is the exit code."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
@@ -163,7 +164,11 @@ class PairApp(App[int]):
     def action_focus_back(self) -> None:
         """Focus a panel when a line was typed."""
         if self.screen.focused is None:
-            self.sides[0].query_one(SourcePanel).focus()
+            self.screen.set_focus(self.sides[0].query_one(SourcePanel))
+
+    def take_pasted(self, text: str) -> None:
+        """Say that it is for nobody."""
+        self.query_one(StatusLine).notice("Pasted text is taken where something is asked.", is_error=True)
 
     def action_together(self) -> None:
         """Move both from now on, or only the one with the focus."""
@@ -228,7 +233,7 @@ class PairApp(App[int]):
                 self._compare_heaps(held, key)
 
         hint = "Enter: to where it was written last, in both"
-        self.push_screen(Dialog(answer.title, rows, hint=hint), chosen)
+        self.push_screen(Dialog(answer.title, rows, hint=hint, is_late=True), chosen)
 
     def _found(self, found: FirstApart | str) -> None:
         if isinstance(found, str):

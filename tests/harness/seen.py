@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from replaydbg.tui.app import ReplayApp
+from replaydbg.tui.dialogs import Dialog
 from replaydbg.tui.panels import ConsolePanel
 from replaydbg.tui.rows import Rows
 from replaydbg.tui.scene import Overview, Scene
@@ -68,6 +69,7 @@ class Seen:
     async def press(self, *keys: str) -> Scene:
         """Press keys, each when what the one before wants is done; return where the session stands."""
         for key in keys:
+            await self.until(lambda: not isinstance(self.app.screen, Dialog) or self.app.screen.is_drawn)
             await self.pilot.press(key)
             await self.settled()
         return self.scene
