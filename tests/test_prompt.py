@@ -8,6 +8,7 @@ import pytest
 
 from replaydbg.commands.past import parse_log
 from replaydbg.debugger import Session
+from tests.harness.recording import record_file
 from tests.harness.typed import FAILS, Typed
 
 
@@ -55,6 +56,37 @@ def test_steps_forward_undo_those_back(typed: Typed, name: str) -> None:
     typed("rn", name)
 
     assert line_of(typed) == 30
+
+
+@pytest.mark.parametrize("moment", ["@out:1", "THERE", "71%", "@start", "rdbg://x@THERE"])
+def test_a_moment_alone_goes_there(typed: Typed, moment: str) -> None:
+    typed(f"seek {moment}")
+    wanted = typed.prompt.view.here.count
+    typed("seek @exc")
+
+    typed(moment)
+
+    assert typed.prompt.view.here.count == wanted
+
+
+def test_what_is_no_moment_is_python(typed: Typed) -> None:
+    assert typed("120") == "120\n"
+    assert typed("71 % 3") == "2\n"
+    assert "There is no moment '@nowhere'" in typed("@nowhere")
+
+
+def test_places_in_generated_code(tmp_path: Path) -> None:
+    program = tmp_path / "generates.py"
+    code = "def double(n):\\n    m = n * 2\\n    return m\\n"
+    program.write_text(f'exec(compile("{code}", "<generated code>", "exec"))\nprint(double(3))\nprint()\n')
+    with Session(record_file(program, tmp_path)) as session:
+        typed = Typed.at("@end", session)
+
+        assert "Breakpoint 1: <generated code>:2" in typed("break <generated code>:2")
+        assert "<generated code>:2 double" in typed("start", "c")
+        assert "<generated code>:3 double" in typed("advance <generated code>:3")
+        assert "No line of a file '<other>' ran." in typed("tbreak <other>:1")
+        assert typed("n < 2") == "False\n"
 
 
 @pytest.mark.parametrize("name", ["finish", "fin", "return", "r"])

@@ -18,8 +18,11 @@ _WORD = re.compile(r"([A-Za-z_][\w-]*|\?)(.*)\Z", re.S)
 _IS_PYTHON = re.compile(r"[.(\[]|\s*(?:=(?!=)|==|!=|[*/%<>&|^]|\*\*)|\s+(?:and|or|is|in|not in)\s")
 """What follows the first word of Python that happens to begin with a command's name."""
 
-_IS_PATH = re.compile(r"\s+/\S*:\w")
-"""What follows it where that looks like a division, and is a file and a line."""
+_IS_PATH = re.compile(r"\s+(?:/\S*|<[^<>]*>):\w")
+"""What follows it where that looks like a division or a comparison, and is a file, or generated code, and a line."""
+
+_IS_MOMENT = re.compile(r"@\S+\Z|rdbg://\S+\Z|\d+:\d+\Z|\d+(?:\.\d+)?%\Z")
+"""A moment that is no Python: it stands for going there."""
 
 _NOT_DEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 
@@ -133,6 +136,8 @@ class Prompt:
             if not line:
                 return
         self._last = ""
+        if _IS_MOMENT.match(line):
+            line = f"seek {line}"
         if line.startswith("!"):
             self._evaluate(line[1:].strip())
             return
