@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -108,6 +109,12 @@ def test_nothing_stops_at_what_the_importer_handles(session: Session) -> None:
 def test_an_import_can_be_asked_for_by_its_exception(session: Session) -> None:
     typed = Typed.at("@exc", session)
 
-    shown = typed("break ImportError", "rc")
+    shown = typed("break ImportError", *["rc"] * 4)
 
+    assert [each for each in re.findall(r"^raises (\w+)", shown, re.M)] == [
+        "ModuleNotFoundError",  # inherits from it
+        "ModuleNotFoundError",
+        "ImportError",
+        "ModuleNotFoundError",
+    ]
     assert "cannot import name 'missing'" in shown
