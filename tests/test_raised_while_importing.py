@@ -67,7 +67,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 def test_each_is_raised_by_a_line_that_can_raise_it(session: Session) -> None:
-    own = [each for each in session.index.raised if each.count >= session.first_own]
+    assert session.failure is not None
+    # To tell of it, 3.13 raises more.
+    own = [each for each in session.index.raised if session.first_own <= each.count <= session.failure.count]
 
     places = [(each.type, *session.top_at(each.count)) for each in own]
 
