@@ -10,6 +10,7 @@ from replaydbg.commands.view import View
 from replaydbg.debugger import Session
 from replaydbg.debugger.sources import is_library
 from replaydbg.debugger.values import Variable
+from replaydbg.engine.messages import Frame
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, ReplaydbgError
 from replaydbg.events.show import printable
 from replaydbg.tui.scene import FrameRow, LaneRow, MarkRow, PointRow, Scene, TaskRow, ValueRow
@@ -63,17 +64,7 @@ class Gatherer:
             why=here.why,
             is_changed=here.is_changed,
             seconds=seconds,
-            frames=tuple(
-                FrameRow(
-                    each.file,
-                    short_place(session, each.file, each.line, each.function),
-                    each.line,
-                    each.function,
-                    printable(session.source_line(each.file, each.line)),
-                    is_library(each.file),
-                )
-                for each in frames
-            ),
+            frames=tuple(_frame(session, each) for each in frames),
             frame=view.frame,
             depth=len(stack),
             lanes=tuple(_lanes(view)),
@@ -158,6 +149,17 @@ class Gatherer:
         before: Mapping[str, str] = self._before.get(key) or {}
         known = [name for name in before if name.isidentifier() and name not in names]
         return [ValueRow(name, "", "-", before[name], expression=name) for name in known]
+
+
+def _frame(session: Session, frame: Frame) -> FrameRow:
+    return FrameRow(
+        frame.file,
+        short_place(session, frame.file, frame.line, frame.function),
+        frame.line,
+        frame.function,
+        printable(session.source_line(frame.file, frame.line)),
+        is_library(frame.file),
+    )
 
 
 def short_file(session: Session, file: str, parts: int = 1) -> str:
