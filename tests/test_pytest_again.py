@@ -62,6 +62,6 @@ def test_run_again_by_a_hook_of_the_tests(tmp_path: Path) -> None:
 def test_a_good_one_beside_the_bad(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
 
-    ran = run_pytest(tmp_path, COUNTED, mode="retry")
+    ran = run_pytest(tmp_path, COUNTED, mode="retry", wait="0")
 
     assert ran.kept() == ["test_it.py-test_bad", "test_it.py-test_bad-retry1", "test_it.py-test_bad-retry2"]

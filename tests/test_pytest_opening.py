@@ -51,7 +51,7 @@ OWN = {
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
-    ran = run_pytest(tmp_path_factory.mktemp("opening"), TESTS)
+    ran = run_pytest(tmp_path_factory.mktemp("opening"), TESTS, wait="0")
     assert ran.counts == {"failed": 6}
     return ran
 
