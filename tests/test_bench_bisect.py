@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.bench.bisections import measure_bisections
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif("TEST_BENCH" not in os.environ, reason="`tox -e bench` tries it before it measures"),
+]
 
 
 def test_a_short_run_is_measured() -> None:

@@ -10,6 +10,8 @@ from tests.bench.memory import children_of
 from tests.bench.travel import WHY, Extent, Times, travel
 from tests.bench.travel_report import travel_json, travel_parts
 
+pytestmark = pytest.mark.skipif("TEST_BENCH" not in os.environ, reason="`tox -e bench` tries it before it measures")
+
 
 @pytest.mark.slow
 def test_a_small_journey_is_measured_in_every_way() -> None:
