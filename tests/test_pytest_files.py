@@ -10,6 +10,7 @@ import pytest
 from replaydbg.errors import BlocksMissing
 from replaydbg.log.reader import open_recording
 from replaydbg.pytest_plugin.names import slug
+from replaydbg.pytest_plugin.texts import nothing_text
 from replaydbg.replay.launcher import replay
 from tests.plugin_runs import RANDOM, line_of_failure, rerun_pytest, run_pytest
 
@@ -129,6 +130,10 @@ class TestFiles:
         said = "test-results/test_it.py-test_bad: its recording could not be written: Not a directory\n"
         assert ran.output.count(said) == 2  # in the report of the failure, and at the end
         assert "replaydbg debug" not in ran.output
+
+
+def test_one_of_which_nothing_came() -> None:
+    assert nothing_text("d", 1.0, "") == "d: nothing came of its recording within 1 s (--replaydbg-wait)"
 
 
 class TestSurroundings:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from replaydbg.commands import bisecting, tell
 from replaydbg.commands.landmarks import visits as visits_of
-from replaydbg.commands.past import parse_log
+from replaydbg.commands.past import MOST_CHANGES, parse_log
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import Wanted, parse_search
 from replaydbg.commands.view import View
@@ -21,7 +21,6 @@ from replaydbg.events.show import printable
 from replaydbg.tui.gather import short_place
 from replaydbg.tui.scene import Answer, Choice, EventsAnswer, Mark, Track
 
-MOST_CHANGES = 1000
 LONGEST = 5.0
 """Seconds in which values are looked for: each takes some 20 ms. Who wants more of them says where."""
 
