@@ -43,6 +43,8 @@ class Settings(NamedTuple):
     """How the terminal UI looks: `dark`, `light`, or the name of one of Textual's themes."""
     ascii: bool
     """Whether the terminal UI draws with ASCII alone."""
+    python: str
+    """The interpreter to replay in where another one than this is needed; empty to look for it."""
     keymap: str
     """Whose keys the terminal UI has: `default`, `pudb`, `gdb` or `vscode`."""
     keys: Mapping[str, str]
@@ -106,7 +108,11 @@ def _files() -> list[tuple[str, Mapping[str, Any]]]:
             # The nearest file ends the search. Parsing is left out where it would find nothing.
             if b"replaydbg" in data:
                 table = _parse(path, data).get("tool", {})
-                found.append((str(path), _known(path, table.get(APP, {}) if isinstance(table, dict) else {})))
+                values = _known(path, table.get(APP, {}) if isinstance(table, dict) else {})
+                if "python" in values:
+                    # This file comes with a project, which may be of anybody; the setting names what is executed.
+                    raise UsageError(f"{path} sets 'python', which only a variable or {user_config_file()} may set.")
+                found.append((str(path), values))
             break
     path = user_config_file()
     data = _read(path)
@@ -248,6 +254,12 @@ def _word(value: Any) -> str:
     return value
 
 
+def _interpreter(value: Any) -> str:
+    if not isinstance(value, str) or (value and not value.startswith("/")) or "\0" in value:
+        raise TypeError("the absolute path of an interpreter is needed")
+    return value
+
+
 def _keys(value: Any) -> Mapping[str, str]:
     """A table of a file; a variable has it as `next=n,step=s i`."""
     if isinstance(value, str):
@@ -272,6 +284,7 @@ _DEFAULTS: dict[str, int | str | Mapping[str, str] | None] = {
     "session_memory": 0,
     "theme": "dark",
     "ascii": False,
+    "python": "",
     "keymap": "default",
     "keys": {},
 }
@@ -281,6 +294,7 @@ _READ: dict[str, Callable[[Any], Path | int | str | Mapping[str, str]]] = {
     "session_memory": parse_size,
     "theme": _word,
     "ascii": _truth,
+    "python": _interpreter,
     "keymap": _word,
     "keys": _keys,
     "store": _path,

@@ -8,6 +8,7 @@ ReplaydbgError
 |-- NewerFormat         the recording was made by a newer replaydbg
 |-- Corrupt             the recording is damaged where it is needed
 |-- WrongPython         the recording needs another Python to be replayed
+|-- CannotStart         a recording asks for a start of its interpreter that no program has
 |-- UnsupportedPython   this interpreter is none that the native core can run in
 |-- NotBuilt            the native core is missing
 |-- EngineLost          a process of the debugger's engine has ended
@@ -156,8 +157,21 @@ class WrongPython(ReplaydbgError):
         self.found = found
         super().__init__(
             f"{path!r} was recorded with Python {recorded} and cannot be replayed with {found}: "
-            f"run replaydbg under Python {recorded}. Reading it (info, events, verify) works with any Python."
+            f"run replaydbg under Python {recorded}, or name such an interpreter by the variable REPLAYDBG_PYTHON. "
+            "Reading it (info, events, verify) works with any Python."
         )
+
+
+class CannotStart(ReplaydbgError):
+    """A recording asks for a start of its interpreter that no recorded program has; nothing of it was run."""
+
+    slug = "cannot-start"
+    fields = ("path", "reason")
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        super().__init__(f"{path!r} cannot be replayed: {reason}. Nothing of it was run.")
 
 
 class UnsupportedPython(ReplaydbgError):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from replaydbg.gates.row import Row
-from replaydbg.launch.interpreter import environment_changes, split_options
+from replaydbg.launch.interpreter import environment_changes, has_safe_path, held_warnings, split_options
 
 
 def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, str]) -> dict[str, Any]:
@@ -28,5 +28,7 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         "site": options.site,
         "isolated": options.isolated,
         "ignore_environment": options.ignore_environment,
+        "safe_path": has_safe_path(header["env"], options),
+        "warnings": held_warnings(header["env"], options),
         "terminal_input": header["stdio"][:2] == ["tty", "tty"],
     }

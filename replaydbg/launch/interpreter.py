@@ -18,6 +18,17 @@ BOOTSTRAP = (
 """The command that loads the core without entering it into `sys.modules`; it never returns."""
 
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+EMULATED = frozenset("SEIRP")
+"""Options that the core does in the interpreter's place."""
+
+
+class Option(NamedTuple):
+    """One option of the interpreter."""
+
+    name: str
+    """Its letter, or the whole word of a long one."""
+    value: str | None
+    """Its value; None for an option that takes none, and where the value is missing."""
 
 
 class Options(NamedTuple):
@@ -35,6 +46,10 @@ class Options(NamedTuple):
     """Whether -E or -I was given."""
     is_randomized: bool
     """Whether -R was given, which overrides a fixed hash seed."""
+    safe_path: bool
+    """Whether -P or -I was given."""
+    warnings: list[str]
+    """The values of -W."""
 
 
 def leading_options(words: list[str]) -> tuple[list[str], list[str]]:
@@ -68,34 +83,69 @@ def _run_letter(word: str) -> int:
     return 0
 
 
-def split_options(given: list[str]) -> Options:
-    """Return what to pass on: -S always; -E, -I and -R are emulated, since they would ignore the hash seed too."""
-    passed: list[str] = []
-    letters = ""
-    is_value = False
-    for word in given:
-        if is_value or word.startswith("--"):
-            passed.append(word)
-            is_value = not is_value and word in _WITH_VALUE
+def parse_options(words: list[str]) -> list[Option]:
+    """Return the options in `words`, in which clusters such as -BWerror may stand."""
+    found: list[Option] = []
+    rest = iter(words)
+    for word in rest:
+        if word.startswith("--"):
+            found.append(Option(word, next(rest, None) if word in _WITH_VALUE else None))
             continue
-        # A cluster such as -BWerror: letters up to one that takes the rest, or the next word, as its value.
+        # A letter that takes a value takes the rest of the word, or the next word.
         end = min((index for index in map(word.find, "WX") if index > 0), default=len(word))
-        letters += word[1:end]
-        kept = "".join(letter for letter in word[1:end] if letter not in "SEIR") + word[end:]
-        if kept:
-            passed.append("-" + kept)
-        is_value = word[end:] in ("W", "X")
+        found.extend(Option(letter, None) for letter in word[1:end])
+        if end < len(word):
+            found.append(Option(word[end], word[end + 1 :] or next(rest, None)))
+    return found
+
+
+def split_options(given: list[str]) -> Options:
+    """Return what to pass on.
+
+    Always -S and -P: the core imports `site`, and nothing of the working directory is imported before it. -E, -I and
+    -R are emulated, since they would ignore the hash seed too.
+    """
+    options = parse_options(given)
+    letters = {option.name for option in options}
     isolated = "I" in letters
-    if isolated:
-        passed += ["-s", "-P"]
     return Options(
-        passed=["-S", *passed],
+        passed=passed_words(options),
         given=given,
         site="S" not in letters,
         isolated=isolated,
         ignore_environment=isolated or "E" in letters,
         is_randomized="R" in letters,
+        safe_path=isolated or "P" in letters,
+        warnings=[option.value for option in options if option.name == "W" and option.value is not None],
     )
+
+
+def passed_words(options: list[Option]) -> list[str]:
+    """Return the words with which the bootstrap interpreter is started for the program's `options`."""
+    words = ["-S", "-P"]
+    for name, value in options:
+        if name not in EMULATED:
+            word = name if name.startswith("--") else f"-{name}"
+            words += [word] if value is None else [word, value]
+        elif name == "I":
+            words.append("-s")
+    return words
+
+
+def has_safe_path(environment: Mapping[str, str], options: Options) -> bool:
+    """Return whether the program's `sys.path` has no entry of its own in front."""
+    return options.safe_path or (not options.ignore_environment and bool(environment.get("PYTHONSAFEPATH")))
+
+
+def held_warnings(environment: Mapping[str, str], options: Options) -> list[str]:
+    """Return the warning options, if one of them names a category of a module: the core applies them then.
+
+    The interpreter imports that module at its start, before the core: its code would run unrecorded, and in a replay
+    unfenced. An empty list: there is none such, and all are passed on.
+    """
+    variable = "" if options.ignore_environment else environment.get("PYTHONWARNINGS", "")
+    words = [*filter(None, variable.split(",")), *options.warnings]
+    return words if any("." in (*word.split(":"), "", "")[2] for word in words) else []
 
 
 def choose_hash_seed(environment: dict[str, str], options: Options) -> int:
@@ -111,6 +161,8 @@ def start_environment(environment: dict[str, str], options: Options, seed: int) 
     env = dict(environment)
     if options.ignore_environment:
         env = {name: value for name, value in env.items() if not name.startswith("PYTHON")}
+    if held_warnings(environment, options):
+        env.pop("PYTHONWARNINGS", None)
     env["PYTHONHASHSEED"] = str(seed)
     return env
 
@@ -132,9 +184,9 @@ def own_environment() -> dict[str, str]:
     return environment
 
 
-def command_line(executable: str, options: Options, core: str, boot: str) -> list[str]:
+def command_line(executable: str, passed: list[str], core: str, boot: str) -> list[str]:
     """Return the argument list that starts the interpreter with the core in it."""
-    return [executable, *options.passed, "-c", BOOTSTRAP.format(core=core, boot=boot)]
+    return [executable, *passed, "-c", BOOTSTRAP.format(core=core, boot=boot)]
 
 
 def stream_kind(fd: int) -> str:

@@ -3,6 +3,7 @@
  * inside the gated world, as part of the run. */
 #include "garbage.h"
 #include "lenient.h"
+#include "surroundings.h"
 #include <fcntl.h>
 #include <marshal.h>
 #include <pthread.h>
@@ -13,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FLAG_NO_SITE = 6, FLAG_IGNORE_ENVIRONMENT = 7, FLAG_HASH_RANDOMIZATION = 11, FLAG_ISOLATED = 12 }; /* places in sys.flags */
+enum { FLAG_NO_SITE = 6, FLAG_IGNORE_ENVIRONMENT = 7, FLAG_HASH_RANDOMIZATION = 11, FLAG_ISOLATED = 12, FLAG_SAFE_PATH = 16 }; /* places in sys.flags */
 
 /* ---- the boot file ---- */
 
@@ -89,15 +90,22 @@ open_for_replay(PyObject *boot)
         close(pair[1]);
         core.socket_fd = fd_keep(pair[0]);
     }
-    core.current_source = item(boot, "current_source") == Py_True;
-    core.stop_at = (uint64_t)number(boot, "stop_at", 0);
-    core.answers_to = (uint64_t)number(boot, "answers_to", 0);
     core.follows = core.followed = item(boot, "follows") == Py_True;
     if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 || log_open(&world_log, number(boot, "world_fd", -1)) < 0 ||
         content_open(number(boot, "content_fd", -1)) < 0) {
         PyErr_SetString(PyExc_RuntimeError, "replaydbg: the recording's log cannot be mapped");
         return -1;
     }
+    return 0;
+}
+
+/* Behind the fence: from here on the recording is read. */
+static int
+read_recording(PyObject *boot)
+{
+    core.current_source = item(boot, "current_source") == Py_True;
+    core.stop_at = (uint64_t)number(boot, "stop_at", 0);
+    core.answers_to = (uint64_t)number(boot, "answers_to", 0);
     PyObject *fds = item(boot, "fds"); /* descriptors that the program inherited */
     for (Py_ssize_t i = 0; PyList_CheckExact(fds) && i < PyList_GET_SIZE(fds); i++)
         fd_place((int)PyLong_AsLong(PyList_GET_ITEM(fds, i)), -1);
@@ -116,10 +124,9 @@ open_for_replay(PyObject *boot)
 /* ---- the interpreter as the program would have found it ---- */
 
 static void
-set_flag(int place, long value)
+set_flag(int place, PyObject *v)
 {
     PyObject *flags = PySys_GetObject("flags");
-    PyObject *v = PyLong_FromLong(value);
     if (flags && v) {
         PyObject *old = PyStructSequence_GET_ITEM(flags, place);
         PyStructSequence_SET_ITEM(flags, place, v);
@@ -182,10 +189,7 @@ static int
 fix_paths(void)
 {
     static const char *const names[] = {"path", "executable", "prefix", "exec_prefix", "base_prefix", "base_exec_prefix", "_base_executable"};
-    PyObject *path = PySys_GetObject("path"), *cache = PySys_GetObject("path_importer_cache");
-    PyObject *first = path && PyList_GET_SIZE(path) > 0 ? PyList_GET_ITEM(path, 0) : NULL;
-    if (first && PyUnicode_GET_LENGTH(first) == 0 && PyList_SetSlice(path, 0, 1, NULL) < 0) /* put there for -c */
-        return -1;
+    PyObject *cache = PySys_GetObject("path_importer_cache");
     if (cache)
         PyDict_Clear(cache);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -214,22 +218,26 @@ dress_interpreter(PyObject *boot)
 {
     PyConfig *config = compat_config(core.tstate);
     PyObject *argv = item(boot, "argv"), *orig_argv = item(boot, "orig_argv");
-    if (restore_environment(item(boot, "env_changes")) < 0 || set_wide_list(&config->argv, argv) < 0 ||
+    if (surroundings_restore(boot) < 0 || restore_environment(item(boot, "env_changes")) < 0 || set_wide_list(&config->argv, argv) < 0 ||
         set_wide_list(&config->orig_argv, orig_argv) < 0)
         return -1;
     if (PySys_SetObject("argv", argv) < 0 || PySys_SetObject("orig_argv", orig_argv) < 0)
         return -1;
     if (item(boot, "site") == Py_True) {
-        set_flag(FLAG_NO_SITE, 0);
+        set_flag(FLAG_NO_SITE, PyLong_FromLong(0));
         config->site_import = 1;
     }
     if (item(boot, "isolated") == Py_True) {
-        set_flag(FLAG_ISOLATED, 1);
+        set_flag(FLAG_ISOLATED, PyLong_FromLong(1));
         config->isolated = 1;
     }
     if (item(boot, "ignore_environment") == Py_True) {
-        set_flag(FLAG_IGNORE_ENVIRONMENT, 1);
+        set_flag(FLAG_IGNORE_ENVIRONMENT, PyLong_FromLong(1));
         config->use_environment = 0;
+    }
+    if (item(boot, "safe_path") != Py_True) { /* -P is the bootstrap's */
+        set_flag(FLAG_SAFE_PATH, Py_NewRef(Py_False));
+        config->safe_path = 0;
     }
     PyMem_RawFree(config->run_command);
     config->run_command = NULL;
@@ -515,9 +523,12 @@ boot(const char *boot_file)
     if (recording && open_for_record(boot) < 0)
         _exit(EXIT_NOT_STARTED);
     core.mode = recording ? RECORD : REPLAY;
-    if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
-        dress_interpreter(boot) < 0 || outcome_prepare(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
-        fresh_main() < 0)
+    /* The fence comes first: before it only our own orders are looked at, and what they say is to be open. */
+    if (engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 || outcome_prepare(boot) < 0 ||
+        (!recording && (open_for_replay(boot) < 0 || guard_fence() < 0)))
+        return -1;
+    if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && read_recording(boot) < 0) || install_all() < 0 ||
+        dress_interpreter(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || fresh_main() < 0)
         return -1;
     if (lanes_begin() < 0)
         return -1;
@@ -531,6 +542,7 @@ boot(const char *boot_file)
     if (recording)
         heap_record_begin(PyDict_GetItemString(boot, "snapshots"));
     Start start = read_start(boot);
+    surroundings_hold_warnings(item(boot, "warnings"));
     bool real_ids = item(boot, "real_ids") == Py_True;
     Py_DECREF(boot);
     compat_unlink_frames(core.tstate);
@@ -544,6 +556,7 @@ boot(const char *boot_file)
     ticks_begin();
     trace_begin();
     stepclock_begin();
+    surroundings_warnings();
     if (start.site) {
         PyObject *module = PyImport_ImportModule("site");
         if (module == NULL)

@@ -546,6 +546,7 @@ int world_moved(PyObject *sources);              /* replay: directories that lie
 int world_install(void);
 int world_load(void);                            /* replay: reads the world log */
 PyObject *world_fixed(const char *op, const char *key, PyObject *value); /* record: notes value; replay: gives the noted one */
+PyObject *world_fixed_if_known(const char *op, const char *key, PyObject *value);
 PyObject *world_content(const char *path);       /* new bytes object: content of a source file as the importer sees it */
 
 /* ---- fileio.c ---- */
@@ -656,6 +657,7 @@ int standins_module_loaded(PyObject *module, const char *name);
 void tls_module_loaded(PyObject *module, const char *name);
 void tls_called_back(Crossing *c, PyObject *recorded); /* replay: a callback of the program runs inside this crossing */
 int guard_record(void);                          /* audit hook that notes uncovered acts */
+int guard_fence(void);    /* replay, before anything of the recording is read: no system call that changes something outside */
 int guard_replay(void);                          /* audit hook that refuses, and the seccomp filter */
 
 #endif

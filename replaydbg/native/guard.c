@@ -243,9 +243,15 @@ guard_record(void)
 }
 
 int
-guard_replay(void)
+guard_fence(void)
 {
     guard_filtered = filter_install();
+    return 0;
+}
+
+int
+guard_replay(void)
+{
     no_such_file = PyObject_CallFunction(PyExc_FileNotFoundError, "s", "a replay shows the source that was compiled");
     if (no_such_file == NULL)
         return -1;

@@ -72,7 +72,11 @@ def record(
     env = interpreter.start_environment(environment, options, seed)
     boot = _boot(live, settings, trace, snapshots) | boot_values(header, table, env) | orders_of_tests()
     boot_file = write_start(live, header, boot)
-    command = interpreter.command_line(sys.executable, options, core, str(boot_file))
+    passed = options.passed
+    if boot["warnings"]:
+        words = interpreter.parse_options(options.given)
+        passed = interpreter.passed_words([option for option in words if option.name != "W"])
+    command = interpreter.command_line(sys.executable, passed, core, str(boot_file))
     began = time.monotonic()
     ended = run_process(
         command,

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from replaydbg.config import orders_of_tests
-from replaydbg.errors import Corrupt, WrongPython
+from replaydbg.errors import Corrupt
 from replaydbg.events.environment import Header
 from replaydbg.gates.row import Row
 from replaydbg.gates.table import gate_table
@@ -22,7 +22,9 @@ from replaydbg.launch.process import run_process
 from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
+from replaydbg.replay.find_python import find_python
 from replaydbg.replay.result import ReplayResult, lenient_result, strict_result, with_ending
+from replaydbg.replay.start_state import start_state
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -122,7 +124,7 @@ def prepare(
     Raises WrongPython, NotBuilt and Corrupt.
     """
     header = recording.header
-    executable = _find_python(recording)
+    executable = find_python(str(recording.path), header.python)
     core = core_file(header.python.soabi)
     if follows:
         files, is_cut = _followed(recording.path, stack), False
@@ -140,15 +142,16 @@ def prepare(
     fds["err_fd"] = inheritable(stack, 2 if stderr is None else stderr)
     options = interpreter.split_options(list(header.python.flags))
     given = {**header.env, **variables}
-    env = interpreter.start_environment(given, options, header.hash_seed)
-    boot = boot_values({**header.raw, "env": given}, _recorded_table(header), env) | fds | orders_of_tests()
-    boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows} | more
+    recorded_start = interpreter.start_environment(given, options, header.hash_seed)
+    state = start_state(header, str(recording.path), executable, recorded_start)
+    boot = boot_values({**header.raw, "env": given}, _recorded_table(header), recorded_start) | fds | orders_of_tests()
+    boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows} | state.boot | more
     boot_file.write(encode_value(boot))
     boot_file.flush()
     boot_path = f"/proc/self/fd/{inheritable(stack, boot_file.fileno())}"
     return Start(
-        command=interpreter.command_line(executable, options, core, boot_path),
-        env=env,
+        command=interpreter.command_line(executable, state.words, core, boot_path),
+        env=state.env,
         streams=[_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)],
         ignored=[int(number) for number, state in header.signals.items() if state == "ignored"],
         report=report,
@@ -193,26 +196,6 @@ def _followed(live: Path, stack: ExitStack) -> dict[str, BinaryIO]:
             return files | {"content": stack.enter_context(_memory_file("content"))}
         time.sleep(0.01)
     raise Corrupt(str(live), "its program has not begun")
-
-
-def _find_python(recording: Recording) -> str:
-    """Return the interpreter to run: the recorded one, or this one if it is the same build."""
-    python = recording.header.python
-    if python.hexversion == sys.hexversion and python.soabi == interpreter.soabi():
-        same_place = python.executable == sys.executable or not Path(python.executable).exists()
-        return sys.executable if same_place else python.executable
-    if Path(python.executable).exists():
-        # The build too: a free-threaded or a debug one has the same version.
-        question = "import sys,_imp;print(sys.hexversion,_imp.extension_suffixes()[0])"
-        import subprocess  # 3 ms that a replay in the same interpreter need not take
-
-        answer = subprocess.run([python.executable, "-S", "-c", question], capture_output=True, text=True, check=False)
-        if answer.stdout.strip() == f"{python.hexversion} .{python.soabi}.so":
-            return python.executable
-    found = sys.version.split()[0]
-    if found == python.version:
-        found += f" (another build of it, {interpreter.soabi()})"
-    raise WrongPython(str(recording.path), python.version, found)
 
 
 def _recorded_table(header: Header) -> list[Row]:

@@ -1,0 +1,72 @@
+"""Finds the interpreter that a replay runs in: one of this user's, never one that a recording names."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from replaydbg.config import load_settings
+from replaydbg.errors import WrongPython
+from replaydbg.launch import interpreter
+
+if TYPE_CHECKING:
+    from replaydbg.events.environment import PythonBuild
+
+_QUESTION = "import sys,_imp;print(sys.hexversion,_imp.extension_suffixes()[0])"
+"""The build as well as the version: a free-threaded or a debug one has the same version."""
+
+_PATIENCE = 10.0
+"""Seconds that an interpreter has for the answer."""
+
+
+def find_python(path: str, python: PythonBuild) -> str:
+    """Return an interpreter of the recorded version and build.
+
+    This one, if it is one; otherwise what the setting `python` names, or one by that name on PATH, or one that pyenv
+    installed. Raises WrongPython where there is none; `path` is that of the recording.
+    """
+    if python.hexversion == sys.hexversion and python.soabi == interpreter.soabi():
+        return sys.executable
+    for candidate in _candidates(python.hexversion):
+        if _is_build(candidate, python):
+            return candidate
+    found = sys.version.split()[0]
+    if found == python.version:
+        found += f" (another build of it, {interpreter.soabi()})"
+    raise WrongPython(path, python.version, found)
+
+
+def _candidates(hexversion: int) -> Iterator[str]:
+    major, minor, micro = (hexversion >> shift & 255 for shift in (24, 16, 8))
+    named = load_settings().python
+    if named:
+        yield named
+    for directory in os.get_exec_path():
+        if Path(directory).is_absolute():  # the working directory may be of anybody
+            yield f"{directory}/python{major}.{minor}"
+    versions = Path(os.environ.get("PYENV_ROOT") or Path("~/.pyenv").expanduser()) / "versions"
+    if versions.is_absolute():
+        yield str(versions / f"{major}.{minor}.{micro}" / "bin" / "python")
+
+
+def _is_build(candidate: str, python: PythonBuild) -> bool:
+    if not os.access(candidate, os.X_OK):
+        return False
+    import subprocess  # 3 ms that a replay in the same interpreter need not take
+
+    try:
+        answer = subprocess.run(
+            [candidate, "-I", "-S", "-c", _QUESTION],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            stdin=subprocess.DEVNULL,
+            timeout=_PATIENCE,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return answer.stdout.strip() == f"{python.hexversion} .{python.soabi}.so"
