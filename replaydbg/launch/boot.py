@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from replaydbg.gates.row import Row
-from replaydbg.launch.interpreter import environment_changes, has_safe_path, held_warnings, split_options
+from replaydbg.launch.interpreter import has_safe_path, held_warnings, split_options
 
 
 def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, str]) -> dict[str, Any]:
@@ -21,7 +21,8 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         "argv": list(header["argv"]),
         "orig_argv": list(header["orig_argv"]),
         "path0": header["path0"],
-        "env_changes": environment_changes(header["env"], start),
+        "environment": [(os.fsencode(name), os.fsencode(value)) for name, value in header["env"].items()],
+        "start_ctype": os.fsencode(start["LC_CTYPE"]) if "LC_CTYPE" in start else None,
         # Recordings from before there was a choice have no such field.
         "real_ids": bool(header.get("real_ids", False)),
         "chaos": header.get("chaos"),

@@ -167,13 +167,6 @@ def start_environment(environment: dict[str, str], options: Options, seed: int) 
     return env
 
 
-def environment_changes(environment: Mapping[str, str], start: Mapping[str, str]) -> list[tuple[bytes, bytes | None]]:
-    """Return what turns the environment `start` back into `environment`: names and values, None to remove."""
-    names = [name for name in (*environment, *start) if environment.get(name) != start.get(name)]
-    values = [(name, environment.get(name)) for name in dict.fromkeys(names)]
-    return [(os.fsencode(name), None if value is None else os.fsencode(value)) for name, value in values]
-
-
 def own_environment() -> dict[str, str]:
     """Return our environment without the LC_CTYPE that Python adds to it in the C locale, and without tests' orders."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(TEST_PREFIX)}

@@ -134,31 +134,6 @@ set_flag(int place, PyObject *v)
     }
 }
 
-/* The environment was changed for the bootstrap (the hash seed, variables that -E would ignore); that is undone here. What the
- * interpreter itself changes at its start (a coerced locale) stays. changes: list of (name, value or None). */
-static int
-restore_environment(PyObject *changes)
-{
-    PyObject *posix = PyImport_ImportModule("posix");
-    PyObject *environ = posix ? PyDict_GetItemString(PyModule_GetDict(posix), "environ") : NULL;
-    Py_XDECREF(posix);
-    if (environ == NULL || !PyList_CheckExact(changes))
-        return -1;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(changes); i++) {
-        PyObject *pair = PyList_GET_ITEM(changes, i), *key = PyTuple_GET_ITEM(pair, 0), *value = PyTuple_GET_ITEM(pair, 1);
-        if (value != Py_None) {
-            setenv(PyBytes_AS_STRING(key), PyBytes_AS_STRING(value), 1);
-            if (PyDict_SetItem(environ, key, value) < 0)
-                return -1;
-            continue;
-        }
-        unsetenv(PyBytes_AS_STRING(key));
-        if (PyDict_Contains(environ, key) == 1 && PyDict_DelItem(environ, key) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int
 set_wide_list(PyWideStringList *list, PyObject *items)
 {
@@ -218,7 +193,7 @@ dress_interpreter(PyObject *boot)
 {
     PyConfig *config = compat_config(core.tstate);
     PyObject *argv = item(boot, "argv"), *orig_argv = item(boot, "orig_argv");
-    if (surroundings_restore(boot) < 0 || restore_environment(item(boot, "env_changes")) < 0 || set_wide_list(&config->argv, argv) < 0 ||
+    if (surroundings_restore(boot) < 0 || set_wide_list(&config->argv, argv) < 0 ||
         set_wide_list(&config->orig_argv, orig_argv) < 0)
         return -1;
     if (PySys_SetObject("argv", argv) < 0 || PySys_SetObject("orig_argv", orig_argv) < 0)

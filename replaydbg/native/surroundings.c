@@ -1,6 +1,7 @@
-/* The surroundings of a replayed program. Its interpreter is started with a small environment of our own and with options that are on
- * a list (replay/start_state.py): a recording may be of anybody, and what it says must not shape anything before the fence. Behind the
- * fence the recorded environment and the rest of the interpreter's state come back here. */
+/* The program's surroundings, which its interpreter was not started with. In a replay that has a small environment of our own and
+ * options that are on a list (replay/start_state.py): a recording may be of anybody, and what it says must not shape anything before the
+ * fence. Behind the fence the recorded environment and the rest of the interpreter's state come back here. While recording, the bootstrap
+ * has another hash seed, and no variables that -E ignores. */
 #include "surroundings.h"
 #include <stdlib.h>
 #include <time.h>

@@ -144,7 +144,7 @@ def prepare(
     given = {**header.env, **variables}
     recorded_start = interpreter.start_environment(given, options, header.hash_seed)
     state = start_state(header, str(recording.path), executable, recorded_start)
-    boot = boot_values({**header.raw, "env": given}, _recorded_table(header), recorded_start) | fds | orders_of_tests()
+    boot = boot_values({**header.raw, "env": given}, _recorded_table(header), state.env) | fds | orders_of_tests()
     boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows} | state.boot | more
     boot_file.write(encode_value(boot))
     boot_file.flush()

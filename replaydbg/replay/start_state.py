@@ -116,11 +116,7 @@ def start_state(header: Header, path: str, executable: str, recorded_start: Mapp
     env["PYTHONHASHSEED"] = str(header.hash_seed)
     prefix = "" if options.ignore_environment else header.env.get("PYTHONPYCACHEPREFIX", "")
     prefix = next((value for name, value in _x_options(given) if name == "pycache_prefix"), prefix)
-    pairs = [(os.fsencode(name), os.fsencode(value)) for name, value in recorded_start.items()]
-    ctype = env.get("LC_CTYPE")
     boot = {
-        "environment": pairs,
-        "start_ctype": None if ctype is None else os.fsencode(ctype),
         "xoptions": [(name, True if value is None else value) for name, value in _x_options(given)],
         "pycache_prefix": prefix or None,
     }
