@@ -61,10 +61,16 @@ class Header:
     """`sys.orig_argv` at the start."""
     cwd: str
     """The working directory."""
+    path0: str | None
+    """What the interpreter puts first into `sys.path`; None where it finds that out by itself."""
     env: MappingProxyType[str, str]
     """The environment; bytes that are no text stand as lone surrogates."""
     hash_seed: int
     """The seed of string hashes."""
+    chaos: int | None
+    """The seed of uneven slices for threads; None for ordinary ones."""
+    real_ids: bool
+    """Whether `id()` gave addresses."""
     python: PythonBuild
     """The interpreter."""
     platform: str

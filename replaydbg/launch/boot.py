@@ -31,5 +31,5 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         "ignore_environment": options.ignore_environment,
         "safe_path": has_safe_path(header["env"], options),
         "warnings": held_warnings(header["env"], options),
-        "terminal_input": header["stdio"][:2] == ["tty", "tty"],
+        "terminal_input": list(header["stdio"][:2]) == ["tty", "tty"],
     }

@@ -1,8 +1,13 @@
-"""Makes a Header and an End of the JSON in a recording, which may hold anything."""
+"""Makes a Header and an End of the JSON in a recording, which may hold anything.
+
+Every field is checked by type and range here, so that nothing behind this module has to. What may be missing, because
+older recorders did not write it, gets an empty value.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from types import MappingProxyType
 from typing import Any
 
@@ -14,11 +19,29 @@ JSON_LIMIT = 32 << 20
 """The longest header or end that is read. Real ones have some ten kilobytes; only `sources` grows with the program."""
 
 
+KINDS = ("script", "module", "command", "directory")
+STREAMS = ("tty", "pipe", "file", "null", "socket", "closed")
+_NAME = re.compile(r"[A-Za-z0-9_+-]+([.][A-Za-z0-9_+-]+)*")
+"""A build, whose name becomes a part of a file's name: no path."""
+_GATE = re.compile(r"[A-Za-z0-9_.()]{1,200}")
+_WORD = re.compile(r"[a-z_-]{1,40}")
+_NUMBER = re.compile(r"[1-9][0-9]?")
+MOST_GATES = 1023
+"""As many as the core has places for, see gate.c."""
+MOST_FDS = 1 << 20
+"""The kernel's own limit for descriptors of a process, unless somebody raised it."""
+MOST_SIGNAL = 64
+MOST_WORDS = 1 << 20
+"""Arguments, options and variables each. The kernel takes no program with as many."""
+
+
 class _Fields:
     """Takes fields of a JSON object by type. A missing field gives an empty value, one of another type is damage."""
 
-    def __init__(self, path: str, what: str, data: object) -> None:
+    def __init__(self, path: str, what: str, data: object, *, is_for_system: bool = True) -> None:
+        """`is_for_system`: its strings are given to the system when a replay starts, so they must be such as it takes."""
         self._path = path
+        self._is_for_system = is_for_system
         self._what = what
         if not isinstance(data, dict):
             raise Corrupt(path, f"its {what} is not an object")
@@ -31,13 +54,50 @@ class _Fields:
             raise Corrupt(self._path, f"{name!r} in its {self._what} is {type(value).__name__}, which it cannot be")
         return value
 
-    def text(self, name: str) -> str:
-        """A string."""
-        return str(self._take(name, str, ""))
+    def wrong(self, name: str, why: str) -> Corrupt:
+        """Return the error for a value that the field `name` cannot have."""
+        return Corrupt(self._path, f"{name!r} in its {self._what} {why}")
 
-    def integer(self, name: str) -> int:
-        """A whole number."""
-        return int(self._take(name, int, 0))
+    def text(self, name: str) -> str:
+        """A string that the system can take: without NUL, and with lone surrogates only for bytes that are no text."""
+        return self._sound(name, str(self._take(name, str, "")))
+
+    def _sound(self, name: str, value: str) -> str:
+        if not self._is_for_system:
+            return value
+        if "\0" in value:
+            raise self.wrong(name, "has a NUL character")
+        if not value.isascii():
+            try:
+                value.encode("utf-8", "surrogateescape")
+            except UnicodeEncodeError as error:
+                raise self.wrong(name, "is not text") from error
+        return value
+
+    def choice(self, name: str, choices: tuple[str, ...]) -> str:
+        """One of `choices`; empty if it is missing."""
+        value = self.text(name)
+        if name in self.data and value not in choices:
+            raise self.wrong(name, f"is {value[:40]!r}, which it cannot be")
+        return value
+
+    def form(self, name: str, form: re.Pattern[str]) -> str:
+        """A string of that form, or an empty one."""
+        value = self.text(name)
+        if value and not (len(value) <= 200 and form.fullmatch(value)):
+            raise self.wrong(name, f"is {value[:40]!r}, which it cannot be")
+        return value
+
+    def integer(self, name: str, least: int = 0, most: int = (1 << 63) - 1) -> int:
+        """A whole number from `least` to `most`."""
+        value = int(self._take(name, int, max(least, 0)))
+        if not least <= value <= most:
+            raise self.wrong(name, "is out of range")
+        return value
+
+    def optional(self, name: str, most: int = (1 << 63) - 1) -> int | None:
+        """A whole number or null."""
+        return None if self.data.get(name) is None else self.integer(name, 0, most)
 
     def real(self, name: str) -> float:
         """A number."""
@@ -53,27 +113,42 @@ class _Fields:
     def list(self, name: str, kind: type) -> tuple[Any, ...]:
         """A list of `kind`."""
         items = self._take(name, list, [])
-        if not all(isinstance(item, kind) for item in items):
-            raise Corrupt(self._path, f"{name!r} in its {self._what} has an element of another kind")
+        if not all(isinstance(item, kind) and not isinstance(item, bool) for item in items):
+            raise self.wrong(name, "has an element of another kind")
+        if len(items) > MOST_WORDS:
+            raise self.wrong(name, "is too long")
+        if kind is str:
+            for item in items:
+                self._sound(name, item)
         return tuple(items)
 
     def object(self, name: str) -> _Fields:
         """An object."""
-        return _Fields(self._path, self._what, self._take(name, dict, {}))
+        return _Fields(self._path, self._what, self._take(name, dict, {}), is_for_system=self._is_for_system)
 
     def texts(self, name: str) -> MappingProxyType[str, str]:
         """An object whose values are strings."""
         data = self.object(name).data
         if not all(isinstance(value, str) for value in data.values()):
-            raise Corrupt(self._path, f"{name!r} in its {self._what} has an element of another kind")
+            raise self.wrong(name, "has an element of another kind")
+        for key, value in data.items():
+            self._sound(name, key)
+            self._sound(name, value)
         return MappingProxyType(data)
 
+    def variables(self, name: str) -> MappingProxyType[str, str]:
+        """An object that can be an environment."""
+        found = self.texts(name)
+        if any(not key or "=" in key for key in found):
+            raise self.wrong(name, "has a name that no variable has")
+        return found
 
-def _load(path: str, what: str, data: bytes) -> _Fields:
+
+def _load(path: str, what: str, data: bytes, *, is_for_system: bool = True) -> _Fields:
     if len(data) > JSON_LIMIT:
         raise Corrupt(path, f"its {what} is longer than {JSON_LIMIT} bytes")
     try:
-        return _Fields(path, what, json.loads(data))
+        return _Fields(path, what, json.loads(data), is_for_system=is_for_system)
     except (ValueError, RecursionError) as error:
         # RecursionError: json's own answer to brackets nested too deeply.
         raise Corrupt(path, f"its {what} cannot be read") from error
@@ -93,42 +168,74 @@ def parse_header(path: str, data: bytes) -> Header:
         tool=fields.text("tool"),
         created=fields.text("created"),
         name=fields.text("name"),
-        kind=fields.text("kind"),
+        kind=fields.choice("kind", KINDS),
         target=fields.text("target"),
         argv=fields.list("argv", str),
         orig_argv=fields.list("orig_argv", str),
         cwd=fields.text("cwd"),
-        env=fields.texts("env"),
-        hash_seed=fields.integer("hash_seed"),
+        path0=None if fields.data.get("path0") is None else fields.text("path0"),
+        env=fields.variables("env"),
+        hash_seed=fields.integer("hash_seed", 0, (1 << 32) - 1),
+        chaos=fields.optional("chaos"),
+        real_ids=fields.truth("real_ids"),
         python=PythonBuild(
             version=python.text("version"),
-            hexversion=python.integer("hexversion"),
+            hexversion=python.integer("hexversion", 0, (1 << 32) - 1),
             executable=python.text("executable"),
             prefix=python.text("prefix"),
-            cache_tag=python.text("cache_tag"),
-            soabi=python.text("soabi"),
+            cache_tag=python.form("cache_tag", _NAME),
+            soabi=python.form("soabi", _NAME),
             flags=python.list("flags", str),
         ),
         platform=fields.text("platform"),
-        stdio=fields.list("stdio", str),
-        signals=fields.texts("signals"),
-        fds=fields.list("fds", int),
-        gates=tuple(_gate(path, row) for row in fields.list("gates", dict)),
+        stdio=_streams(fields),
+        signals=_signals(fields),
+        fds=_descriptors(fields),
+        gates=_gates(path, fields),
         gates_digest=fields.text("gates_digest"),
         raw=MappingProxyType(fields.data),
     )
 
 
+def _streams(fields: _Fields) -> tuple[str, ...]:
+    kinds = fields.list("stdio", str)
+    if "stdio" in fields.data and (len(kinds) != 3 or not all(kind in STREAMS for kind in kinds)):
+        raise fields.wrong("stdio", "does not say what three streams were")
+    return kinds
+
+
+def _signals(fields: _Fields) -> MappingProxyType[str, str]:
+    found = fields.texts("signals")
+    for number, state in found.items():
+        if not _NUMBER.fullmatch(number) or int(number) > MOST_SIGNAL or not _WORD.fullmatch(state):
+            raise fields.wrong("signals", "has a signal that no system has")
+    return found
+
+
+def _descriptors(fields: _Fields) -> tuple[int, ...]:
+    found = fields.list("fds", int)
+    if not all(2 < fd < MOST_FDS for fd in found):
+        raise fields.wrong("fds", "has a number that no inherited descriptor has")
+    return found
+
+
+def _gates(path: str, fields: _Fields) -> tuple[GateRow, ...]:
+    rows = fields.list("gates", dict)
+    if len(rows) > MOST_GATES:
+        raise fields.wrong("gates", "has more rows than any table")
+    return tuple(_gate(path, row) for row in rows)
+
+
 def _gate(path: str, row: dict[str, Any]) -> GateRow:
     fields = _Fields(path, "gate table", row)
-    return GateRow(fields.text("name"), fields.integer("shape"), fields.text("kind"))
+    return GateRow(fields.form("name", _GATE), fields.integer("shape", 0, 255), fields.form("kind", _WORD))
 
 
 def parse_end(path: str, data: bytes) -> End:
     """Return the end that `data` (JSON) holds; `path` is for messages. Raises Corrupt."""
-    fields = _load(path, "end", data)
+    fields = _load(path, "end", data, is_for_system=False)  # a program's own words may be any
     return End(
-        status=fields.integer("status"),
+        status=fields.integer("status", -MOST_SIGNAL, 255),
         seconds=fields.real("seconds"),
         cpu_seconds=fields.real("cpu_seconds"),
         reason=None if fields.data.get("reason") is None else fields.text("reason"),
@@ -142,5 +249,5 @@ def parse_end(path: str, data: bytes) -> End:
 
 
 def _note(path: str, row: dict[str, Any]) -> Note:
-    fields = _Fields(path, "notes", row)
+    fields = _Fields(path, "notes", row, is_for_system=False)
     return Note(fields.text("kind"), fields.text("text"), fields.integer("count"))

@@ -144,7 +144,7 @@ def prepare(
     given = {**header.env, **variables}
     recorded_start = interpreter.start_environment(given, options, header.hash_seed)
     state = start_state(header, str(recording.path), executable, recorded_start)
-    boot = boot_values({**header.raw, "env": given}, _recorded_table(header), state.env) | fds | orders_of_tests()
+    boot = boot_values(_boot_fields(header, given), _recorded_table(header), state.env) | fds | orders_of_tests()
     boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows} | state.boot | more
     boot_file.write(encode_value(boot))
     boot_file.flush()
@@ -196,6 +196,13 @@ def _followed(live: Path, stack: ExitStack) -> dict[str, BinaryIO]:
             return files | {"content": stack.enter_context(_memory_file("content"))}
         time.sleep(0.01)
     raise Corrupt(str(live), "its program has not begun")
+
+
+def _boot_fields(header: Header, env: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of the header that the core needs, as they were checked."""
+    names = ("kind", "target", "argv", "orig_argv", "path0", "chaos", "real_ids", "stdio")
+    fields: dict[str, Any] = {name: getattr(header, name) for name in names}
+    return fields | {"env": env, "python": {"flags": header.python.flags}}
 
 
 def _recorded_table(header: Header) -> list[Row]:
