@@ -7,6 +7,7 @@ recording and writes them as a live directory or as a sealed file.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from typing import Any
 from replaydbg.events.stops import StopReason
 from replaydbg.events.values import ExceptionValue, TypeName, Value
 from replaydbg.log import encode as codec
-from replaydbg.log.container import seal
+from replaydbg.log.container import Writer, seal, split
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
+from replaydbg.log.reader import open_recording
 
 GATES = [
     {"name": "time.time", "shape": 0, "kind": "regular"},
@@ -201,3 +203,23 @@ def example(rounds: int = 3) -> Example:
         content=b"content" * 100,
         sources={"0123456789abcdef": b"print('hello')\n"},
     )
+
+
+def with_header(source: Path, target: Path, change: Callable[[dict[str, Any]], object], *, name: str = "header") -> Path:
+    """Write the sealed recording `source` anew to `target`, with a header that `change` has changed, and return that.
+
+    `name`: another section that is JSON, such as `end`. Every checksum is right.
+    """
+    with open_recording(source) as recording, target.open("wb") as file:
+        writer = Writer(file)
+        for section in recording.sections:
+            if section == "index":
+                continue
+            data = recording.section(section) if recording.size(section) else b""
+            if section == name:
+                value = json.loads(data)
+                change(value)
+                data = json.dumps(value).encode()
+            writer.section(section, split(data))
+        writer.finish(syncs=False)
+    return target

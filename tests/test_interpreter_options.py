@@ -2,23 +2,23 @@
 
 import pytest
 
-from replaydbg.launch.interpreter import leading_options, split_options
+from replaydbg.launch.interpreter import held_warnings, leading_options, split_options
 
 
 @pytest.mark.parametrize(
     ("given", "passed"),
     [
-        (["-BWdefault::E"], ["-S", "-BWdefault::E"]),
-        (["-W", "error::ResourceWarning", "-OO"], ["-S", "-W", "error::ResourceWarning", "-OO"]),
-        (["-IB"], ["-S", "-B", "-s", "-P"]),
-        (["-SX", "dev"], ["-S", "-X", "dev"]),
-        (["--check-hash-based-pycs", "always", "-u"], ["-S", "--check-hash-based-pycs", "always", "-u"]),
-        (["-bb", "-E"], ["-S", "-bb"]),
-        (["-R"], ["-S"]),
+        (["-BWdefault::E"], ["-B", "-W", "default::E"]),
+        (["-W", "error::ResourceWarning", "-OO"], ["-W", "error::ResourceWarning", "-O", "-O"]),
+        (["-IB"], ["-s", "-B"]),
+        (["-SX", "dev"], ["-X", "dev"]),
+        (["--check-hash-based-pycs", "always", "-u"], ["--check-hash-based-pycs", "always", "-u"]),
+        (["-bb", "-E"], ["-b", "-b"]),
+        (["-R", "-P"], []),
     ],
 )
 def test_only_what_the_core_emulates_is_taken_out(given: list[str], passed: list[str]) -> None:
-    assert split_options(given).passed == passed
+    assert split_options(given).passed == ["-S", "-P", *passed]
 
 
 def test_letters_in_the_value_of_an_option_mean_nothing() -> None:
@@ -50,3 +50,16 @@ def test_emulated_options_are_known() -> None:
 )
 def test_options_end_where_the_program_begins(words: list[str], options: list[str], rest: list[str]) -> None:
     assert leading_options(words) == (options, rest)
+
+
+@pytest.mark.parametrize(
+    ("flags", "variable", "held"),
+    [
+        (["-W", "error::ResourceWarning:json.decoder"], "default", []),
+        (["-W", "error::a.B"], "default,ignore:text", ["default", "ignore:text", "error::a.B"]),
+        (["-Wdefault"], "error::a.B", ["error::a.B", "default"]),
+        (["-E", "-Wdefault"], "error::a.B", []),
+    ],
+)
+def test_warnings_whose_category_is_of_a_module_are_held_back(flags: list[str], variable: str, held: list[str]) -> None:
+    assert held_warnings({"PYTHONWARNINGS": variable}, split_options(flags)) == held

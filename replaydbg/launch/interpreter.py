@@ -26,9 +26,9 @@ class Option(NamedTuple):
     """One option of the interpreter."""
 
     name: str
-    """Its letter, or the whole word of a long one."""
+    """Its letter, or the whole word of a long one; empty for a word that is no option."""
     value: str | None
-    """Its value; None for an option that takes none, and where the value is missing."""
+    """Its value; None for an option that takes none, and where the value is missing. Of a word that is no option, that word."""
 
 
 class Options(NamedTuple):
@@ -88,6 +88,9 @@ def parse_options(words: list[str]) -> list[Option]:
     found: list[Option] = []
     rest = iter(words)
     for word in rest:
+        if word == "-" or not word.startswith("-"):
+            found.append(Option("", word))
+            continue
         if word.startswith("--"):
             found.append(Option(word, next(rest, None) if word in _WITH_VALUE else None))
             continue

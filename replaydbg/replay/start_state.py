@@ -166,14 +166,16 @@ def _words(path: str, given: list[Option], *, holds_warnings: bool) -> list[str]
                 raise CannotStart(path, f"its interpreter option {name} has the value {value!r}")
             passed.append(option)
         elif name not in _LETTERS:
-            raise CannotStart(path, f"its interpreter option {_shown(name)} is not one that a program is run with")
+            raise CannotStart(path, f"its interpreter option {_shown(option)} is not one that a program is run with")
         elif passed.count(option) < _MOST_TIMES:
             passed.append(option)
     return interpreter.passed_words(passed)
 
 
-def _shown(name: str) -> str:
-    return repr(name if name.startswith("--") else f"-{name}")
+def _shown(option: Option) -> str:
+    if not option.name:
+        return repr(option.value)
+    return repr(option.name if option.name.startswith("--") else f"-{option.name}")
 
 
 def _x_options(given: list[Option]) -> list[tuple[str, str | None]]:
