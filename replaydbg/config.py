@@ -135,6 +135,11 @@ def user_config_file() -> Path:
     return _user_directory("XDG_CONFIG_HOME", ".config", "user_config_path") / "config.toml"
 
 
+def user_key_file() -> Path:
+    """Return where the key is that marks this user's recordings, whether or not the file exists."""
+    return _user_directory("XDG_DATA_HOME", ".local/share", "user_data_path") / "key"
+
+
 def user_cache_directory() -> Path:
     """Return where the user keeps what can be computed again, whether or not the directory exists."""
     return _user_directory("XDG_CACHE_HOME", ".cache", "user_cache_path")

@@ -177,7 +177,10 @@ def _hostile_environment(folder: Path) -> dict[str, str]:
     }
 
 
-_FLAGS = [
+_FELT = ("PYTHONWARNINGS", "PYTHONPYCACHEPREFIX", "PYTHONUSERBASE")
+"""What makes the interpreter's own modules ask for other things than when it was recorded."""
+
+_FLAGS: list[list[str]] = [
     [],
     ["-i", "-x", "-v", "-X", "presite=evilmodule", "-X", "perf", "-X", "pycache_prefix={folder}", "-X", "importtime"],
     ["-W", "error::evilmodule.Evil", "-Wignore::evilmodule.A:x:1", "-W", "error::antigravity.X", "-I", "-OO", "-bb"],
@@ -193,7 +196,7 @@ def test_nothing_of_a_recording_runs_before_the_fence(trap: Trap, tmp_path: Path
     def change(header: dict[str, Any]) -> None:
         header["env"] |= _hostile_environment(trap.folder)
         if not flags:  # these change what the program does
-            del header["env"]["PYTHONWARNINGS"], header["env"]["PYTHONPYCACHEPREFIX"]
+            header["env"] = {k: v for k, v in header["env"].items() if k not in _FELT}
         header["python"].update(executable=str(trap.folder / "evil.sh"), prefix=str(trap.folder), flags=hostile)
         header["orig_argv"] = [str(trap.folder / "evil.sh")]
         header["cwd"] = str(trap.folder)

@@ -146,6 +146,7 @@ def test_each_layer_wins_over_those_below(home: Path, monkeypatch: pytest.Monkey
         "session_memory": "the default",
         "theme": "the default",
         "ascii": "the default",
+        "python": "the default",
         "keymap": "the default",
         "keys": "the default",
     }

@@ -10,6 +10,7 @@ from types import FrameType
 
 from replaydbg.cli.commits_report import as_facts, as_markdown, print_report
 from replaydbg.cli.commits_watch import watching
+from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import print_json, the_store
 from replaydbg.commits import Question, find_commit
 from replaydbg.commits.question import TIMEOUT
@@ -67,7 +68,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Search; 1 if the commit was found, 3 if it is one of several."""
     store = the_store()
-    question = _question(args, store.resolve(args.replay).absolute() if args.replay is not None else None)
+    path = store.resolve(args.replay).absolute() if args.replay is not None else None
+    if path is not None:
+        warn_if_foreign(path, args.replay, quiet=args.quiet)
+    question = _question(args, path)
     before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         with watching(is_quiet=args.quiet) as watch:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from replaydbg.bisect.twins import Comparison, Told, compare
 from replaydbg.cli.endings import show_status
+from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import add_json, print_json, the_store
 from replaydbg.commands.recordings import Found, Travelled, as_markdown, text
 from replaydbg.commands.recordings_json import facts
@@ -63,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     pattern = _pattern(args.fails)
     store = the_store()
     paths = store.resolve(args.good), store.resolve(args.bad)
+    for path, name in zip(paths, (args.good, args.bad), strict=True):
+        warn_if_foreign(path, name, quiet=args.quiet)
     progress = ProgressLine(sys.stderr, lambda: None, is_quiet=args.quiet)
     with open_twins(*paths) as twins:
         endings = _ending(twins.good, pattern, is_good=True), _ending(twins.bad, pattern, is_good=False)

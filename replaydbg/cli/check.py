@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import print_json
 from replaydbg.cli.streams import open_closed_streams
 from replaydbg.config import load_settings
@@ -71,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         store = Store(settings.store)
         path = store.resolve(args.recording)
         sources = _sources(args.source_root)
+        warn_if_foreign(path, args.recording, quiet=settings.quiet)
         with open(os.devnull, "wb") as null:  # noqa: PTH123 - a descriptor is wanted
             stream = None if args.show_output and not args.json else null.fileno()
             errors = None if args.show_output else null.fileno()

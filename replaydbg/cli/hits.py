@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import add_json, is_terminal, print_json, print_table, the_store
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
@@ -46,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--limit cannot be {args.limit}: a number from 0 is needed.")
     store = the_store()
     path = store.resolve(args.recording)
+    warn_if_foreign(path, args.recording)
     counted = count(path, name=store.name_of(path), hits=True)
     lines = sorted(_lines(counted.hits, args.file, args.all), key=lambda each: (-each.hits, each[1:]))
     limit = args.limit if args.limit is not None or args.json or not is_terminal() else ON_A_TERMINAL

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import is_terminal, the_store
 from replaydbg.cli.streams import open_closed_streams
 from replaydbg.commands import Prompt
@@ -49,6 +50,7 @@ def opened(
     most = load_settings({"session_memory": memory}).session_memory
     open_closed_streams()
     path = the_store().resolve(name)
+    warn_if_foreign(path, name, quiet=quiet)
     interrupts = interrupts or Interrupts()
     progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from replaydbg.cli.output import add_json, add_recording, print_json, the_store
 from replaydbg.errors import Corrupt, UsageError
 from replaydbg.log.container import Writer
+from replaydbg.log.origin import is_own, own_key
 from replaydbg.log.reader import Recording, open_recording
 
 _FIRST = ("header", "world", "log", "content")
@@ -42,7 +43,7 @@ def pack(recording: Recording, target: Path) -> int:
     try:
         fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "wb") as file:
-            writer = Writer(file)
+            writer = Writer(file, key=own_key() if is_own(recording.path) else None)
             for name in _ordered(recording):
                 # Snapshots are compressed already.
                 writer.section(name, recording.pieces(name), is_compressed=not name.startswith("heap/"))

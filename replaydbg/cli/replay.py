@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from replaydbg.cli.endings import end_like
 from replaydbg.cli.main import SCHEMA_VERSION
+from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError
@@ -49,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     store = Store(settings.store)
     path = store.resolve(args.recording)
     stop_at, step = _moment(args.to)
+    warn_if_foreign(path, args.recording, quiet=settings.quiet)
     if args.until_outcome:
         return _until_outcome(args, path, store.name_of(path), quiet=settings.quiet)
     result = replay(

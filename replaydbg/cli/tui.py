@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replaydbg.cli.endings import show_status
+from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import the_store
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
@@ -45,9 +46,15 @@ def run(args: argparse.Namespace) -> int:
         if args.at:
             raise UsageError("--at is for one recording: two are opened where each failed.")
         store = the_store()
-        return show_both((store.resolve(args.recording), store.resolve(args.other)), settings)
+        paths = store.resolve(args.recording), store.resolve(args.other)
+        for path, name in zip(paths, (args.recording, args.other), strict=True):
+            warn_if_foreign(path, name)
+        return show_both(paths, settings)
     path = the_store().resolve(args.recording) if args.recording is not None else _picked(settings)
-    return show(path, settings, moment=args.at) if path is not None else 0
+    if path is None:
+        return 0
+    warn_if_foreign(path, args.recording or path.name)
+    return show(path, settings, moment=args.at)
 
 
 def can_show() -> bool:

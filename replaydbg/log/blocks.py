@@ -13,7 +13,7 @@ MAGIC = b"RDBGREC\n"
 BLOCK_MAGIC = b"BLK1"
 FILE_HEADER = 32
 """Size of what stands before the first block."""
-FLAG_OK = 1
+FLAG_OK, FLAG_MARKED = 1, 2
 RAW, ZSTD, SHARED = 0, 1, 2
 
 _HEAD = struct.Struct("<8sIIQ")
@@ -37,6 +37,8 @@ class FileHead(NamedTuple):
     """Where the index begins; 0 if it was not written."""
     is_sound: bool
     """Whether the checksum holds. If not, the other fields mean nothing."""
+    is_marked: bool = False
+    """Whether the index is followed by the mark of who made it, see origin.py."""
 
 
 class Block(NamedTuple):
@@ -65,9 +67,10 @@ class Block(NamedTuple):
         return self.stored_offset + self.stored_length
 
 
-def pack_head(*, format: int, ok: bool, index_offset: int) -> bytes:
+def pack_head(*, format: int, ok: bool, index_offset: int, is_marked: bool = False) -> bytes:
     """Return the first 32 bytes of a sealed recording."""
-    head = _HEAD.pack(MAGIC, format, FLAG_OK if ok else 0, index_offset)
+    flags = (FLAG_OK if ok else 0) | (FLAG_MARKED if is_marked else 0)
+    head = _HEAD.pack(MAGIC, format, flags, index_offset)
     return head + _CRC.pack(zlib.crc32(head))
 
 
@@ -77,7 +80,8 @@ def unpack_head(data: bytes) -> FileHead:
         return FileHead(0, False, 0, False)
     _, number, flags, index_offset = _HEAD.unpack_from(data)
     (crc,) = _CRC.unpack_from(data, _HEAD.size)
-    return FileHead(number, bool(flags & FLAG_OK), index_offset, crc == zlib.crc32(data[: _HEAD.size]))
+    is_sound = crc == zlib.crc32(data[: _HEAD.size])
+    return FileHead(number, bool(flags & FLAG_OK), index_offset, is_sound, bool(flags & FLAG_MARKED))
 
 
 def pack_block(section: str, raw_offset: int, raw_length: int, stored: bytes, codec: int) -> bytes:

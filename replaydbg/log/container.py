@@ -14,6 +14,7 @@ from replaydbg.log.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import PIECE, DataFile
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.origin import MARK, Marker, own_key
 from replaydbg.log.shared import compressor
 
 COMPRESS_CONTENT_UP_TO = 32 << 20
@@ -25,14 +26,18 @@ class Beginning(NamedTuple):
 
     data: bytes
     entries: tuple[dict[str, object], ...]
+    marker: Marker | None
 
 
 class Writer:
     """Writes the blocks of a sealed recording to a file that is open for writing, from its beginning."""
 
-    def __init__(self, file: BinaryIO, beginning: Beginning | None = None) -> None:
-        """`beginning`: sections that are there already."""
+    def __init__(self, file: BinaryIO, beginning: Beginning | None = None, *, key: bytes | None = None) -> None:
+        """`beginning`: sections that are there already; `key` marks the file as its user's own, None for no mark."""
         self._file = file
+        self._marker = Marker(key) if key is not None else None
+        if key is not None and beginning is not None and beginning.marker is not None:
+            self._marker = beginning.marker.copy()
         self._compress = compressor().compress
         self._index = list(beginning.entries) if beginning is not None else []
         file.write(beginning.data if beginning is not None else pack_head(format=FORMAT, ok=False, index_offset=0))
@@ -56,13 +61,17 @@ class Writer:
 
     def beginning(self, data: bytes) -> Beginning:
         """Return what is written until now, which is `data`, for other writers."""
-        return Beginning(data, tuple(self._index))
+        return Beginning(data, tuple(self._index), self._marker.copy() if self._marker is not None else None)
 
     def _block(self, name: str, raw_offset: int, length: int, stored: bytes, codec: int) -> None:
         entry = {"section": name, "raw_offset": raw_offset, "raw_length": length, "offset": self._file.tell()}
         pack = _packed if codec == SHARED else pack_block
-        self._file.write(pack(name, raw_offset, length, stored, codec))
+        head = pack(name, raw_offset, length, stored, codec)
+        self._file.write(head)
         self._file.write(stored)
+        if self._marker is not None:
+            self._marker.add(head)
+            self._marker.add(stored)
         self._index.append(entry)
 
     def finish(self, *, syncs: bool = True) -> None:
@@ -72,10 +81,13 @@ class Writer:
         """
         index_offset = self._file.tell()
         self.section("index", split(json.dumps(self._index).encode()))
+        if self._marker is not None:
+            mark = self._marker.mark()
+            self._block(MARK, 0, len(mark), mark, RAW)
         if syncs:
             self._sync()
         self._file.seek(0)
-        self._file.write(pack_head(format=FORMAT, ok=True, index_offset=index_offset))
+        self._file.write(pack_head(format=FORMAT, ok=True, index_offset=index_offset, is_marked=self._marker is not None))
         if syncs:
             self._sync()
 
@@ -106,7 +118,7 @@ def seal(live: Path, target: Path, end: dict[str, Any]) -> None:
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         with open(partial, "xb", opener=_private) as file:
-            _write(Writer(file), live, end)
+            _write(Writer(file, key=own_key()), live, end)
         partial.replace(target)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -151,7 +163,7 @@ def _copy(
 
 def remove_live(live: Path) -> None:
     """Remove a live directory and what a recorder puts there; anything else in it stays, and so does it."""
-    for name in ("boot", "world", "content", "notes", "marks", "end.json", "log", "header.json"):
+    for name in ("boot", "world", "content", "notes", "marks", "end.json", "log", MARK, "header.json"):
         (live / name).unlink(missing_ok=True)
     for folder in (live / "source", live / "heap"):
         if folder.is_dir() and not folder.is_symlink():

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Protocol
 
 from replaydbg.errors import BlocksMissing, Corrupt, NewerFormat, NotARecording, ReplaydbgError
-from replaydbg.log.blocks import FILE_HEADER, MAGIC, SHARED, Block, load_block, read_block, unpack_head
+from replaydbg.log.blocks import BLOCK_HEADER, FILE_HEADER, MAGIC, SHARED, Block, load_block, read_block, unpack_head
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT
 from replaydbg.log.files import PIECE, DataFile
+from replaydbg.log.origin import MARK, MARK_SIZE
 from replaydbg.log.shared import DIRECTORY, find_directory, load_source, names_in
 
 
@@ -91,6 +92,8 @@ class SealedFile:
             self.problems["It was not written to its end: it has no index."] = True
             return self._walk()
         offsets = self._index(head.index_offset)
+        if head.is_marked and not self._has_mark_at_end():
+            self.problems["The mark at its end, of who made it, is missing or damaged."] = True
         if offsets is None:
             self.problems["Its index is missing or damaged."] = True
             return self._walk()
@@ -103,6 +106,11 @@ class SealedFile:
             else:
                 self._add(block)
         return None
+
+    def _has_mark_at_end(self) -> bool:
+        offset = self._file.size - BLOCK_HEADER - len(MARK) - MARK_SIZE
+        block = read_block(self._file, offset) if offset > FILE_HEADER else None
+        return block is not None and block.section == MARK and load_block(self._file, block) is not None
 
     def _index(self, offset: int) -> list[tuple[str, int, int]] | None:
         """Return section, offset in it and offset in the file of each block; None if the index is of no use."""
@@ -136,6 +144,9 @@ class SealedFile:
         offset = FILE_HEADER
         last = ""
         while (block := read_block(self._file, offset)) is not None:
+            if block.section == MARK:
+                offset = block.end
+                continue
             if block.section != "index":
                 self._add(block)
             last = block.section

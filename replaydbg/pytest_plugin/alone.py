@@ -16,6 +16,7 @@ from typing import Any
 from replaydbg.events.records import Control, ControlKind, Event
 from replaydbg.events.stops import StopReason
 from replaydbg.log.container import Writer, split
+from replaydbg.log.origin import is_own, own_key
 from replaydbg.log.encode import FORMAT, encode_value
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
@@ -226,7 +227,7 @@ def _write(recording: Recording, target: Path, log: bytes, end: dict[str, Any]) 
     try:
         fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "wb") as file:
-            writer = Writer(file)
+            writer = Writer(file, key=own_key() if is_own(recording.path) else None)
             for name in recording.sections:
                 if name in ("header", "world", "content"):
                     writer.shared(name, recording.shared_blocks(name))

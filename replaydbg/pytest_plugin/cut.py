@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from replaydbg.events.stops import StopReason
 from replaydbg.log.container import Beginning, Writer, split
+from replaydbg.log.origin import own_key
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
@@ -168,7 +169,7 @@ class Live:
     def _sealed(self, place: Place, end: dict[str, Any], heap: dict[int, bytes]) -> bytes:
         """Return the recording as it stands in its file."""
         file = io.BytesIO()
-        writer = Writer(file, self._begun(place))
+        writer = Writer(file, self._begun(place), key=own_key())
         writer.shared("log", self._log.blocks(place.log, self._head("log", place.log, place.events)))
         if self._content.is_there():
             writer.shared("content", self._content.blocks(self._content.size()))
@@ -184,7 +185,7 @@ class Live:
         """Return the header and the import world. From one test to the next they seldom change."""
         if self._beginning is None or self._beginning[0] != place.world:
             file = io.BytesIO()
-            writer = Writer(file)
+            writer = Writer(file, key=own_key())
             header = (self._directory / "header.json").read_bytes()
             writer.shared("header", [(len(header), self._store.entry(header))])
             writer.shared("world", self._world.blocks(place.world, self._head("world", place.world, 0)))

@@ -9,6 +9,7 @@ from typing import Any
 
 from replaydbg.errors import CannotRecord
 from replaydbg.log.codec import encode_value
+from replaydbg.log.origin import mark_live
 from replaydbg.store.directory import LIVE, SEALED, Store
 
 _FIRST_SIZE = 1 << 20
@@ -45,6 +46,7 @@ def write_start(live: Path, header: dict[str, Any], boot: dict[str, Any]) -> Pat
     try:
         (live / "header.json").write_text(json.dumps(header), encoding="utf-8")
         boot_file.write_bytes(encode_value(boot))
+        mark_live(live)
     except OSError as error:
         for path in live.iterdir():
             path.unlink()

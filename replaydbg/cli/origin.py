@@ -1,0 +1,23 @@
+"""Says when a command runs a program out of a recording that this user did not make."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from replaydbg.errors import quoted
+from replaydbg.log.origin import is_own
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def warn_if_foreign(path: Path, name: str, *, quiet: bool = False) -> None:
+    """Print one sentence on stderr if the recording at `path` is not this user's; `name` is how the user names it."""
+    if quiet or sys.stderr is None or is_own(path):
+        return
+    print(
+        f"replaydbg: {quoted(name)} was not recorded by you with this installation: the program in it now runs behind "
+        "the fence (see messages#foreign-recording).",
+        file=sys.stderr,
+    )

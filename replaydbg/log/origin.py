@@ -1,0 +1,130 @@
+"""Which recordings this user made: they end in a mark that only the holder of this user's key can make.
+
+The key is a file of this user's own. A mark is a keyed hash over the bytes of a sealed file, so that it stays right when
+the file is renamed, moved or copied, and that of no other file is. It decides nothing but whether a command says that it
+runs a program of unknown origin. A live directory has one over its place in the file system, which a copy does not have.
+"""
+
+from __future__ import annotations
+
+import os
+from _blake2 import blake2b  # hashlib would import OpenSSL before every recorded program
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from replaydbg.config import user_key_file
+from replaydbg.errors import ReplaydbgError
+from replaydbg.log.files import DataFile
+
+MARK = "mark"
+"""The name of a sealed file's last block, and of the file in a live directory."""
+
+MARK_SIZE = 32
+_KEY_SIZE = 32
+
+
+@cache
+def own_key() -> bytes | None:
+    """Return this user's key, which is made when it is first needed; None where it cannot be kept."""
+    path = user_key_file()
+    try:
+        return _read(path) or _make(path)
+    except OSError:
+        return None
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return None
+    try:
+        found = os.fstat(fd)
+        key = os.read(fd, _KEY_SIZE + 1)
+    finally:
+        os.close(fd)
+    # Somebody else's file is no secret of ours, nor is one that others may read.
+    is_private = found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return key if len(key) == _KEY_SIZE and is_private else None
+
+
+def _make(path: Path) -> bytes | None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(fd, os.urandom(_KEY_SIZE))
+        os.close(fd)
+        with suppress(FileExistsError):  # another recorder was quicker: its key is the one
+            os.link(partial, path)
+    finally:
+        partial.unlink()
+    return _read(path)
+
+
+class Marker:
+    """Makes the mark of a file from its blocks, as they are written or read."""
+
+    def __init__(self, key: bytes) -> None:
+        self._hash = blake2b(key=key, digest_size=MARK_SIZE, person=b"replaydbg file")
+
+    def add(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self._hash.update(data)
+
+    def copy(self) -> Marker:
+        """Return one that has taken the same bytes."""
+        other = Marker.__new__(Marker)
+        other._hash = self._hash.copy()
+        return other
+
+    def mark(self) -> bytes:
+        """Return the mark of all bytes."""
+        return self._hash.digest()
+
+
+def mark_live(live: Path) -> None:
+    """Mark a live directory that was just made. Raises OSError."""
+    key = own_key()
+    if key is not None:
+        (live / MARK).write_bytes(_mark_of_place(live, key))
+
+
+def _mark_of_place(live: Path, key: bytes) -> bytes:
+    found = os.stat(live)  # noqa: PTH116
+    place = f"{found.st_dev} {found.st_ino} {found.st_uid}"
+    return blake2b(place.encode(), key=key, digest_size=MARK_SIZE, person=b"replaydbg live").digest()
+
+
+def is_own(path: Path) -> bool:
+    """Return whether this user made the recording at `path`, with this key."""
+    key = own_key()
+    if key is None:
+        return False
+    try:
+        if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises where it may not look
+            with DataFile(path / MARK, follow=False) as file:
+                return _is_equal(file.read(0, MARK_SIZE), _mark_of_place(path, key))
+        return _has_mark(path, key)
+    except (OSError, ReplaydbgError):
+        return False
+
+
+def _has_mark(path: Path, key: bytes) -> bool:
+    # Imported here: a recording begins with this module, and reads no block.
+    from replaydbg.log.blocks import BLOCK_HEADER, FILE_HEADER, load_block, read_block
+
+    with DataFile(path) as file:
+        end = file.size - BLOCK_HEADER - len(MARK) - MARK_SIZE
+        block = read_block(file, end) if end > FILE_HEADER else None
+        if block is None or block.section != MARK:
+            return False
+        marker = Marker(key)
+        for piece in file.pieces(end, FILE_HEADER):
+            marker.add(piece)
+        return _is_equal(load_block(file, block) or b"", marker.mark())
+
+
+def _is_equal(one: bytes, other: bytes) -> bool:
+    return one == other  # who could measure how long this takes may read the key as well
