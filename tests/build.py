@@ -205,7 +205,9 @@ def example(rounds: int = 3) -> Example:
     )
 
 
-def with_header(source: Path, target: Path, change: Callable[[dict[str, Any]], object], *, name: str = "header") -> Path:
+def with_header(
+    source: Path, target: Path, change: Callable[[dict[str, Any]], object], *, name: str = "header"
+) -> Path:
     """Write the sealed recording `source` anew to `target`, with a header that `change` has changed, and return that.
 
     `name`: another section that is JSON, such as `end`. Every checksum is right.

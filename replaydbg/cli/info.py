@@ -12,10 +12,14 @@ from replaydbg.events.show import printable
 from replaydbg.events.stops import StopReason
 from replaydbg.log.reader import Recording
 
+MOST_EXTENSIONS = 100
+"""How many extension modules are listed."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
+    parser.add_argument("--env", action="store_true", help="show the recorded variables with their values")
     add_json(parser)
 
 
@@ -25,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(_facts(recording))
         else:
-            for label, text in _lines(recording):
+            for label, text in _lines(recording, with_values=args.env):
                 print(f"{label + ':':<11} {printable(text)}")
         print_problems(recording)
         return 1 if recording.damage else 0
@@ -46,7 +50,15 @@ def _facts(recording: Recording) -> dict[str, Any]:
     }
 
 
-def _lines(recording: Recording) -> list[tuple[str, str]]:
+def _extensions(recording: Recording) -> str:
+    """Return the files that the importer found to be extension modules: a replay loads them from there."""
+    asked = (each for each in recording.world() if each.operation == "stat" and not each.raised)
+    found = list(dict.fromkeys(each.path for each in asked if each.path.endswith(".so")))
+    more = f" and {len(found) - MOST_EXTENSIONS:,} more" if len(found) > MOST_EXTENSIONS else ""
+    return (" ".join(found[:MOST_EXTENSIONS]) or "none") + more
+
+
+def _lines(recording: Recording, *, with_values: bool) -> list[tuple[str, str]]:
     header, end, log = recording.header, recording.end, recording.log_header
     lines = [
         ("recording", f"{recording.name} ({recording.path})"),
@@ -57,6 +69,11 @@ def _lines(recording: Recording) -> list[tuple[str, str]]:
         ("platform", header.platform),
         ("streams", ", ".join(header.stdio)),
     ]
+    variables = sorted(header.env.items())
+    if with_values:
+        lines += [("variable", f"{name}={value}") for name, value in variables]
+    else:
+        lines.append(("variables", " ".join(name for name, _ in variables) or "none"))
     if end is not None:
         times = f"{show_seconds(end.seconds)}, {show_seconds(end.cpu_seconds)} of processor time"
         lines.append(("ended", f"{show_status(end.status)}, after {times}"))
@@ -70,6 +87,7 @@ def _lines(recording: Recording) -> list[tuple[str, str]]:
         if end.reason:
             lines.append(("reason", end.reason))
         lines.append(("sources", f"{len(end.sources):,} files; {len(end.packages):,} packages were installed"))
+        lines.append(("extensions", _extensions(recording)))
         for note in end.notes:
             first, *more = note.text.split("\n")
             lines.append(("note", f"{first} ({note.kind}{f', {note.count:,} times' if note.count > 1 else ''})"))

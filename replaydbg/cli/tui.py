@@ -47,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError("--at is for one recording: two are opened where each failed.")
         store = the_store()
         paths = store.resolve(args.recording), store.resolve(args.other)
-        for path, name in zip(paths, (args.recording, args.other), strict=True):
-            warn_if_foreign(path, name)
+        for each, name in zip(paths, (args.recording, args.other), strict=True):
+            warn_if_foreign(each, name)
         return show_both(paths, settings)
     path = the_store().resolve(args.recording) if args.recording is not None else _picked(settings)
     if path is None:

@@ -28,7 +28,7 @@ class Option(NamedTuple):
     name: str
     """Its letter, or the whole word of a long one; empty for a word that is no option."""
     value: str | None
-    """Its value; None for an option that takes none, and where the value is missing. Of a word that is no option, that word."""
+    """Its value; None for an option that takes none, and where it is missing. The word, if it is no option."""
 
 
 class Options(NamedTuple):

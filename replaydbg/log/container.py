@@ -87,7 +87,9 @@ class Writer:
         if syncs:
             self._sync()
         self._file.seek(0)
-        self._file.write(pack_head(format=FORMAT, ok=True, index_offset=index_offset, is_marked=self._marker is not None))
+        self._file.write(
+            pack_head(format=FORMAT, ok=True, index_offset=index_offset, is_marked=self._marker is not None)
+        )
         if syncs:
             self._sync()
 

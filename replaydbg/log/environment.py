@@ -39,7 +39,7 @@ class _Fields:
     """Takes fields of a JSON object by type. A missing field gives an empty value, one of another type is damage."""
 
     def __init__(self, path: str, what: str, data: object, *, is_for_system: bool = True) -> None:
-        """`is_for_system`: its strings are given to the system when a replay starts, so they must be such as it takes."""
+        """`is_for_system`: its strings go to the system when a replay starts, so they must be such as it takes."""
         self._path = path
         self._is_for_system = is_for_system
         self._what = what

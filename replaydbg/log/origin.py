@@ -1,8 +1,8 @@
 """Which recordings this user made: they end in a mark that only the holder of this user's key can make.
 
-The key is a file of this user's own. A mark is a keyed hash over the bytes of a sealed file, so that it stays right when
-the file is renamed, moved or copied, and that of no other file is. It decides nothing but whether a command says that it
-runs a program of unknown origin. A live directory has one over its place in the file system, which a copy does not have.
+The key is a file of this user's own. A mark is a keyed hash over the bytes of a sealed file: it stays right when the
+file is renamed, moved or copied, and no other file has it. All it decides is whether a command warns that it runs a
+program of unknown origin. The mark of a live directory is over its place in the file system, which no copy has.
 """
 
 from __future__ import annotations

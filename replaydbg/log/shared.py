@@ -75,7 +75,7 @@ class BlockStore:
         try:
             return os.open(path, flags, 0o600)
         except FileNotFoundError:
-            self.directory.mkdir(parents=True, exist_ok=True)
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             return os.open(path, flags, 0o600)
 
     def inline(self, raw: bytes) -> bytes:

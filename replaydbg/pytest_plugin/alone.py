@@ -16,10 +16,10 @@ from typing import Any
 from replaydbg.events.records import Control, ControlKind, Event
 from replaydbg.events.stops import StopReason
 from replaydbg.log.container import Writer, split
-from replaydbg.log.origin import is_own, own_key
 from replaydbg.log.encode import FORMAT, encode_value
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
+from replaydbg.log.origin import is_own, own_key
 from replaydbg.log.raw import RawStream
 from replaydbg.log.reader import Recording
 from replaydbg.log.shared import STEP, BlockStore

@@ -21,6 +21,7 @@ from replaydbg.pytest_plugin.examiner import Examiner
 from replaydbg.pytest_plugin.results import Failure, Result
 from replaydbg.record.ending import notes_of
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
+from replaydbg.store.private import DIRECTORY_MODE, make_directory
 from replaydbg.store.sessions import say
 
 _LOOK_EVERY = 0.03
@@ -214,12 +215,12 @@ class Collector(threading.Thread):
 def make_empty(folder: str) -> None:
     """Make the directory of a test, or take out of it what an earlier session had put there. Raises OSError."""
     try:
-        os.mkdir(folder)  # noqa: PTH102 - most are new, and there may be thousands
+        os.mkdir(folder, DIRECTORY_MODE)  # noqa: PTH102 - most are new, and there may be thousands
     except FileExistsError:
         for name in (f"{names.RECORDING}.index", names.META, names.SUMMARY):
             Path(folder, name).unlink(missing_ok=True)
     except FileNotFoundError:
-        Path(folder).mkdir(parents=True, exist_ok=True)
+        make_directory(Path(folder))
 
 
 def _failure_of(failed: tuple[Place, dict[str, Any]]) -> Failure:

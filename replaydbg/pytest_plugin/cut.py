@@ -12,10 +12,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 from replaydbg.events.stops import StopReason
 from replaydbg.log.container import Beginning, Writer, split
-from replaydbg.log.origin import own_key
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
+from replaydbg.log.origin import own_key
 from replaydbg.log.shared import STEP, BlockStore
 from replaydbg.record.ending import imported, packages, source_of
 

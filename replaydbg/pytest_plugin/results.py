@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.pytest_plugin import names
+from replaydbg.store.private import open_private
 
 SCHEMA_VERSION = 2
 
@@ -120,7 +121,8 @@ def write_result(directory: Path, result: Result) -> None:
     """Write `meta.json` as a whole. Raises OSError."""
     path = directory / names.META
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(json.dumps(asdict(result), indent=1) + "\n", encoding="utf-8")
+    with open_private(partial) as file:
+        file.write(json.dumps(asdict(result), indent=1) + "\n")
     partial.replace(path)
 
 

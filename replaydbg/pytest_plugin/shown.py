@@ -14,6 +14,7 @@ import pytest
 
 from replaydbg.pytest_plugin import names
 from replaydbg.pytest_plugin.settings import directory_of, mode_of, wait_of
+from replaydbg.store.private import make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,9 +162,9 @@ class Shown:
             "results": [{"directory": os.path.basename(folder), **asdict(each)} for folder, each in failed],  # noqa: PTH119
             "passed": [each._asdict() for each in passed],
         }
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         texts.write(directory / f"{names.INDEX}.md", text)
-        (directory / f"{names.INDEX}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        texts.write(directory / f"{names.INDEX}.json", json.dumps(data, indent=1) + "\n")
         step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
         if step_summary and failed:
             texts.write(Path(step_summary), texts.index(failed, [], ""), "a")

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from replaydbg.pytest_plugin import names
 from replaydbg.pytest_plugin.results import Result, Written, Wrong, write_result
+from replaydbg.store.private import open_private
 
 
 def write(path: Path, text: str, mode: str = "w") -> None:
     """Write what people read; of the name of a file, say, that is no text, what is none is escaped. Raises OSError."""
-    with path.open(mode, encoding="utf-8", errors="backslashreplace") as file:
+    with open_private(path, mode, errors="backslashreplace") as file:
         file.write(text)
 
 

@@ -74,8 +74,8 @@ def record(
     boot_file = write_start(live, header, boot)
     passed = options.passed
     if boot["warnings"]:
-        words = interpreter.parse_options(options.given)
-        passed = interpreter.passed_words([option for option in words if option.name != "W"])
+        given = interpreter.parse_options(options.given)
+        passed = interpreter.passed_words([option for option in given if option.name != "W"])
     command = interpreter.command_line(sys.executable, passed, core, str(boot_file))
     began = time.monotonic()
     ended = run_process(

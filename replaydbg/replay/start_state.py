@@ -1,4 +1,4 @@
-"""How a replay's interpreter is started: rebuilt from fields of the recording that are allowed, none of them taken over.
+"""How a replay's interpreter is started: rebuilt from allowed fields of the recording, none of them taken over.
 
 A recording may be of unknown origin, and what is decided here comes before the fence. So there are two lists: the
 options and the variables that shape the interpreter's own state, each with the values that it may have. The rest of the
@@ -115,7 +115,7 @@ def start_state(header: Header, path: str, executable: str, recorded_start: Mapp
     env |= {name: _locale(recorded_start[name]) for name in _LOCALE_VARIABLES if recorded_start.get(name)}
     env["PYTHONHASHSEED"] = str(header.hash_seed)
     prefix = "" if options.ignore_environment else header.env.get("PYTHONPYCACHEPREFIX", "")
-    prefix = next((value for name, value in _x_options(given) if name == "pycache_prefix"), prefix)
+    prefix = next((value or "" for name, value in _x_options(given) if name == "pycache_prefix"), prefix)
     boot = {
         "xoptions": [(name, True if value is None else value) for name, value in _x_options(given)],
         "pycache_prefix": prefix or None,

@@ -13,6 +13,7 @@ from replaydbg.errors import BlocksMissing, NoSuchRecording, NotARecording, Repl
 from replaydbg.log.reader import open_recording
 from replaydbg.log.shared import DIRECTORY
 from replaydbg.store.directory import SEALED
+from replaydbg.store.private import open_private
 from replaydbg.store.sessions import WORK, oldest_session
 
 _COUNT = ".cleared"
@@ -74,7 +75,8 @@ def clear(directory: Path) -> Cleared:
             if path.stat().st_mtime < until:  # still: a session may have begun just now
                 path.unlink()
     kept = len(present) - len(removed)
-    (blocks / _COUNT).write_text(str(kept), encoding="ascii")
+    with open_private(blocks / _COUNT) as file:
+        file.write(str(kept))
     return Cleared(len(removed), sum(present[name].st_size for name in removed), kept)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from replaydbg.store.private import FILE_MODE, make_directory
+
 WORK = ".replaydbg-work-"
 """How the names of directories begin in which a session of tests is recorded; the id of its process follows."""
 
@@ -31,11 +33,14 @@ def session_directory(directory: Path, process: int) -> Path:
 def begin_session(directory: Path, process: int) -> Path:
     """Make that directory, and return it. Raises OSError."""
     work = session_directory(directory, process)
-    work.mkdir(parents=True, exist_ok=True)
+    make_directory(work)
     try:
-        (work / BEGAN).touch()
-        with (work / SAID).open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, SAID_SIZE)
+        (work / BEGAN).touch(FILE_MODE)
+        fd = os.open(work / SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+        try:
+            os.posix_fallocate(fd, 0, SAID_SIZE)
+        finally:
+            os.close(fd)
     except OSError:
         shutil.rmtree(work, ignore_errors=True)
         raise

@@ -1,0 +1,28 @@
+"""Files and directories that are their owner's alone: what is recorded holds environments, arguments and values."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO
+
+FILE_MODE, DIRECTORY_MODE = 0o600, 0o700
+
+
+def make_directory(path: Path) -> None:
+    """Make a directory and those above it that are missing; one that is there stays as it is. Raises OSError."""
+    missing = []
+    while not path.is_dir():
+        missing.append(path)
+        path = path.parent
+    for each in reversed(missing):
+        each.mkdir(mode=DIRECTORY_MODE, exist_ok=True)
+
+
+def open_private(path: Path, mode: str = "w", *, errors: str = "strict") -> IO[str]:
+    """Open a text file, which is its owner's alone if it is made now. Raises OSError."""
+    return open(path, mode, encoding="utf-8", errors=errors, opener=_private)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, FILE_MODE)
