@@ -256,8 +256,10 @@ def test_every_command_starts_it_like_that(trap: Trap, tmp_path: Path, command: 
 
     path = trap.changed(tmp_path / "hostile.rdbg", change)
     words = [*command[:1], str(path), *command[1:]]
+    for name in ("resource", "select", "ast"):
+        (tmp_path / f"{name}.py").write_text(_MODULE.format(canary=trap.canary))
 
-    run([sys.executable, "-m", "replaydbg", *words], cwd=tmp_path, env=_env(), stdin=b"quit\n")
+    run([sys.executable, "-P", "-m", "replaydbg", *words], cwd=tmp_path, env=_env(), stdin=b"quit\n")
 
     assert not trap.canary.exists()
 

@@ -2,7 +2,7 @@
 
 They end with it, however it ends, and it ends when the debugger's end of its socket is closed. It does not run in the
 debugger's process: a thread there may end, and with it, by the kernel's rule, everything that it started.
-Run as `python -m replaydbg.engine.keeper ORDERS`.
+Its orders are its one argument; see `start.py`.
 """
 
 from __future__ import annotations
@@ -80,7 +80,3 @@ def _stay(debugger: socket.socket) -> None:
                 pass
         except ChildProcessError:
             continue
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -12,9 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+import replaydbg
 from replaydbg.engine.messages import VERSION
 from replaydbg.engine.worker import Worker
 from replaydbg.errors import EngineLost, ReplaydbgError
+
+_KEEPER = (
+    f"import sys;sys.path.append({str(Path(replaydbg.__file__).parents[1])!r});"
+    "from replaydbg.engine.keeper import main;sys.exit(main())"
+)
+"""Starts the keeper of this installation; nothing is imported from the working directory, which may be of anybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ class Engine:
                 "raises_fd": self.files.raises.fileno(),
             }
             self._keeper: subprocess.Popen[bytes] | None = subprocess.Popen(
-                [sys.executable, "-m", "replaydbg.engine.keeper", repr(orders)],
+                [sys.executable, "-P", "-c", _KEEPER, repr(orders)],
                 pass_fds=[value for name, value in orders.items() if name.endswith("fd") and isinstance(value, int)],
                 stdin=subprocess.DEVNULL,
                 # A Ctrl-C at the terminal is for the debugger alone.
