@@ -1,5 +1,7 @@
 """The pytest plugin: the files that a session leaves behind, and its surroundings."""
 
+import os
+import stat
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -18,6 +20,19 @@ pytestmark = pytest.mark.slow
 
 
 class TestFiles:
+    def test_they_are_their_owners_alone(self, tmp_path: Path) -> None:
+        """Whatever the umask: they hold what recordings hold, values and arguments."""
+        before = os.umask(0)
+        try:
+            run_pytest(tmp_path, RANDOM)
+        finally:
+            os.umask(before)
+
+        results = tmp_path / "test-results"
+        found = {path: stat.S_IMODE(path.stat().st_mode) for path in [results, *results.rglob("*")]}
+        assert {path.name for path in found} > {"rec.rdbg", "meta.json", "summary.md", "index.md", "index.json"}
+        assert {path: mode for path, mode in found.items() if mode != (0o700 if path.is_dir() else 0o600)} == {}
+
     def test_junit(self, tmp_path: Path) -> None:
         run_pytest(tmp_path, RANDOM, "--junitxml=out.xml")
 

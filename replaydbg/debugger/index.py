@@ -27,6 +27,7 @@ from replaydbg.errors import ReplaydbgError
 from replaydbg.log.decode import Cursor, Malformed
 from replaydbg.log.encode import encode_value
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
+from replaydbg.store.private import private
 
 MAGIC = b"RDBGIDX6"
 LIMIT = 1 << 30
@@ -231,7 +232,8 @@ def save_index(recording: Path, files: Files, ending: Ending) -> None:
     packed = zstandard.compress(encode_value([_key(recording), ending.text, ending.status, ending.is_script, *data]))
     temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
     try:
-        temporary.write_bytes(MAGIC + packed)
+        with open(temporary, "wb", opener=private) as file:
+            file.write(MAGIC + packed)
         temporary.replace(index_path(recording))
     except OSError:
         with suppress(OSError):  # a full disk takes the name and not what it names

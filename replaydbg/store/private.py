@@ -21,8 +21,9 @@ def make_directory(path: Path) -> None:
 
 def open_private(path: Path, mode: str = "w", *, errors: str = "strict") -> IO[str]:
     """Open a text file, which is its owner's alone if it is made now. Raises OSError."""
-    return open(path, mode, encoding="utf-8", errors=errors, opener=_private)
+    return open(path, mode, encoding="utf-8", errors=errors, opener=private)
 
 
-def _private(path: str, flags: int) -> int:
+def private(path: str, flags: int) -> int:
+    """Open a file so that it is its owner's alone if it is made now: an opener for `open`."""
     return os.open(path, flags, FILE_MODE)
