@@ -552,6 +552,7 @@ PyObject *world_content(const char *path);       /* new bytes object: content of
 void fd_place(int fd, int copy_of);              /* replay: puts a placeholder at this number */
 void fd_place_socket(int fd);                    /* replay: one that is a socket, connected to nothing */
 bool fd_is_ours(int fd);
+int fd_ours(const int **fds);                    /* their numbers; returns how many there are */
 int fd_keep(int fd);                             /* moves a descriptor of ours to a high number, remembers it */
 void fd_opened(int fd, int copy_of);             /* bookkeeping: fd is new; copy_of >= 0: a copy of that one */
 void fd_closed(int fd);
@@ -656,6 +657,6 @@ int standins_module_loaded(PyObject *module, const char *name);
 void tls_module_loaded(PyObject *module, const char *name);
 void tls_called_back(Crossing *c, PyObject *recorded); /* replay: a callback of the program runs inside this crossing */
 int guard_record(void);                          /* audit hook that notes uncovered acts */
-int guard_replay(void);                          /* audit hook that refuses, and the seccomp filter */
+int guard_replay(void);                          /* audit hook that refuses, and the second filter */
 
 #endif
