@@ -268,6 +268,7 @@ uint8_t *log_room(Log *log, size_t n);           /* where n bytes may be written
 void log_commit(Log *log, uint8_t *end);         /* what lies before `end` is complete */
 void log_fail(int reason);                       /* logging ends, the program goes on */
 void log_reason(int reason);                     /* noted in the header, while logging goes on; 0 takes it back */
+void log_memory(void);                           /* record: notes how much address space the program had at most */
 void log_signal_handled(void);                   /* counted in the header, for the launcher */
 void log_stop_in_child(void);                    /* after fork: the child has no log */
 uint64_t monotonic_ns(void);

@@ -118,11 +118,11 @@ lower_limit(int resource, rlim_t most)
     setrlimit(resource, &limit);
 }
 
-/* The address space of a process under AddressSanitizer is some 20 TB, whatever the program needs. */
+/* The address space of a process under a sanitizer is some 20 TB, whatever the program needs. */
 static bool
 is_sanitized(void)
 {
-    return dlsym(RTLD_DEFAULT, "__asan_init") != NULL;
+    return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") || dlsym(RTLD_DEFAULT, "__hwasan_init");
 }
 
 /* RLIMIT_FSIZE and RLIMIT_NPROC are left alone: standard output may be a file of any size, and the other counts all processes of the user. */
@@ -133,13 +133,11 @@ limit_resources(PyObject *boot)
     lower_limit(RLIMIT_CORE, 0);
     if (!PyLong_Check(memory) || is_sanitized())
         return;
-    rlim_t most = PyLong_AsUnsignedLongLong(memory), machine = (rlim_t)sysconf(_SC_PHYS_PAGES) * (rlim_t)sysconf(_SC_PAGESIZE);
+    rlim_t most = PyLong_AsUnsignedLongLong(memory);
     if (PyErr_Occurred())
         PyErr_Clear();
-    else if (most > 0) {
+    else if (most > 0)
         lower_limit(RLIMIT_AS, most);
-        lower_limit(RLIMIT_DATA, most < machine ? most : machine); /* a recording may claim anything */
-    }
 }
 
 /* ---- all of it ---- */

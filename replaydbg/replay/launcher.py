@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from replaydbg.config import orders_of_tests
+from replaydbg.config import is_fence_wanted, orders_of_tests
 from replaydbg.errors import Corrupt, WrongPython
 from replaydbg.events.environment import Header
 from replaydbg.gates.row import Row
@@ -22,6 +22,7 @@ from replaydbg.launch.process import run_process
 from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
+from replaydbg.replay.memory import memory_limit
 from replaydbg.replay.result import ReplayResult, lenient_result, strict_result, with_ending
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def replay(
     listed; where the recording has no answer, `cannot_test` says so.
 
     Raises the errors of `open_recording`, WrongPython if the recorded Python is not here, NotBuilt without the core for
-    it, UsageError for a `check` that is no expression.
+    it, UsageError for a `check` that is no expression, NoFence where the kernel does not fence the replay in.
     """
     if lenient is not None:
         lenient.must_be_sound()
@@ -142,7 +143,9 @@ def prepare(
     given = {**header.env, **variables}
     env = interpreter.start_environment(given, options, header.hash_seed)
     boot = boot_values({**header.raw, "env": given}, _recorded_table(header), env) | fds | orders_of_tests()
-    boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows} | more
+    boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows, "fence": is_fence_wanted()} | more
+    if not follows:  # a program that still runs has no peak yet
+        boot["memory"] = memory_limit(recording, files.values(), is_session="engine" in more)
     boot_file.write(encode_value(boot))
     boot_file.flush()
     boot_path = f"/proc/self/fd/{inheritable(stack, boot_file.fileno())}"
