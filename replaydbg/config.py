@@ -175,6 +175,20 @@ def orders_of_tests() -> dict[str, int]:
     return {name: int(value) for name, value in values.items() if value.isdigit()}
 
 
+FENCE_VARIABLE = "REPLAYDBG_NO_FENCE"
+"""Set to 1, replays run without the fence. No file can say that: it could be somebody else's project."""
+
+
+def is_fence_wanted() -> bool:
+    """Whether replays are kept from the outside by the kernel, as they are unless somebody says otherwise."""
+    return os.environ.get(FENCE_VARIABLE, "") in ("", "0")
+
+
+def leave_fence_out() -> None:
+    """Let replays that this process and those that it starts make run without the fence."""
+    os.environ[FENCE_VARIABLE] = "1"
+
+
 def is_colour_forced() -> bool:
     """Whether output shall look as on a terminal wherever it goes (FORCE_COLOR)."""
     return bool(os.environ.get("FORCE_COLOR"))

@@ -11,6 +11,7 @@ ReplaydbgError
 |-- CannotStart         a recording asks for a start of its interpreter that no program has
 |-- UnsupportedPython   this interpreter is none that the native core can run in
 |-- NotBuilt            the native core is missing
+|-- NoFence             the kernel does not keep a replay from the outside
 |-- EngineLost          a process of the debugger's engine has ended
 |-- AskFailed           a question to the program at a moment has no answer
 |-- Cancelled           what took long was given up
@@ -268,6 +269,21 @@ class Divergence(ReplaydbgError):
         """Return in a sentence why edited code could not be replayed."""
         at = f" ({self.where})" if self.where else ""
         return f"{self.cause.split('. ')[0].rstrip('.')}: {self.observed}{at}"
+
+
+class NoFence(ReplaydbgError):
+    """The kernel refuses what keeps a replay from reaching the outside; the program was not started."""
+
+    slug = "no-fence"
+    exit_code = 6
+    fields = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"This system cannot fence a replay in: the kernel refuses the system call filter ({reason}). Nothing was "
+            "replayed. --no-fence replays without it, for recordings that you made yourself."
+        )
 
 
 class EngineLost(ReplaydbgError):

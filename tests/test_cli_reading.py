@@ -285,7 +285,7 @@ def test_doctor(store: Path, run: Any) -> None:
     facts = run("doctor", "--json").json()
 
     names = {check["name"] for check in facts["checks"]}
-    assert {"python", "native core", "compiler", "seccomp", "store", "strace"} <= names
+    assert {"python", "native core", "compiler", "fence", "store", "strace"} <= names
     assert facts["not_covered"]
     assert "Not covered" in run("doctor").out
     assert not (store / "x").exists()

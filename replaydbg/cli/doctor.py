@@ -7,6 +7,8 @@ import importlib
 import importlib.util
 import platform
 import shutil
+import subprocess
+import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -59,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         return tracing.run(args)
     if args.program:
         raise UsageError("doctor takes a program with --trace only: it looks at this machine.")
-    checks = [_python(), _core(), _compiler(), _packages(), _seccomp(), _store(), _strace()]
+    checks = [_python(), _core(), _compiler(), _packages(), _fence(), _store(), _strace()]
     uncovered = installed()
     can_work = all(check.is_fine for check in checks if check.is_needed)
     if args.json:
@@ -120,15 +122,44 @@ def _packages() -> Check:
     return Check("packages", not missing, True, f"missing: {', '.join(missing)}" if missing else "all there")
 
 
-def _seccomp() -> Check:
+_TRIAL = """
+import os, sys
+from replaydbg.native import _core
+
+try:
+    _core.fence(int(sys.argv[1]))
+except OSError as error:
+    sys.exit(error.strerror)
+os.rmdir(sys.argv[2])
+"""
+
+
+def _fence() -> Check:
+    """Put the fence up in a process of its own, which then tries what no replay may do."""
+    without = "replays stop before they begin, or run unguarded with --no-fence"
+    with tempfile.TemporaryDirectory() as victim, tempfile.TemporaryFile() as report:
+        trial = Path(victim, "trial")
+        trial.mkdir()
+        command = [sys.executable, "-c", _TRIAL, str(report.fileno()), str(trial)]
+        try:
+            tried = subprocess.run(command, pass_fds=[report.fileno()], capture_output=True, text=True, timeout=30)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return Check("fence", False, True, f"it could not be tried ({error}); {without}")
+        report.seek(0)
+        is_refused = trial.exists() and b"rmdir" in report.read()
+    if tried.returncode == 4 and is_refused:
+        return Check("fence", True, True, f"tried: the kernel refuses what a replay must not do{_landlock()}")
+    lines = tried.stderr.strip().splitlines()
+    reason = lines[-1] if lines else "it did not refuse what it should"
+    return Check("fence", False, True, f"none ({reason}); {without}")
+
+
+def _landlock() -> str:
     try:
-        status = Path("/proc/self/status").read_text()
-        actions = Path("/proc/sys/kernel/seccomp/actions_avail").read_text().split()
-    except OSError as error:
-        return Check("seccomp", False, False, f"unknown ({error.strerror}); the audit hook guards replays instead")
-    is_there = "\nSeccomp:" in status and "errno" in actions
-    detail = "the kernel refuses what a replay must not do"
-    return Check("seccomp", is_there, False, detail if is_there else "none; the audit hook guards replays instead")
+        modules = Path("/sys/kernel/security/lsm").read_text().split(",")
+    except OSError:
+        return ""
+    return ", and Landlock guards files as well" if "landlock" in modules else "; this kernel has no Landlock"
 
 
 def _store() -> Check:

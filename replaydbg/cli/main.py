@@ -60,6 +60,13 @@ COMMANDS = {
 """The commands, each a module of this package with `add_arguments(parser)` and `run(args)`, and one line of help."""
 
 
+REPLAYING = (
+    *("replay", "hunt", "check", "demo", "debug", "tui", "seek", "why", "watch", "log", "heap", "diff", "bisect"),
+    *("export", "hits", "doctor"),
+)
+"""The commands that replay, or may: they take `--no-fence`."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name) and return the exit code. Never raises our errors."""
     words = list(sys.argv[1:] if argv is None else argv)
@@ -96,11 +103,17 @@ def _run(name: str, words: list[str]) -> int:
     import importlib
 
     command: Command = importlib.import_module(f"replaydbg.cli.{name}")
-    parser = argparse.ArgumentParser(prog=f"replaydbg {name}", description=f"replaydbg {name}: {COMMANDS[name]}.")
+    parser = argparse.ArgumentParser(
+        prog=f"replaydbg {name}",
+        description=f"replaydbg {name}: {COMMANDS[name]}.",
+        epilog="--no-fence replays without the fence; see security.md." if name in REPLAYING else None,
+    )
     command.add_arguments(parser)
     # `record` takes a command line that has options of its own: those argparse must not see.
     split_words = getattr(command, "split_words", None)
     own, program = split_words(parser, words) if split_words is not None else (words, [])
+    if name in REPLAYING:
+        own = _without_fence(own)
     args = parser.parse_args(own, argparse.Namespace(program=program))
     try:
         code = command.run(args)
@@ -118,6 +131,19 @@ def _run(name: str, words: list[str]) -> int:
         return _reader_gone()
     except OSError as error:
         return _complain(ReplaydbgError(_sentence(error)))
+
+
+def _without_fence(words: list[str]) -> list[str]:
+    """Take out `--no-fence`, wherever it stands, and follow it; say so, each time."""
+    # Imported here: only commands that replay need it.
+    from replaydbg.config import is_fence_wanted, leave_fence_out
+
+    rest = [word for word in words if word != "--no-fence"]
+    if len(rest) < len(words):
+        leave_fence_out()
+    if not is_fence_wanted():
+        print("replaydbg: --no-fence: the recorded program runs with all your rights.", file=sys.stderr)
+    return rest
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:

@@ -16,7 +16,7 @@ from replaydbg.engine.scan import Scan, Scanned
 from replaydbg.engine.start import Engine, Files
 from replaydbg.engine.timeline import Timeline
 from replaydbg.engine.worker import Worker
-from replaydbg.errors import EngineLost
+from replaydbg.errors import EngineLost, NoFence
 
 SPACING = 0.06
 """Seconds of CPU time between two checkpoints: half of it is what a seek takes on average."""
@@ -207,6 +207,8 @@ class Travel:
     def _start(self) -> None:
         where = self.root.await_stop(idle=self.idle)
         if isinstance(where, dict):
+            if where.get("kind") == "fence":
+                raise NoFence(str(where.get("detail")))
             raise EngineLost(f"the program has no line: {where.get('detail') or where.get('kind')}")
         self.timeline.add(self.root.clone())
 

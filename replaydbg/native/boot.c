@@ -1,6 +1,7 @@
 /* From the bootstrap command to the program's own `__main__`, and to the end of the process. The interpreter was started with -S:
  * gates go in while little more than the interpreter's own modules is loaded, and `site` with its .pth files is imported
  * inside the gated world, as part of the run. */
+#include "fence.h"
 #include "garbage.h"
 #include "lenient.h"
 #include "surroundings.h"
@@ -479,6 +480,13 @@ obey_tests(PyObject *boot)
     core.compare_every = core.strict ? 0 : 255;
 }
 
+/* No fence, no replay. The report has the reason, in the words of the system. */
+_Noreturn static void
+end_without_fence(void)
+{
+    diverge("fence", NULL, NULL, strerror(errno));
+}
+
 int
 boot(const char *boot_file)
 {
@@ -498,10 +506,14 @@ boot(const char *boot_file)
     if (recording && open_for_record(boot) < 0)
         _exit(EXIT_NOT_STARTED);
     core.mode = recording ? RECORD : REPLAY;
-    /* The fence comes first: before it only our own orders are looked at, and what they say is to be open. */
+    /* The fence comes first: before it only our own orders are looked at, and what they name is opened. */
+    if (!recording)
+        fence_close_descriptors(boot);
     if (engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 || outcome_prepare(boot) < 0 ||
-        (!recording && (open_for_replay(boot) < 0 || guard_fence() < 0)))
+        (!recording && open_for_replay(boot) < 0))
         return -1;
+    if (!recording && fence_raise(boot) < 0)
+        end_without_fence();
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && read_recording(boot) < 0) || install_all() < 0 ||
         dress_interpreter(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || fresh_main() < 0)
         return -1;

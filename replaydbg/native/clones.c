@@ -1,5 +1,6 @@
 /* Copies of a process of the engine that the program in them does not notice. */
 #include "engine.h"
+#include "fence.h"
 #include "lanes.h"
 #include <signal.h>
 #include <sys/prctl.h>
@@ -16,9 +17,9 @@ clone_bare(unsigned long flags)
     flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
     prctl(PR_GET_TID_ADDRESS, &tid); /* the C library's note of who it is, for raise() */
 #ifdef __x86_64__
-    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, 0);
+    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, 0, filter_token());
 #else
-    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, 0, tid);
+    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, 0, tid, filter_token());
 #endif
 }
 

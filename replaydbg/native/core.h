@@ -268,6 +268,7 @@ uint8_t *log_room(Log *log, size_t n);           /* where n bytes may be written
 void log_commit(Log *log, uint8_t *end);         /* what lies before `end` is complete */
 void log_fail(int reason);                       /* logging ends, the program goes on */
 void log_reason(int reason);                     /* noted in the header, while logging goes on; 0 takes it back */
+void log_memory(void);                           /* record: notes how much address space the program had at most */
 void log_signal_handled(void);                   /* counted in the header, for the launcher */
 void log_stop_in_child(void);                    /* after fork: the child has no log */
 uint64_t monotonic_ns(void);
@@ -553,6 +554,7 @@ PyObject *world_content(const char *path);       /* new bytes object: content of
 void fd_place(int fd, int copy_of);              /* replay: puts a placeholder at this number */
 void fd_place_socket(int fd);                    /* replay: one that is a socket, connected to nothing */
 bool fd_is_ours(int fd);
+int fd_ours(const int **fds);                    /* their numbers; returns how many there are */
 int fd_keep(int fd);                             /* moves a descriptor of ours to a high number, remembers it */
 void fd_opened(int fd, int copy_of);             /* bookkeeping: fd is new; copy_of >= 0: a copy of that one */
 void fd_closed(int fd);
@@ -657,7 +659,6 @@ int standins_module_loaded(PyObject *module, const char *name);
 void tls_module_loaded(PyObject *module, const char *name);
 void tls_called_back(Crossing *c, PyObject *recorded); /* replay: a callback of the program runs inside this crossing */
 int guard_record(void);                          /* audit hook that notes uncovered acts */
-int guard_fence(void);    /* replay, before anything of the recording is read: no system call that changes something outside */
-int guard_replay(void);                          /* audit hook that refuses, and the seccomp filter */
+int guard_replay(void);                          /* audit hook that refuses, and the second filter */
 
 #endif

@@ -312,8 +312,10 @@ void
 cross_ended(int exit_code)
 {
     uint64_t n = (uint64_t)(exit_code & 0xFF);
-    if (core.mode == RECORD)
+    if (core.mode == RECORD) {
         cross_control(CONTROL_END, &n, 1);
+        log_memory();
+    }
 }
 
 /* Notes also go to a small file: the launcher shows them without reading the whole log. */

@@ -8,6 +8,7 @@
  * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. replaydbg/engine/messages.py has the letters; here those
  * that come are told apart in obey() and hear_spacing(), and send_all() is called with those that go. */
 #include "engine.h"
+#include "fence.h"
 #include "heap.h"
 #include "lanes.h"
 #include <errno.h>
@@ -283,7 +284,7 @@ leave_clone(int kind)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
         pid = clone_here();
         if (pid == 0) {
-            dup3(pair[1], engine.fd, O_CLOEXEC);
+            syscall(SYS_dup3, pair[1], engine.fd, O_CLOEXEC, filter_token());
             close(pair[0]);
             close(pair[1]);
             clone_begin();
@@ -426,7 +427,10 @@ divert(Command *c)
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     if (memory) {
+        struct rlimit fence;
         rlim_t most = address_space() + memory;
+        if (getrlimit(RLIMIT_AS, &fence) == 0 && fence.rlim_max < most)
+            most = fence.rlim_max;
         setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
     }
     engine.diverting = true;

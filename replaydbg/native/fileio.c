@@ -37,6 +37,13 @@ fd_is_ours(int fd)
 }
 
 int
+fd_ours(const int **fds)
+{
+    *fds = ours;
+    return ours_count;
+}
+
+int
 fd_keep(int fd)
 {
     struct rlimit limit;

@@ -1,4 +1,4 @@
-/* The net inside the interpreter: a hook for CPython's audit events, in both modes; and in replay the kernel's net too (filter.c).
+/* The net inside the interpreter: a hook for CPython's audit events, in both modes; in a replay the kernel's net is there too (fence.c).
  *
  * Gates stand around the C functions that raise audit events. In a replay a gated function does not run and raises none; while
  * recording it runs inside its crossing. So an event that arrives outside every crossing, and is not the importer's, comes from code
@@ -9,7 +9,7 @@
  *
  * The hook sees every id() and every sys._getframe(), so it looks at two characters before it does anything else, and makes no object.
  */
-#include "guard.h"
+#include "fence.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -234,19 +234,10 @@ hook(const char *event, PyObject *args, void *data)
     return 0;
 }
 
-bool guard_filtered;
-
 int
 guard_record(void)
 {
     return PySys_AddAuditHook(hook, NULL);
-}
-
-int
-guard_fence(void)
-{
-    guard_filtered = filter_install();
-    return 0;
 }
 
 int
@@ -256,5 +247,5 @@ guard_replay(void)
     if (no_such_file == NULL)
         return -1;
     PyObject_GC_UnTrack(no_such_file);
-    return PySys_AddAuditHook(hook, NULL);
+    return fence_seal() < 0 ? -1 : PySys_AddAuditHook(hook, NULL);
 }

@@ -22,7 +22,8 @@ typedef struct {
     char magic[8];
     uint32_t format, reason;
     uint64_t committed, crossings, start;
-    uint32_t signals;
+    uint32_t signals, unused;
+    uint64_t memory;
 } LogHeader;
 
 static LogHeader *
@@ -147,6 +148,20 @@ log_reason(int reason)
 {
     if (event_log.base)
         header_of(&event_log)->reason = (uint32_t)reason;
+}
+
+/* The most address space that the process had, when it ends: a replay may take about as much. */
+void
+log_memory(void)
+{
+    char text[2048] = "";
+    int saved = errno, fd = event_log.base ? open("/proc/self/status", O_RDONLY | O_CLOEXEC) : -1;
+    const char *found = fd >= 0 && read(fd, text, sizeof text - 1) > 0 ? strstr(text, "\nVmPeak:") : NULL;
+    if (fd >= 0)
+        close(fd);
+    if (found)
+        header_of(&event_log)->memory = strtoull(found + 8, NULL, 10) * 1024;
+    errno = saved;
 }
 
 void

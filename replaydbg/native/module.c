@@ -1,4 +1,6 @@
 /* The extension module. It is loaded by the bootstrap command without being entered into sys.modules. */
+#include "fence.h"
+#include "calls.h"
 #include "heap.h"
 
 static PyObject *
@@ -39,7 +41,40 @@ py_capture(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* For `doctor` and the tests: the fence of a replay around this process, for good. What it refuses ends the process, and is reported to the
+ * descriptor. */
+static PyObject *
+py_fence(PyObject *module, PyObject *fd)
+{
+    PyObject *boot = PyDict_New();
+    int report = PyLong_Check(fd) ? (int)PyLong_AsLong(fd) : -1;
+    if (boot == NULL)
+        return NULL;
+    core.report_fd = fd_keep(report);
+    int rc = fence_raise(boot) < 0 ? -1 : fence_seal();
+    Py_DECREF(boot);
+    if (rc < 0)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+py_system_calls(PyObject *module, PyObject *unused)
+{
+    PyObject *all = PyDict_New();
+    for (int i = 0; all && i < system_call_count; i++) {
+        PyObject *number = PyLong_FromLong(system_calls[i].number), *row = Py_BuildValue("(si)", system_calls[i].name, system_calls[i].kind);
+        if (number == NULL || row == NULL || PyDict_SetItem(all, number, row) < 0)
+            Py_CLEAR(all);
+        Py_XDECREF(number);
+        Py_XDECREF(row);
+    }
+    return all;
+}
+
 static PyMethodDef methods[] = {
+    {"fence", py_fence, METH_O, "fence(report_fd)\n--\n\nPut up the fence of a replay around this process, for good."},
+    {"system_calls", py_system_calls, METH_NOARGS, "system_calls()\n--\n\nReturn the names and kinds of all system calls by their numbers."},
     {"capture", py_capture, METH_VARARGS, "capture(fd, roots, nodes, edges, items, text)\n--\n\nWrite a snapshot of what `roots` lead to."},
     {"boot", py_boot, METH_O, "boot(directory)\n--\n\nRun the program that the boot file in `directory` describes; never returns."},
     {NULL, NULL, 0, NULL},

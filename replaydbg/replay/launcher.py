@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from replaydbg.config import orders_of_tests
+from replaydbg.config import is_fence_wanted, orders_of_tests
 from replaydbg.errors import Corrupt
 from replaydbg.events.environment import Header
 from replaydbg.gates.row import Row
@@ -23,6 +23,7 @@ from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
 from replaydbg.replay.find_python import find_python
+from replaydbg.replay.memory import memory_limit
 from replaydbg.replay.result import ReplayResult, lenient_result, strict_result, with_ending
 from replaydbg.replay.start_state import start_state
 
@@ -61,7 +62,7 @@ def replay(
     listed; where the recording has no answer, `cannot_test` says so.
 
     Raises the errors of `open_recording`, WrongPython if the recorded Python is not here, NotBuilt without the core for
-    it, UsageError for a `check` that is no expression.
+    it, UsageError for a `check` that is no expression, NoFence where the kernel does not fence the replay in.
     """
     if lenient is not None:
         lenient.must_be_sound()
@@ -145,7 +146,10 @@ def prepare(
     recorded_start = interpreter.start_environment(given, options, header.hash_seed)
     state = start_state(header, str(recording.path), executable, recorded_start)
     boot = boot_values(_boot_fields(header, given), _recorded_table(header), state.env) | fds | orders_of_tests()
-    boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows} | state.boot | more
+    boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows, "fence": is_fence_wanted()}
+    boot |= state.boot | more
+    if not follows:  # a program that still runs has no peak yet
+        boot["memory"] = memory_limit(recording, files.values(), is_session="engine" in more)
     boot_file.write(encode_value(boot))
     boot_file.flush()
     boot_path = f"/proc/self/fd/{inheritable(stack, boot_file.fileno())}"

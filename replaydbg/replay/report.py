@@ -121,14 +121,17 @@ class Stop:
         )
 
 
-def ended_otherwise(name: str, events: int, status: int, recorded: int) -> Divergence:
+def ended_otherwise(name: str, events: int, status: int, recorded: int | None) -> Divergence:
     """Return the error of a program that ended with another status than recorded, without asking for anything else."""
-    kind = "refused" if status == -signal.SIGSYS else "status"
+    kind, observed = "status", f"it ended with status {status}"
+    if status == -signal.SIGSYS:
+        kind = "refused"
+        observed = "a system call while signals were blocked, as in system() and posix_spawn(): its name is not known"
     return Divergence(
         recording=name,
         event=events,
-        recorded=f"the program ended with status {recorded}",
-        observed=f"it ended with status {status}",
+        recorded=f"the program ended with status {recorded}" if recorded is not None else "the program was killed",
+        observed=observed,
         cause=CAUSES[kind],
         kind=kind,
     )

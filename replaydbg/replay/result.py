@@ -6,7 +6,7 @@ import signal
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from replaydbg.errors import Divergence
+from replaydbg.errors import Divergence, NoFence
 from replaydbg.log.reader import Recording
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     end = recording.end
     recorded = end.status if end is not None else None
     events = end.events if end is not None else 0
+    if not report and status == -signal.SIGSYS and recorded != status:
+        return ReplayResult(4, _ended_otherwise(name, events, status, recorded), 0, "")
     if not report and (recorded is None or status == recorded or is_cut):
         return ReplayResult(status, None, events, "")
     # Imported here: 20 ms that a replay in which nothing happened need not take.
@@ -73,7 +75,7 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     return ReplayResult(4, ended_otherwise(name, events, status, recorded), 0, "")
 
 
-def _ended_otherwise(name: str, events: int, status: int, recorded: int) -> Divergence:
+def _ended_otherwise(name: str, events: int, status: int, recorded: int | None) -> Divergence:
     # Imported here, as above.
     from replaydbg.replay.report import ended_otherwise
 
@@ -123,6 +125,8 @@ def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> Repl
 
 
 def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> ReplayResult:
+    if stop.kind == "fence":
+        raise NoFence(stop.detail)
     if stop.kind == "stop":
         return ReplayResult(0, None, stop.event - 1, "", stop.stack)
     if stop.is_end_of_log:

@@ -18,7 +18,11 @@ _LAUNCHER = """#!/bin/sh
 shift 2
 exec {python} -c {code} "$@"
 """
-_CODE = "import sys; sys.executable = {!r}; from replaydbg.cli.main import main; sys.exit(main())"
+# It does not know the system call that installs the filter of a replay.
+_CODE = (
+    "import sys; sys.executable = {!r}; from replaydbg.cli.main import main; from replaydbg.replay import launcher; "
+    "launcher.is_fence_wanted = lambda: False; sys.exit(main())"
+)
 # Valgrind, too, writes to the program's directory for temporary files, which is gone when the program is replayed. The
 # shell exports the working directory, which is another one then.
 _UNDER = """#!/bin/sh

@@ -1,0 +1,34 @@
+"""How much memory a replay may take: a limit from outside, for recordings that claim or do anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from replaydbg.log.reader import Recording
+
+_OWN = 1 << 30
+"""What the replay's own tables may take besides, in bytes: counts of lines, activations, an index of the log."""
+
+_SESSION = 5 << 30
+"""Addresses that a process of the debugger reserves and hardly uses, in bytes."""
+
+_UNKNOWN = 4 << 30
+"""For recordings that do not have the peak: the program was killed, or recorded by an older version."""
+
+_LARGEST = 1 << 46
+"""More address space than a process can have."""
+
+
+def memory_limit(recording: Recording, files: Iterable[BinaryIO], *, is_session: bool) -> int:
+    """Return the largest address space, in bytes, that a replay of `recording` may have.
+
+    `files` are the parts of the log, which are mapped whole; `is_session` is for processes of the debugger.
+    """
+    header = recording.log_header
+    peak = header.memory if header is not None else 0
+    logs = sum(os.fstat(file.fileno()).st_size for file in files)
+    program = peak + peak // 4 if peak else _UNKNOWN + 64 * logs
+    return min(program + _OWN + 8 * logs + (_SESSION if is_session else 0), _LARGEST)
