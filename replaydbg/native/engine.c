@@ -466,7 +466,7 @@ take_snapshot(Command *c)
     limits.all = number(c);
     HeapOccasion occasion = {.number = number(c), .event = core.crossings, .step = stepclock.count, .name = "", .reason = "asked"};
     occasion.time_ns = number(c);
-    int fd = c->ok ? memfd_create("replaydbg-heap", MFD_CLOEXEC) : -1, failed = 0;
+    int fd = c->ok ? memfd_create("replaydbg-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1, failed = 0;
     if (fd < 0 || heap_capture(fd, &limits, &occasion, NULL) < 0)
         failed = errno;
     report_number(&b, failed);

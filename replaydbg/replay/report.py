@@ -10,8 +10,20 @@ from typing import Any
 from replaydbg.errors import Divergence, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
-from replaydbg.log.codec import decode_value
 from replaydbg.log.reader import Recording
+from replaydbg.log.shapes import COUNT, ListOf, checked, decoded
+
+_REPORT = {
+    "kind": str,
+    "detail": str,
+    "gate": str,
+    "event": COUNT,
+    "lane": COUNT,
+    "drift": COUNT,
+    "unsure": COUNT,
+    "memory": COUNT,
+    "stack": ListOf((str, COUNT, str)),
+}
 
 # Each kind is a section of docs/reference/messages.md, `divergence-KIND`.
 CAUSES = {
@@ -136,8 +148,7 @@ def ended_otherwise(name: str, events: int, status: int, recorded: int) -> Diver
 
 def read_report(data: bytes) -> Stop:
     """Return what the core reported when it ended the replay."""
-    report = decode_value(data)
-    assert isinstance(report, dict), report
+    report = decoded(data, _REPORT, "report")
     frames = [f'File "{file}", line {line}, in {function}' for file, line, function in report["stack"]]
     return Stop(
         kind=report["kind"],
@@ -145,7 +156,7 @@ def read_report(data: bytes) -> Stop:
         gate=report["gate"],
         event=report["event"],
         arguments=report.get("arguments"),
-        written=report.get("bytes", b""),
+        written=checked(report.get("bytes", b""), bytes, "report"),
         stack=tuple(reversed(frames)),
         lane=report["lane"],
         drift=report["drift"],
