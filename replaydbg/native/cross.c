@@ -372,7 +372,7 @@ read_args(void)
         diverge("corrupt", NULL, NULL, "arguments cannot be read");
     if (args_defined + 1 >= recorded_args_size) {
         recorded_args_size = recorded_args_size ? recorded_args_size * 2 : 1024;
-        recorded_args = realloc(recorded_args, recorded_args_size * sizeof *recorded_args);
+        recorded_args = grown(recorded_args, recorded_args_size, sizeof *recorded_args);
     }
     recorded_args[++args_defined] = hash_bytes(start, (size_t)(event_log.rp - start), 0);
 }
@@ -1051,6 +1051,13 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
         engine_report(&b);
     else
         report_send(core.report_fd, &b);
+}
+
+void
+cross_expect_outcome(const Crossing *c, bool has_its_type)
+{
+    if (!has_its_type)
+        diverge("corrupt", c->gate, NULL, "the outcome of a call has another type than it can have");
 }
 
 _Noreturn void

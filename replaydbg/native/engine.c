@@ -156,7 +156,7 @@ PyThreadState *
 lane_tstate(int lane)
 {
     if (lane == lane_number())
-        return core.tstate;
+        return report_thread();
     return lane >= 0 && lane < lanes.made && lanes.at[lane] && !lanes.at[lane]->ended ? lanes.at[lane]->tstate : NULL;
 }
 
@@ -255,9 +255,9 @@ report_where(Buf *b, const char *why)
     report_key(b, "lanes");
     report_lanes(b);
     report_key(b, "stack");
-    report_frames(b, core.tstate, 0, MOST_FRAMES);
+    report_frames(b, report_thread(), 0, MOST_FRAMES);
     report_key(b, "depth");
-    report_number(b, (int64_t)depth_of(core.tstate));
+    report_number(b, (int64_t)depth_of(report_thread()));
     stepclock_report_breaks(b);
     watch_report(b);
 }

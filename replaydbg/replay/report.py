@@ -40,6 +40,7 @@ CAUSES = {
     "refused": "Code that no gate covers tried to reach the outside; a replay never does.",
     "content": "The content of a file that the program read is missing from the recording.",
     "corrupt": "The recording is damaged here.",
+    "memory": "The replay has no more memory for what the recording holds.",
     "uncovered": "The program did something here that the gates cannot follow.",
     "status": "The program ended otherwise than when it was recorded, without asking for anything else.",
     "collector": "The garbage collector came to stand elsewhere than when it was recorded; tests want it to be exact.",
