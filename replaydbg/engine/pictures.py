@@ -50,8 +50,8 @@ def _seal(fd: int) -> bool:
 
 
 def _sealed(fd: int, run: str) -> Snapshot:
-    with mmap.mmap(fd, 0, prot=mmap.PROT_READ) as data, memoryview(data) as view:
-        return read_raw(view, run=run)
+    # Not closed here: what is wrong with it is told by an error that still holds views of it.
+    return read_raw(memoryview(mmap.mmap(fd, 0, prot=mmap.PROT_READ)), run=run)
 
 
 def _copied(fd: int, size: int, run: str) -> Snapshot:

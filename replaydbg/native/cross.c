@@ -3,6 +3,7 @@
 #include "lenient.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -449,11 +450,20 @@ read_raw(void *to, size_t n)
     event_log.rp += n;
 }
 
+static int
+read_signal(void)
+{
+    uint64_t signum = read_number();
+    if (signum == 0 || signum >= NSIG)
+        diverge("corrupt", NULL, NULL, "there is no such signal");
+    return (int)signum;
+}
+
 static void
 read_signal_between(void)
 {
     Place place = {0};
-    int signum = (int)read_number();
+    int signum = read_signal();
     read_raw(&place.fingerprint, sizeof place.fingerprint);
     place.lasti = (int)read_number();
     place.ticks = read_number();
@@ -472,7 +482,7 @@ read_control(uint64_t rest, Crossing *c)
 {
     switch (rest) {
     case CONTROL_SIGNAL_INSIDE:
-        signals_inside((int)read_number());
+        signals_inside(read_signal());
         keep_raised();
         break;
     case CONTROL_CALLBACK: {
