@@ -66,12 +66,12 @@ _READERS: list[Callable[[bytes], object]] = [
     read_report,
     lambda data: read_clock(data, data, Orders()),
     lambda data: _read_index(data),
-    *(lambda data, name=name: decoded(data, shape_of({"do": name}), "answer") for name in SHAPES),  # type: ignore[misc]
+    *(lambda data, name=name: decoded(data, shape_of({"do": name}), "answer") for name in SHAPES),
 ]
 
 
 def _read_index(data: bytes) -> object:
-    report = {"is_on": 1, "lines": 3, "own": 3, "since": 0, "event": 1, "digest": 1}
+    report: dict[str, object] = {"is_on": 1, "lines": 3, "own": 3, "since": 0, "event": 1, "digest": 1}
     report |= {"hits": [], "breakpoints": [], "stopped": 0, "before": [], "uncaught": []}
     index = _index([encode_value(report), b"", data, data], Ending("", 1, is_script=False))
     return index.raised, index.output
