@@ -220,3 +220,22 @@ def test_a_replay_ends_with_one_report(genuine: Path, tmp_path: Path, case: str)
     assert usage.ru_maxrss << 10 < _MOST_MEMORY, usage.ru_maxrss
     assert usage.ru_utime + usage.ru_stime < _SECONDS, usage
     assert {each.name for each in tmp_path.iterdir()} == before
+
+
+def test_escape_sequences_of_names_do_not_reach_the_terminal(genuine: Path, tmp_path: Path) -> None:
+    hostile = _changed(genuine, tmp_path, _outcome("posix.stat", _TUPLE + _LAST))
+    escaped = tmp_path / "escape\x1b]0;x\x07.rdbg"
+    hostile.rename(escaped)
+
+    done = subprocess.run(
+        [sys.executable, "-m", "replaydbg", "replay", str(escaped)],
+        cwd=tmp_path,
+        env=without_steering(os.environ),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 4
+    assert b"\x1b" not in done.stderr
+    assert b"\\x1b]0;x" in done.stderr
