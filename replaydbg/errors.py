@@ -13,6 +13,7 @@ ReplaydbgError
 |-- NotBuilt            the native core is missing
 |-- NoFence             the kernel does not keep a replay from the outside
 |-- EngineLost          a process of the debugger's engine has ended
+|-- ForgedMessage       a process of the debugger's engine sent what the engine never sends
 |-- AskFailed           a question to the program at a moment has no answer
 |-- Cancelled           what took long was given up
 |-- NotComparable       two recordings have nothing that could be compared
@@ -296,6 +297,21 @@ class EngineLost(ReplaydbgError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(f"A process in which the debugger replays the recording was lost: {reason}.")
+
+
+class ForgedMessage(ReplaydbgError):
+    """The process that replays a recording sent the debugger what the engine never sends; the session has ended."""
+
+    slug = "forged-message"
+    exit_code = 3
+    fields = ("reason",)
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"The process that replays the recording sent what a replay never sends: {reason}. "
+            "The recording is hostile or damaged; its processes were stopped."
+        )
 
 
 class AskFailed(ReplaydbgError):

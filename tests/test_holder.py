@@ -13,6 +13,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.engine.holder import socket_name, take_over
 from replaydbg.errors import ReplaydbgError
+from replaydbg.log.encode import encode_value
 from tests.harness import tool
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
@@ -70,7 +71,7 @@ def test_what_is_received_in_vain_is_closed(tmp_path: Path, sent: int) -> None:
 
     def hold() -> None:
         debugger, _ = listener.accept()
-        told = repr(({}, [])).encode()
+        told = encode_value(({"kind": "exit"}, os.getpid(), []))
         debugger.sendall(struct.pack("<I", len(told)) + told)
         debugger.recv(1)
         socket.send_fds(debugger, [b"d"], [listener.fileno()] * sent)

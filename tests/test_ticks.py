@@ -29,7 +29,7 @@ def ticks_of(command: list[str], directory: Path, more: dict[str, str] | None = 
     try:
         done = subprocess.run(command, pass_fds=(FD,), env=env, cwd=directory, capture_output=True, check=False)
         assert done.returncode == 0, done.stderr
-        numbers = read_varints(os.pread(file, os.fstat(file).st_size, 0))
+        numbers = list(read_varints(os.pread(file, os.fstat(file).st_size, 0)))
     finally:
         os.close(FD)
         os.close(file)

@@ -17,6 +17,7 @@ from replaydbg.debugger.bisection import MOST_FLIPS, Bisection, begun
 from replaydbg.debugger.claimed import bisect_claim, claim_of_test
 from replaydbg.debugger.predicates import Predicate
 from replaydbg.errors import UsageError, quoted
+from replaydbg.events.show import printable
 
 FOUND, NOTHING = 1, 3
 
@@ -109,13 +110,13 @@ def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate
         print_json({**told, "note": search.note or None})
     else:
         for line in bisecting.flip_lines(session, predicate.text, found, is_markdown=args.md):
-            print(line)
+            print(printable(line))
         if is_cut:
             print(
                 f"There are more: these are the first {MOST_FLIPS:,}. --from {moment_text(found[-1].moment)} goes on."
             )
         if search.note:
-            print(search.note)
+            print(printable(search.note))
     return FOUND if any(each.is_bad for each in found) else NOTHING
 
 

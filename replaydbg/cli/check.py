@@ -12,6 +12,7 @@ from replaydbg.cli.output import print_json
 from replaydbg.cli.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.events.show import printable
 from replaydbg.replay.verdict import BAD, GOOD, Judge, Verdict
 from replaydbg.store.directory import Store
 
@@ -107,7 +108,8 @@ def show_verdict(verdict: Verdict, *, as_json: bool, quiet: bool) -> int:
     if as_json:
         print_json(_as_json(verdict))
     else:
-        print(verdict.sentence)
+        for line in verdict.sentence.split("\n"):
+            print(printable(line))
         if not quiet:
             _show_liberties(verdict)
     return {GOOD: 0, BAD: 1}.get(verdict.word, CANNOT_TEST_CODE)
@@ -116,7 +118,7 @@ def show_verdict(verdict: Verdict, *, as_json: bool, quiet: bool) -> int:
 def _show_liberties(verdict: Verdict) -> None:
     total = sum(verdict.result.liberty_counts.values())
     for liberty in verdict.result.liberties[:MOST_SHOWN]:
-        print(f"  {liberty}")
+        print(f"  {printable(str(liberty))}")
     if total > MOST_SHOWN:
         kinds = ", ".join(f"{count} {kind}" for kind, count in verdict.result.liberty_counts.items())
         print(f"  ... and {total - MOST_SHOWN} more: {kinds} in all (--json has them)")

@@ -189,8 +189,12 @@ def _overview() -> str:
 
 
 def _complain(error: ReplaydbgError) -> int:
+    # Imported here: what went well complains of nothing.
+    from replaydbg.events.show import printable
+
     text = str(error) if isinstance(error, Divergence) else f"replaydbg: {error}"
-    print(text, file=sys.stderr)
+    # Names in it may come from a recording, and an escape sequence among them would reach the terminal.
+    print("\n".join(printable(line) for line in text.split("\n")), file=sys.stderr)
     return error.exit_code
 
 

@@ -71,8 +71,11 @@ def run(args: argparse.Namespace) -> int:
         raise result.divergence
     if (stop_at or step) and result.stack:
         print(f"replaydbg: {_where(result, step)}", file=sys.stderr)
+        # Imported here: other replays print nothing of the program's.
+        from replaydbg.events.show import printable
+
         for line in result.stack:
-            print(f"  {line}", file=sys.stderr)
+            print(f"  {printable(line)}", file=sys.stderr)
         return 0
     if result.drift and not settings.quiet:
         print(
@@ -87,9 +90,10 @@ def run(args: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     if result.ended_early and not settings.quiet:
-        print(
-            f"replaydbg: the recording ends here, after event {result.events}: {result.ended_early}.", file=sys.stderr
-        )
+        from replaydbg.events.show import printable
+
+        why = printable(result.ended_early)
+        print(f"replaydbg: the recording ends here, after event {result.events}: {why}.", file=sys.stderr)
     return end_like(result.status)
 
 

@@ -12,7 +12,7 @@ from replaydbg.commands.surface import Interruptible, Surface
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command, Vocabulary
 from replaydbg.debugger import Session
-from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.errors import ForgedMessage, ReplaydbgError, UsageError
 
 _WORD = re.compile(r"([A-Za-z_][\w-]*|\?)(.*)\Z", re.S)
 _IS_PYTHON = re.compile(r"[.(\[]|\s*(?:=(?!=)|==|!=|[*/%<>&|^]|\*\*)|\s+(?:and|or|is|in|not in)\s")
@@ -90,7 +90,7 @@ class Prompt:
                 self.do(line)
 
     def do(self, line: str) -> bool:
-        """Do one line; False if it could not be done, which has been said."""
+        """Do one line; False if it could not be done, which has been said. Raises ForgedMessage."""
         self.has_failed = True
         screen = self.view.screen
         try:
@@ -99,6 +99,8 @@ class Prompt:
             self.has_failed = False
         except EOFError:
             self.has_failed = False
+        except ForgedMessage:
+            raise  # of that session nothing is left to look at
         except (ReplaydbgError, RecursionError, MemoryError) as error:
             screen.complain(str(error) or type(error).__name__)
         finally:

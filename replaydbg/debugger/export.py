@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import io
 import os
 from dataclasses import dataclass
@@ -95,10 +94,9 @@ def export(session: Session, expression: str, at: At) -> Export:
         "path": _dill(),
     }
     told = session.cursor.take_out(question, seconds=SECONDS, idle=session.idle)
-    line, _, data = told.partition(b"\n")
-    head = ast.literal_eval(line.decode("utf-8", "surrogatepass"))
-    if "failed" in head:
-        raise AskFailed(f"it cannot be taken out of the program: {head['failed']}")
+    if isinstance(told, dict):
+        raise AskFailed(f"it cannot be taken out of the program: {told['failed']}")
+    head, data = told
     return Export(head["type"], head["text"], data, tuple(Lost(*each) for each in head["lost"]))
 
 

@@ -16,21 +16,33 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import zstandard
 
 from replaydbg.debugger.output import printed
 from replaydbg.debugger.values import Output, Raised
-from replaydbg.engine.start import Files
-from replaydbg.errors import ReplaydbgError
-from replaydbg.log.decode import Cursor, Malformed
+from replaydbg.engine.start import Engine
+from replaydbg.errors import ForgedMessage, ReplaydbgError
+from replaydbg.log.decode import Cursor, Malformed, Short
 from replaydbg.log.encode import encode_value
+from replaydbg.log.shapes import COUNT, ListOf, checked, one_of
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 from replaydbg.store.private import private
 
 MAGIC = b"RDBGIDX6"
-LIMIT = 1 << 30
+LIMIT = 512 << 20
+"""Bytes of an index beside a recording; a longer one is made anew each time."""
+
+MOST_ENTRIES = 4_000_000
+"""Exceptions, or pieces of output, of a run."""
+
+_PARTS = ("totals", "steps", "output", "raises")
+_LINEAGE = ListOf(str)
+_RAISED = (COUNT, COUNT, str, str, int, COUNT)
+_ENTRY = one_of(_RAISED, (*_RAISED, 1), _LINEAGE)
+_WRITTEN = (COUNT, COUNT, COUNT, bytes)
+_GIVEN = (COUNT, COUNT, COUNT, COUNT)
 MOST_OUTPUT = 1 << 20
 """Bytes of output: in more than that nobody looks for the text of an exception, since it would have to be decoded."""
 LAST_PIECES = 60
@@ -71,12 +83,12 @@ class Index:
     @cached_property
     def raised(self) -> tuple[Raised, ...]:
         """The exceptions, in order."""
-        return _raised(_values(self.raises), self.ending, self.end)
+        return _raised(_values(self.raises, _ENTRY, "exceptions"), self.ending, self.end)
 
     @cached_property
     def output(self) -> tuple[Output, ...]:
         """What was written to the standard streams, in order."""
-        return printed(_values(self.outputs), self.starts)
+        return printed(_values(self.outputs, one_of(_WRITTEN, _GIVEN), "output"), self.starts)
 
     def moment(self, count: int) -> Moment:
         """Return the position of the line with that count."""
@@ -136,16 +148,21 @@ class Ending:
     """Whether the program is a script: then it is known which exception ended it."""
 
 
-def read_index(files: Files, ending: Ending) -> Index:
-    """Return the index of a pass that has ended."""
-    data = [_whole(each) for each in (files.totals, files.steps, files.output, files.raises)]
-    return _index(data, ending)
+def read_index(engine: Engine, ending: Ending) -> Index:
+    """Return the index of a pass that has ended. Raises ForgedMessage if the program wrote something else."""
+    try:
+        return _index([engine.read(name) for name in _PARTS], ending)
+    except ForgedMessage as error:
+        raise engine.keeping.forged(error.reason) from None
 
 
 def _index(data: list[bytes], ending: Ending) -> Index:
     totals, steps, output, raises = data
     report = read_report(totals, b"", Orders(hits=True))
-    starts = array("Q", accumulate(read_varints(steps), initial=0))
+    try:
+        starts = array("Q", accumulate(read_varints(steps), initial=0))
+    except OverflowError:
+        raise ForgedMessage("it wrote more lines than can be counted") from None
     return Index(
         total=report.lines,
         end=report.last_own or report.lines,
@@ -176,11 +193,18 @@ def _said_of(raised: Raised, output: Sequence[Output]) -> str:
     return found[-1] if found else ""
 
 
-def _values(data: bytes) -> Iterator[list[Any]]:
+def _values(data: bytes, shape: object, what: str) -> Iterator[list[Any]]:
     cursor = Cursor(data, (), budget=max(1 << 12, len(data)))
+    number = 0
     while cursor.pos < len(data):
-        value: Any = cursor.value()
-        yield value
+        number += 1
+        if number > MOST_ENTRIES:
+            raise ForgedMessage(f"it wrote more than {MOST_ENTRIES:,} entries of {what}")
+        try:
+            value: Any = cursor.value()
+        except (Malformed, Short, RecursionError, ValueError) as error:
+            raise ForgedMessage(f"it wrote malformed {what}: {error}") from None
+        yield checked(value, shape, what)
 
 
 def _raised(entries: Iterator[list[Any]], ending: Ending, last_own: int) -> tuple[Raised, ...]:
@@ -192,6 +216,8 @@ def _raised(entries: Iterator[list[Any]], ending: Ending, last_own: int) -> tupl
             lineages.append(tuple(entry))
             continue
         count, lane, kind, message, address, number, *is_uncaught = entry
+        if number >= len(lineages):
+            raise ForgedMessage("it wrote an exception of an unknown type")
         at = last.get(address)
         if is_uncaught and at is not None and found[at].type == kind:
             found[at] = replace(found[at], is_uncaught=True)
@@ -213,11 +239,6 @@ def _raised(entries: Iterator[list[Any]], ending: Ending, last_own: int) -> tupl
     return tuple(sorted(found, key=lambda each: each.count))
 
 
-def _whole(file: BinaryIO) -> bytes:
-    file.seek(0)
-    return file.read()
-
-
 # ---- beside the recording ----
 
 
@@ -226,9 +247,9 @@ def index_path(recording: Path) -> Path:
     return recording.with_name(recording.name + ".index")
 
 
-def save_index(recording: Path, files: Files, ending: Ending) -> None:
+def save_index(recording: Path, engine: Engine, ending: Ending) -> None:
     """Keep what the pass wrote. Where nothing can be written, nothing is: the next pass finds it again."""
-    data = [_whole(each) for each in (files.totals, files.steps, files.output, files.raises)]
+    data = [engine.read(name) for name in _PARTS]
     packed = zstandard.compress(encode_value([_key(recording), ending.text, ending.status, ending.is_script, *data]))
     temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
     try:
@@ -246,11 +267,23 @@ def load_index(recording: Path) -> Index | None:
         data = index_path(recording).read_bytes()
         if not data.startswith(MAGIC):
             return None
-        plain = zstandard.ZstdDecompressor().decompress(data[len(MAGIC) :], max_output_size=LIMIT)
+        # As a stream: a whole frame is given the room that it asks for, whatever that is.
+        with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data[len(MAGIC) :]) as stream:
+            plain = stream.read(LIMIT)
         value: Any = Cursor(plain, (), budget=max(1 << 12, len(plain))).value()
         key, text, status, is_script, *parts = value
         return _index(parts, Ending(text, status, is_script)) if key == _key(recording) else None
-    except (OSError, ReplaydbgError, Malformed, zstandard.ZstdError, ValueError, TypeError, LookupError):
+    except (
+        OSError,
+        ReplaydbgError,
+        Malformed,
+        Short,
+        zstandard.ZstdError,
+        MemoryError,
+        ValueError,
+        TypeError,
+        LookupError,
+    ):
         return None
 
 

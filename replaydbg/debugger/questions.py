@@ -83,12 +83,12 @@ class Questions(ABC):
     def tasks(self) -> tuple[Task, ...]:
         """Return the asyncio tasks that are not done."""
         self.begin("looking at tasks")
-        return tuple(Task(name, tuple(frames), waits) for name, frames, waits in self._ask("tasks"))
+        return tuple(Task(name, tuple(map(tuple, frames)), waits) for name, frames, waits in self._ask("tasks"))
 
     def exceptions(self) -> tuple[tuple[str, str], ...]:
         """Return the exception that is being handled, and what led to it: type and text."""
         self.begin("looking at exceptions")
-        return tuple(self._ask("exception"))
+        return tuple((name, text) for name, text in self._ask("exception"))
 
     # ---- for search and writes ----
 

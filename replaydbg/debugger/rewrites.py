@@ -254,7 +254,8 @@ class Rewrites:
             told = checked(worker.ask(question, idle=self._session.travel.idle))
         except AskFailed:
             return []
-        return [self._lines[each] for each in told]
+        places = ((file, line) for file, line in told)
+        return [self._lines[each] for each in places if each in self._lines]
 
     def _question(self) -> dict[str, object]:
         """What is told of the place, for `stores` and `waiting` of inside_stores.py; without a key: it is a cell's."""
@@ -294,7 +295,7 @@ class Rewrites:
             told: list[bool | None] = checked(worker.ask(question, idle=self._session.travel.idle))
         except AskFailed:
             return [None] * len(stores)
-        return told
+        return told if len(told) == len(stores) else [None] * len(stores)
 
     # ---- whether it stored ----
 

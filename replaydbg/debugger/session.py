@@ -89,14 +89,14 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
             ended = self.travel.first_pass()
         text = how_it_ended(ended, self.travel.why_it_ends)
         ending = Ending(text, ended["status"] if ended["kind"] == "exit" else 0, self.header.kind == "script")
-        self.index: Index = read_index(self.travel.files, ending)
+        self.index: Index = read_index(self.travel.engine, ending)
         """Steps for each event, exceptions, output and hits of the whole run."""
         self.is_repeated = known is None or (known.total, known.digest) == (self.index.total, self.index.digest)
         """Whether the run took the path that it took when it was opened before."""
         self.sources = Sources(self.path, (each.file for each in self.index.hits), current=current_source)
         """The text of the program's source files."""
         if known is None and not current_source:
-            save_index(self.path, self.travel.files, ending)
+            save_index(self.path, self.travel.engine, ending)
         if self.test is not None:
             self._take_marks(self.test)
         failure = self.failure = self.index.uncaught or self._failure_of_test()

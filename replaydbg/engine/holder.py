@@ -8,7 +8,6 @@ Run as `python -m replaydbg.engine.holder LIVE SEALED`.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import os
 import select
@@ -20,11 +19,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from replaydbg.engine.channel import MOST_MESSAGE, Channel
+from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.start import Engine, Files
 from replaydbg.engine.travel import Travel
 from replaydbg.engine.worker import Worker
-from replaydbg.errors import ReplaydbgError
+from replaydbg.errors import ForgedMessage, ReplaydbgError
+from replaydbg.log.encode import encode_value
 from replaydbg.log.reader import open_recording
+from replaydbg.log.shapes import COUNT, ListOf, decoded
 from replaydbg.replay.result import ended_by_itself, why_it_ends
 
 LONGEST = 3600.0
@@ -32,6 +35,9 @@ LONGEST = 3600.0
 
 _AT_ONCE = 100
 """Descriptors in one message; the kernel takes 253."""
+
+_HELD = ({"kind": str}, COUNT, ListOf((COUNT, COUNT, COUNT)))
+"""How the program ended, the keeper's process, and the checkpoints: process, lines, events."""
 
 
 def socket_name(recording: Path) -> str:
@@ -93,7 +99,7 @@ def _peer(other: socket.socket) -> int:
 
 def _hand_over(debugger: socket.socket, travel: Travel, ended: dict[str, Any]) -> None:
     standing = travel.timeline.standing()
-    told = repr((ended, [(each.pid, each.count, each.event) for each in standing])).encode()
+    told = encode_value((ended, travel.keeper, [(each.pid, each.count, each.event) for each in standing]))
     debugger.sendall(struct.pack("<I", len(told)) + told)
     fds = [*travel.descriptors(), *(each.fileno() for each in standing)]
     for at in range(0, len(fds), _AT_ONCE):
@@ -111,16 +117,23 @@ def take_over(recording: Path) -> tuple[Travel, dict[str, Any]] | None:
             if _peer(holder) != os.getuid():
                 return None
             size = struct.unpack("<I", _exactly(holder, 4))[0]
-            ended, standing = ast.literal_eval(_exactly(holder, size).decode())
+            if size > MOST_MESSAGE:
+                return None
+            ended, keeper, standing = decoded(_exactly(holder, size), _HELD, "list of checkpoints")
             fds = _descriptors(holder, 5 + len(standing), received)
-        except OSError:
+        except (OSError, ForgedMessage):
             return None
         with open_recording(recording) as opened:
             why = "" if ended_by_itself(opened) else why_it_ends(opened, False)
         received.pop_all()  # they belong to what is made of them now
     files = Files(*(os.fdopen(fd, "r+b") for fd in fds[1:5]))
-    engine = Engine.taken_over(socket.socket(fileno=fds[0]), files, why)
-    workers = [Worker(fd, *facts) for fd, facts in zip(fds[5:], standing, strict=True)]
+    keeping = Keeping(socket.socket(fileno=fds[0]), keeper)
+    engine = Engine.taken_over(keeping, files, why)
+    channels = [Channel(fd) for fd in fds[5:]]
+    workers = [
+        Worker(channel, keeping, keeping.verified(pid, has_gone=channel.has_gone), count, event)
+        for channel, (pid, count, event) in zip(channels, standing, strict=True)
+    ]
     return Travel.taken_over(recording, engine, workers), ended
 
 
@@ -139,7 +152,7 @@ def _descriptors(holder: socket.socket, count: int, received: ExitStack) -> list
     fds: list[int] = []
     while len(fds) < count:
         holder.sendall(b"n")
-        data, more, _, _ = socket.recv_fds(holder, 1, _AT_ONCE)
+        data, more, _, _ = socket.recv_fds(holder, 1, _AT_ONCE, socket.MSG_CMSG_CLOEXEC)
         for fd in more:
             received.callback(os.close, fd)
         if not data:

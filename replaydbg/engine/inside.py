@@ -1,9 +1,9 @@
 """Answers questions about the program from inside it, at a moment: run in a throw-away copy of its process.
 
 Not imported: the core runs it as a script, inside_search.py, inside_stores.py and inside_answer.py behind it, with
-`sys`, and with `argument`, the bytes of a plain value as repr() writes it, and takes `answer`, bytes of the same kind.
-The program's frames are those below this one. It imports nothing that need not be there: what it does costs the reader
-of every variable, and at the program's end nothing can be imported.
+`sys`, and with `argument`, the bytes of a plain value as repr() writes it, and takes `answer`, bytes of a plain value
+as docs/reference/format.md has it. The program's frames are those below this one. It imports nothing that need not be
+there: what it does costs the reader of every variable, and at the program's end nothing can be imported.
 """
 
 from __future__ import annotations
@@ -208,15 +208,14 @@ def change(question: Question) -> None:
     return None
 
 
-def outgoing(question: Question) -> bytes:
-    """A value as bytes, behind a line that tells of it."""
+def outgoing(question: Question) -> tuple[Any, bytes]:
+    """What is known of a value, and the value as bytes."""
     frame = frame_of(question)
     names = {**frame.f_globals, **frame.f_locals}
     value = eval(compile(question["source"], "<expression>", "eval"), names)
     space = {"sys": sys, "shown": shown, "value": value, "path": question["path"], "__name__": "replaydbg outgoing"}
     exec(compile(question["script"], "<inside>", "exec"), space)
-    data: bytes = space["data"]
-    return repr(space["head"]).encode("utf-8", "surrogatepass") + b"\n" + data
+    return space["head"], space["data"]
 
 
 # ---- what a path of attributes and items begins with ----
@@ -420,9 +419,9 @@ def tasks(question: Question) -> list[Any]:
     for task in list(getattr(known, "data", ())) or list(known):
         task = task() if type(task).__name__ == "ReferenceType" else task
         if task is not None and not task.done():
-            found.append((task.get_name(), chain(task.get_coro()), shown(getattr(task, "_fut_waiter", None), 200)))
+            found.append((str(task.get_name()), chain(task.get_coro()), shown(getattr(task, "_fut_waiter", None), 200)))
     for task in list(getattr(asyncio, "_eager_tasks", ())):
-        found.append((task.get_name(), chain(task.get_coro()), ""))
+        found.append((str(task.get_name()), chain(task.get_coro()), ""))
     return sorted(found)
 
 

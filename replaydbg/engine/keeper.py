@@ -11,12 +11,15 @@ import ast
 import os
 import resource
 import select
+import signal
 import socket
 import sys
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from replaydbg.engine.keeping import ANY_KIND, ORDER, is_own_child
 from replaydbg.engine.messages import VERSION
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import start_process
@@ -33,6 +36,8 @@ def main() -> int:
             os.set_inheritable(fd, False)  # or the program had them, and a process that ended would not seem to have
     debugger = socket.socket(fileno=orders["keeper_fd"])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Whoever ignores it never has to wait for children, and does not know whose a number is.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         if orders["version"] != VERSION:
             raise ReplaydbgError(f"The debugger speaks version {orders['version']} of its protocol, this is {VERSION}.")
@@ -71,12 +76,58 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, s
 
 
 def _stay(debugger: socket.socket) -> None:
-    # Nothing comes from the debugger but its end. Children that have ended are collected now and then.
+    """Kill the processes that the debugger names, and all when it has gone. Those that have ended are waited for."""
     poll = select.poll()  # the debugger may have so many descriptors that select() does not know ours
     poll.register(debugger, select.POLLIN)
-    while not poll.poll(500):
+    orders = b""
+    while True:
+        if poll.poll(500):
+            data = _received(debugger)
+            if not data:
+                break
+            orders += data
+            while len(orders) >= ORDER.size:
+                _kill(ORDER.unpack_from(orders)[0])
+                orders = orders[ORDER.size :]
+        _wait_for_ended()
+    _kill_all()
+
+
+def _received(debugger: socket.socket) -> bytes:
+    try:
+        return debugger.recv(4096)
+    except OSError:
+        return b""
+
+
+def _kill(pid: int) -> None:
+    # Whatever the number came from: while this process has not waited for its child, the number is that child's.
+    if is_own_child(pid):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _kill_all() -> None:
+    """Kill every process of the session. The kernel does, too, when this one ends, unless the program forbade it."""
+    until = time.monotonic() + 5
+    me = os.getpid()
+    while time.monotonic() < until:
         try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            continue
+            children = Path(f"/proc/{me}/task/{me}/children").read_text(encoding="ascii").split()
+        except OSError:  # /proc or this file of it is missing
+            return
+        for pid in children:
+            _kill(int(pid))
+        if not _wait_for_ended():
+            return
+        time.sleep(0.001)
+
+
+def _wait_for_ended() -> bool:
+    """Wait for the children that have ended; return whether there are others."""
+    try:
+        while os.waitpid(-1, os.WNOHANG | ANY_KIND)[0]:
+            pass
+    except ChildProcessError:
+        return False
+    return True

@@ -62,6 +62,11 @@ class Memory:
         return self.taken > self.allowed or _machine_is_short()
 
 
+def resident(pid: int) -> int:
+    """Return the bytes of memory that a process has; 0 where that is not known."""
+    return _fields(pid, "status").get("VmRSS", 0) if pid else 0
+
+
 def await_end(processes: Sequence[int]) -> None:
     """Wait until these processes have given their memory back, but not for long."""
     until = time.monotonic() + _LONGEST

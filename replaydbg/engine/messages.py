@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from replaydbg.log.codec import decode_value
 from replaydbg.log.encode import text, varint, zigzag
+from replaydbg.log.shapes import COUNT, ListOf, checked, decoded, one_of
 
-VERSION = 3
+VERSION = 4
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
@@ -240,28 +240,80 @@ class Where:
     """What the watch saw."""
 
 
+_FRAME = (str, COUNT, str, int, COUNT, COUNT, COUNT, range(2))
+_LANE = (COUNT, str, COUNT, str, COUNT, COUNT, one_of((), (_FRAME,)))
+_WHERE = {
+    "why": str,
+    "count": COUNT,
+    "event": COUNT,
+    "digest": int,
+    "lane": COUNT,
+    "lanes": ListOf(_LANE),
+    "stack": ListOf(_FRAME),
+    "depth": COUNT,
+    "breakpoints": ListOf((COUNT, COUNT, COUNT)),
+    "watch": (COUNT, COUNT, COUNT, COUNT, COUNT, range(2)),
+}
+_ENDED = {"kind": str}
+_OPTIONAL: dict[str, tuple[object, object]] = {
+    "status": (int, 0),
+    "event": (COUNT, 0),
+    "count": (COUNT, 0),
+    "gate": (str, ""),
+    "detail": (str, ""),
+}
+"""Fields that a report of an end may have, and what stands for one that it does not have."""
+
+
 def read_where(payload: bytes) -> Where:
-    """Return what a process says when it stands."""
-    said: Any = decode_value(payload)
+    """Return where a process says that it stands. Raises ForgedMessage."""
+    told = decoded(payload, _WHERE, "position")
     return Where(
-        why=said["why"],
-        count=said["count"],
-        event=said["event"],
-        digest=said["digest"] & (1 << 64) - 1,
-        lane=said["lane"],
-        lanes=tuple(_lane(each) for each in said["lanes"]),
-        stack=tuple(_frame(each) for each in said["stack"]),
-        depth=said["depth"],
-        passages=tuple(Passages(*each) for each in said["breakpoints"]),
-        changes=Changes(*said["watch"]),
+        why=told["why"],
+        count=told["count"],
+        event=told["event"],
+        digest=told["digest"] & (1 << 64) - 1,
+        lane=told["lane"],
+        lanes=tuple(_lane(each) for each in told["lanes"]),
+        stack=tuple(_frame(each) for each in told["stack"]),
+        depth=told["depth"],
+        passages=tuple(Passages(*each) for each in told["breakpoints"]),
+        changes=Changes(*told["watch"]),
     )
 
 
 def read_stack(payload: bytes) -> tuple[int, tuple[Frame, ...]]:
-    """Return how many frames a lane has, and some that follow each other, inner ones first."""
-    said: Any = decode_value(payload)
-    depth, frames = said
+    """Return how many frames a lane has, and some that follow each other, inner ones first. Raises ForgedMessage."""
+    depth, frames = decoded(payload, (COUNT, ListOf(_FRAME)), "stack")
     return depth, tuple(_frame(each) for each in frames)
+
+
+def read_here(payload: bytes) -> tuple[int, int, int]:
+    """Return the number of a process (negative: why there is none), its lines, and its events. Raises ForgedMessage."""
+    pid, count, event = decoded(payload, (range(-4096, 1 << 31), COUNT, COUNT), "checkpoint")
+    return pid, count, event
+
+
+def read_located(payload: bytes) -> tuple[int, int]:
+    """Return the addresses of an object and of its type. Raises ForgedMessage."""
+    address, kind = decoded(payload, (int, int), "address")
+    return address, kind
+
+
+def read_number(payload: bytes) -> int:
+    """Return a number. Raises ForgedMessage."""
+    number: int = decoded(payload, int, "number")
+    return number
+
+
+def read_ended(payload: bytes) -> dict[str, Any]:
+    """Return how the program ended. Raises ForgedMessage."""
+    told: dict[str, Any] = decoded(payload, _ENDED, "report of the end")
+    for name, (shape, default) in _OPTIONAL.items():
+        checked(told.get(name, default), shape, "report of the end")
+    if told["kind"] in ("exit", "signal"):
+        checked(told, {"status": int}, "report of the end")
+    return told
 
 
 def _frame(entry: list[Any]) -> Frame:

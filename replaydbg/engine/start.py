@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 import replaydbg
+from replaydbg.engine.channel import Channel
+from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.messages import VERSION
 from replaydbg.engine.worker import Worker
 from replaydbg.errors import EngineLost, ReplaydbgError
@@ -22,6 +24,9 @@ _KEEPER = (
     "from replaydbg.engine.keeper import main;sys.exit(main())"
 )
 """Starts the keeper of this installation; nothing is imported from the working directory, which may be of anybody."""
+
+MOST_WRITTEN = {"totals": 16 << 20, "steps": 64 << 20, "output": 128 << 20, "raises": 64 << 20}
+"""Bytes that the process which runs the whole program may write into each of its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +53,6 @@ class Engine:
         """
         with ExitStack() as stack:
             own, keepers = socket.socketpair()
-            self._keeper_socket = own
             root, roots = socket.socketpair()
             stack.callback(keepers.close)
             stack.callback(roots.close)
@@ -72,7 +76,10 @@ class Engine:
                 # A Ctrl-C at the terminal is for the debugger alone.
                 start_new_session=True,
             )
-        self.root: Worker | None = Worker(root.detach(), 0, 0, 0)
+        self.keeping = Keeping(own, self._keeper.pid)
+        """The connection to the keeper."""
+        self._own = own
+        self.root: Worker | None = Worker(Channel(root.detach()), self.keeping, 0, 0, 0)
         """The process that stands before the program's first line; None: another process had it."""
         self.why_it_ends = ""
         """Why the recording ends before the program's own end; empty if it does not."""
@@ -83,11 +90,11 @@ class Engine:
             raise
 
     @classmethod
-    def taken_over(cls, keeper_socket: socket.socket, files: Files, why_it_ends: str) -> Engine:
+    def taken_over(cls, keeping: Keeping, files: Files, why_it_ends: str) -> Engine:
         """Return the engine that another process started."""
         engine = cls.__new__(cls)
         engine.why_it_ends = why_it_ends
-        engine._keeper_socket, engine.files = keeper_socket, files
+        engine.keeping, engine.files = keeping, files
         engine._keeper, engine.root = None, None
         return engine
 
@@ -95,15 +102,23 @@ class Engine:
         """Return what another process needs to take the engine over: the keeper's socket, then the files."""
         files = self.files
         return [
-            self._keeper_socket.fileno(),
+            self.keeping.fileno(),
             *(each.fileno() for each in (files.totals, files.steps, files.output, files.raises)),
         ]
+
+    def read(self, name: str) -> bytes:
+        """Return what was written into one of the files, by its name. Raises ForgedMessage if that is too much."""
+        file: BinaryIO = getattr(self.files, name)
+        if os.fstat(file.fileno()).st_size > MOST_WRITTEN[name]:
+            raise self.keeping.forged(f"it wrote more than {MOST_WRITTEN[name] >> 20:,} MiB of {name}")
+        file.seek(0)
+        return file.read(MOST_WRITTEN[name])
 
     def close(self) -> None:
         """End the keeper, and all processes of the session with it; again is harmless."""
         if self.root is not None:
             self.root.close()
-        self._keeper_socket.close()
+        self.keeping.close()
         if self._keeper is not None:
             self._keeper.wait()
         for file in (self.files.totals, self.files.steps, self.files.output, self.files.raises):
@@ -111,11 +126,12 @@ class Engine:
 
     def _await_start(self) -> None:
         said = b""
-        while data := self._keeper_socket.recv(65536):
+        while data := self._own.recv(65536):
             said += data
             if said.startswith(b"R") and said.endswith(b"\0"):
                 assert self.root is not None, "it has just been made"
-                self.root.pid, self.why_it_ends = ast.literal_eval(said[1:-1].decode())
+                pid, self.why_it_ends = ast.literal_eval(said[1:-1].decode())
+                self.root.pid = self.keeping.verified(pid, has_gone=not self.root.is_open)
                 return
         if said.startswith(b"E"):
             raise ReplaydbgError(said[1:].decode("utf-8", "replace"))

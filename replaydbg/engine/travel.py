@@ -13,10 +13,10 @@ from typing import Any
 from replaydbg.engine import memory
 from replaydbg.engine.messages import Judged, Run, Watch, Where
 from replaydbg.engine.scan import Scan, Scanned
-from replaydbg.engine.start import Engine, Files
+from replaydbg.engine.start import Engine
 from replaydbg.engine.timeline import Timeline
 from replaydbg.engine.worker import Worker
-from replaydbg.errors import EngineLost, NoFence
+from replaydbg.errors import EngineLost, ForgedMessage, NoFence
 
 SPACING = 0.06
 """Seconds of CPU time between two checkpoints: half of it is what a seek takes on average."""
@@ -85,9 +85,14 @@ class Travel:
         return self._engine.descriptors()
 
     @property
-    def files(self) -> Files:
-        """Where the first pass writes."""
-        return self._engine.files
+    def keeper(self) -> int:
+        """The number of the keeper's process."""
+        return self._engine.keeping.pid
+
+    @property
+    def engine(self) -> Engine:
+        """What the session was started with."""
+        return self._engine
 
     @property
     def root(self) -> Worker:
@@ -111,7 +116,8 @@ class Travel:
         began = time.monotonic()
         root = self.root
         ended = root.run(Run(spacing=self.spacing), left=self._keeping(root), idle=self.idle)
-        assert isinstance(ended, dict), "nothing stops it"
+        if not isinstance(ended, dict):
+            raise self._engine.keeping.forged("it stopped where nothing stops it")
         self._lines_per_second = max(ended.get("count", 0), 1) / max(time.monotonic() - began, 1e-3)
         while self.memory.is_short_now(root.pid, self.timeline.processes()):
             if not self._thin("memory"):
@@ -252,6 +258,8 @@ class Travel:
         return first.clone(), True
 
     def _restart(self) -> None:
+        if self._engine.keeping.broken:
+            raise ForgedMessage(self._engine.keeping.broken)
         self._engine.close()
         self._engine = Engine(self._path, current_source=self._current_source)
         self._start()

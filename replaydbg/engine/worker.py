@@ -3,43 +3,49 @@
 from __future__ import annotations
 
 import math
-import mmap
 import os
-import select
-import signal
-import socket
-import struct
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from replaydbg.engine import messages
+from replaydbg.engine import messages, pictures
+from replaydbg.engine.answers import shape_of
+from replaydbg.engine.channel import ANSWER_SECONDS, MOST_MESSAGE, Channel, Received
 from replaydbg.engine.frames import Frames
+from replaydbg.engine.keeping import Keeping
+from replaydbg.engine.memory import resident
 from replaydbg.engine.messages import Frame, Run, Watch, Where, read_stack, read_where
-from replaydbg.errors import AskFailed, EngineLost
+from replaydbg.errors import AskFailed, EngineLost, ForgedMessage
 from replaydbg.heap.limits import Limits, Which
-from replaydbg.heap.raw import read_raw
 from replaydbg.heap.snapshot import Snapshot
-from replaydbg.log.codec import decode_value
 from replaydbg.log.encode import varint
+from replaydbg.log.shapes import decoded
+
+T = TypeVar("T")
 
 MEMORY = 512 << 20
 """Bytes of memory that an evaluation may take, besides what the program has."""
 
-_HEAD = struct.Struct("<I")
+MOST_TAKEN_OUT = 400 << 20
+"""Bytes of an object that is taken out of the past."""
+
+HEAP_SECONDS = 600.0
+"""So long a look at a heap may take."""
 
 
 class Worker:
-    """A process that stands at a moment, or runs to one. Not for several threads at once."""
+    """A process that stands at a moment, or runs to one. Not for several threads at once.
 
-    def __init__(self, fd: int, pid: int, count: int, event: int) -> None:
-        """Take the socket `fd`; `pid`, 0 as long as it is not known, and where it stands: lines and events so far."""
-        self._socket = socket.socket(fileno=fd)
-        self._buffer = bytearray()
-        self._passed: deque[int] = deque()
+    Every method that hears from the process raises ForgedMessage if that is not what the engine sends. The
+    whole session has ended then.
+    """
+
+    def __init__(self, channel: Channel, keeping: Keeping, pid: int, count: int, event: int) -> None:
+        """Take its socket; `pid`, verified, or 0: not known; and where it stands: lines and events so far."""
+        self._channel = channel
+        self._keeping = keeping
         self.pid = pid
         self.count = count
         self.event = event
@@ -48,60 +54,32 @@ class Worker:
 
     def close(self) -> None:
         """Let the process end; again is harmless."""
-        self._socket.close()
-        while self._passed:
-            os.close(self._passed.popleft())
+        self._channel.close()
 
     def fileno(self) -> int:
         """Return the descriptor of its socket."""
-        return self._socket.fileno()
+        return self._channel.fileno()
 
     def kill(self) -> None:
         """End the process wherever it is; when it has ended, or is closed, that is harmless."""
-        # The keeper waits for those that have ended, and their numbers may be other processes' then. While the other
-        # end of the socket is open, it is this one's.
-        if self.pid and not self._has_gone():
-            with suppress(ProcessLookupError):  # it ends just now
-                self._end_now()
+        if self.pid and not self._channel.has_gone:
+            self._keeping.kill(self.pid)
         self.close()
 
-    def _end_now(self) -> None:
-        try:
-            process = os.pidfd_open(self.pid)
-        except ProcessLookupError:
-            raise
-        except (AttributeError, OSError):  # a kernel, a container or a Python without: what has been seen must do
-            os.kill(self.pid, signal.SIGKILL)
-            return
-        try:
-            if not self._has_gone():  # so it was there when the descriptor was opened, which cannot be another one's
-                signal.pidfd_send_signal(process, signal.SIGKILL)
-        finally:
-            os.close(process)
-
-    def _has_gone(self) -> bool:
-        if self._socket.fileno() < 0:
-            return True
-        poll = select.poll()
-        poll.register(self._socket, 0)  # a hang-up is told in any case
-        return bool(poll.poll(0))
+    @property
+    def is_open(self) -> bool:
+        """Whether the other end of its socket is open: it has not ended."""
+        return not self._channel.has_gone
 
     @property
     def is_alive(self) -> bool:
         """Whether it still stands; one that stands says nothing by itself."""
-        if self._socket.fileno() < 0:
-            return False
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return not poll.poll(0)
+        return self._channel.is_silent
 
     def clone(self) -> Worker:
         """Return another process that stands where this one does. Raises EngineLost."""
         self._tell(messages.CLONE)
-        kind, payload = self._hear()
-        if kind != messages.CLONED:
-            raise EngineLost(f"it said {kind!r} when it was to be cloned")
-        return self._passed_worker(payload)
+        return self._hear_worker(self._hear(ANSWER_SECONDS), messages.CLONED)
 
     def cpu_seconds(self) -> float:
         """Return how long a processor has worked for it; 0 where that cannot be told."""
@@ -134,23 +112,30 @@ class Worker:
         self, *, left: Callable[[Worker], None] | None = None, idle: Callable[[], None] | None = None
     ) -> Where | dict[str, Any]:
         """Return where it stands next: see `run`."""
+        has_drifted = False
         while True:
-            kind, payload = self._hear(idle)
-            if kind == messages.LEFT:
-                checkpoint = self._passed_worker(payload)
+            told = self._hear(idle=idle)
+            if told.kind == messages.LEFT:
+                checkpoint = self._hear_worker(told, messages.LEFT)
+                if checkpoint.count <= self.count:
+                    checkpoint.close()
+                    raise self._forged("it left a checkpoint behind another one")
+                self.count, self.event = checkpoint.count, checkpoint.event
                 if left is not None:
                     left(checkpoint)
                 else:
                     checkpoint.close()
-            elif kind == messages.STOOD:
-                self.where = read_where(payload)
+            elif told.kind == messages.STOOD:
+                self.where = self._read(read_where, told, messages.STOOD)
                 self.count, self.event = self.where.count, self.where.event
                 return self.where
-            elif kind == messages.ENDED:
-                ended = decode_value(payload)
-                assert isinstance(ended, dict), ended
-                if ended.get("kind") != "drift":
+            else:
+                ended = self._read(messages.read_ended, told, messages.ENDED)
+                if ended["kind"] != "drift":
                     return ended
+                if has_drifted:
+                    raise self._forged("it reported twice that the garbage collector differs")
+                has_drifted = True
 
     def space(self, seconds: float) -> None:
         """While it runs: leave checkpoints that far apart from now on, in seconds of CPU time."""
@@ -160,7 +145,7 @@ class Worker:
         """Return where it stands. Raises EngineLost."""
         if self.where is None:
             self._tell(messages.WHERE)
-            self.where = read_where(self._hear_answer(messages.STOOD))
+            self.where = self._hear_answer(read_where, messages.STOOD)
         return self.where
 
     def stack(self, lane: int | None = None) -> Frames:
@@ -174,7 +159,7 @@ class Worker:
 
     def _frames(self, lane: int, first: int) -> tuple[int, tuple[Frame, ...]]:
         self._tell(messages.STACK, varint(lane) + varint(first))
-        return read_stack(self._hear_answer(messages.FRAMES))
+        return self._hear_answer(read_stack, messages.FRAMES)
 
     def _more_frames(self, lane: int, count: int, first: int) -> tuple[Frame, ...]:
         assert self.count == count, "it has gone on, and its frames are others"
@@ -185,9 +170,7 @@ class Worker:
         copy = self.clone()
         try:
             copy._tell(messages.OBJECT, watch.encode())
-            told: Any = decode_value(copy._hear_answer(messages.LIES))
-            address, kind = told
-            return address, kind
+            return copy._hear_answer(messages.read_located, messages.LIES)
         finally:
             copy.close()
 
@@ -201,15 +184,18 @@ class Worker:
         copy = self.clone()
         try:
             copy._tell(messages.HEAP, b"".join(varint(int(each)) for each in numbers))
-            kind, payload = copy._hear()
-            if kind != messages.PICTURE:
-                raise EngineLost(f"its heap could not be looked at: {os.strerror(_number(payload))}")
-            fd = copy._passed.popleft()
+            told = copy._hear(HEAP_SECONDS)
+            if told.kind == "X":
+                failed = copy._read(messages.read_number, told, "X")
+                raise EngineLost(f"its heap could not be looked at: {os.strerror(failed)}")
+            if told.kind != messages.PICTURE or told.fd is None:
+                raise copy._forged("it sent no snapshot")
+            try:
+                return pictures.read_picture(told.fd, pictures.most_bytes(limits, resident(copy.pid)), run=run)
+            except ForgedMessage as error:
+                raise copy._forged(error.reason) from None
         finally:
             copy.close()
-        with os.fdopen(fd, "rb") as file, mmap.mmap(fd, 0, prot=mmap.PROT_READ) as data, memoryview(data) as view:
-            del file
-            return read_raw(view, run=run, is_trusted=True)
 
     def ask(
         self,
@@ -222,6 +208,8 @@ class Worker:
     ) -> Any:
         """Run `inside.py` with `question`, a plain value, at this moment and return its answer, another one.
 
+        The answer has the shape that answers.py gives for the question, or is a dict with the one key `failed`.
+
         In a throw-away copy of the process, unless `changes`: then in itself, and as long as it takes. `memory`: bytes
         that the copy may take more, 0 for any. `idle` is called now and then, and may raise to give up.
 
@@ -229,19 +217,25 @@ class Worker:
         """
         if changes:
             self._tell(messages.CHANGE, _written(question))
-            return _read(self._answer(idle=idle))
-        return _read(self._divert(question, memory, False, seconds, idle))
+            return self._answer(shape_of(question), idle=idle)
+        return self._divert(question, memory, False, seconds, idle, MOST_MESSAGE)
 
-    def take_out(self, question: object, *, seconds: float, idle: Callable[[], None] | None = None) -> bytes:
-        """Return an answer of `inside.py` as it comes. The copy that gives it may read files. Raises as `ask`."""
-        return self._divert(question, 0, True, seconds, idle)
+    def take_out(self, question: object, *, seconds: float, idle: Callable[[], None] | None = None) -> Any:
+        """Return an answer of `inside.py` that may be long. The copy that gives it may read files. Raises as `ask`."""
+        return self._divert(question, 0, True, seconds, idle, MOST_TAKEN_OUT)
 
     def _divert(
-        self, question: object, memory: int, may_read: bool, seconds: float, idle: Callable[[], None] | None
-    ) -> bytes:
+        self,
+        question: object,
+        memory: int,
+        may_read: bool,
+        seconds: float,
+        idle: Callable[[], None] | None,
+        most: int,
+    ) -> Any:
         asking = self.begin_to_ask(question, memory=memory, may_read=may_read)
         try:
-            return asking.answer(seconds, idle)
+            return asking.value(seconds, idle, most=most)
         finally:
             asking.close()
 
@@ -253,15 +247,11 @@ class Worker:
         except BaseException:
             diversion.close()
             raise
-        return Asking(diversion)
+        return Asking(diversion, shape_of(question))
 
-    def _hear_answer(self, wanted: str) -> bytes:
-        kind, payload = self._hear()
-        if kind != wanted:
-            raise EngineLost(f"it ended instead of answering: {_reason(payload)}")
-        return payload
-
-    def _answer(self, seconds: float = math.inf, idle: Callable[[], None] | None = None) -> bytes:
+    def _answer(
+        self, shape: object, seconds: float = math.inf, idle: Callable[[], None] | None = None, most: int = MOST_MESSAGE
+    ) -> Any:
         until = time.monotonic() + seconds
 
         def in_time() -> None:
@@ -271,85 +261,100 @@ class Worker:
                 idle()
 
         try:
-            kind, payload = self._hear(in_time)
+            told = self._hear(idle=in_time, most=most)
         except EngineLost:
             raise AskFailed("it ended the process in which it was tried") from None
-        if kind == messages.ANSWER:
-            return payload
-        raise AskFailed(_reason(payload))
+        if told.kind not in (messages.ANSWER, "X"):
+            raise self._forged(f"it sent {told.kind!r} in place of an answer")
+        self._refuse_descriptor(told)
+        if told.kind == "X":
+            raise AskFailed(self._reason(told.payload))
+        return self._read(lambda payload: decoded(payload, shape, "answer"), told, messages.ANSWER)
 
-    def _passed_worker(self, payload: bytes) -> Worker:
-        told: Any = decode_value(payload)
-        pid, count, event = told
-        if pid < 0:
-            raise EngineLost(f"it could not be cloned: {os.strerror(-pid)}")
-        return Worker(self._passed.popleft(), pid, count, event)
+    def _hear_answer(self, read: Callable[[bytes], T], wanted: str) -> T:
+        told = self._hear(ANSWER_SECONDS)
+        if told.kind == messages.ENDED or told.kind == "X":
+            raise EngineLost(f"it ended instead of answering: {self._reason(told.payload)}")
+        return self._read(read, told, wanted)
+
+    def _hear_worker(self, told: Received, wanted: str) -> Worker:
+        """Return the process that a message is about."""
+        if told.kind == messages.ENDED and wanted == messages.CLONED:
+            raise EngineLost(f"it ended instead of being cloned: {self._reason(told.payload)}")
+        if told.kind != wanted:
+            raise self._forged(f"it sent {told.kind!r} and not {wanted!r}")
+        try:
+            pid, count, event = messages.read_here(told.payload)
+            if pid < 0 and told.fd is None:
+                raise EngineLost(f"it could not be cloned: {os.strerror(-pid)}")
+            if pid <= 0 or told.fd is None:
+                raise ForgedMessage("it sent no process with a checkpoint")
+            channel = Channel.received(told.fd)
+            try:
+                pid = self._keeping.verified(pid, has_gone=channel.has_gone)
+            except BaseException:
+                channel.close()
+                raise
+        except ForgedMessage as error:
+            raise self._forged(error.reason) from None
+        return Worker(channel, self._keeping, pid, count, event)
+
+    def _read(self, read: Callable[[bytes], T], told: Received, wanted: str) -> T:
+        if told.kind != wanted:
+            raise self._forged(f"it sent {told.kind!r} and not {wanted!r}")
+        self._refuse_descriptor(told)
+        try:
+            return read(told.payload)
+        except ForgedMessage as error:
+            raise self._forged(error.reason) from None
+
+    def _refuse_descriptor(self, told: Received) -> None:
+        if told.fd is not None:
+            os.close(told.fd)
+            raise self._forged(f"it sent a descriptor with {told.kind!r}")
+
+    def _reason(self, payload: bytes) -> str:
+        try:
+            return _reason(payload)
+        except ForgedMessage as error:
+            raise self._forged(error.reason) from None
+
+    def _forged(self, reason: str) -> ForgedMessage:
+        """End the session; return the error to raise."""
+        self.close()
+        return self._keeping.forged(reason)
 
     def _tell(self, kind: bytes, payload: bytes = b"") -> None:
-        try:
-            self._socket.sendall(_HEAD.pack(len(payload) + 1) + kind + payload)
-        except OSError:
-            raise EngineLost("it has ended") from None
+        self._channel.send(kind, payload)
 
-    def _hear(self, idle: Callable[[], None] | None = None) -> tuple[str, bytes]:
+    def _hear(
+        self, seconds: float = math.inf, *, idle: Callable[[], None] | None = None, most: int = MOST_MESSAGE
+    ) -> Received:
         try:
-            head = self._take(_HEAD.size, idle)
-            body = self._take(_HEAD.unpack(head)[0], idle)
+            return self._channel.receive(idle, most=most, seconds=seconds)
         except EngineLost:
             raise
+        except ForgedMessage as error:
+            raise self._forged(error.reason) from None
         except BaseException:
             self.kill()  # an answer that nobody waited for would be taken for the next one's
             raise
-        return chr(body[0]), body[1:]
-
-    def _take(self, n: int, idle: Callable[[], None] | None) -> bytes:
-        poll = select.poll()  # select() knows no descriptors from 1,024 on
-        poll.register(self._socket, select.POLLIN)
-        while len(self._buffer) < n:
-            while idle is not None and not poll.poll(50):
-                idle()
-            try:
-                data, fds, _, _ = socket.recv_fds(self._socket, 1 << 16, 8)
-            except OSError:
-                data, fds = b"", []
-            if not data:
-                raise EngineLost("it has ended")
-            self._buffer += data
-            self._passed.extend(fds)
-        taken = bytes(self._buffer[:n])
-        del self._buffer[:n]
-        return taken
 
 
 class Asking:
-    """A question that a throw-away copy of a process is about to answer. Close it."""
+    """A throw-away copy of a process is about to answer. Close it."""
 
-    def __init__(self, diversion: Worker) -> None:
-        self._diversion = diversion
+    def __init__(self, diversion: Worker, shape: object) -> None:
+        """`shape` is what the answer must have: see `shapes.fits`."""
+        self._diversion, self._shape = diversion, shape
 
-    def answer(self, seconds: float, idle: Callable[[], None] | None) -> bytes:
-        """Wait for it, as `inside.py` wrote it. Raises AskFailed if there is none, or none in time."""
-        return self._diversion._answer(seconds, idle)
-
-    def value(self, seconds: float, idle: Callable[[], None] | None) -> Any:
-        """Wait for it, as a plain value. Raises AskFailed."""
-        return _read(self.answer(seconds, idle))
+    def value(self, seconds: float, idle: Callable[[], None] | None, *, most: int = MOST_MESSAGE) -> Any:
+        """Wait for the answer, a plain value. Raises AskFailed if there is none, or none in time."""
+        return self._diversion._answer(self._shape, seconds, idle, most)
 
     def close(self) -> None:
         """End the copy wherever it is."""
         self._diversion.kill()
-
-
-def _read(answer: bytes) -> Any:
-    # Imported here: whoever only travels does not ask.
-    import ast
-
-    return ast.literal_eval(answer.decode("utf-8", "surrogatepass"))
-
-
-def _number(payload: bytes) -> int:
-    number: Any = decode_value(payload)
-    return int(number)
 
 
 def _written(question: object) -> bytes:
@@ -358,8 +363,8 @@ def _written(question: object) -> bytes:
 
 def _reason(payload: bytes) -> str:
     if payload[:1] == b"\n":  # a report of the core
-        report = decode_value(payload)
-        if isinstance(report, dict) and report.get("kind") == "refused":
-            return f"it asks for something outside the program, and in the past there is none: {report['detail']}"
-        return str(report.get("detail") or report.get("kind")) if isinstance(report, dict) else "?"
-    return payload.decode("utf-8", "replace")
+        report = messages.read_ended(payload)
+        if report["kind"] == "refused":
+            return f"it asks for something outside the program, and in the past there is none: {report.get('detail')}"
+        return str(report.get("detail") or report["kind"])
+    return payload[:4000].decode("utf-8", "replace")

@@ -41,7 +41,9 @@ now_fields(Gate *g, Handler real, PyObject *tz)
         outcome = dt ? fields_of(dt) : NULL;
         Py_XDECREF(dt);
     }
-    return cross_end(&c, outcome);
+    outcome = cross_end(&c, outcome);
+    cross_expect_outcome(&c, outcome == NULL || PyTuple_Check(outcome));
+    return outcome;
 }
 
 static PyObject *

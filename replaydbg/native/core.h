@@ -248,6 +248,8 @@ void upcall_leave(int depth);
 
 /* Ends a replay: writes the report that the launcher turns into the message, flushes nothing, exits with EXIT_DIVERGED. */
 _Noreturn void diverge(const char *kind, Gate *gate, Crossing *c, const char *detail);
+/* A replay that uses the parts of an outcome looks first whether it has them: the recording may say anything. */
+void cross_expect_outcome(const Crossing *c, bool has_its_type);
 /* Something met while recording that a replay cannot repeat; said once for each (kind, text). */
 void note(const char *kind, const char *text);
 
@@ -279,6 +281,7 @@ typedef struct {
     size_t used, size;
     bool is_fixed; /* it has all the memory that it will ever have, and keeps it */
 } Buf;
+void *grown(void *old, size_t count, size_t each); /* never NULL */
 void buf_reserve(Buf *b, size_t n);
 void buf_byte(Buf *b, uint8_t byte);
 void buf_bytes(Buf *b, const void *data, size_t n);
@@ -531,6 +534,7 @@ void report_number(Buf *b, int64_t number);
 void report_text(Buf *b, const char *text, size_t n);
 size_t put_character(uint8_t *to, Py_UCS4 c);   /* as UTF-8, at most 4 bytes; returns how many */
 void report_name(Buf *b, PyObject *text);        /* UTF-8 that keeps lone surrogates */
+PyThreadState *report_thread(void);                /* the running lane's, NULL if it has none, or none any more */
 void report_stack(Buf *b);                       /* list of (file, line, qualified name), innermost first */
 void report_send(int fd, Buf *b);                /* writes it all, and frees it (a fixed one is empty then) */
 

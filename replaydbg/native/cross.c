@@ -3,6 +3,7 @@
 #include "lenient.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -374,7 +375,7 @@ read_args(void)
         diverge("corrupt", NULL, NULL, "arguments cannot be read");
     if (args_defined + 1 >= recorded_args_size) {
         recorded_args_size = recorded_args_size ? recorded_args_size * 2 : 1024;
-        recorded_args = realloc(recorded_args, recorded_args_size * sizeof *recorded_args);
+        recorded_args = grown(recorded_args, recorded_args_size, sizeof *recorded_args);
     }
     recorded_args[++args_defined] = hash_bytes(start, (size_t)(event_log.rp - start), 0);
 }
@@ -451,11 +452,20 @@ read_raw(void *to, size_t n)
     event_log.rp += n;
 }
 
+static int
+read_signal(void)
+{
+    uint64_t signum = read_number();
+    if (signum == 0 || signum >= NSIG)
+        diverge("corrupt", NULL, NULL, "there is no such signal");
+    return (int)signum;
+}
+
 static void
 read_signal_between(void)
 {
     Place place = {0};
-    int signum = (int)read_number();
+    int signum = read_signal();
     read_raw(&place.fingerprint, sizeof place.fingerprint);
     place.lasti = (int)read_number();
     place.ticks = read_number();
@@ -474,7 +484,7 @@ read_control(uint64_t rest, Crossing *c)
 {
     switch (rest) {
     case CONTROL_SIGNAL_INSIDE:
-        signals_inside((int)read_number());
+        signals_inside(read_signal());
         keep_raised();
         break;
     case CONTROL_CALLBACK: {
@@ -1053,6 +1063,13 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
         engine_report(&b);
     else
         report_send(core.report_fd, &b);
+}
+
+void
+cross_expect_outcome(const Crossing *c, bool has_its_type)
+{
+    if (!has_its_type)
+        diverge("corrupt", c->gate, NULL, "the outcome of a call has another type than it can have");
 }
 
 _Noreturn void

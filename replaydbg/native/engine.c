@@ -157,7 +157,7 @@ PyThreadState *
 lane_tstate(int lane)
 {
     if (lane == lane_number())
-        return core.tstate;
+        return report_thread();
     return lane >= 0 && lane < lanes.made && lanes.at[lane] && !lanes.at[lane]->ended ? lanes.at[lane]->tstate : NULL;
 }
 
@@ -256,9 +256,9 @@ report_where(Buf *b, const char *why)
     report_key(b, "lanes");
     report_lanes(b);
     report_key(b, "stack");
-    report_frames(b, core.tstate, 0, MOST_FRAMES);
+    report_frames(b, report_thread(), 0, MOST_FRAMES);
     report_key(b, "depth");
-    report_number(b, (int64_t)depth_of(core.tstate));
+    report_number(b, (int64_t)depth_of(report_thread()));
     stepclock_report_breaks(b);
     watch_report(b);
 }
@@ -470,7 +470,7 @@ take_snapshot(Command *c)
     limits.all = number(c);
     HeapOccasion occasion = {.number = number(c), .event = core.crossings, .step = stepclock.count, .name = "", .reason = "asked"};
     occasion.time_ns = number(c);
-    int fd = c->ok ? memfd_create("replaydbg-heap", MFD_CLOEXEC) : -1, failed = 0;
+    int fd = c->ok ? memfd_create("replaydbg-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1, failed = 0;
     if (fd < 0 || heap_capture(fd, &limits, &occasion, NULL) < 0)
         failed = errno;
     report_number(&b, failed);

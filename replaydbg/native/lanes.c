@@ -727,6 +727,7 @@ lane_end(void *result)
     lanes.alive--;
     if (core.depth > 0)
         collector_put_back(); /* the interpreter ends threads wherever they ask for its lock, in crossings too */
+    core.tstate = self->tstate = NULL; /* the interpreter has freed it */
     lane_wake_all(self);
     if (core.lenient)
         next = lenient_next_at_end();

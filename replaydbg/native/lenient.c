@@ -71,7 +71,8 @@ find_earlier(Stream *s, Chain *chain)
 static uint64_t
 function_here(void)
 {
-    _PyInterpreterFrame *frame = core.tstate ? compat_top_frame(core.tstate) : NULL;
+    PyThreadState *thread = report_thread();
+    _PyInterpreterFrame *frame = thread ? compat_top_frame(thread) : NULL;
     PyCodeObject *code = frame ? compat_frame_code(frame) : NULL;
     return code ? hash_text(code->co_qualname, hash_text(code->co_filename, 0)) : 0;
 }

@@ -264,6 +264,9 @@ int
 index_opened(const uint8_t *at, unsigned flags, int *fds, int most)
 {
     int found = 0;
+    const uint8_t *stop = at;
+    if (!value_skip(&stop, event_log.rend)) /* what follows relies on it: no value is nested too deeply */
+        return 0;
     if (flags & (GATE_OPENS | GATE_OPENS_FIRST))
         ints_of(at, event_log.rend, flags & GATE_OPENS_FIRST, fds, most, &found);
     return found;

@@ -28,7 +28,8 @@ liberties_taken(void)
 static void
 put_place(Buf *b)
 {
-    _PyInterpreterFrame *top = core.tstate ? compat_top_frame(core.tstate) : NULL, *frame = top;
+    PyThreadState *thread = report_thread();
+    _PyInterpreterFrame *top = thread ? compat_top_frame(thread) : NULL, *frame = top;
     while (frame && code_is_library(compat_frame_code(frame)))
         frame = compat_previous_frame(frame);
     if (frame == NULL)

@@ -228,9 +228,29 @@ log_follow(void)
         nanosleep(&pause, NULL);
         pause.tv_nsec = pause.tv_nsec < 10000000 ? pause.tv_nsec * 2 : 10000000;
     }
-    event_log.rend = event_log.base + __atomic_load_n(&h->committed, __ATOMIC_ACQUIRE);
+    uint64_t committed = __atomic_load_n(&h->committed, __ATOMIC_ACQUIRE);
+    struct stat st;
+    if (committed < (uint64_t)(event_log.rp - event_log.base) || committed > MOST_FOLLOWED || fstat(followed_fd, &st) < 0 ||
+        committed > (uint64_t)st.st_size)
+        diverge("corrupt", NULL, NULL, "the recording became shorter while it was followed");
+    event_log.rend = event_log.base + committed;
     world_log.rend = world_log.base + __atomic_load_n(&header_of(&world_log)->committed, __ATOMIC_ACQUIRE);
     world_load();
+}
+
+/* ---- memory ---- */
+
+/* As realloc(), of `count` items of `each` bytes. Without memory a replay ends with a sentence, and everything else at once. */
+void *
+grown(void *old, size_t count, size_t each)
+{
+    size_t size;
+    void *room = __builtin_mul_overflow(count, each, &size) ? NULL : realloc(old, size ? size : 1);
+    if (room == NULL && core.mode == REPLAY)
+        diverge("memory", NULL, NULL, "the replay has no more memory for what the recording holds");
+    if (room == NULL)
+        Py_FatalError("replaydbg: out of memory");
+    return room;
 }
 
 /* ---- bytes ---- */

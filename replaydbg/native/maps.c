@@ -2,6 +2,7 @@
  * What other processes write there later: shared.c. */
 #include "core.h"
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -65,7 +66,9 @@ memory_file(const uint8_t *data, size_t n, uint64_t file, long long total, long 
 {
     struct stat st;
     int other = shared_descriptor(file), fd = move_high(other < 0 ? memfd_create("map", 0) : dup(other));
-    long long size = offset + (total < (long long)n ? (long long)n : total);
+    long long size;
+    if (__builtin_add_overflow(offset, total < (long long)n ? (long long)n : total, &size))
+        size = LLONG_MAX;
     if (fd < 0 || fstat(fd, &st) < 0 || (st.st_size < size && ftruncate(fd, (off_t)size) < 0))
         return -1;
     for (size_t done = 0; done < n;) {

@@ -80,6 +80,8 @@ socket_init(PyObject *self, PyObject *args, PyObject *kwds)
 static PyObject *
 make_socket(PyObject *fields)
 {
+    if (!PyTuple_CheckExact(fields) || PyTuple_GET_SIZE(fields) != 4)
+        diverge("corrupt", NULL, NULL, "the fields of a socket cannot be read");
     fd_place_socket((int)PyLong_AsLong(PyTuple_GET_ITEM(fields, 0)));
     own_work_begin();
     PyObject *s = socket_type->tp_new(socket_type, PyTuple_New(0), NULL);

@@ -41,6 +41,15 @@ ready_objects(PyObject *given, PyObject *places)
     return ready;
 }
 
+static bool
+are_lists(PyObject *lists)
+{
+    bool are = PyTuple_Check(lists) && PyTuple_GET_SIZE(lists) == 3;
+    for (int i = 0; are && i < 3; i++)
+        are = PyList_Check(PyTuple_GET_ITEM(lists, i));
+    return are;
+}
+
 static PyObject *
 convert_ready(PyObject *const *args, PyObject *lists, PyObject *(*convert)(PyObject *, PyObject *))
 {
@@ -96,6 +105,7 @@ select_select(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
         PyObject *places = convert_ready(asked, lists, ready_places);
         Py_XDECREF(lists);
         places = cross_end(&c, places);
+        cross_expect_outcome(&c, places == NULL || are_lists(places));
         result = places ? convert_ready(copy, places, ready_objects) : NULL;
         Py_XDECREF(places);
     }
@@ -139,7 +149,9 @@ epoll_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     int *field = epoll ? (int *)((char *)epoll + sizeof(PyObject)) : NULL;
     PyObject *outcome = cross_end(&c, epoll ? PyLong_FromLong(*field) : NULL);
     if (outcome && replayed && epoll && (fd = (int)PyLong_AsLong(outcome)) != *field) {
-        dup3(*field, fd, O_CLOEXEC);
+        if (fd_is_ours(fd))
+            diverge("descriptors", NULL, NULL, "the program uses a descriptor number that the replay needs for itself");
+        cross_expect_outcome(&c, dup3(*field, fd, O_CLOEXEC) >= 0);
         close(*field);
         *field = fd;
     }
@@ -294,6 +306,8 @@ fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
             result = make == fork_only ? PyLong_FromLong(pid) : Py_BuildValue("(ii)", (int)pid, master);
     }
     result = cross_end(&c, result);
+    bool is_pair = result && PyTuple_Check(result) && PyTuple_GET_SIZE(result) == 2;
+    cross_expect_outcome(&c, result == NULL || (make == fork_only ? PyLong_Check(result) : is_pair));
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
     if (result)

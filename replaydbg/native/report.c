@@ -62,11 +62,22 @@ report_name(Buf *b, PyObject *text)
     report_text(b, (const char *)name, n);
 }
 
+/* A thread that ends loses its state before its lane does: what is left of it then runs C code alone. */
+PyThreadState *
+report_thread(void)
+{
+    PyThreadState *each = core.tstate ? PyInterpreterState_ThreadHead(PyInterpreterState_Main()) : NULL;
+    while (each && each != core.tstate)
+        each = PyThreadState_Next(each);
+    return each;
+}
+
 void
 report_stack(Buf *b)
 {
     uint64_t n = 0;
-    _PyInterpreterFrame *top = core.tstate ? compat_top_frame(core.tstate) : NULL, *frame;
+    PyThreadState *thread = report_thread();
+    _PyInterpreterFrame *top = thread ? compat_top_frame(thread) : NULL, *frame;
     for (frame = top; frame && n < 60; frame = compat_previous_frame(frame))
         n++;
     report_list(b, n);

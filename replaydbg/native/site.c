@@ -252,7 +252,7 @@ code_define(const uint8_t **p, const uint8_t *end)
         return -1;
     if (codes_defined + 1 >= recorded_codes_size) {
         recorded_codes_size = recorded_codes_size ? recorded_codes_size * 2 : 256;
-        recorded_codes = realloc(recorded_codes, recorded_codes_size * sizeof *recorded_codes);
+        recorded_codes = grown(recorded_codes, recorded_codes_size, sizeof *recorded_codes);
     }
     recorded_codes[++codes_defined] = hash_bytes(file, n, hash);
     return 0;
@@ -269,7 +269,7 @@ site_define(const uint8_t **p, const uint8_t *end)
         return -1;
     if (sites_defined + 1 >= recorded_size) {
         recorded_size = recorded_size ? recorded_size * 2 : 256;
-        recorded = realloc(recorded, recorded_size * sizeof *recorded);
+        recorded = grown(recorded, recorded_size, sizeof *recorded);
     }
     uint64_t key[3] = {gate, code ? recorded_codes[code] : 0, lasti};
     recorded[++sites_defined] = (RecordedSite){hash_bytes(key, sizeof key, 0), (uint32_t)gate, (uint32_t)shape};

@@ -167,6 +167,8 @@ control_kind(int op)
     }
 }
 
+#define LONGEST_TEXT ((size_t)1 << 20) /* names of files */
+
 static int
 control_text(SqliteFile *file, int op, char **text)
 {
@@ -179,11 +181,15 @@ control_text(SqliteFile *file, int op, char **text)
     }
     number = act_end(&act, number, NULL, 0);
     size_t n = (size_t)(number >> 16);
+    if (n > LONGEST_TEXT)
+        act_diverge("corrupt", FILE_CONTROL, "a text that is too long");
     if (n && !act.perform)
         *text = sqlite_malloc((int)n);
     if (n && *text == NULL)
         act_diverge("uncovered", FILE_CONTROL, "out of memory");
     act_arrive(&act, FILE_CONTROL, ((File *)file)->name, op, n ? *text : NULL, n);
+    if (n && act.crossed && !act.perform)
+        (*text)[n - 1] = 0;
     return (int)(number & 0xFFFF);
 }
 
@@ -243,6 +249,8 @@ file_device(SqliteFile *file)
 /* ---- files: the WAL index ---- */
 static Buf arrived; /* main thread, GIL held */
 
+#define LARGEST_INDEX ((size_t)64 << 20)
+
 static void
 arrive_index(const Act *first, int row, File *f, int64_t a, int64_t number)
 {
@@ -250,6 +258,8 @@ arrive_index(const Act *first, int row, File *f, int64_t a, int64_t number)
     if (!first->crossed || n == 0)
         return;
     if (!first->perform) {
+        if (n > LARGEST_INDEX)
+            act_diverge("corrupt", row, "the content of a WAL index is too long");
         arrived.used = 0;
         buf_reserve(&arrived, n);
     }

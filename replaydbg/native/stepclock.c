@@ -386,7 +386,8 @@ stepclock_report_breaks(Buf *b)
 static void
 report_before(Buf *b)
 {
-    _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
+    PyThreadState *thread = report_thread();
+    _PyInterpreterFrame *frame = thread ? compat_top_frame(thread) : NULL;
     const Activation *a = frame ? activation_find(frame) : NULL;
     bool same = a && a->before;
     uint64_t step = same ? a->before : 0;

@@ -173,7 +173,10 @@ callback_arguments(Kind kind, PyObject *recorded, PyObject *owner, PyObject *con
 void
 tls_called_back(Crossing *c, PyObject *recorded)
 {
-    Kind kind = PyTuple_Check(recorded) && PyTuple_GET_SIZE(recorded) > 0 ? (Kind)PyLong_AsLong(PyTuple_GET_ITEM(recorded, 0)) : PASSWORD;
+    if (c == NULL || !PyTuple_Check(recorded) || PyTuple_GET_SIZE(recorded) == 0 || !PyLong_Check(PyTuple_GET_ITEM(recorded, 0)))
+        diverge("corrupt", NULL, NULL, "a callback cannot be read");
+    int overflow;
+    Kind kind = (Kind)PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(recorded, 0), &overflow);
     bool with_password = kind == PASSWORD && c && c->nargs == 3;
     PyObject *context = with_password || c == NULL ? NULL : attribute_of(c->self, "_SSLSocket", "context");
     PyObject *owner = with_password || c == NULL ? NULL : attribute_of(c->self, "_SSLSocket", "owner");

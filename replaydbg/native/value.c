@@ -48,7 +48,7 @@ types_append(TypeTable *types, uint64_t hash, PyObject *type)
     }
     if (types->count == types->size) {
         types->size = types->size ? types->size * 2 : 32;
-        types->hashes = realloc(types->hashes, types->size * sizeof(uint64_t));
+        types->hashes = grown(types->hashes, types->size, sizeof(uint64_t));
     }
     types->hashes[types->count++] = hash;
     PyList_Append(types->types, type ? type : Py_None);
@@ -142,7 +142,7 @@ type_search(const char *module, size_t nm, const char *qualname, size_t nq)
     Py_ssize_t pos = 0;
     while (m && PyModule_Check(m) && PyDict_Next(PyModule_GetDict(m), &pos, &key, &value)) {
         const char *name = PyType_Check(value) ? ((PyTypeObject *)value)->tp_name : "";
-        if (strncmp(name, module, nm) == 0 && name[nm] == '.')
+        if (strlen(name) > nm && memcmp(name, module, nm) == 0 && name[nm] == '.')
             name += nm + 1; /* a static type; one made by PyErr_NewException has its name alone */
         if (strlen(name) == nq && memcmp(name, qualname, nq) == 0)
             return Py_NewRef(value);
@@ -550,6 +550,7 @@ typedef struct {
 } Decoder;
 
 static PyObject *decode(Decoder *d);
+static bool skip(const uint8_t **p, const uint8_t *end, int depth);
 
 static bool
 decode_length(Decoder *d, uint64_t *n)
@@ -557,6 +558,21 @@ decode_length(Decoder *d, uint64_t *n)
     bool ok = true;
     *n = read_varint(&d->p, d->end, &ok);
     return ok && *n <= (uint64_t)(d->end - d->p);
+}
+
+#define FEW 64
+
+/* How many items follow, which are then there: room is made for them before they are read, and a number alone costs one byte. */
+static bool
+decode_count(Decoder *d, uint64_t *n)
+{
+    if (!decode_length(d, n))
+        return false;
+    const uint8_t *p = d->p;
+    for (uint64_t i = *n > FEW ? 0 : *n; i < *n; i++)
+        if (!skip(&p, d->end, d->depth))
+            return false;
+    return true;
 }
 
 static int64_t
@@ -570,7 +586,7 @@ static PyObject *
 decode_tuple(Decoder *d)
 {
     uint64_t n;
-    if (!decode_length(d, &n))
+    if (!decode_count(d, &n))
         return NULL;
     PyObject *t = PyTuple_New((Py_ssize_t)n);
     for (uint64_t i = 0; t && i < n; i++) {
@@ -587,7 +603,7 @@ static PyObject *
 decode_list(Decoder *d)
 {
     uint64_t n;
-    if (!decode_length(d, &n))
+    if (!decode_count(d, &n))
         return NULL;
     PyObject *t = PyList_New((Py_ssize_t)n);
     for (uint64_t i = 0; t && i < n; i++) {
@@ -604,7 +620,7 @@ static PyObject *
 decode_dict(Decoder *d)
 {
     uint64_t n;
-    if (!decode_length(d, &n))
+    if (!decode_count(d, &n))
         return NULL;
     PyObject *t = PyDict_New();
     for (uint64_t i = 0; t && i < n; i++) {
@@ -621,7 +637,7 @@ static PyObject *
 decode_set(Decoder *d, bool frozen)
 {
     uint64_t n;
-    if (!decode_length(d, &n))
+    if (!decode_count(d, &n))
         return NULL;
     PyObject *t = frozen ? PyFrozenSet_New(NULL) : PySet_New(NULL);
     for (uint64_t i = 0; t && i < n; i++) {
@@ -633,13 +649,21 @@ decode_set(Decoder *d, bool frozen)
     return t;
 }
 
+/* A class of the program may look like one and be none. */
+static bool
+is_struct_type(PyTypeObject *type)
+{
+    PyTypeObject *known = stat_type();
+    return known && type->tp_dealloc == known->tp_dealloc && type->tp_base == &PyTuple_Type && struct_fields(type) >= 0;
+}
+
 static PyObject *
 decode_struct(Decoder *d)
 {
     bool ok = true;
     PyTypeObject *type = type_by_id(d->types, read_varint(&d->p, d->end, &ok));
     uint64_t n = read_varint(&d->p, d->end, &ok);
-    if (!ok || type == NULL || (uint64_t)struct_fields(type) != n)
+    if (!ok || type == NULL || !is_struct_type(type) || (uint64_t)struct_fields(type) != n)
         return NULL;
     PyObject *v = PyStructSequence_New(type);
     for (uint64_t i = 0; v && i < n; i++) {
@@ -706,7 +730,7 @@ decode_exception(Decoder *d)
     PyObject *args = ok ? decode(d) : NULL;
     PyObject *os = args ? decode(d) : NULL;
     PyObject *exception = NULL;
-    if (os && type && PyTuple_CheckExact(args)) {
+    if (os && type && PyExceptionClass_Check(type) && PyTuple_CheckExact(args)) {
         if (PyTuple_CheckExact(os) && PyTuple_GET_SIZE(os) >= 4 && PyTuple_GET_SIZE(args) == 2 && PyTuple_GET_ITEM(os, 2) != Py_None) {
             PyObject *one = as_passed(d, PyTuple_GET_ITEM(os, 2)), *two = as_passed(d, PyTuple_GET_ITEM(os, 3));
             exception = PyObject_CallFunctionObjArgs((PyObject *)type, PyTuple_GET_ITEM(os, 0), PyTuple_GET_ITEM(os, 1),
@@ -716,7 +740,8 @@ decode_exception(Decoder *d)
         else
             exception = PyObject_Call((PyObject *)type, args, NULL);
     }
-    if (exception && PyExceptionInstance_Check(exception) && PyTuple_CheckExact(os) && PyTuple_GET_SIZE(os) == 5)
+    if (exception && PyExceptionInstance_Check(exception) && PyTuple_CheckExact(os) && PyTuple_GET_SIZE(os) == 5 &&
+        PyDict_CheckExact(PyTuple_GET_ITEM(os, 4)))
         Py_XSETREF(((PyBaseExceptionObject *)exception)->dict, Py_NewRef(PyTuple_GET_ITEM(os, 4)));
     if (exception && PyExceptionInstance_Check(exception))
         PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
@@ -810,7 +835,7 @@ decode_tagged(Decoder *d, int tag)
         return decode_stat(d);
     case T_ARGUMENT: {
         uint64_t i = read_varint(&d->p, d->end, &ok);
-        return ok && i < (uint64_t)d->nargs ? Py_NewRef(d->args[i]) : NULL;
+        return ok && i < (uint64_t)d->nargs ? Py_XNewRef(d->args[i]) : NULL;
     }
     case T_EXCEPTION:
         return decode_exception(d);
@@ -866,8 +891,6 @@ skip_payload(const uint8_t **p, const uint8_t *end)
     uint64_t n = read_varint(p, end, &ok);
     return ok && skip_bytes(p, end, n);
 }
-
-static bool skip(const uint8_t **p, const uint8_t *end, int depth);
 
 static bool
 skip_items(const uint8_t **p, const uint8_t *end, int depth, uint64_t each)

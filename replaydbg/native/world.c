@@ -26,9 +26,7 @@ note_of(const char *op, const char *path)
         }
         if (note_count == note_size) {
             note_size = note_size ? note_size * 2 : 1024;
-            notes = realloc(notes, note_size * sizeof *notes);
-            if (notes == NULL)
-                Py_FatalError("replaydbg: out of memory for the import world");
+            notes = grown(notes, note_size, sizeof *notes);
         }
         notes[note_count] = (Note){0};
         *slot = (uint32_t)++note_count;
@@ -86,7 +84,7 @@ more_answers(Note *n)
 {
     size_t size = (n->count + 1) * sizeof *n->answers;
     if (!core.followed)
-        return realloc(n->answers, size);
+        return grown(n->answers, 1, size);
     void *more = engine_apart(size);
     memcpy(more, n->answers, n->count * sizeof *n->answers);
     return more;

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from replaydbg.errors import ReplaydbgError
-from replaydbg.log.codec import decode_value
+from replaydbg.errors import ForgedMessage, ReplaydbgError
+from replaydbg.log.shapes import COUNT, ListOf, decoded, one_of
+
+_REPORT = {
+    "is_on": COUNT,
+    "lines": COUNT,
+    "own": COUNT,
+    "since": COUNT,
+    "event": COUNT,
+    "digest": int,
+    "hits": ListOf(ListOf(one_of(int, str))),
+    "breakpoints": ListOf((COUNT, COUNT, COUNT)),
+    "stopped": range(-1, 256),
+    "before": one_of((), (range(2), COUNT, str, int, str)),
+    "uncaught": one_of((), (COUNT, COUNT, str, str, int)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +156,10 @@ def read_report(data: bytes, steps: bytes, orders: Orders) -> ClockReport:
     """Return what the core reported; raises ReplaydbgError if it ended without a report."""
     if not data:
         raise ReplaydbgError("The replay ended without the step clock's report: the interpreter was killed or crashed.")
-    report = decode_value(data)
-    assert isinstance(report, dict), report
+    report = decoded(data, _REPORT, "report of the step clock")
     stopped: int = report["stopped"]
+    if stopped > len(orders.breakpoints) or len(report["breakpoints"]) != len(orders.breakpoints):
+        raise ForgedMessage("it reported breakpoints that were not asked for")
     return ClockReport(
         is_started=bool(report["is_on"]),
         lines=report["lines"],
@@ -164,21 +180,26 @@ def read_report(data: bytes, steps: bytes, orders: Orders) -> ClockReport:
     )
 
 
-def read_varints(data: bytes) -> list[int]:
-    """Return the unsigned numbers that `data` is made of."""
-    numbers: list[int] = []
+def read_varints(data: bytes) -> Iterator[int]:
+    """Yield the unsigned numbers that `data` is made of. Raises ForgedMessage if one has more than 64 bits."""
     number = shift = 0
     for byte in data:
         number |= (byte & 0x7F) << shift
-        shift += 7
         if byte < 0x80:
-            numbers.append(number)
+            yield number
             number = shift = 0
-    return numbers
+        else:
+            shift += 7
+            if shift > 63:
+                raise ForgedMessage("it wrote a number of more than 64 bits")
 
 
 def _hits(entry: list[Any]) -> Hits:
-    file, function, first, *numbers = entry
+    file, function, first, *numbers = entry if len(entry) >= 3 else (0, 0, 0)
+    if not (type(file) is type(function) is str and type(first) is int and len(numbers) % 2 == 0):
+        raise ForgedMessage("it reported malformed counts of lines")
+    if not all(type(each) is int for each in numbers):
+        raise ForgedMessage("it reported malformed counts of lines")
     return Hits(file, function, first, dict(zip(numbers[::2], numbers[1::2], strict=True)))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
-from replaydbg.log.codec import decode_value
+from replaydbg.log.shapes import COUNT, DictOf, ListOf, decoded, one_of
 
 if TYPE_CHECKING:
     from replaydbg.log.reader import Recording
@@ -29,6 +29,16 @@ MEANINGS = {
     "unused": "the program ended without asking for what was recorded",
 }
 """The kinds of liberties, and what each means."""
+
+_TEXT_OR_NONE = one_of(None, str)
+_LIBERTY = (one_of(*MEANINGS), COUNT, str, object, bytes, str, COUNT, str, COUNT, str)
+_TOLD = {
+    "liberties": ListOf(_LIBERTY),
+    "counts": DictOf(COUNT),
+    "uncaught": one_of((), (str, _TEXT_OR_NONE, ListOf((str, COUNT, str, bool)))),
+    "check": one_of((), (str, str, _TEXT_OR_NONE)),
+    "said": one_of((), (str,)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +183,7 @@ def read_ending(data: bytes, recording: Recording) -> Ending:
     """Return what the core told."""
     if not data:
         return NOTHING
-    told = decode_value(data)
-    assert isinstance(told, dict), told
+    told = decoded(data, _TOLD, "report of the end")
     liberties = tuple(_liberty(*each) for each in told["liberties"])
     return Ending(
         liberties=_with_events(liberties, recording),

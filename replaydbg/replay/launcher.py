@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from replaydbg.config import is_fence_wanted, orders_of_tests
-from replaydbg.errors import Corrupt
+from replaydbg.errors import Corrupt, ForgedMessage
 from replaydbg.events.environment import Header
 from replaydbg.gates.row import Row
 from replaydbg.gates.table import gate_table
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from replaydbg.replay.clock import ClockReport, Orders
     from replaydbg.replay.lenient import Lenient
     from replaydbg.trace.orders import TraceOrders
+
+MOST_WRITTEN = 64 << 20
+"""Bytes that the program's process may write into one of the files that report how it ended."""
 
 HIGH = 200
 """Our descriptors in the program's process start above those that it will use; the core moves them higher still."""
@@ -220,9 +223,11 @@ def _recorded_table(header: Header) -> list[Row]:
 
 
 def _whole(file: BinaryIO) -> bytes:
-    """Return all that the program's process has written into a memory file."""
+    """Return what the program's process has written into a memory file. Raises ForgedMessage if that is too much."""
+    if os.fstat(file.fileno()).st_size > MOST_WRITTEN:
+        raise ForgedMessage(f"it reported more than {MOST_WRITTEN >> 20} MiB")
     file.seek(0)
-    return file.read()
+    return file.read(MOST_WRITTEN)
 
 
 def _memory_file(name: str) -> BinaryIO:

@@ -10,8 +10,20 @@ from typing import Any
 from replaydbg.errors import Divergence, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
-from replaydbg.log.codec import decode_value
 from replaydbg.log.reader import Recording
+from replaydbg.log.shapes import COUNT, ListOf, checked, decoded
+
+_REPORT = {
+    "kind": str,
+    "detail": str,
+    "gate": str,
+    "event": COUNT,
+    "lane": COUNT,
+    "drift": COUNT,
+    "unsure": COUNT,
+    "memory": COUNT,
+    "stack": ListOf((str, COUNT, str)),
+}
 
 # Each kind is a section of docs/reference/messages.md, `divergence-KIND`.
 CAUSES = {
@@ -28,6 +40,7 @@ CAUSES = {
     "refused": "Code that no gate covers tried to reach the outside; a replay never does.",
     "content": "The content of a file that the program read is missing from the recording.",
     "corrupt": "The recording is damaged here.",
+    "memory": "The replay has no more memory for what the recording holds.",
     "uncovered": "The program did something here that the gates cannot follow.",
     "status": "The program ended otherwise than when it was recorded, without asking for anything else.",
     "collector": "The garbage collector came to stand elsewhere than when it was recorded; tests want it to be exact.",
@@ -139,8 +152,7 @@ def ended_otherwise(name: str, events: int, status: int, recorded: int | None) -
 
 def read_report(data: bytes) -> Stop:
     """Return what the core reported when it ended the replay."""
-    report = decode_value(data)
-    assert isinstance(report, dict), report
+    report = decoded(data, _REPORT, "report")
     frames = [f'File "{file}", line {line}, in {function}' for file, line, function in report["stack"]]
     return Stop(
         kind=report["kind"],
@@ -148,7 +160,7 @@ def read_report(data: bytes) -> Stop:
         gate=report["gate"],
         event=report["event"],
         arguments=report.get("arguments"),
-        written=report.get("bytes", b""),
+        written=checked(report.get("bytes", b""), bytes, "report"),
         stack=tuple(reversed(frames)),
         lane=report["lane"],
         drift=report["drift"],

@@ -16,7 +16,7 @@ from replaydbg.commands.surface import Row
 from replaydbg.commands.view import View
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Moment, Progress
-from replaydbg.errors import Cancelled, EngineLost, ReplaydbgError, UsageError
+from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError, UsageError
 from replaydbg.events.show import printable
 from replaydbg.tui import questions
 from replaydbg.tui.gather import Gatherer
@@ -266,7 +266,7 @@ class Desk:
             self.prompt.carry_out(line.strip())
         except EOFError:
             return Reply(is_over=True)
-        except (Cancelled, EngineLost):
+        except (Cancelled, EngineLost, ForgedMessage):
             raise
         except (ReplaydbgError, RecursionError, MemoryError) as problem:
             # It may have moved before it came to that.

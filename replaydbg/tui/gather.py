@@ -11,7 +11,7 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.sources import is_library
 from replaydbg.debugger.values import Variable
 from replaydbg.engine.messages import Frame
-from replaydbg.errors import AskFailed, Cancelled, EngineLost, ReplaydbgError
+from replaydbg.errors import AskFailed, Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.events.show import printable
 from replaydbg.tui.scene import FrameRow, LaneRow, MarkRow, PointRow, Scene, TaskRow, ValueRow
 
@@ -106,7 +106,7 @@ class Gatherer:
         for number, source in view.displays.items():
             try:
                 told = view.evaluate(source)
-            except (Cancelled, EngineLost):
+            except (Cancelled, EngineLost, ForgedMessage):
                 raise
             except ReplaydbgError as error:
                 yield ValueRow(source, f"({error})", watch=number, expression=source)

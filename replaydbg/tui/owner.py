@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from replaydbg.errors import Cancelled, EngineLost, ReplaydbgError
+from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.tui.messages import CannotOpen, Opened, Progressed, Replied, Restarted, Trouble
 from replaydbg.tui.scene import Reply, Scene
 
@@ -156,6 +156,9 @@ class Owner(threading.Thread):
     def _work_quietly(self, desk: Desk) -> None:
         try:
             found = desk.work_quietly()
+        except ForgedMessage as error:
+            self._post(CannotOpen(str(error), exit_code=error.exit_code))
+            return
         except Exception:  # noqa: BLE001 - a bug of ours must not take the user's session with it
             self._post(Trouble(traceback.format_exc()))
             return
@@ -170,6 +173,9 @@ class Owner(threading.Thread):
         except Cancelled:
             # What comes after a scrubbed seek will answer; otherwise the user wants to see that it was given up.
             reply = Reply(scene=self._scene(desk, request), error="" if request.slot else "Cancelled.")
+        except ForgedMessage as error:
+            self._post(CannotOpen(str(error), exit_code=error.exit_code))
+            reply = Reply()
         except (ReplaydbgError, RecursionError, MemoryError, OSError) as error:
             reply = Reply(error=str(error) or type(error).__name__)
         except Exception:  # noqa: BLE001 - a bug of ours must not take the user's session with it

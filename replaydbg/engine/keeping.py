@@ -1,0 +1,84 @@
+"""The debugger's connection to the keeper: it says which processes are of the session, and only it ends them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+from replaydbg.errors import ForgedMessage
+
+ORDER = struct.Struct("<q")
+"""An order to the keeper: the number of the process that it is to kill."""
+
+ANY_KIND = 0x40000000
+"""__WALL: children that send another signal at their end, too."""
+
+
+class Keeping:
+    """What is known of the keeper of a session.
+
+    A process of the session names others by their numbers, and may lie: so a number is taken only if the kernel says
+    that the keeper started that process, and the keeper asks the kernel again before it sends the signal. As their
+    parent it alone can do so without a race: a number is not used again before it has waited for the process.
+    """
+
+    def __init__(self, debugger: socket.socket, pid: int) -> None:
+        """`debugger` leads to the keeper, the process `pid`."""
+        self._socket = debugger
+        self.pid = pid
+        self.broken = ""
+        """Why nothing of the session is believed any more; empty: it is."""
+
+    def fileno(self) -> int:
+        """Return the descriptor of the socket."""
+        return self._socket.fileno()
+
+    def verified(self, pid: int, *, has_gone: bool = False) -> int:
+        """Return `pid` if that is a process of the session, 0 if there is no such process, or no longer.
+
+        `has_gone`: it has ended meanwhile, and the number may be another one's. Raises ForgedMessage if it is a process
+        that the keeper did not start.
+        """
+        parent = _parent(pid)
+        if parent == self.pid:
+            return pid
+        if parent and not has_gone:
+            raise ForgedMessage(f"it named process {pid} as one of this session, which it is not")
+        return 0
+
+    def kill(self, pid: int) -> None:
+        """Let the keeper kill a process of the session; it does nothing if it is none, or has ended."""
+        with suppress(OSError):  # the session has ended, and all its processes with it
+            self._socket.send(ORDER.pack(pid), socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
+
+    def forged(self, reason: str) -> ForgedMessage:
+        """End the session, whose processes cannot be believed any more; return the error to raise."""
+        self.broken = self.broken or reason
+        self.close()
+        return ForgedMessage(reason)
+
+    def close(self) -> None:
+        """Let the keeper end, and all processes of the session with it; again is harmless."""
+        self._socket.close()
+
+
+def is_own_child(pid: int) -> bool:
+    """Whether `pid` is a process that this one has started and that has not ended: for the keeper."""
+    try:
+        return pid > 0 and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT | ANY_KIND) is None
+    except ChildProcessError:
+        return False
+
+
+def _parent(pid: int) -> int:
+    """Return the number of a process's parent; 0: there is no such process, or /proc does not show it."""
+    if pid <= 0:
+        return 0
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        return int(text.rpartition(")")[2].split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0
