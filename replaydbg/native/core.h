@@ -16,6 +16,7 @@
  *   process.c   selection, semaphores, processes, and the end of a process
  *   maps.c      memory maps
  *   shared.c    memory that other processes write
+ *   memory.c    memory that may not be readable
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
  *   places.c    what a place in pure computation is known by; stacks.c: where a frame keeps objects
@@ -626,13 +627,20 @@ extern bool since_is_kept;
 void since_freed(uintptr_t block);
 int heap_prepare(void);                          /* heap_types.c; before the program begins */
 
+/* ---- memory.c ---- */
+bool memory_is_there(const void *at);            /* whether the page of `at` can be read */
+void memory_copy(uint8_t *to, const uint8_t *from, size_t n); /* what cannot be read is left as it is in `to` */
+
 /* ---- maps.c, shared.c ---- */
+extern const HandlerEntry map_handlers[];
 typedef enum { MAP_IS_PRIVATE, MAP_IS_READ, MAP_IS_WRITTEN } MapKind;
 void maps_module_loaded(PyObject *module, const char *name);
 /* Each map that the program makes, in the same order in both modes. Returns the copy with which it will be compared, or NULL. */
 void shared_part(void);                          /* this process is a clone: what it writes is its own */
 const uint8_t *shared_map_made(PyObject *map, int fd, uint64_t file, MapKind kind, size_t known);
 uint64_t shared_file(int fd);
+uint8_t *shared_map_data(PyObject *map, size_t *size);
+void shared_map_extend(PyObject *map, size_t at, const uint8_t *data, size_t n);
 int shared_descriptor(uint64_t file);
 void shared_map_gone(PyObject *map);
 void shared_process_starts(void);                /* before there can be a child that shares our memory */

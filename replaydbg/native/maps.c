@@ -111,6 +111,28 @@ map_recorded(PyTypeObject *type, PyObject *args, PyObject *kwds, Crossing *c, ui
     return map;
 }
 
+/* The length without zeros, and without what cannot be read, at the end. */
+static size_t
+without_zeros(const uint8_t *data, size_t n)
+{
+    const uint8_t *page = NULL; /* the last that was found to be there */
+    while (n > 0) {
+        const uint8_t *here = (const uint8_t *)((uintptr_t)(data + n - 1) & ~(uintptr_t)4095);
+        if (here != page && !memory_is_there(here)) {
+            n = here > data ? (size_t)(here - data) : 0;
+            continue;
+        }
+        page = here;
+        if (n >= 8 && n % 8 == 0 && *(const uint64_t *)(data + n - 8) == 0)
+            n -= 8;
+        else if (data[n - 1] == 0)
+            n--;
+        else
+            break;
+    }
+    return n;
+}
+
 /* How much of it must be kept: what follows is zero. A file without blocks is not even read. */
 static size_t
 length_without_zeros(const uint8_t *data, size_t n, int fd)
@@ -118,11 +140,7 @@ length_without_zeros(const uint8_t *data, size_t n, int fd)
     struct stat st;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_blocks == 0)
         return 0;
-    while (n >= 8 && n % 8 == 0 && *(const uint64_t *)(data + n - 8) == 0)
-        n -= 8;
-    while (n > 0 && data[n - 1] == 0)
-        n--;
-    return n;
+    return without_zeros(data, n);
 }
 
 /* What a new map holds becomes the crossing's content: the copy that later looks are compared with, if there is one. The outcome is its
@@ -187,6 +205,32 @@ mmap_dealloc(PyObject *map)
     shared_map_gone(map);
     original_dealloc(map);
 }
+
+/* A larger map shows what its file holds there: that is taken from outside, as when it was made. */
+static PyObject *
+map_resize(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    size_t before, after;
+    shared_map_data(self, &before);
+    if (gate_passes())
+        return gate_call_original(g, self, args, nargs, kwnames);
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *result = gate_call_original(g, self, args, nargs, kwnames);
+    bool is_done = result != NULL;
+    uint8_t *data = shared_map_data(self, &after);
+    if (core.mode == RECORD && is_done && after > before) {
+        c.fill = data + before;
+        c.fill_length = without_zeros(c.fill, after - before);
+    }
+    bool replayed = core.mode == REPLAY;
+    result = cross_end(&c, result);
+    if (replayed && is_done && result && after > before && c.fill_length && c.fill_length <= after - before)
+        shared_map_extend(self, before, c.fill, c.fill_length);
+    return result;
+}
+
+const HandlerEntry map_handlers[] = {{"map_resize", map_resize}, {NULL, NULL}};
 
 void
 maps_module_loaded(PyObject *module, const char *name)
