@@ -28,7 +28,7 @@ from replaydbg.log.decode import Cursor, Malformed
 from replaydbg.log.encode import encode_value
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 
-MAGIC = b"RDBGIDX6"
+MAGIC = b"RDBGIDX7"
 LIMIT = 1 << 30
 MOST_OUTPUT = 1 << 20
 """Bytes of output: in more than that nobody looks for the text of an exception, since it would have to be decoded."""
@@ -133,6 +133,8 @@ class Ending:
     """The exit status; 0 if it did not come to an exit."""
     is_script: bool
     """Whether the program is a script: then it is known which exception ended it."""
+    is_bounded: bool = False
+    """Whether it ends in the middle of a computation, after as many lines as the first pass ran in its time."""
 
 
 def read_index(files: Files, ending: Ending) -> Index:
@@ -228,7 +230,8 @@ def index_path(recording: Path) -> Path:
 def save_index(recording: Path, files: Files, ending: Ending) -> None:
     """Keep what the pass wrote. Where nothing can be written, nothing is: the next pass finds it again."""
     data = [_whole(each) for each in (files.totals, files.steps, files.output, files.raises)]
-    packed = zstandard.compress(encode_value([_key(recording), ending.text, ending.status, ending.is_script, *data]))
+    ended = (ending.text, ending.status, ending.is_script, ending.is_bounded)
+    packed = zstandard.compress(encode_value([_key(recording), *ended, *data]))
     temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
     try:
         temporary.write_bytes(MAGIC + packed)
@@ -246,8 +249,8 @@ def load_index(recording: Path) -> Index | None:
             return None
         plain = zstandard.ZstdDecompressor().decompress(data[len(MAGIC) :], max_output_size=LIMIT)
         value: Any = Cursor(plain, (), budget=max(1 << 12, len(plain))).value()
-        key, text, status, is_script, *parts = value
-        return _index(parts, Ending(text, status, is_script)) if key == _key(recording) else None
+        key, text, status, is_script, is_bounded, *parts = value
+        return _index(parts, Ending(text, status, is_script, is_bounded)) if key == _key(recording) else None
     except (OSError, ReplaydbgError, Malformed, zstandard.ZstdError, ValueError, TypeError, LookupError):
         return None
 

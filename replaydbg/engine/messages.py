@@ -8,7 +8,7 @@ from typing import Any
 from replaydbg.log.codec import decode_value
 from replaydbg.log.encode import text, varint, zigzag
 
-VERSION = 3
+VERSION = 4
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"

@@ -526,6 +526,8 @@ boot(const char *boot_file)
         dup2(core.out_fd[1], 1);
         dup2(core.out_fd[2], 2);
     }
+    if (!recording)
+        limit_begin((uint64_t)number(boot, "cpu_after", 0), (uint64_t)number(boot, "cpu_between", 0));
     if ((recording ? guard_record() : guard_replay()) < 0)
         return -1;
     if (recording)

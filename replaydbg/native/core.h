@@ -39,6 +39,7 @@
  *   engine.c    a replay that the debugger travels through: see engine.h; with it rule.c, watch.c, signature.c, clones.c, arenas.c, ending.c
  *   ticks.c     the count behind the slices of lanes
  *   trace.c     every tick and event of a run written down, for the comparison of two runs
+ *   limit.c     how long a replay may compute without asking for anything
  *   report.c    values that the launcher is told
  *   marks.c     places that the program names
  *   lenient.c   a replay of edited code: see lenient.h; with it lenient_index.c, lenient_lanes.c and liberties.c
@@ -269,6 +270,9 @@ uint8_t *log_room(Log *log, size_t n);           /* where n bytes may be written
 void log_commit(Log *log, uint8_t *end);         /* what lies before `end` is complete */
 void log_fail(int reason);                       /* logging ends, the program goes on */
 void log_reason(int reason);                     /* noted in the header, while logging goes on; 0 takes it back */
+bool log_is_read(void);                          /* replay: all events have been used up */
+bool log_has_stopped(void);                      /* replay: nothing is added any more to a log that was followed */
+uint64_t log_cpu_time(void);                     /* ns; of the recorded program at its last event */
 void log_signal_handled(void);                   /* counted in the header, for the launcher */
 void log_stop_in_child(void);                    /* after fork: the child has no log */
 uint64_t monotonic_ns(void);
@@ -626,6 +630,10 @@ void heap_record_begin(PyObject *asked);         /* before the program begins; a
 extern bool since_is_kept;
 void since_freed(uintptr_t block);
 int heap_prepare(void);                          /* heap_types.c; before the program begins */
+
+/* ---- limit.c ---- */
+void limit_begin(uint64_t after, uint64_t between);
+void limit_check(void);
 
 /* ---- memory.c ---- */
 bool memory_is_there(const void *at);            /* whether the page of `at` can be read */

@@ -7,12 +7,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define HEADER_SIZE 64
 #define FIRST_SIZE (1u << 20)
+#define STAMP_DISTANCE 50000000u /* ns between two readings of CPU time */
 #define MOST_GROWTH (64u << 20) /* a step of 64 MiB is allocated in a few ms; more would pause the program */
 
 Log event_log, world_log;
@@ -23,7 +25,11 @@ typedef struct {
     uint32_t format, reason;
     uint64_t committed, crossings, start;
     uint32_t signals;
+    uint32_t longest; /* ms of CPU time, the most between two commits */
+    uint64_t last;    /* ns of the monotonic clock, at the last commit; a few ms coarse */
+    uint64_t cpu;     /* ns of CPU time of the process and the children that it waited for, not long before it */
 } LogHeader;
+_Static_assert(sizeof(LogHeader) == HEADER_SIZE, "see format.md");
 
 static LogHeader *
 header_of(Log *log)
@@ -133,11 +139,43 @@ log_room(Log *log, size_t n)
     return log_grow(log, n);
 }
 
+static uint64_t
+used_by(int who)
+{
+    struct rusage usage;
+    getrusage(who, &usage);
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
+}
+
+/* For whoever replays it, to know how long it may compute without an event. The coarse clock takes some 5 ns; CPU time, a hundred times
+ * as much, is read so rarely that it costs nothing. */
+static void
+stamp(LogHeader *h)
+{
+    static uint64_t read_at, own;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    if (now - read_at > STAMP_DISTANCE) {
+        uint64_t before = own, passed;
+        own = used_by(RUSAGE_SELF);
+        passed = (own - before + 999999) / 1000000;
+        if (h->last && now - h->last > STAMP_DISTANCE && passed > h->longest)
+            h->longest = passed < UINT32_MAX ? (uint32_t)passed : UINT32_MAX;
+        h->cpu = own + used_by(RUSAGE_CHILDREN);
+        read_at = now;
+    }
+    h->last = now;
+}
+
 void
 log_commit(Log *log, uint8_t *end)
 {
     log->wp = end;
     LogHeader *h = header_of(log);
+    if (log == &event_log)
+        stamp(h);
     __atomic_store_n(&h->committed, (uint64_t)(end - log->base), __ATOMIC_RELEASE);
     __atomic_store_n(&h->crossings, core.crossings, __ATOMIC_RELEASE); /* whoever sees it sees the event, too */
 }
@@ -216,6 +254,26 @@ log_follow(void)
     event_log.rend = event_log.base + __atomic_load_n(&h->committed, __ATOMIC_ACQUIRE);
     world_log.rend = world_log.base + __atomic_load_n(&header_of(&world_log)->committed, __ATOMIC_ACQUIRE);
     world_load();
+}
+
+/* Whether nothing is left for the program: what follows its last event are notes. */
+bool
+log_is_read(void)
+{
+    return event_log.base == NULL || event_log.rp >= event_log.rend || core.crossings >= header_of(&event_log)->crossings;
+}
+
+/* Of a recording that was still written when the replay began. */
+bool
+log_has_stopped(void)
+{
+    return followed_fd < 0 || !is_still_written();
+}
+
+uint64_t
+log_cpu_time(void)
+{
+    return header_of(&event_log)->cpu;
 }
 
 /* ---- bytes ---- */

@@ -22,6 +22,7 @@ from replaydbg.launch.process import run_process
 from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
+from replaydbg.replay.limits import cpu_limits
 from replaydbg.replay.result import ReplayResult, lenient_result, strict_result, with_ending
 
 if TYPE_CHECKING:
@@ -143,6 +144,9 @@ def prepare(
     env = interpreter.start_environment(given, options, header.hash_seed)
     boot = boot_values({**header.raw, "env": given}, _recorded_table(header), env) | fds | orders_of_tests()
     boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows} | more
+    if not follows:
+        by_lines = any(more.get(name) is not None for name in ("clock", "engine", "trace"))
+        boot |= cpu_limits(recording, is_cut=is_cut, by_lines=by_lines).as_boot()
     boot_file.write(encode_value(boot))
     boot_file.flush()
     boot_path = f"/proc/self/fd/{inheritable(stack, boot_file.fileno())}"
