@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from replaydbg.config import TEST_PREFIX
+from replaydbg.errors import UsageError
 
 BOOTSTRAP = (
     "import _imp;from _frozen_importlib import ModuleSpec as S;"
@@ -96,6 +97,32 @@ def split_options(given: list[str]) -> Options:
         ignore_environment=isolated or "E" in letters,
         is_randomized="R" in letters,
     )
+
+
+def check_recordable(given: list[str], environment: Mapping[str, str]) -> None:
+    """Raise UsageError for options under which the interpreter would not run the program, or not the program alone."""
+    letters = _letters(given)
+    if "i" in letters:
+        raise UsageError("Interactive mode (-i) cannot be recorded. Run the program without it.")
+    if environment.get("PYTHONINSPECT") and not {"E", "I"} & set(letters):
+        raise UsageError("Interactive mode (PYTHONINSPECT) cannot be recorded. Unset the variable.")
+    for letter in "Vh?":
+        if letter in letters:
+            raise UsageError(f"With the option -{letter} Python runs no program, so there is nothing to record.")
+
+
+def _letters(given: list[str]) -> str:
+    """Return the letters of all short options, without values."""
+    letters = ""
+    is_value = False
+    for word in given:
+        if is_value or word.startswith("--"):
+            is_value = not is_value and word in _WITH_VALUE
+            continue
+        end = min((index for index in map(word.find, "WX") if index > 0), default=len(word))
+        letters += word[1:end]
+        is_value = word[end:] in ("W", "X")
+    return letters
 
 
 def choose_hash_seed(environment: dict[str, str], options: Options) -> int:

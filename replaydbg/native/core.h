@@ -672,6 +672,7 @@ int standins_module_loaded(PyObject *module, const char *name);
 void tls_module_loaded(PyObject *module, const char *name);
 void tls_called_back(Crossing *c, PyObject *recorded); /* replay: a callback of the program runs inside this crossing */
 int guard_record(void);                          /* audit hook that notes uncovered acts */
+void guard_interactive_begins(void);             /* the recording ends here */
 int guard_replay(void);                          /* audit hook that refuses, and the seccomp filter */
 
 #endif
