@@ -55,7 +55,7 @@ look(int signum)
         limit.since = now;
         limit.due = false;
     }
-    uint64_t most = log_is_read() ? limit.after : limit.between;
+    uint64_t most = limit.after && log_is_read() ? limit.after : limit.between;
     if (core.followed && limit.after == 0 && log_has_stopped())
         limit.after = 2 * log_cpu_time() + GRACE; /* its program has just been killed, perhaps */
     else if (limit.due) {
@@ -79,7 +79,7 @@ limit_check(void)
         end_here();
 }
 
-/* after, between: ms of CPU time without a record of the log being used up, at its end and before; 0: no limit. Comes before the filter, which
+/* ms of CPU time without a record of the log being used up; `after`: once all has been read, 0: as before that. Comes before the filter, which
  * lets nobody make a timer. */
 void
 limit_begin(uint64_t after, uint64_t between)

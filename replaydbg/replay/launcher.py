@@ -146,7 +146,10 @@ def prepare(
     boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows} | more
     if not follows:
         by_lines = any(more.get(name) is not None for name in ("clock", "engine", "trace"))
-        boot |= cpu_limits(recording, is_cut=is_cut, by_lines=by_lines).as_boot()
+        limits = cpu_limits(recording, is_cut=is_cut, by_lines=by_lines)
+        if more.get("engine", {}).get("last_line"):
+            limits = limits._replace(after=0.0)  # it is known where the replay ends
+        boot |= limits.as_boot()
     boot_file.write(encode_value(boot))
     boot_file.flush()
     boot_path = f"/proc/self/fd/{inheritable(stack, boot_file.fileno())}"
