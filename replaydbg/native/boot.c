@@ -559,6 +559,7 @@ boot(const char *boot_file)
     if (identity_install(real_ids) < 0)
         return -1;
     collector_settle();
+    shortage_begin();
     ticks_begin();
     trace_begin();
     stepclock_begin();

@@ -17,6 +17,7 @@
  *   maps.c      memory maps
  *   shared.c    memory that other processes write
  *   memory.c    memory that may not be readable
+ *   shortage.c  memory that the program did not get
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
  *   places.c    what a place in pure computation is known by; stacks.c: where a frame keeps objects
@@ -52,7 +53,7 @@
 
 #define FORMAT_NUMBER 2
 enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_COLLECTOR,
-       CONTROL_MEMORY, CONTROL_LANE_STARTED, CONTROL_CALLBACK, CONTROL_MARK, CONTROL_SERIALS, CONTROL_WORLD = 16 };
+       CONTROL_MEMORY, CONTROL_LANE_STARTED, CONTROL_CALLBACK, CONTROL_MARK, CONTROL_SERIALS, CONTROL_WORLD = 16, CONTROL_NO_MEMORY = 20 };
 #define EXIT_DIVERGED 4
 #define EXIT_DEADLOCK 5   /* the program was to be ended there */
 #define EXIT_NOT_STARTED 126 /* the log could not be made: the launcher finds out why, and says so */
@@ -638,6 +639,12 @@ void limit_check(void);
 /* ---- memory.c ---- */
 bool memory_is_there(const void *at);            /* whether the page of `at` can be read */
 void memory_copy(uint8_t *to, const uint8_t *from, size_t n); /* what cannot be read is left as it is in `to` */
+
+/* ---- shortage.c ---- */
+void shortage_begin(void);
+bool shortage_ask(uint64_t size);                /* before memory is taken: false, in a replay, where the program did not get it */
+void shortage_met(uint64_t size);                /* record: right after asking, it did not get it */
+void shortage_expect(uint64_t size, uint64_t count);
 
 /* ---- maps.c, shared.c ---- */
 extern const HandlerEntry map_handlers[];

@@ -1,6 +1,7 @@
 /* Memory maps. In replay a map of a file lies over a memory file with the recorded content; one without a file is real in both modes.
  * What other processes write there later: shared.c. */
 #include "core.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -176,7 +177,14 @@ mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     if (gate_passes())
         return original_mmap(type, args, kwds);
     if (fd < 0) { /* memory without a file: new, and ours alone until there is a child */
+        uint64_t size = (uint64_t)number(args, kwds, LENGTH, 0);
+        if (!shortage_ask(size)) {
+            errno = ENOMEM;
+            return PyErr_SetFromErrno(PyExc_OSError);
+        }
         PyObject *map = original_mmap(type, args, kwds);
+        if (map == NULL && errno == ENOMEM && PyErr_ExceptionMatches(PyExc_OSError))
+            shortage_met(size);
         if (map)
             shared_map_made(map, -1, 0, kind, 0);
         return map;

@@ -27,9 +27,11 @@ our_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(v
         return pthread_create(thread, attributes, start, argument);
     if (attributes)
         pthread_attr_getstacksize(attributes, &size);
-    Lane *lane = lane_make(size, start, argument);
-    if (lane == NULL)
+    Lane *lane = shortage_ask(size) ? lane_make(size, start, argument) : NULL;
+    if (lane == NULL) {
+        shortage_met(size);
         return EAGAIN;
+    }
     *thread = (pthread_t)lane_ident(lane);
     return 0;
 }
