@@ -80,11 +80,17 @@ lane_numbered(int id)
     return id >= 0 && id < lanes.made ? lanes.at[id] : NULL;
 }
 
+bool
+lane_is_ident(uintptr_t ident)
+{
+    return ident >= IDENTS && ident < IDENTS + MOST_IDENTS * IDENT_STEP && (ident - IDENTS) % IDENT_STEP == 0;
+}
+
 Lane *
 lane_of_ident(uintptr_t ident)
 {
-    int id = ident >= IDENTS ? (int)((ident - IDENTS) / IDENT_STEP) : -1;
-    if (id < 0 || id >= MOST_IDENTS || (ident - IDENTS) % IDENT_STEP)
+    int id = lane_is_ident(ident) ? (int)((ident - IDENTS) / IDENT_STEP) : -1;
+    if (id < 0)
         return NULL;
     for (int i = id + (lanes.made - 1) / MOST_IDENTS * MOST_IDENTS; i >= 0; i -= MOST_IDENTS) /* the youngest that had it */
         if (lane_numbered(i))
@@ -297,7 +303,7 @@ choose(void)
         hub_look(false);
     wake_for_signal();
     while (lanes.ready_count == 0) {
-        if (hub_is_idle() && !deadlock_said && lanes.alive > 0)
+        if (hub_is_idle() && !deadlock_said && lanes.alive > 0 && core.mode != OBSERVE) /* else there may be genuine threads */
             say_deadlock();
         hub_look(true);
         wake_by_foreign_threads();

@@ -4,7 +4,7 @@
  * A refusal is named by its size and by how many of that size were asked for since the last event: both are the same in a replay, as far as
  * large blocks go. Those are seen because every large block of the interpreter's comes from the raw allocator, and small ones too when
  * there is no room for another arena. But how many small ones the arenas still have room for depends on what the tool has in them: of small
- * blocks a refusal is recorded, and not repeated. Maps without a file and stacks of threads are counted in the same way. */
+ * blocks a refusal is recorded, and ends the replay. Maps without a file and stacks of threads are counted in the same way. */
 #include "lanes.h"
 #include <stdlib.h>
 
@@ -80,7 +80,7 @@ void
 shortage_expect(uint64_t size, uint64_t count)
 {
     if (count == 0)
-        return;
+        diverge("shortage", NULL, NULL, "");
     if (refused_count == refused_room) {
         size_t more = refused_room ? refused_room * 2 : 16;
         void *bigger = realloc(refused, more * sizeof *refused);

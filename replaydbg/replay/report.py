@@ -23,6 +23,8 @@ CAUSES = {
     "early": "The program ended before it had done all that it did when recorded.",
     "endless": "The replay computes here for much longer than the program ever did between two events. Often: a loop that "
     "waits for a clock or for memory that something outside the program writes, which no gate covers.",
+    "shortage": "After the last event memory ran out for small objects when this was recorded, and a replay cannot "
+    "repeat after which of them.",
     "end": "The program went on after the place where it ended when it was recorded.",
     "signal": "A signal handler ran at a place of pure computation that was not met again.",
     "unrecordable": "The outcome of this call is not data, and could not be recorded.",
