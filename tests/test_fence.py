@@ -315,7 +315,7 @@ if sys.flags.hash_randomization:  # so it is in both
     recording = _record(tmp_path, program)
     with open_recording(recording) as opened:
         assert opened.log_header is not None
-        assert opened.log_header.memory >= 1 << 40
+        assert opened.log_header.memory_mb >= 1 << 20
 
     assert _replay(tmp_path, recording).stdout == "before\nFalse\n"
 

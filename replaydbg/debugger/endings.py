@@ -5,6 +5,11 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from replaydbg.replay.result import COMPUTING
+
+BOUNDED = "computing"
+"""The kind of an end that is nowhere in the log: the program computed, and for how long is known."""
+
 
 def how_it_ended(ended: dict[str, Any], why: str) -> str:
     """Return what the engine's report says; `why`: why the recording ends before the program's own end, if it does."""
@@ -14,8 +19,9 @@ def how_it_ended(ended: dict[str, Any], why: str) -> str:
         return "the program ended" if status == 0 else f"the program ended with status {status}"
     if kind == "signal":
         return f"the program crashed: {_name(ended['status'])}"
-    if kind == "end" and not ended.get("detail"):
-        return f"the recording ends here: {why}" if why else "the recording ends here, before the program did"
+    if kind == BOUNDED or (kind == "end" and not ended.get("detail")):
+        text = f"the recording ends here: {why}" if why else "the recording ends here, before the program did"
+        return text + COMPUTING if kind == BOUNDED else text
     return f"the replay went another way than the recording here: {_divergence(ended)}"
 
 

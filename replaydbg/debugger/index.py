@@ -30,7 +30,7 @@ from replaydbg.log.shapes import COUNT, ListOf, checked, one_of
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 from replaydbg.store.private import private
 
-MAGIC = b"RDBGIDX6"
+MAGIC = b"RDBGIDX7"
 LIMIT = 512 << 20
 """Bytes of an index beside a recording; a longer one is made anew each time."""
 
@@ -146,6 +146,8 @@ class Ending:
     """The exit status; 0 if it did not come to an exit."""
     is_script: bool
     """Whether the program is a script: then it is known which exception ended it."""
+    is_bounded: bool = False
+    """Whether it ends in the middle of a computation, after as many lines as the first pass ran in its time."""
 
 
 def read_index(engine: Engine, ending: Ending) -> Index:
@@ -250,7 +252,8 @@ def index_path(recording: Path) -> Path:
 def save_index(recording: Path, engine: Engine, ending: Ending) -> None:
     """Keep what the pass wrote. Where nothing can be written, nothing is: the next pass finds it again."""
     data = [engine.read(name) for name in _PARTS]
-    packed = zstandard.compress(encode_value([_key(recording), ending.text, ending.status, ending.is_script, *data]))
+    ended = (ending.text, ending.status, ending.is_script, ending.is_bounded)
+    packed = zstandard.compress(encode_value([_key(recording), *ended, *data]))
     temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
     try:
         with open(temporary, "wb", opener=private) as file:
@@ -271,8 +274,8 @@ def load_index(recording: Path) -> Index | None:
         with zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(data[len(MAGIC) :]) as stream:
             plain = stream.read(LIMIT)
         value: Any = Cursor(plain, (), budget=max(1 << 12, len(plain))).value()
-        key, text, status, is_script, *parts = value
-        return _index(parts, Ending(text, status, is_script)) if key == _key(recording) else None
+        key, text, status, is_script, is_bounded, *parts = value
+        return _index(parts, Ending(text, status, is_script, is_bounded)) if key == _key(recording) else None
     except (
         OSError,
         ReplaydbgError,

@@ -14,7 +14,7 @@ from typing import Any
 
 from replaydbg.debugger import kinds, search
 from replaydbg.debugger.breakpoints import Breakpoints
-from replaydbg.debugger.endings import how_it_ended
+from replaydbg.debugger.endings import BOUNDED, how_it_ended
 from replaydbg.debugger.heaps import Heaps
 from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
 from replaydbg.debugger.marks import Marks
@@ -69,28 +69,33 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
             self.test: Test | None = test_of(recording)
             """The test that this is the recording of, if it is one of a test."""
         held = None if current_source else take_over(path)
+        known = None if current_source else load_index(path)
+        # A second session ends where the first one did, where that was a matter of time.
+        last_line = known.total if known is not None and known.ending.is_bounded else 0
         self.travel = (
             held[0]
             if held is not None
-            else Travel(path, current_source=current_source, spacing=spacing, most_memory=memory)
+            else Travel(path, current_source=current_source, spacing=spacing, most_memory=memory, last_line=last_line)
         )
         self.was_held = held is not None
         """Whether its checkpoints were kept while it was recorded."""
         try:
-            self._open(current_source, held[1] if held is not None else None)
+            self._open(current_source, known, held[1] if held is not None else None)
         except BaseException:
             self.travel.close()
             raise
 
-    def _open(self, current_source: bool, ended: dict[str, Any] | None) -> None:
-        known = None if current_source else load_index(self.path)
+    def _open(self, current_source: bool, known: Index | None, ended: dict[str, Any] | None) -> None:
         self.begin("replaying", known.total if known is not None else 0)
         if ended is None:
             ended = self.travel.first_pass()
         text = how_it_ended(ended, self.travel.why_it_ends)
-        ending = Ending(text, ended["status"] if ended["kind"] == "exit" else 0, self.header.kind == "script")
+        status = ended["status"] if ended["kind"] == "exit" else 0
+        ending = Ending(text, status, self.header.kind == "script", is_bounded=ended["kind"] == BOUNDED)
         self.index: Index = read_index(self.travel.engine, ending)
         """Steps for each event, exceptions, output and hits of the whole run."""
+        if ending.is_bounded:
+            self.travel.last_line = self.index.total
         self.is_repeated = known is None or (known.total, known.digest) == (self.index.total, self.index.digest)
         """Whether the run took the path that it took when it was opened before."""
         self.sources = Sources(self.path, (each.file for each in self.index.hits), current=current_source)

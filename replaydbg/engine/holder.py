@@ -59,7 +59,7 @@ def main() -> int:
         ended = travel.first_pass()
     except (ReplaydbgError, OSError):
         return 1  # the debugger replays the recording itself, and says what is wrong with it
-    if ended.get("kind") not in ("exit", "end"):
+    if ended.get("kind") not in ("exit", "end", "computing"):
         return 1
     listener.listen(1)
     _wait(listener, sealed, travel, ended)

@@ -64,7 +64,7 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, s
         more = {
             "current_source": orders["current_source"],
             "clock": clock | {"hits": True, "activations": True, "breakpoints": []},
-            "engine": fds | {"inside": inside},
+            "engine": fds | {"inside": inside, "last_line": orders["last_line"]},
         }
         start = prepare(recording, stack, more, stdout=null, stderr=null, follows=orders["follows"])
         pid = start_process(start.command, start.env, fds=start.streams, ignored=start.ignored)

@@ -46,10 +46,11 @@ class Files:
 class Engine:
     """The keeper of a session, and what it was started with. Close it, or everything ends with this process."""
 
-    def __init__(self, path: Path, *, current_source: bool = False, follows: bool = False) -> None:
+    def __init__(self, path: Path, *, current_source: bool = False, follows: bool = False, last_line: int = 0) -> None:
         """Start the recording at `path`. Raises what `replay` does.
 
-        `current_source` runs today's sources; with `follows` it is a live directory whose program runs.
+        `current_source` runs today's sources; with `follows` it is a live directory whose program runs. No process goes
+        further than to `last_line`, a count of lines; 0: there is no such limit.
         """
         with ExitStack() as stack:
             own, keepers = socket.socketpair()
@@ -62,6 +63,7 @@ class Engine:
                 "path": str(path),
                 "current_source": current_source,
                 "follows": follows,
+                "last_line": last_line,
                 "keeper_fd": keepers.fileno(),
                 "fd": roots.fileno(),
                 "clock_fd": self.files.totals.fileno(),

@@ -42,13 +42,17 @@ class Travel:
         spacing: float = SPACING,
         most_memory: int = 0,
         follows: bool = False,
+        last_line: int = 0,
     ) -> None:
         """Start the recording at `path`; the program stands before its first line then.
 
         `most_memory`: bytes that all processes may take; 0: what is right for the program. With `follows` it is a
-        live directory, and the replay runs behind the program.
+        live directory, and the replay runs behind the program. `last_line`: the count of lines at which the run ends,
+        of a program that was killed while it computed; 0: where the recording does.
         """
-        self._engine = Engine(path, current_source=current_source, follows=follows)
+        self.last_line = last_line
+        """The same for processes that are started again."""
+        self._engine = Engine(path, current_source=current_source, follows=follows, last_line=last_line)
         self._set_up(path, current_source, most, spacing, most_memory)
         try:
             self._start()
@@ -74,7 +78,7 @@ class Travel:
     def taken_over(cls, path: Path, engine: Engine, standing: list[Worker]) -> Travel:
         """Return the processes of a first pass that another process has made."""
         travel = cls.__new__(cls)
-        travel._engine = engine
+        travel._engine, travel.last_line = engine, 0
         travel._set_up(path, False, MOST, SPACING, 0)
         for each in standing:
             travel.timeline.add(each)
@@ -261,7 +265,7 @@ class Travel:
         if self._engine.keeping.broken:
             raise ForgedMessage(self._engine.keeping.broken)
         self._engine.close()
-        self._engine = Engine(self._path, current_source=self._current_source)
+        self._engine = Engine(self._path, current_source=self._current_source, last_line=self.last_line)
         self._start()
 
     def _approach(self, worker: Worker, count: int) -> None:

@@ -73,6 +73,7 @@ class ControlKind(Enum):
     LANE_STARTED = "a thread is started"
     MARK = "the program is at"
     SERIALS = "the next serial of identity is"
+    NO_MEMORY = "the program did not get a block of memory; bytes"
 
 
 class Why(Enum):

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from replaydbg.config import TEST_PREFIX
+from replaydbg.errors import UsageError
 
 BOOTSTRAP = (
     "import _imp;from _frozen_importlib import ModuleSpec as S;"
@@ -149,6 +150,18 @@ def held_warnings(environment: Mapping[str, str], options: Options) -> list[str]
     variable = "" if options.ignore_environment else environment.get("PYTHONWARNINGS", "")
     words = [*filter(None, variable.split(",")), *options.warnings]
     return words if any("." in (*word.split(":"), "", "")[2] for word in words) else []
+
+
+def check_recordable(given: list[str], environment: Mapping[str, str]) -> None:
+    """Raise UsageError for options under which the interpreter would not run the program, or not the program alone."""
+    letters = {option.name for option in parse_options(given)}
+    if "i" in letters:
+        raise UsageError("Interactive mode (-i) cannot be recorded. Run the program without it.")
+    if environment.get("PYTHONINSPECT") and not {"E", "I"} & letters:
+        raise UsageError("Interactive mode (PYTHONINSPECT) cannot be recorded. Unset the variable.")
+    for letter in "Vh?":
+        if letter in letters:
+            raise UsageError(f"With the option -{letter} Python runs no program, so there is nothing to record.")
 
 
 def choose_hash_seed(environment: dict[str, str], options: Options) -> int:

@@ -11,7 +11,7 @@ LOG_MAGIC = b"RDBGLOG\0"
 LOG_HEADER = 64
 """Size of the header; the first record follows."""
 
-_HEADER = struct.Struct("<8sIIQQQ8xQ8x")
+_HEADER = struct.Struct("<8sIIQQQIIQII")
 
 
 class LogHeader(NamedTuple):
@@ -27,30 +27,30 @@ class LogHeader(NamedTuple):
     """How many events it holds."""
     start_ns: int
     """When the program started: nanoseconds since the epoch."""
-    memory: int = 0
-    """The largest address space that the program had, in bytes; 0: not known."""
+    signals: int = 0
+    """How many signals it has handled."""
+    longest_ms: int = 0
+    """The most CPU time between two records, in milliseconds; less than 50 are not counted."""
+    last_ns: int = 0
+    """When the last record was written, by the monotonic clock; 0: not known."""
+    cpu_ms: int = 0
+    """CPU time until then, of the program and the children that it waited for; 0: not known."""
+    memory_mb: int = 0
+    """The largest address space that the program had, in MiB; 0: not known."""
 
 
 def read_log_header(data: bytes) -> LogHeader | None:
     """Take apart the first 64 bytes of a log file; None if they are no such header."""
     if len(data) < LOG_HEADER or not data.startswith(LOG_MAGIC):
         return None
-    _, number, stopped, committed, crossings, start_ns, memory = _HEADER.unpack_from(data)
+    _, number, stopped, committed, *rest = _HEADER.unpack_from(data)
     try:
         reason = StopReason(stopped)
     except ValueError:
         return None
-    return LogHeader(number, reason, committed, crossings, start_ns, memory) if committed >= LOG_HEADER else None
+    return LogHeader(number, reason, committed, *rest) if committed >= LOG_HEADER else None
 
 
 def pack_log_header(header: LogHeader) -> bytes:
     """Return the 64 bytes that begin a log file."""
-    return _HEADER.pack(
-        LOG_MAGIC,
-        header.format,
-        header.stopped.value,
-        header.committed,
-        header.crossings,
-        header.start_ns,
-        header.memory,
-    )
+    return _HEADER.pack(LOG_MAGIC, *header._replace(stopped=header.stopped.value))

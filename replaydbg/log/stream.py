@@ -136,9 +136,9 @@ class LogStream:
         return Event(self.crossings, self._lane, site, arguments, raised, outcome, filled, digest, self._time_ns)
 
     def _control(self, cursor: Cursor, rest: int) -> Control:
-        if rest >= len(_CONTROLS):
+        kind = _CONTROLS[rest] if rest < len(_CONTROLS) else _LATER_CONTROLS.get(rest)
+        if kind is None:
             raise Malformed(f"control record {rest} is not known")
-        kind = _CONTROLS[rest]
         if kind is ControlKind.CALLBACK:
             cursor.value()
             return Control(kind, self.crossings, self._lane, self._time_ns)
@@ -169,6 +169,8 @@ class LogStream:
         elif kind is ControlKind.MEMORY:
             number, _ = number >> 1, cursor.varint()
             cursor.raw(cursor.varint())
+        elif kind is ControlKind.NO_MEMORY:
+            cursor.varint()
         elif kind is ControlKind.COLLECTOR:
             number += cursor.varint() + cursor.varint()
             cursor.varint()
@@ -243,6 +245,9 @@ _CONTROLS = (
     ControlKind.SERIALS,
 )
 """In the order of their numbers in the format."""
+
+_LATER_CONTROLS = {20: ControlKind.NO_MEMORY}
+"""By their numbers."""
 
 _WHYS = tuple(Why)
 """In the order of their numbers in the format."""

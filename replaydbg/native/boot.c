@@ -286,8 +286,11 @@ compile_script(const char *filename, PyObject *content)
         PyErr_SetString(PyExc_SyntaxError, "source code cannot contain null bytes");
         return NULL;
     }
+    const char *source = PyBytes_AS_STRING(content);
+    if (compat_config(core.tstate)->skip_source_first_line) /* -x; the line keeps its number */
+        source += strcspn(source, "\n");
     PyCompilerFlags flags = _PyCompilerFlags_INIT;
-    return Py_CompileStringExFlags(PyBytes_AS_STRING(content), filename, Py_file_input, &flags, -1);
+    return Py_CompileStringExFlags(source, filename, Py_file_input, &flags, -1);
 }
 
 static int
@@ -415,6 +418,19 @@ read_start(PyObject *boot)
     return start;
 }
 
+/* The program may ask for interactive mode itself, as late as now. Nothing that is typed there crosses a gate. */
+static int
+go_on_interactively(int code)
+{
+    const PyConfig *config = compat_config(core.tstate);
+    const char *asked = config->use_environment ? getenv("PYTHONINSPECT") : NULL;
+    if (asked == NULL || *asked == 0 || (core.mode == REPLAY ? !core.terminal_input : !isatty(0)))
+        return code;
+    guard_interactive_begins();
+    PyCompilerFlags flags = _PyCompilerFlags_INIT;
+    return PyRun_AnyFileFlags(stdin, "<stdin>", &flags) != 0;
+}
+
 _Noreturn static void
 run_program(Start start)
 {
@@ -429,7 +445,7 @@ run_program(Start start)
         *start.target = start.what;
     on_exit(on_process_exit, NULL);
     if (start.filename) {
-        code = run_script(start.filename) < 0;
+        code = go_on_interactively(run_script(start.filename) < 0);
         compat_main_not_running(core.tstate);
         if (Py_FinalizeEx() < 0)
             code = 120;
@@ -524,6 +540,8 @@ boot(const char *boot_file)
         dup2(core.out_fd[1], 1);
         dup2(core.out_fd[2], 2);
     }
+    if (!recording)
+        limit_begin((uint64_t)number(boot, "cpu_after", 0), (uint64_t)number(boot, "cpu_between", 0));
     if ((recording ? guard_record() : guard_replay()) < 0)
         return -1;
     if (recording)
@@ -540,6 +558,7 @@ boot(const char *boot_file)
     if (identity_install(real_ids) < 0)
         return -1;
     collector_settle();
+    shortage_begin();
     ticks_begin();
     trace_begin();
     stepclock_begin();

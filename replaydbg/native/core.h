@@ -16,6 +16,8 @@
  *   process.c   selection, semaphores, processes, and the end of a process
  *   maps.c      memory maps
  *   shared.c    memory that other processes write
+ *   memory.c    memory that may not be readable
+ *   shortage.c  memory that the program did not get
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
  *   places.c    what a place in pure computation is known by; stacks.c: where a frame keeps objects
@@ -38,6 +40,7 @@
  *   engine.c    a replay that the debugger travels through: see engine.h; with it rule.c, watch.c, signature.c, clones.c, arenas.c, ending.c
  *   ticks.c     the count behind the slices of lanes
  *   trace.c     every tick and event of a run written down, for the comparison of two runs
+ *   limit.c     how long a replay may compute without asking for anything
  *   report.c    values that the launcher is told
  *   marks.c     places that the program names
  *   lenient.c   a replay of edited code: see lenient.h; with it lenient_index.c, lenient_lanes.c and liberties.c
@@ -50,7 +53,7 @@
 
 #define FORMAT_NUMBER 2
 enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_COLLECTOR,
-       CONTROL_MEMORY, CONTROL_LANE_STARTED, CONTROL_CALLBACK, CONTROL_MARK, CONTROL_SERIALS, CONTROL_WORLD = 16 };
+       CONTROL_MEMORY, CONTROL_LANE_STARTED, CONTROL_CALLBACK, CONTROL_MARK, CONTROL_SERIALS, CONTROL_WORLD = 16, CONTROL_NO_MEMORY = 20 };
 #define EXIT_DIVERGED 4
 #define EXIT_DEADLOCK 5   /* the program was to be ended there */
 #define EXIT_NOT_STARTED 126 /* the log could not be made: the launcher finds out why, and says so */
@@ -271,6 +274,9 @@ void log_commit(Log *log, uint8_t *end);         /* what lies before `end` is co
 void log_fail(int reason);                       /* logging ends, the program goes on */
 void log_reason(int reason);                     /* noted in the header, while logging goes on; 0 takes it back */
 void log_memory(void);                           /* record: notes how much address space the program had at most */
+bool log_is_read(void);                          /* replay: all events have been used up */
+bool log_has_stopped(void);                      /* replay: nothing is added any more to a log that was followed */
+uint64_t log_cpu_time(void);                     /* ns; of the recorded program at its last event */
 void log_signal_handled(void);                   /* counted in the header, for the launcher */
 void log_stop_in_child(void);                    /* after fork: the child has no log */
 uint64_t monotonic_ns(void);
@@ -633,13 +639,30 @@ extern bool since_is_kept;
 void since_freed(uintptr_t block);
 int heap_prepare(void);                          /* heap_types.c; before the program begins */
 
+/* ---- limit.c ---- */
+void limit_begin(uint64_t after, uint64_t between);
+void limit_check(void);
+
+/* ---- memory.c ---- */
+bool memory_is_there(const void *at);            /* whether the page of `at` can be read */
+void memory_copy(uint8_t *to, const uint8_t *from, size_t n); /* what cannot be read is left as it is in `to` */
+
+/* ---- shortage.c ---- */
+void shortage_begin(void);
+bool shortage_ask(uint64_t size);                /* before memory is taken: false, in a replay, where the program did not get it */
+void shortage_met(uint64_t size);                /* record: right after asking, it did not get it */
+void shortage_expect(uint64_t size, uint64_t count);
+
 /* ---- maps.c, shared.c ---- */
+extern const HandlerEntry map_handlers[];
 typedef enum { MAP_IS_PRIVATE, MAP_IS_READ, MAP_IS_WRITTEN } MapKind;
 void maps_module_loaded(PyObject *module, const char *name);
 /* Each map that the program makes, in the same order in both modes. Returns the copy with which it will be compared, or NULL. */
 void shared_part(void);                          /* this process is a clone: what it writes is its own */
 const uint8_t *shared_map_made(PyObject *map, int fd, uint64_t file, MapKind kind, size_t known);
 uint64_t shared_file(int fd);
+uint8_t *shared_map_data(PyObject *map, size_t *size);
+void shared_map_extend(PyObject *map, size_t at, const uint8_t *data, size_t n);
 int shared_descriptor(uint64_t file);
 void shared_map_gone(PyObject *map);
 void shared_process_starts(void);                /* before there can be a child that shares our memory */
@@ -663,6 +686,7 @@ int standins_module_loaded(PyObject *module, const char *name);
 void tls_module_loaded(PyObject *module, const char *name);
 void tls_called_back(Crossing *c, PyObject *recorded); /* replay: a callback of the program runs inside this crossing */
 int guard_record(void);                          /* audit hook that notes uncovered acts */
+void guard_interactive_begins(void);             /* the recording ends here */
 int guard_replay(void);                          /* audit hook that refuses, and the second filter */
 
 #endif

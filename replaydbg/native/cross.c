@@ -517,6 +517,11 @@ read_control(uint64_t rest, Crossing *c)
         if (!shared_change(&event_log.rp, event_log.rend))
             diverge("corrupt", NULL, NULL, "a change of memory cannot be read");
         break;
+    case CONTROL_NO_MEMORY: {
+        uint64_t size = read_number();
+        shortage_expect(size, read_number());
+        break;
+    }
     case CONTROL_TIME:
     case CONTROL_CHILD:
         read_number();

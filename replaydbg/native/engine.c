@@ -36,12 +36,17 @@ static int output_fd = -1, raises_fd = -1;
 static Buf raises, uncaught, message;
 static uint8_t *command;
 
+/* The count of lines at which all processes of a session end, in memory that they share; 0: they end where the log does. Nobody knows in which
+ * line a program was killed that computed: the first process decides it. */
+static uint64_t *last_line;
+
 static struct {
     uint64_t stop;          /* the count of lines at which to stand; UINT64_MAX: none */
     uint64_t spacing;       /* ns of CPU time between the checkpoints that are left behind; 0: none are */
     uint64_t left_at, looked_at; /* CPU time */
     uint64_t lines;         /* between two looks at the time */
     bool at_raises;
+    bool goes_on;           /* `stop` is the last line, and it was told to go further */
 } run;
 
 /* ---- memory ----
@@ -324,6 +329,8 @@ obey_run(Command *c)
 {
     run.stop = number(c);
     run.stop = run.stop ? run.stop : UINT64_MAX;
+    run.goes_on = *last_line && run.stop > *last_line;
+    run.stop = run.goes_on ? *last_line : run.stop;
     run.spacing = number(c);
     int rule = (int)number(c);
     rule_begin(rule, (int)number(c));
@@ -589,6 +596,8 @@ stop(void)
 {
     if (stepclock.broken) /* first: the line at which a run is to end anyway may be one */
         stand("break");
+    else if (stepclock.count >= run.stop && run.goes_on)
+        diverge("computing", NULL, NULL, "");
     else if (stepclock.count >= run.stop)
         stand("count");
     else if (rule_has_stopped())
@@ -733,6 +742,12 @@ engine_idle(void)
 
 /* ---- its end ---- */
 
+void
+engine_ends_here(void)
+{
+    *last_line = stepclock.count;
+}
+
 /* The step clock has been prepared for a replay that only counts. */
 void
 engine_take_clock(void)
@@ -791,6 +806,11 @@ engine_prepare(PyObject *asked)
     engine_hear_of_crashes();
     arenas_prepare();
     engine.is_on = true;
+    last_line = mmap(NULL, sizeof *last_line, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (last_line == MAP_FAILED)
+        return -1;
+    PyObject *last = PyDict_GetItemString(asked, "last_line");
+    *last_line = last && PyLong_Check(last) ? PyLong_AsUnsignedLongLong(last) : 0;
     command = engine_room(MOST_COMMAND);
     message = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
     uncaught = (Buf){.data = engine_room(1u << 16), .size = 1u << 16, .is_fixed = true};

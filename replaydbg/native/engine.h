@@ -15,6 +15,8 @@ void engine_send(int kind, Buf *b);
 PyThreadState *lane_tstate(int lane); /* NULL: there is no such lane, or it has none */
 PyObject *engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end); /* runs inside.py; its answer, borrowed from `globals`, or NULL */
 
+void engine_ends_here(void);    /* this line is the last one, for this process and for all its clones */
+
 /* clones.c */
 void clones_prepare(void);
 pid_t clone_here(void);         /* as fork() */

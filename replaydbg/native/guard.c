@@ -162,15 +162,21 @@ in_importer(PyThreadState *ts)
     return file && (strncmp(file, "<frozen importlib", 17) == 0 || strncmp(file, "<frozen zipimport", 17) == 0);
 }
 
-/* Nothing that a second interpreter does would be a crossing: the recording ends when it begins to import. */
 static void
-end_before_second_interpreter(void)
+end_before(const char *what)
 {
-    static const char what[] = "a second interpreter";
     if (core.mode == REPLAY)
         cross_at_end() ? diverge("end", NULL, NULL, "") : diverge("unsupported", NULL, NULL, what);
     note("unsupported", what);
     log_fail(4);
+}
+
+/* The interpreter reads what is typed by C code of its own. */
+void
+guard_interactive_begins(void)
+{
+    if (core.mode != OBSERVE)
+        end_before("interactive mode");
 }
 
 static bool
@@ -205,6 +211,8 @@ hook(const char *event, PyObject *args, void *data)
         outcome_told(argument(args, 0));
     if (core.mode == RECORD && hear_of_snapshot(event, args))
         return 0;
+    if (event[0] == 'c' && strcmp(event, "cpython.run_interactivehook") == 0)
+        guard_interactive_begins();
     if (!may_be_ours(event))
         return 0;
     PyThreadState *ts = THREAD_STATE_OR_NULL();
@@ -213,7 +221,7 @@ hook(const char *event, PyObject *args, void *data)
     if (core.tstate && ts->interp != core.tstate->interp) {
         identity_share(); /* it begins in this thread: nobody else runs yet */
         if (core.mode != OBSERVE)
-            end_before_second_interpreter();
+            end_before("a second interpreter"); /* nothing that it does would be a crossing */
     }
     if (core.mode == OBSERVE)
         return 0;

@@ -12,6 +12,7 @@
 #define IDENTS 0x2c0000000000ul  /* where idents lie: addresses that are the same in every replay, and memory, since libc gets them; sanitizers leave them free */
 #define IDENT_STEP 4096ul
 #define MOST_IDENTS 262144
+#define MORE_IDENTS 16 /* so many get memory at a time: a program may be allowed few addresses */
 #define KEYS 1024
 #define MOST_SPARED 5000
 #define LOWEST_DRAWN (1u << 31) /* priorities below it are of those who were preempted */
@@ -49,6 +50,24 @@ lane_ident(const Lane *lane)
     return IDENTS + (uintptr_t)(lane->id % MOST_IDENTS) * IDENT_STEP;
 }
 
+/* Idents are handed to the C library by programs: what it reads and writes there must be memory. */
+static bool
+ident_gets_memory(int id)
+{
+    static int have;
+    if (id % MOST_IDENTS < have)
+        return true;
+    void *next = (void *)(IDENTS + (uintptr_t)have * IDENT_STEP);
+    void *at = mmap(next, MORE_IDENTS * IDENT_STEP, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (at != next && at != MAP_FAILED)
+        munmap(at, MORE_IDENTS * IDENT_STEP); /* by a kernel that does not know the last flag */
+    if (at != next)
+        return false;
+    have += MORE_IDENTS;
+    return true;
+}
+
 int
 lane_number(void)
 {
@@ -61,11 +80,17 @@ lane_numbered(int id)
     return id >= 0 && id < lanes.made ? lanes.at[id] : NULL;
 }
 
+bool
+lane_is_ident(uintptr_t ident)
+{
+    return ident >= IDENTS && ident < IDENTS + MOST_IDENTS * IDENT_STEP && (ident - IDENTS) % IDENT_STEP == 0;
+}
+
 Lane *
 lane_of_ident(uintptr_t ident)
 {
-    int id = ident >= IDENTS ? (int)((ident - IDENTS) / IDENT_STEP) : -1;
-    if (id < 0 || id >= MOST_IDENTS || (ident - IDENTS) % IDENT_STEP)
+    int id = lane_is_ident(ident) ? (int)((ident - IDENTS) / IDENT_STEP) : -1;
+    if (id < 0)
         return NULL;
     for (int i = id + (lanes.made - 1) / MOST_IDENTS * MOST_IDENTS; i >= 0; i -= MOST_IDENTS) /* the youngest that had it */
         if (lane_numbered(i))
@@ -278,7 +303,7 @@ choose(void)
         hub_look(false);
     wake_for_signal();
     while (lanes.ready_count == 0) {
-        if (hub_is_idle() && !deadlock_said && lanes.alive > 0)
+        if (hub_is_idle() && !deadlock_said && lanes.alive > 0 && core.mode != OBSERVE) /* else there may be genuine threads */
             say_deadlock();
         hub_look(true);
         wake_by_foreign_threads();
@@ -661,6 +686,8 @@ enter_in_table(Lane *lane)
         lanes.at = at;
         lanes.size = size;
     }
+    if (!ident_gets_memory(lanes.made))
+        return false;
     lane->id = lanes.made;
     lanes.at[lanes.made++] = lane;
     lanes.alive++;
@@ -787,23 +814,18 @@ forked_child(void)
     hub_forked();
 }
 
-/* Idents are handed to the C library by programs: what it reads and writes there must be memory. */
 int
 lanes_begin(void)
 {
-    void *at = mmap((void *)IDENTS, MOST_IDENTS * IDENT_STEP, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (at != (void *)IDENTS) {
-        PyErr_SetString(PyExc_RuntimeError, "replaydbg: no room for the numbers of threads");
-        return -1;
-    }
     lanes.main.tstate = core.tstate;
     lanes.main.name = "MainThread";
     lanes.main.deadline = NEVER;
     last_tstate = core.tstate->id;
     lanes.running = &lanes.main;
-    if (!enter_in_table(&lanes.main))
+    if (!enter_in_table(&lanes.main)) {
+        PyErr_SetString(PyExc_RuntimeError, "replaydbg: no room for the numbers of threads");
         return -1;
+    }
     on_lanes = true;
     lanes.is_on = true;
     core.tstate->thread_id = lane_ident(&lanes.main);

@@ -97,6 +97,7 @@ bool lanes_signal_due(void);                           /* the main lane waits an
 void lane_yield(void);                                 /* others that can run do so first */
 Lane *lane_make(size_t stack_size, void *(*start)(void *), void *argument);
 _Noreturn void lane_end(void *result);
+bool lane_is_ident(uintptr_t ident);                   /* of a lane, alive or not; else of a genuine thread */
 Lane *lane_of_ident(uintptr_t ident);                  /* NULL: there is none */
 uintptr_t lane_ident(const Lane *lane);
 bool lane_has_gil(void);                               /* the running lane may call the interpreter */

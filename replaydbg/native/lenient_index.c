@@ -383,6 +383,10 @@ read_control(Stream *s, uint64_t rest, const uint8_t *record)
     case CONTROL_MARK:
         skip_value();
         break;
+    case CONTROL_NO_MEMORY: /* edited code takes memory as it can get it */
+        number();
+        number();
+        break;
     case CONTROL_SERIALS:
     case CONTROL_TIME:
     case CONTROL_CHILD:

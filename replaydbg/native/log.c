@@ -7,12 +7,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define HEADER_SIZE 64
 #define FIRST_SIZE (1u << 20)
+#define STAMP_DISTANCE 50000000u /* ns between two readings of CPU time */
 #define MOST_GROWTH (64u << 20) /* a step of 64 MiB is allocated in a few ms; more would pause the program */
 
 Log event_log, world_log;
@@ -22,9 +24,13 @@ typedef struct {
     char magic[8];
     uint32_t format, reason;
     uint64_t committed, crossings, start;
-    uint32_t signals, unused;
-    uint64_t memory;
+    uint32_t signals;
+    uint32_t longest; /* ms of CPU time, the most between two commits */
+    uint64_t last;    /* ns of the monotonic clock, at the last commit; a few ms coarse */
+    uint32_t cpu;     /* ms of CPU time of the process and the children that it waited for, not long before it */
+    uint32_t memory;  /* MiB of address space, the most that the process had */
 } LogHeader;
+_Static_assert(sizeof(LogHeader) == HEADER_SIZE, "see format.md");
 
 static LogHeader *
 header_of(Log *log)
@@ -134,11 +140,43 @@ log_room(Log *log, size_t n)
     return log_grow(log, n);
 }
 
+static uint64_t
+used_by(int who)
+{
+    struct rusage usage;
+    getrusage(who, &usage);
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
+}
+
+/* For whoever replays it, to know how long it may compute without an event. The coarse clock takes some 5 ns; CPU time, a hundred times
+ * as much, is read so rarely that it costs nothing. */
+static void
+stamp(LogHeader *h)
+{
+    static uint64_t read_at, own;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    if (now - read_at > STAMP_DISTANCE) {
+        uint64_t before = own, passed;
+        own = used_by(RUSAGE_SELF);
+        passed = (own - before + 999999) / 1000000;
+        if (h->last && now - h->last > STAMP_DISTANCE && passed > h->longest)
+            h->longest = passed < UINT32_MAX ? (uint32_t)passed : UINT32_MAX;
+        h->cpu = (uint32_t)((own + used_by(RUSAGE_CHILDREN)) / 1000000);
+        read_at = now;
+    }
+    h->last = now;
+}
+
 void
 log_commit(Log *log, uint8_t *end)
 {
     log->wp = end;
     LogHeader *h = header_of(log);
+    if (log == &event_log)
+        stamp(h);
     __atomic_store_n(&h->committed, (uint64_t)(end - log->base), __ATOMIC_RELEASE);
     __atomic_store_n(&h->crossings, core.crossings, __ATOMIC_RELEASE); /* whoever sees it sees the event, too */
 }
@@ -160,7 +198,7 @@ log_memory(void)
     if (fd >= 0)
         close(fd);
     if (found)
-        header_of(&event_log)->memory = strtoull(found + 8, NULL, 10) * 1024;
+        header_of(&event_log)->memory = (uint32_t)(strtoull(found + 8, NULL, 10) / 1024 + 1);
     errno = saved;
 }
 
@@ -251,6 +289,26 @@ grown(void *old, size_t count, size_t each)
     if (room == NULL)
         Py_FatalError("replaydbg: out of memory");
     return room;
+}
+
+/* Whether nothing is left for the program: what follows its last event are notes. */
+bool
+log_is_read(void)
+{
+    return event_log.base == NULL || event_log.rp >= event_log.rend || core.crossings >= header_of(&event_log)->crossings;
+}
+
+/* Of a recording that was still written when the replay began. */
+bool
+log_has_stopped(void)
+{
+    return followed_fd < 0 || !is_still_written();
+}
+
+uint64_t
+log_cpu_time(void)
+{
+    return header_of(&event_log)->cpu * (uint64_t)1000000;
 }
 
 /* ---- bytes ---- */

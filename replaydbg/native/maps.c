@@ -1,6 +1,7 @@
 /* Memory maps. In replay a map of a file lies over a memory file with the recorded content; one without a file is real in both modes.
  * What other processes write there later: shared.c. */
 #include "core.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -114,6 +115,28 @@ map_recorded(PyTypeObject *type, PyObject *args, PyObject *kwds, Crossing *c, ui
     return map;
 }
 
+/* The length without zeros, and without what cannot be read, at the end. */
+static size_t
+without_zeros(const uint8_t *data, size_t n)
+{
+    const uint8_t *page = NULL; /* the last that was found to be there */
+    while (n > 0) {
+        const uint8_t *here = (const uint8_t *)((uintptr_t)(data + n - 1) & ~(uintptr_t)4095);
+        if (here != page && !memory_is_there(here)) {
+            n = here > data ? (size_t)(here - data) : 0;
+            continue;
+        }
+        page = here;
+        if (n >= 8 && n % 8 == 0 && *(const uint64_t *)(data + n - 8) == 0)
+            n -= 8;
+        else if (data[n - 1] == 0)
+            n--;
+        else
+            break;
+    }
+    return n;
+}
+
 /* How much of it must be kept: what follows is zero. A file without blocks is not even read. */
 static size_t
 length_without_zeros(const uint8_t *data, size_t n, int fd)
@@ -121,11 +144,7 @@ length_without_zeros(const uint8_t *data, size_t n, int fd)
     struct stat st;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_blocks == 0)
         return 0;
-    while (n >= 8 && n % 8 == 0 && *(const uint64_t *)(data + n - 8) == 0)
-        n -= 8;
-    while (n > 0 && data[n - 1] == 0)
-        n--;
-    return n;
+    return without_zeros(data, n);
 }
 
 /* What a new map holds becomes the crossing's content: the copy that later looks are compared with, if there is one. The outcome is its
@@ -161,7 +180,14 @@ mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
     if (gate_passes())
         return original_mmap(type, args, kwds);
     if (fd < 0) { /* memory without a file: new, and ours alone until there is a child */
+        uint64_t size = (uint64_t)number(args, kwds, LENGTH, 0);
+        if (!shortage_ask(size)) {
+            errno = ENOMEM;
+            return PyErr_SetFromErrno(PyExc_OSError);
+        }
         PyObject *map = original_mmap(type, args, kwds);
+        if (map == NULL && errno == ENOMEM && PyErr_ExceptionMatches(PyExc_OSError))
+            shortage_met(size);
         if (map)
             shared_map_made(map, -1, 0, kind, 0);
         return map;
@@ -190,6 +216,32 @@ mmap_dealloc(PyObject *map)
     shared_map_gone(map);
     original_dealloc(map);
 }
+
+/* A larger map shows what its file holds there: that is taken from outside, as when it was made. */
+static PyObject *
+map_resize(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    size_t before, after;
+    shared_map_data(self, &before);
+    if (gate_passes())
+        return gate_call_original(g, self, args, nargs, kwnames);
+    Crossing c;
+    cross_begin(&c, g, self, args, nargs, kwnames);
+    PyObject *result = gate_call_original(g, self, args, nargs, kwnames);
+    bool is_done = result != NULL;
+    uint8_t *data = shared_map_data(self, &after);
+    if (core.mode == RECORD && is_done && after > before) {
+        c.fill = data + before;
+        c.fill_length = without_zeros(c.fill, after - before);
+    }
+    bool replayed = core.mode == REPLAY;
+    result = cross_end(&c, result);
+    if (replayed && is_done && result && after > before && c.fill_length && c.fill_length <= after - before)
+        shared_map_extend(self, before, c.fill, c.fill_length);
+    return result;
+}
+
+const HandlerEntry map_handlers[] = {{"map_resize", map_resize}, {NULL, NULL}};
 
 void
 maps_module_loaded(PyObject *module, const char *name)

@@ -43,7 +43,6 @@ typedef struct {
     bool is_memory; /* made to be shared: in /dev/shm, as all of multiprocessing's, or a memory file */
     uint8_t *copy; /* record: what it is known to hold; NULL: it is not watched */
     size_t size;   /* of the copy */
-    size_t there;  /* how much of it can be read without a SIGBUS: its file may have been cut */
 } Map;
 
 static Map *maps;
@@ -77,17 +76,6 @@ may_change(const Map *m)
     return m->is_memory || (size_t)m->map->size + watched_bytes <= SMALL || (has_children && m->kind == MAP_IS_WRITTEN);
 }
 
-static size_t
-bytes_there(const Map *m)
-{
-    struct stat st;
-    if (!m->file)
-        return SIZE_MAX;
-    if (m->map->fd < 0 || fstat(m->map->fd, &st) < 0 || st.st_size <= m->map->offset)
-        return 0;
-    return ((size_t)(st.st_size - m->map->offset) + BLOCK - 1) / BLOCK * BLOCK;
-}
-
 /* `known`: how many bytes of it may be other than zero. */
 static void
 watch(Map *m, size_t known)
@@ -102,9 +90,8 @@ watch(Map *m, size_t known)
     m->copy = calloc(1, size);
     if (m->copy == NULL)
         return;
-    memcpy(m->copy, m->map->data, known < size ? known : size);
+    memory_copy(m->copy, m->map->data, known < size ? known : size);
     m->size = size;
-    m->there = bytes_there(m);
     watched_bytes += size;
     shared_watching = true;
 }
@@ -171,6 +158,24 @@ shared_map_gone(PyObject *object)
             maps[i] = maps[--count];
             return;
         }
+}
+
+/* NULL: it is closed. */
+uint8_t *
+shared_map_data(PyObject *object, size_t *size)
+{
+    MapObject *map = (MapObject *)object;
+    *size = map->data ? (size_t)map->size : 0;
+    return map->data;
+}
+
+/* Replay: by the descriptor, since the map may be one that can only be read. */
+void
+shared_map_extend(PyObject *object, size_t at, const uint8_t *data, size_t n)
+{
+    const MapObject *map = (MapObject *)object;
+    if (map->fd >= 0 && pwrite(map->fd, data, n, map->offset + (off_t)at) != (ssize_t)n)
+        diverge("corrupt", NULL, NULL, "the content of a map cannot be written");
 }
 
 void
@@ -246,8 +251,9 @@ take_block(Map *m, size_t at, size_t n, bool before, size_t *from, size_t *to)
     *to = at + last;
 }
 
+/* What cannot be read is left out: it cannot have been read by the program either. */
 static void
-look_at(Map *m, bool before, bool asks)
+look_at(Map *m, bool before)
 {
     if (m->map->data == NULL || m->map->size == 0) {
         forget_copy(m);
@@ -255,14 +261,10 @@ look_at(Map *m, bool before, bool asks)
     }
     if ((size_t)m->map->size != m->size && !resize_copy(m))
         return;
-    if (asks || !m->is_memory)
-        m->there = bytes_there(m);
-    size_t n = m->there < m->size ? m->there : m->size, from = 0, to = 0;
-    if (memcmp(m->map->data, m->copy, n) == 0)
-        return;
-    for (size_t at = 0; at < n; at += BLOCK) {
-        size_t part = n - at < BLOCK ? n - at : BLOCK;
-        if (memcmp(m->map->data + at, m->copy + at, part) != 0)
+    size_t from = 0, to = 0;
+    for (size_t at = 0; at < m->size; at += BLOCK) {
+        size_t part = m->size - at < BLOCK ? m->size - at : BLOCK;
+        if (memory_is_there(m->map->data + at) && memcmp(m->map->data + at, m->copy + at, part) != 0)
             take_block(m, at, part, before, &from, &to);
     }
     if (to)
@@ -283,12 +285,11 @@ look_at_larger(void)
     }
     for (size_t i = 0; i < count; i++)
         if (maps[i].copy)
-            look_at(&maps[i], false, true);
+            look_at(&maps[i], false);
     spent += monotonic_ns() - begin;
 }
 
-/* At clocks, which programs ask for in loops, half of the work is left out: a look when they begin, and whether a file in memory has been
- * cut (multiprocessing cuts none). What has changed is found all the same.
+/* At clocks, which programs ask for in loops, half of the work is left out: a look when they begin. What has changed is found all the same.
  *
  * The program itself may write to a file by its descriptor and read it in the map: what writes is as good as hearing of others there. */
 void
@@ -304,7 +305,7 @@ shared_look(bool before, unsigned flags)
     }
     for (size_t i = 0; i < count; i++)
         if (maps[i].copy && (hears || (maps[i].file && !maps[i].is_memory)))
-            look_at(&maps[i], before, !is_clock);
+            look_at(&maps[i], before);
 }
 
 /* ---- replay ---- */
@@ -356,12 +357,10 @@ shared_change(const uint8_t **p, const uint8_t *end)
 static void
 part_map(MapObject *map, int fd)
 {
-    Py_ssize_t done = 0;
-    while (done < map->size) {
-        ssize_t n = pwrite(fd, map->data + done, (size_t)(map->size - done), map->offset + done);
-        if (n <= 0)
+    for (Py_ssize_t at = 0; at < map->size; at += BLOCK) {
+        size_t part = map->size - at < BLOCK ? (size_t)(map->size - at) : BLOCK;
+        if (memory_is_there(map->data + at) && pwrite(fd, map->data + at, part, map->offset + at) != (ssize_t)part)
             _exit(0);
-        done += n;
     }
     if (mmap(map->data, (size_t)map->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, map->offset) == MAP_FAILED)
         _exit(0);

@@ -236,6 +236,7 @@ watch(PyObject *self, PyObject *args)
     PyObject *frame, *result;
     if (!PyArg_ParseTuple(args, "iO", &signum, &frame))
         return NULL;
+    limit_check();
     if (again.active)
         compare_again();
     bool frame_is_wanted = false;

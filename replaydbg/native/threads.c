@@ -19,17 +19,33 @@ is_lane(void)
 
 /* ---- threads ---- */
 
+/* Once nothing is recorded any more a new thread is a genuine one: C libraries that cannot be recorded wait in calls that only a thread of
+ * its own may be held up by. Those that are lanes stay so. */
+static bool
+makes_lanes(void)
+{
+    return is_lane() && core.mode != OBSERVE;
+}
+
+static bool
+is_lanes_ident(pthread_t thread)
+{
+    return lane_is_ident((uintptr_t)thread);
+}
+
 static int
 our_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument)
 {
     size_t size = 0;
-    if (!is_lane())
+    if (!makes_lanes())
         return pthread_create(thread, attributes, start, argument);
     if (attributes)
         pthread_attr_getstacksize(attributes, &size);
-    Lane *lane = lane_make(size, start, argument);
-    if (lane == NULL)
+    Lane *lane = shortage_ask(size) ? lane_make(size, start, argument) : NULL;
+    if (lane == NULL) {
+        shortage_met(size);
         return EAGAIN;
+    }
     *thread = (pthread_t)lane_ident(lane);
     return 0;
 }
@@ -54,13 +70,13 @@ our_exit(void *result)
 static int
 our_detach(pthread_t thread)
 {
-    return is_lane() ? 0 : pthread_detach(thread);
+    return is_lanes_ident(thread) ? 0 : pthread_detach(thread);
 }
 
 static int
 our_join(pthread_t thread, void **result)
 {
-    if (!is_lane())
+    if (!is_lane() || !is_lanes_ident(thread))
         return pthread_join(thread, result);
     for (Lane *lane; (lane = lane_of_ident((uintptr_t)thread)) && !lane->ended;)
         lane_wait(lane, "the end of a thread", NEVER, false);
@@ -73,7 +89,7 @@ our_join(pthread_t thread, void **result)
 static int
 our_kill(pthread_t thread, int signum)
 {
-    if (!on_lanes || (uintptr_t)thread < lane_ident(&lanes.main))
+    if (!is_lanes_ident(thread))
         return pthread_kill(thread, signum);
     if (lane_of_ident((uintptr_t)thread) == NULL)
         return ESRCH;
@@ -83,13 +99,13 @@ our_kill(pthread_t thread, int signum)
 static int
 our_cpu_clock(pthread_t thread, clockid_t *clock)
 {
-    return pthread_getcpuclockid(on_lanes ? pthread_self() : thread, clock);
+    return pthread_getcpuclockid(is_lanes_ident(thread) ? pthread_self() : thread, clock);
 }
 
 static int
 our_set_name(pthread_t thread, const char *name)
 {
-    return on_lanes ? 0 : pthread_setname_np(thread, name);
+    return is_lanes_ident(thread) ? 0 : pthread_setname_np(thread, name);
 }
 
 /* The interpreter asks for the kernel's number of its thread in this way: lanes must not share one. */

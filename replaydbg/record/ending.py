@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 from replaydbg.events.stops import StopReason
 from replaydbg.launch.process import Ended
-from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 
 _SOURCE_LIMIT = 8 << 20
 """Larger files are not source code."""
@@ -18,14 +19,17 @@ _SOURCE_LIMIT = 8 << 20
 def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
     """Return the content of `end.json`, without the sources (see `archive_sources`); takes in the core's notes."""
     header = _log_header(live / "log")
+    after = computed_after(header, ended.cpu_seconds, time.monotonic_ns())
     notes = notes_of(live)
     (live / "notes").unlink(missing_ok=True)
     return {
         "status": ended.status,
         "seconds": round(seconds, 6),
         "cpu_seconds": round(ended.cpu_seconds, 6),
-        "reason": header[1].cause,
-        "events": header[0],
+        "cpu_after": round(after, 3),
+        "cpu_between": round(header.longest_ms / 1000, 3),
+        "reason": header.stopped.cause,
+        "events": header.crossings,
         "notes": notes,
         "packages": packages(),
         "sources": {},
@@ -42,14 +46,22 @@ def log_was_made(live: Path) -> bool:
         return False
 
 
-def _log_header(path: Path) -> tuple[int, StopReason]:
-    """Return the number of crossings and why logging stopped early; 0 if the program never got to its log."""
+def computed_after(header: LogHeader, cpu_seconds: float, now_ns: int) -> float:
+    """Return how many seconds the program computed after its last record, at most."""
+    if not header.last_ns:
+        return cpu_seconds
+    passed = (now_ns - header.last_ns) / 1e9
+    return max(min(cpu_seconds - header.cpu_ms / 1000, passed), 0.0)
+
+
+def _log_header(path: Path) -> LogHeader:
+    """Return what the log says about itself; of one that was never begun, that it is empty."""
     try:
         with path.open("rb") as file:
             header = read_log_header(file.read(LOG_HEADER))
     except OSError:
-        return (0, StopReason.NOT_STOPPED)
-    return (header.crossings, header.stopped) if header else (0, StopReason.NOT_STOPPED)
+        header = None
+    return header or LogHeader(0, StopReason.NOT_STOPPED, LOG_HEADER, 0, 0)
 
 
 def notes_of(live: Path) -> list[dict[str, Any]]:

@@ -56,11 +56,13 @@ def record(
     check_interpreter()
     settings = load_settings() if settings is None else settings
     own, words = interpreter.leading_options(argv)
+    given = [*interpreter.leading_options(sys.orig_argv[1:])[0], *own]
+    environment = interpreter.own_environment()
+    interpreter.check_recordable(given, environment)
     target = find_target(words)
     core = core_file(interpreter.soabi())
     live = make_live_directory(output, settings.store)
-    options = interpreter.split_options([*interpreter.leading_options(sys.orig_argv[1:])[0], *own])
-    environment = interpreter.own_environment()
+    options = interpreter.split_options(given)
     seed = interpreter.choose_hash_seed(environment, options) if hash_seed is None else hash_seed
     table = gate_table(sys.path)
     fds = (None, stdout, stderr)

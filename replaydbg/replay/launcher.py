@@ -23,6 +23,7 @@ from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
 from replaydbg.replay.find_python import find_python
+from replaydbg.replay.limits import CpuLimits, cpu_limits
 from replaydbg.replay.memory import memory_limit
 from replaydbg.replay.result import ReplayResult, lenient_result, strict_result, with_ending
 from replaydbg.replay.start_state import start_state
@@ -153,6 +154,7 @@ def prepare(
     boot |= state.boot | more
     if not follows:  # a program that still runs has no peak yet
         boot["memory"] = memory_limit(recording, files.values(), is_session="engine" in more)
+        boot |= _cpu_limits(recording, more, is_cut=is_cut).as_boot()
     boot_file.write(encode_value(boot))
     boot_file.flush()
     boot_path = f"/proc/self/fd/{inheritable(stack, boot_file.fileno())}"
@@ -164,6 +166,13 @@ def prepare(
         report=report,
         is_cut=is_cut,
     )
+
+
+def _cpu_limits(recording: Recording, more: dict[str, Any], *, is_cut: bool) -> CpuLimits:
+    by_lines = any(more.get(name) is not None for name in ("clock", "engine", "trace"))
+    limits = cpu_limits(recording, is_cut=is_cut, by_lines=by_lines)
+    # Where the debugger has looked once, it is known where the replay ends.
+    return limits._replace(after=0.0) if more.get("engine", {}).get("last_line") else limits
 
 
 @dataclass(frozen=True, slots=True)

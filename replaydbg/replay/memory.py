@@ -28,7 +28,7 @@ def memory_limit(recording: Recording, files: Iterable[BinaryIO], *, is_session:
     `files` are the parts of the log, which are mapped whole; `is_session` is for processes of the debugger.
     """
     header = recording.log_header
-    peak = header.memory if header is not None else 0
+    peak = header.memory_mb << 20 if header is not None else 0
     logs = sum(os.fstat(file.fileno()).st_size for file in files)
     program = peak + peak // 4 if peak else _UNKNOWN + 64 * logs
     return min(program + _OWN + 8 * logs + (_SESSION if is_session else 0), _LARGEST)

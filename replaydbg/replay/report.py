@@ -33,6 +33,10 @@ CAUSES = {
     "bytes": "The program wrote other bytes than when it was recorded. "
     "Often: an address in a text, or an input that no gate covers.",
     "early": "The program ended before it had done all that it did when recorded.",
+    "endless": "The replay computes here for much longer than the program ever did between two events. "
+    "Often: a loop that waits for a clock or for memory that something outside the program writes, which no gate covers.",
+    "shortage": "After the last event memory ran out for small objects when this was recorded, and a replay cannot "
+    "repeat after which of them.",
     "end": "The program went on after the place where it ended when it was recorded.",
     "signal": "A signal handler ran at a place of pure computation that was not met again.",
     "unrecordable": "The outcome of this call is not data, and could not be recorded.",
@@ -83,7 +87,7 @@ class Stop:
     @property
     def is_end_of_log(self) -> bool:
         """Whether the recording simply has no more (the program was killed), which is no divergence."""
-        return self.kind == "end" and not self.detail
+        return self.kind == "computing" or (self.kind == "end" and not self.detail)
 
     def divergence(self, recording: Recording, name: str) -> Divergence:
         """Return the error that says all this beside what was recorded; `name` is how a command names the recording."""

@@ -131,9 +131,13 @@ def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> Repla
         return ReplayResult(0, None, stop.event - 1, "", stop.stack)
     if stop.is_end_of_log:
         status = recording.end.status if recording.end is not None else 3
-        why = why_it_ends(recording, is_cut)
+        why = why_it_ends(recording, is_cut) + (COMPUTING if stop.kind == "computing" else "")
         return ReplayResult(status, None, stop.event - 1, why, drift=stop.drift, unsure=stop.unsure)
     return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
+
+
+COMPUTING = "; no event follows, and the replay stops after about as much computation as was recorded"
+"""What follows the reason why a recording ends, where the program computes after its last event."""
 
 
 def ended_by_itself(recording: Recording) -> bool:

@@ -1,0 +1,36 @@
+/* Memory of the program that the core reads by itself. It may be gone: a map can be longer than its file or than the memory it was made
+ * over, C code can take away the right to read it, or unmap it. The program would get a signal for reading it; the core must not.
+ *
+ * The kernel looks: it copies a set of signals from there, and then refuses, since nothing can be done with a set in no known way.
+ * process_vm_readv(), which looks and reads in one step, is refused in many containers, and a pipe would need descriptors that the program
+ * could see. Another process may still cut a file between the look and the reading; for the program's own reading that is no different. */
+#include "core.h"
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGE 4096u /* the smallest that there are */
+#define SET_SIZE 8 /* of a set of signals, for the kernel */
+
+bool
+memory_is_there(const void *at)
+{
+    int saved = errno;
+    const void *page = (const void *)((uintptr_t)at & ~(uintptr_t)(PAGE - 1));
+    bool is_there = syscall(SYS_rt_sigprocmask, ~0, page, NULL, SET_SIZE) == 0 || errno != EFAULT;
+    errno = saved;
+    return is_there;
+}
+
+void
+memory_copy(uint8_t *to, const uint8_t *from, size_t n)
+{
+    for (size_t at = 0; at < n;) {
+        size_t part = PAGE - ((uintptr_t)(from + at) & (PAGE - 1));
+        part = part < n - at ? part : n - at;
+        if (memory_is_there(from + at))
+            memcpy(to + at, from + at, part);
+        at += part;
+    }
+}

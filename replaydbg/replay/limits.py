@@ -1,0 +1,65 @@
+"""How long a replay may compute without using up a record: what the recording knows of it, with room to spare."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from replaydbg.replay.result import ended_by_itself
+
+if TYPE_CHECKING:
+    from replaydbg.log.reader import Recording
+
+AFTER_FACTOR, AFTER_FACTOR_BY_LINES, AFTER_LEAST = 2.0, 3.0, 0.5
+"""Of a program that was killed while it computed: a replay may be slower, one that looks at each line is. Seconds for a
+start that took no time."""
+
+BETWEEN_FACTOR, BETWEEN_FACTOR_BY_LINES, BETWEEN_LEAST = 20.0, 100.0, 30.0
+"""Between two records. Nothing but a loop without an end comes near it."""
+
+UNKNOWN = 5.0
+"""Seconds, for a recording that does not say how long the program computed."""
+
+
+class CpuLimits(NamedTuple):
+    """Seconds of CPU time."""
+
+    after: float
+    """After the last record; 0: the program ended by itself, and the replay does."""
+    between: float
+    """Before that."""
+
+    def as_boot(self) -> dict[str, int]:
+        """Return it as the core reads it, in milliseconds."""
+        return {"cpu_after": int(self.after * 1000), "cpu_between": int(self.between * 1000)}
+
+
+def cpu_limits(recording: Recording, *, is_cut: bool, by_lines: bool) -> CpuLimits:
+    """Return the limits of a replay; `by_lines`: it looks at each line, `is_cut`: a part of the log is missing."""
+    after, between = _recorded(recording)
+    factors = (AFTER_FACTOR_BY_LINES, BETWEEN_FACTOR_BY_LINES) if by_lines else (AFTER_FACTOR, BETWEEN_FACTOR)
+    ends = ended_by_itself(recording) and not is_cut
+    return CpuLimits(
+        after=0.0 if ends else factors[0] * after + AFTER_LEAST,
+        between=factors[1] * max(after, between) + BETWEEN_LEAST,
+    )
+
+
+def _recorded(recording: Recording) -> tuple[float, float]:
+    """Return how long the program computed after its last record, and at most between two."""
+    end, log = recording.end, recording.log_header
+    if end is not None:
+        # A recording by an earlier version says how long the whole run took.
+        total = max(end.cpu_seconds, end.seconds)
+        return _seconds(end.raw, "cpu_after", total), _seconds(end.raw, "cpu_between", total)
+    if log is not None and log.last_ns:
+        # Its recorder was killed, too: nobody knows when the program ended.
+        total = log.cpu_ms / 1000
+        return max(total, 1.0), max(log.longest_ms / 1000, 1.0)
+    return UNKNOWN, UNKNOWN
+
+
+def _seconds(end: Any, name: str, otherwise: float) -> float:
+    value = end.get(name)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    # Seconds in milliseconds fit into the core's numbers.
+    return min(max(float(value if is_number else otherwise), 0.0), 1e5)
