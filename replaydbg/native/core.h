@@ -590,6 +590,7 @@ int identity_install(bool real_ids);             /* at depth 0, before the progr
 uintptr_t identity_address(PyObject *o);         /* what id() says */
 Py_hash_t identity_hash(PyObject *o);
 void *identity_memory(uintptr_t address);        /* the real address, of a living object; else NULL */
+uintptr_t identity_known_address(const void *memory); /* what id() said of the object that begins there; 0: it was not asked for */
 bool identity_is_made_up(uintptr_t address);     /* what id() gave for some object, living or dead, or little more */
 void identity_share(void);                       /* from now on several interpreters may ask at once */
 uint64_t identity_serials(void);                 /* the next one */
@@ -600,6 +601,7 @@ bool identity_has_ended(void);                   /* whether it has since it was 
 void identity_module_loaded(const char *name);
 void identity_not_covered(const char *what, const char *of); /* a note */
 void addresses_module_loaded(PyObject *module, const char *name);
+void *addresses_function(const char *name);      /* what stands for this function of the interpreter's, found by name; NULL: itself */
 extern hashfunc hash_in_python;
 extern reprfunc repr_in_python;
 int identity_types_install(void);

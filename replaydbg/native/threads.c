@@ -286,7 +286,8 @@ our_dlsym(void *library, const char *name)
     for (const Relink *r = by_name; r->name; r++)
         if (strcmp(r->name, name) == 0)
             return r->function;
-    return dlsym(library, name);
+    void *ours = addresses_function(name);
+    return ours ? ours : dlsym(library, name);
 }
 
 void
