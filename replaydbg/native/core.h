@@ -18,6 +18,7 @@
  *   shared.c    memory that other processes write
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
+ *   raised.c    signals that the program's C code sends to the process itself
  *   places.c    what a place in pure computation is known by; stacks.c: where a frame keeps objects
  *   network.c   sockets
  *   tls.c       TLS
@@ -142,7 +143,7 @@ void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
 extern const HandlerEntry fileio_handlers[], directory_handlers[], process_handlers[], clock_handlers[], signal_handlers[],
-    network_handlers[], scatter_handlers[], tls_handlers[], thread_handlers[];
+    network_handlers[], scatter_handlers[], tls_handlers[], thread_handlers[], raised_handlers[];
 bool lane_adopt(void);                                       /* lanes.c: a thread state that is not core.tstate; false: of no lane */
 static inline bool
 gate_passes(void)
@@ -209,6 +210,7 @@ PyObject *cross_end(Crossing *c, PyObject *result);
 void cross_digest(Crossing *c, const void *data, size_t n); /* between begin and end; may be called for each piece */
 void cross_ended(int exit_code);                            /* record: the END record */
 bool cross_at_end(void);                                    /* replay: nothing is left in the log */
+bool cross_ends_unannounced(void);                          /* nor has it said that the program ended: something ended it */
 void cross_expect_exit(void);                               /* replay: the process ends; so must the log */
 void cross_control(unsigned rest, const uint64_t *numbers, int n); /* record: a control record of numbers */
 void cross_signal_between(int signum, const Place *place);  /* record: a handler runs there */
@@ -570,6 +572,9 @@ void signals_look(void);                         /* replay: that place is near *
 int signals_expected_no_more(void);              /* lenient: which handler was due */
 extern bool signals_wait;                        /* replay, 3.11: until the trace function is called */
 void signals_go_on(void);
+void raised_prepare(void);                       /* raised.c */
+void *raising_call(const char *name);            /* what stands for this function of the C library's; NULL: itself */
+void raising_calls_relink(void);
 uint64_t signals_unsure(void);                   /* replay: the event before which a handler's place was ambiguous; 0: none was */
 
 /* ---- perturb.c: for tests, off otherwise ---- */

@@ -718,6 +718,12 @@ cross_at_end(void)
     return core.lenient ? lenient_is_used_up() : event_log.rp >= event_log.rend;
 }
 
+bool
+cross_ends_unannounced(void)
+{
+    return cross_at_end() && exit_code_seen < 0;
+}
+
 /* The program ends: a replay that has not used up the log has gone another way. Definitions and notes may be left over. */
 void
 cross_expect_exit(void)

@@ -49,6 +49,12 @@ lane_ident(const Lane *lane)
     return IDENTS + (uintptr_t)(lane->id % MOST_IDENTS) * IDENT_STEP;
 }
 
+bool
+lane_is_ident(uintptr_t ident)
+{
+    return ident >= IDENTS && ident < IDENTS + MOST_IDENTS * IDENT_STEP;
+}
+
 int
 lane_number(void)
 {
@@ -698,6 +704,7 @@ lane_make(size_t stack_size, void *(*start)(void *), void *argument)
         return NULL;
     }
     lane->parent = lanes.running->id;
+    lane_name_at_start(lane);
     lane->priority = LOWEST_DRAWN + (uint32_t)(chance() % LOWEST_DRAWN);
     lane->start = start;
     lane->argument = argument;
@@ -801,6 +808,7 @@ lanes_begin(void)
     lanes.main.deadline = NEVER;
     last_tstate = core.tstate->id;
     lanes.running = &lanes.main;
+    lane_name_at_start(&lanes.main);
     if (!enter_in_table(&lanes.main))
         return -1;
     on_lanes = true;

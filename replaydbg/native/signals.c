@@ -378,5 +378,6 @@ signals_prepare(void)
     Py_DECREF(sigint);
     if (PyErr_Occurred())
         return -1;
+    raised_prepare();
     return 0;
 }
