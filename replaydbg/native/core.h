@@ -19,6 +19,7 @@
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
  *   raised.c    signals that the program's C code sends to the process itself
+ *   warned.c    warnings that gated functions issue
  *   places.c    what a place in pure computation is known by; stacks.c: where a frame keeps objects
  *   network.c   sockets
  *   tls.c       TLS
@@ -576,6 +577,13 @@ void raised_prepare(void);                       /* raised.c */
 void *raising_call(const char *name);            /* what stands for this function of the C library's; NULL: itself */
 void raising_calls_relink(void);
 uint64_t signals_unsure(void);                   /* replay: the event before which a handler's place was ambiguous; 0: none was */
+
+/* ---- warned.c: warnings of gated functions ---- */
+enum { CALLBACK_WARNING = 3 };                   /* the kind of a CALLBACK record; those before it are of TLS */
+extern bool warned_inside;                       /* record: the crossing that is open has issued one */
+int warned_prepare(void);
+void warned_crossed(void);                       /* that crossing ends */
+void warned_again(Crossing *c, PyObject *recorded); /* replay; an exception may be set after it */
 
 /* ---- perturb.c: for tests, off otherwise ---- */
 extern bool perturbing;

@@ -466,6 +466,17 @@ read_signal_between(void)
     signals_expect(signum, &place);
 }
 
+/* A program's function that C code called, or a warning that it issued. */
+static void
+called_back(Crossing *c, PyObject *recorded)
+{
+    PyObject *kind = PyTuple_Check(recorded) && PyTuple_GET_SIZE(recorded) > 0 ? PyTuple_GET_ITEM(recorded, 0) : NULL;
+    if (kind && PyLong_Check(kind) && PyLong_AsLong(kind) == CALLBACK_WARNING)
+        warned_again(c, recorded);
+    else
+        tls_called_back(c, recorded);
+}
+
 /* Reads the control record whose head has just been read; `c` is the crossing that is open, if one is. */
 static void
 read_control(uint64_t rest, Crossing *c)
@@ -479,7 +490,7 @@ read_control(uint64_t rest, Crossing *c)
         PyObject *recorded = value_decode(&event_log.rp, event_log.rend, &event_types, NULL, 0);
         if (recorded == NULL)
             diverge("corrupt", NULL, NULL, "a callback cannot be read");
-        tls_called_back(c, recorded);
+        called_back(c, recorded);
         keep_raised();
         Py_DECREF(recorded);
         break;
@@ -937,6 +948,8 @@ cross_end(Crossing *c, PyObject *result)
         record_end(c, result);
         shared_crossing(false, c->gate->flags);
     }
+    if (__builtin_expect(warned_inside, 0))
+        warned_crossed();
     if (result == NULL || PyType_IS_GC(Py_TYPE(result)))
         give_outcome(c, result);
     state.open = c->outer;

@@ -379,5 +379,5 @@ signals_prepare(void)
     if (PyErr_Occurred())
         return -1;
     raised_prepare();
-    return 0;
+    return warned_prepare();
 }
