@@ -19,6 +19,7 @@
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
  *   raised.c    signals that the program's C code sends to the process itself
+ *   readline.c  lines that are typed at a terminal
  *   warned.c    warnings that gated functions issue
  *   places.c    what a place in pure computation is known by; stacks.c: where a frame keeps objects
  *   network.c   sockets
@@ -144,7 +145,7 @@ void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
 extern const HandlerEntry fileio_handlers[], directory_handlers[], process_handlers[], clock_handlers[], signal_handlers[],
-    network_handlers[], scatter_handlers[], tls_handlers[], thread_handlers[], raised_handlers[];
+    network_handlers[], scatter_handlers[], tls_handlers[], thread_handlers[], raised_handlers[], readline_handlers[];
 bool lane_adopt(void);                                       /* lanes.c: a thread state that is not core.tstate; false: of no lane */
 static inline bool
 gate_passes(void)
@@ -579,11 +580,16 @@ void raising_calls_relink(void);
 uint64_t signals_unsure(void);                   /* replay: the event before which a handler's place was ambiguous; 0: none was */
 
 /* ---- warned.c: warnings of gated functions ---- */
-enum { CALLBACK_WARNING = 3 };                   /* the kind of a CALLBACK record; those before it are of TLS */
+enum { CALLBACK_WARNING = 3, CALLBACK_READLINE }; /* kinds of a CALLBACK record; those before are of TLS, four are of readline */
 extern bool warned_inside;                       /* record: the crossing that is open has issued one */
 int warned_prepare(void);
 void warned_crossed(void);                       /* that crossing ends */
 void warned_again(Crossing *c, PyObject *recorded); /* replay; an exception may be set after it */
+
+/* ---- readline.c ---- */
+void readline_prepare(void);
+void readline_called_back(int kind, PyObject *recorded); /* replay */
+void readline_typed(PyObject *line);             /* replay: input() has got this line */
 
 /* ---- perturb.c: for tests, off otherwise ---- */
 extern bool perturbing;

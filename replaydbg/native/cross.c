@@ -471,8 +471,11 @@ static void
 called_back(Crossing *c, PyObject *recorded)
 {
     PyObject *kind = PyTuple_Check(recorded) && PyTuple_GET_SIZE(recorded) > 0 ? PyTuple_GET_ITEM(recorded, 0) : NULL;
-    if (kind && PyLong_Check(kind) && PyLong_AsLong(kind) == CALLBACK_WARNING)
+    long number = kind && PyLong_Check(kind) ? PyLong_AsLong(kind) : -1;
+    if (number == CALLBACK_WARNING)
         warned_again(c, recorded);
+    else if (number >= CALLBACK_READLINE)
+        readline_called_back((int)number, recorded);
     else
         tls_called_back(c, recorded);
 }

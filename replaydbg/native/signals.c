@@ -379,5 +379,6 @@ signals_prepare(void)
     if (PyErr_Occurred())
         return -1;
     raised_prepare();
+    readline_prepare();
     return warned_prepare();
 }
