@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from replaydbg.errors import Divergence, ReplaydbgError
@@ -12,6 +12,7 @@ from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
 from replaydbg.log.codec import decode_value
 from replaydbg.log.reader import Recording
+from replaydbg.log.soundness import is_sound
 
 # Each kind is a section of docs/reference/messages.md, `divergence-KIND`.
 CAUSES = {
@@ -28,6 +29,8 @@ CAUSES = {
     "refused": "Code that no gate covers tried to reach the outside; a replay never does.",
     "content": "The content of a file that the program read is missing from the recording.",
     "corrupt": "The recording is damaged here.",
+    "unusable": "The replay cannot use what the recording has here, although the recording is sound. The cause is not "
+    "known. Often: an earlier difference that was not noticed, or a recording by another version of replaydbg.",
     "uncovered": "The program did something here that the gates cannot follow.",
     "status": "The program ended otherwise than when it was recorded, without asking for anything else.",
     "collector": "The garbage collector came to stand elsewhere than when it was recorded; tests want it to be exact.",
@@ -74,6 +77,9 @@ class Stop:
 
     def divergence(self, recording: Recording, name: str) -> Divergence:
         """Return the error that says all this beside what was recorded; `name` is how a command names the recording."""
+        # The core sees only that it cannot go on: whether the file is damaged is known after all of it has been read.
+        if self.kind == "corrupt" and is_sound(recording):
+            return replace(self, kind="unusable").divergence(recording, name)
         before, recorded = _around(recording, self.event)
         observed = self.detail or "the end of the program"
         if self.gate:
@@ -124,14 +130,28 @@ class Stop:
 def ended_otherwise(name: str, events: int, status: int, recorded: int) -> Divergence:
     """Return the error of a program that ended with another status than recorded, without asking for anything else."""
     kind = "refused" if status == -signal.SIGSYS else "status"
+    is_killed = status < 0 and kind == "status"
     return Divergence(
         recording=name,
         event=events,
         recorded=f"the program ended with status {recorded}",
-        observed=f"it ended with status {status}",
-        cause=CAUSES[kind],
+        observed=f"signal {_signal_name(-status)} ended it" if is_killed else f"it ended with status {status}",
+        cause=_KILLED if is_killed else CAUSES[kind],
         kind=kind,
     )
+
+
+_KILLED = (
+    "A signal ended the replay, as none did when this was recorded. It came from outside (the system was short of "
+    "memory, somebody killed it), or it is a fault in C code."
+)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"{number} ({signal.Signals(number).name})"
+    except ValueError:
+        return str(number)
 
 
 def read_report(data: bytes) -> Stop:
