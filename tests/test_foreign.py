@@ -1,4 +1,4 @@
-"""Programs that reach into the interpreter or the C library by ctypes do recorded, and in a replay, what they do without the tool."""
+"""Programs that reach into the interpreter or the C library by ctypes behave the same recorded and replayed."""
 
 import pytest
 

@@ -54,10 +54,12 @@ _NO_EVENT = {
     "dt_utcnow": "it crosses as datetime.now",
 }
 # Rows that need what no fixture has.
-_ELSEWHERE = {"builtins.input": "a terminal, in test_terminal.py"} | {
-    f"readline.{name}": "a terminal, in test_terminal.py"
-    for name in "read_history_file write_history_file append_history_file read_init_file get_line_buffer get_begidx "
-    "get_endidx get_completion_type insert_text redisplay".split()
+_READLINE = """
+    read_history_file write_history_file append_history_file read_init_file get_line_buffer get_begidx get_endidx
+    get_completion_type insert_text redisplay
+"""
+_ELSEWHERE = {f"readline.{name}": "a terminal, in test_terminal.py" for name in _READLINE.split()} | {
+    "builtins.input": "a terminal, in test_terminal.py"
 }
 
 

@@ -142,7 +142,9 @@ def test_lines_edited_at_a_terminal_replay_without_one(tmp_path: Path) -> None:
     assert (status, status_again) == (0, 0), shown + again
     assert replayed.returncode == 0, replayed.stderr
     assert not (tmp_path / "written").exists()
-    printed = [line for line in shown.splitlines() if line.startswith((b"got", b"[(", b"x is", b"[", b"interrupted", b"2"))]
+    printed = [
+        line for line in shown.splitlines() if line.startswith((b"got", b"[(", b"x is", b"[", b"interrupted", b"2"))
+    ]
     assert len(printed) >= 6
     for line in printed:
         assert line in replayed.stdout.splitlines()
@@ -157,7 +159,9 @@ def test_a_replay_leaves_its_terminal_as_it_is(tmp_path: Path) -> None:
     ours, its = pty.openpty()
     before = termios.tcgetattr(its)
 
-    replayed = subprocess.run(tool.replay(sys.executable, recording), stdin=its, capture_output=True, timeout=60, check=False)
+    replayed = subprocess.run(
+        tool.replay(sys.executable, recording), stdin=its, capture_output=True, timeout=60, check=False
+    )
     after = termios.tcgetattr(its)
     os.close(ours)
     os.close(its)
@@ -167,7 +171,7 @@ def test_a_replay_leaves_its_terminal_as_it_is(tmp_path: Path) -> None:
 
 
 def _type(command: list[str], typed: list[tuple[str, bytes]], home: Path) -> tuple[bytes, int]:
-    """Run `command` with a terminal of its own; after each text type what belongs to it. What was shown, and its end."""
+    """Run `command` in a new terminal; after each text, type its keys. Return output and exit code."""
     pid, fd = pty.fork()
     if pid == 0:
         env = without_steering(os.environ) | {"TERM": "xterm", "HOME": str(home), "INPUTRC": "/dev/null"}

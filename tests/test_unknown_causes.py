@@ -46,7 +46,9 @@ def test_a_damaged_recording_is_called_damaged(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
 def test_a_replay_that_is_killed_names_the_signal(number: signal.Signals, tmp_path: Path) -> None:
     program, recording = tmp_path / "computes.py", tmp_path / "r.rdbg"
-    program.write_text("import os\nprint(os.getpid(), flush=True)\nfor _ in range(30_000_000):\n    pass\nprint('end')\n")
+    program.write_text(
+        "import os\nprint(os.getpid(), flush=True)\nfor _ in range(30_000_000):\n    pass\nprint('end')\n"
+    )
     subprocess.run(tool.record(sys.executable, recording, [str(program)]), capture_output=True, timeout=60, check=True)
 
     with subprocess.Popen(
