@@ -48,10 +48,19 @@ _NO_EVENT = {
     "ssl_msg_callback": "as for server names",
     "signal_getsignal": "the handler is the program's own object",
     "imp_release_lock": "it only sees to whose turn it is next",
+    "readline_hook": "the function is the program's own object; where it runs, a control record says so",
+    "readline_completer": "as for hooks",
+    "readline_auto_history": "it computes",
     "dt_utcnow": "it crosses as datetime.now",
 }
 # Rows that need what no fixture has.
-_ELSEWHERE = {"builtins.input": "a terminal, in test_terminal.py"}
+_READLINE = """
+    read_history_file write_history_file append_history_file read_init_file get_line_buffer get_begidx get_endidx
+    get_completion_type insert_text redisplay
+"""
+_ELSEWHERE = {f"readline.{name}": "a terminal, in test_terminal.py" for name in _READLINE.split()} | {
+    "builtins.input": "a terminal, in test_terminal.py"
+}
 
 
 @pytest.mark.parametrize("name", sorted(_NO_ROW))

@@ -5,9 +5,13 @@ import pty
 import select
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
+import pytest
+
 from tests.harness import tool
+from tests.harness.surroundings import without_steering
 
 _ASKS = """
 import sys
@@ -63,3 +67,134 @@ def _read_until(fd: int, text: bytes) -> bytes:
             raise AssertionError(f"the terminal was closed after {seen!r}") from error
         seen += piece
     return seen
+
+
+_EDITS = """
+import code
+import os
+import readline
+
+asked = []
+
+
+def complete(text, state):
+    asked.append((text, state, readline.get_line_buffer(), readline.get_begidx(), readline.get_endidx()))
+    words = [word for word in ("alpha", "beta", "best") if word.startswith(text)]
+    return words[state] if state < len(words) else None
+
+
+def history():
+    return [readline.get_history_item(i) for i in range(1, readline.get_current_history_length() + 1)]
+
+
+readline.set_completer(complete)
+readline.parse_and_bind("tab: complete")
+readline.read_history_file("history")
+readline.set_pre_input_hook(lambda: (readline.insert_text("pre "), readline.redisplay()))
+print("got", input("one? "), readline.get_completer() is complete)
+readline.set_pre_input_hook(None)
+print("got", input("two? "), os.urandom(4).hex())
+try:
+    input("three? ")
+except KeyboardInterrupt:
+    print("interrupted")
+print(asked, history())
+readline.write_history_file("written")
+x = 5
+breakpoint()
+print("x is", x)
+try:
+    input("four? ")
+except EOFError:
+    print("no more")
+code.interact("hello", local={}, exitmsg="bye")
+print(history())
+"""
+_TYPED = [
+    ("one? pre ", b"a\t\r"),
+    ("two? ", b"be\t\tx\r"),
+    ("three? ", b"\x03"),
+    ("(Pdb) ", b"p x\r"),
+    ("(Pdb) ", b"n\r"),
+    ("(Pdb) ", b"x = 7\r"),
+    ("(Pdb) ", b"c\r"),
+    ("four? ", b"\x04"),
+    (">>> ", b"1 + 1\r"),
+    (">>> ", b"\x04"),
+]
+
+
+def test_lines_edited_at_a_terminal_replay_without_one(tmp_path: Path) -> None:
+    """With completion, history, hooks, Ctrl-C, pdb and an interactive console."""
+    pytest.importorskip("readline", reason="this interpreter was built without readline")
+    program, recording = tmp_path / "edits.py", tmp_path / "r.rdbg"
+    program.write_text(_EDITS)
+    (tmp_path / "history").write_text("an old line\nan older one\n")
+
+    shown, status = _type(tool.record(sys.executable, recording, ["-u", str(program)]), _TYPED, tmp_path)
+    (tmp_path / "history").unlink()
+    (tmp_path / "written").unlink()
+    replayed = subprocess.run(
+        tool.replay(sys.executable, recording), stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False
+    )
+    again, status_again = _type(tool.replay(sys.executable, recording), [], tmp_path)
+
+    assert (status, status_again) == (0, 0), shown + again
+    assert replayed.returncode == 0, replayed.stderr
+    assert not (tmp_path / "written").exists()
+    printed = [
+        line for line in shown.splitlines() if line.startswith((b"got", b"[(", b"x is", b"[", b"interrupted", b"2"))
+    ]
+    assert len(printed) >= 6
+    for line in printed:
+        assert line in replayed.stdout.splitlines()
+        assert line in again.splitlines()
+    assert b"'an old line', 'an older one', 'pre alpha', 'bex'" in replayed.stdout
+
+
+def test_a_replay_leaves_its_terminal_as_it_is(tmp_path: Path) -> None:
+    program, recording = tmp_path / "edits.py", tmp_path / "r.rdbg"
+    program.write_text("import readline, rlcompleter\nprint('hi', input('again? '))\n")
+    _, status = _type(tool.record(sys.executable, recording, [str(program)]), [("again? ", b"yes\r")], tmp_path)
+    ours, its = pty.openpty()
+    before = termios.tcgetattr(its)
+
+    replayed = subprocess.run(
+        tool.replay(sys.executable, recording), stdin=its, capture_output=True, timeout=60, check=False
+    )
+    after = termios.tcgetattr(its)
+    os.close(ours)
+    os.close(its)
+
+    assert (status, replayed.returncode, replayed.stdout) == (0, 0, b"again? yes\nhi yes\n")
+    assert before == after
+
+
+def _type(command: list[str], typed: list[tuple[str, bytes]], home: Path) -> tuple[bytes, int]:
+    """Run `command` in a new terminal; after each text, type its keys. Return output and exit code."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        env = without_steering(os.environ) | {"TERM": "xterm", "HOME": str(home), "INPUTRC": "/dev/null"}
+        os.chdir(home)
+        os.execve(command[0], command, env)
+    shown = b""
+    try:
+        for after, keys in typed:
+            shown += _read_until(fd, after.encode())
+            os.write(fd, keys)
+        shown += _read_to_end(fd)
+    finally:
+        os.close(fd)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return shown, status
+
+
+def _read_to_end(fd: int) -> bytes:
+    seen = b""
+    while True:
+        ready, _, _ = select.select([fd], [], [], 30)
+        assert ready, f"nothing more came after {seen!r}"
+        try:
+            seen += os.read(fd, 1000)
+        except OSError:
+            return seen

@@ -1,5 +1,8 @@
 /* Ids that are used as addresses. `ctypes.cast(id(x), ctypes.py_object)` and its like read memory at the number that id() gave, and that is
- * made up here. Where ctypes takes an address, a made-up one becomes the object's real one. */
+ * made up here. Where ctypes takes an address, a made-up one becomes the object's real one.
+ *
+ * And addresses that are used as ids: some extension modules make an int of an object's address, which Python code compares with ids.
+ * The function that they call for it gives the made-up one. */
 #include "core.h"
 
 static char dead_object[4096]; /* what is found at the id of an object that lives no longer: zeros, as is likely after a free */
@@ -154,6 +157,110 @@ patch_from_address(PyObject *type)
     Py_XDECREF(name);
 }
 
+/* ---- addresses that come out of C as numbers ---- */
+
+/* Whether a number is the address of an object cannot be seen from the number. If the object's id was asked for it is known; where the
+ * caller makes keys of objects only, each is one. */
+static bool of_objects; /* in ctypes, which does both */
+
+static PyObject *
+number_of_pointer(void *memory)
+{
+    if (memory == NULL)
+        return PyLong_FromVoidPtr(memory);
+    uintptr_t known = of_objects ? identity_address(memory) : identity_known_address(memory);
+    return PyLong_FromVoidPtr(known ? (void *)known : memory);
+}
+
+/* An id that a call handed over as an address comes back, in a callback or as a result, under whatever integer type was declared. */
+static inline uint64_t
+made_up_of(uint64_t value)
+{
+    uintptr_t known = value >> 16 && (value & 7) == 0 ? identity_known_address((void *)(uintptr_t)value) : 0;
+    return known ? known : value;
+}
+
+static PyObject *number_of_long(long v) { return PyLong_FromLong((long)made_up_of((uint64_t)v)); }
+static PyObject *number_of_long_long(long long v) { return PyLong_FromLongLong((long long)made_up_of((uint64_t)v)); }
+static PyObject *number_of_ulong(unsigned long v) { return PyLong_FromUnsignedLong((unsigned long)made_up_of(v)); }
+static PyObject *number_of_ulong_long(unsigned long long v) { return PyLong_FromUnsignedLongLong(made_up_of(v)); }
+
+static void *
+pointer_of_number(PyObject *number)
+{
+    void *pointer = PyLong_AsVoidPtr(number);
+    void *memory = pointer && identity_is_made_up((uintptr_t)pointer) ? identity_memory((uintptr_t)pointer) : NULL;
+    return memory ? memory : pointer;
+}
+
+/* POINTER("name") keeps the new type by its id. */
+static PyCFunction make_pointer_type;
+
+static PyObject *
+pointer_type(PyObject *module, PyObject *of)
+{
+    of_objects = PyUnicode_CheckExact(of);
+    PyObject *type = make_pointer_type(module, of);
+    of_objects = false;
+    return type;
+}
+
+/* What a cast pointer came from is kept by its id. `ctypes` calls this function by its address, which is an attribute. */
+typedef PyObject *(*Cast)(void *memory, PyObject *source, PyObject *type);
+static Cast cast;
+
+static PyObject *
+our_cast(void *memory, PyObject *source, PyObject *type)
+{
+    of_objects = true;
+    PyObject *result = cast(memory, source, type);
+    of_objects = false;
+    return result;
+}
+
+static int
+patch_keys(PyObject *dict)
+{
+    PyObject *function = PyDict_GetItemString(dict, "POINTER"), *address = PyDict_GetItemString(dict, "_cast_addr");
+    PyMethodDef *def = function && PyCFunction_Check(function) ? ((PyCFunctionObject *)function)->m_ml : NULL;
+    if (def && def->ml_flags == METH_O && def->ml_meth != pointer_type) {
+        make_pointer_type = def->ml_meth;
+        def->ml_meth = pointer_type;
+    }
+    Cast original = address ? (Cast)PyLong_AsVoidPtr(address) : NULL;
+    if (original == NULL || original == our_cast)
+        return 0;
+    cast = original;
+    PyObject *ours = PyLong_FromVoidPtr((void *)our_cast);
+    int rc = ours ? PyDict_SetItemString(dict, "_cast_addr", ours) : -1;
+    Py_XDECREF(ours);
+    return rc;
+}
+
+static void
+relink_numbers(void)
+{
+    static const Relink functions[] = {{"PyLong_FromVoidPtr", (void *)number_of_pointer},
+                                       {"PyLong_FromLong", (void *)number_of_long},
+                                       {"PyLong_FromLongLong", (void *)number_of_long_long},
+                                       {"PyLong_FromUnsignedLong", (void *)number_of_ulong},
+                                       {"PyLong_FromUnsignedLongLong", (void *)number_of_ulong_long},
+                                       {NULL, NULL}};
+    static Relinking ctypes = {.functions = functions, .only_named = "_ctypes."};
+    relink(&ctypes);
+}
+
+/* What ctypes finds by name among the interpreter's functions; NULL: as it is. */
+void *
+addresses_function(const char *name)
+{
+    if (identity_is_off())
+        return NULL;
+    if (strcmp(name, "PyLong_FromVoidPtr") == 0)
+        return (void *)number_of_pointer;
+    return strcmp(name, "PyLong_AsVoidPtr") == 0 ? (void *)pointer_of_number : NULL;
+}
+
 void
 addresses_module_loaded(PyObject *module, const char *name)
 {
@@ -165,6 +272,9 @@ addresses_module_loaded(PyObject *module, const char *name)
     if (strcmp(name, "_ctypes") != 0 || identity_is_off())
         return;
     PyObject *dict = PyModule_GetDict(module);
+    relink_numbers();
+    if (patch_keys(dict) < 0)
+        PyErr_Clear();
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         PyObject *type = PyDict_GetItemString(dict, types[i]);
         if (type && PyType_Check(type))

@@ -20,6 +20,9 @@
  *   shortage.c  memory that the program did not get
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
+ *   raised.c    signals that the program's C code sends to the process itself
+ *   readline.c  lines that are typed at a terminal
+ *   warned.c    warnings that gated functions issue
  *   places.c    what a place in pure computation is known by; stacks.c: where a frame keeps objects
  *   network.c   sockets
  *   tls.c       TLS
@@ -145,7 +148,7 @@ void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
 extern const HandlerEntry fileio_handlers[], directory_handlers[], process_handlers[], clock_handlers[], signal_handlers[],
-    network_handlers[], scatter_handlers[], tls_handlers[], thread_handlers[];
+    network_handlers[], scatter_handlers[], tls_handlers[], thread_handlers[], raised_handlers[], readline_handlers[];
 bool lane_adopt(void);                                       /* lanes.c: a thread state that is not core.tstate; false: of no lane */
 static inline bool
 gate_passes(void)
@@ -212,6 +215,7 @@ PyObject *cross_end(Crossing *c, PyObject *result);
 void cross_digest(Crossing *c, const void *data, size_t n); /* between begin and end; may be called for each piece */
 void cross_ended(int exit_code);                            /* record: the END record */
 bool cross_at_end(void);                                    /* replay: nothing is left in the log */
+bool cross_ends_unannounced(void);                          /* nor has it said that the program ended: something ended it */
 void cross_expect_exit(void);                               /* replay: the process ends; so must the log */
 void cross_control(unsigned rest, const uint64_t *numbers, int n); /* record: a control record of numbers */
 void cross_signal_between(int signum, const Place *place);  /* record: a handler runs there */
@@ -583,7 +587,22 @@ void signals_look(void);                         /* replay: that place is near *
 int signals_expected_no_more(void);              /* lenient: which handler was due */
 extern bool signals_wait;                        /* replay, 3.11: until the trace function is called */
 void signals_go_on(void);
+void raised_prepare(void);                       /* raised.c */
+void *raising_call(const char *name);            /* what stands for this function of the C library's; NULL: itself */
+void raising_calls_relink(void);
 uint64_t signals_unsure(void);                   /* replay: the event before which a handler's place was ambiguous; 0: none was */
+
+/* ---- warned.c: warnings of gated functions ---- */
+enum { CALLBACK_WARNING = 3, CALLBACK_READLINE }; /* kinds of a CALLBACK record; those before are of TLS, four are of readline */
+extern bool warned_inside;                       /* record: the crossing that is open has issued one */
+int warned_prepare(void);
+void warned_crossed(void);                       /* that crossing ends */
+void warned_again(Crossing *c, PyObject *recorded); /* replay; an exception may be set after it */
+
+/* ---- readline.c ---- */
+void readline_prepare(void);
+void readline_called_back(int kind, PyObject *recorded); /* replay */
+void readline_typed(PyObject *line);             /* replay: input() has got this line */
 
 /* ---- perturb.c: for tests, off otherwise ---- */
 extern bool perturbing;
@@ -603,6 +622,7 @@ int identity_install(bool real_ids);             /* at depth 0, before the progr
 uintptr_t identity_address(PyObject *o);         /* what id() says */
 Py_hash_t identity_hash(PyObject *o);
 void *identity_memory(uintptr_t address);        /* the real address, of a living object; else NULL */
+uintptr_t identity_known_address(const void *memory); /* what id() said of the object that begins there; 0: it was not asked for */
 bool identity_is_made_up(uintptr_t address);     /* what id() gave for some object, living or dead, or little more */
 void identity_share(void);                       /* from now on several interpreters may ask at once */
 uint64_t identity_serials(void);                 /* the next one */
@@ -613,6 +633,7 @@ bool identity_has_ended(void);                   /* whether it has since it was 
 void identity_module_loaded(const char *name);
 void identity_not_covered(const char *what, const char *of); /* a note */
 void addresses_module_loaded(PyObject *module, const char *name);
+void *addresses_function(const char *name);      /* what stands for this function of the interpreter's, found by name; NULL: itself */
 extern hashfunc hash_in_python;
 extern reprfunc repr_in_python;
 int identity_types_install(void);

@@ -478,6 +478,20 @@ read_signal_between(void)
     signals_expect(signum, &place);
 }
 
+/* A program's function that C code called, or a warning that it issued. */
+static void
+called_back(Crossing *c, PyObject *recorded)
+{
+    PyObject *kind = PyTuple_Check(recorded) && PyTuple_GET_SIZE(recorded) > 0 ? PyTuple_GET_ITEM(recorded, 0) : NULL;
+    long number = kind && PyLong_Check(kind) ? PyLong_AsLong(kind) : -1;
+    if (number == CALLBACK_WARNING)
+        warned_again(c, recorded);
+    else if (number >= CALLBACK_READLINE)
+        readline_called_back((int)number, recorded);
+    else
+        tls_called_back(c, recorded);
+}
+
 /* Reads the control record whose head has just been read; `c` is the crossing that is open, if one is. */
 static void
 read_control(uint64_t rest, Crossing *c)
@@ -491,7 +505,7 @@ read_control(uint64_t rest, Crossing *c)
         PyObject *recorded = value_decode(&event_log.rp, event_log.rend, &event_types, NULL, 0);
         if (recorded == NULL)
             diverge("corrupt", NULL, NULL, "a callback cannot be read");
-        tls_called_back(c, recorded);
+        called_back(c, recorded);
         keep_raised();
         Py_DECREF(recorded);
         break;
@@ -735,6 +749,12 @@ cross_at_end(void)
     return core.lenient ? lenient_is_used_up() : event_log.rp >= event_log.rend;
 }
 
+bool
+cross_ends_unannounced(void)
+{
+    return cross_at_end() && exit_code_seen < 0;
+}
+
 /* The program ends: a replay that has not used up the log has gone another way. Definitions and notes may be left over. */
 void
 cross_expect_exit(void)
@@ -948,6 +968,8 @@ cross_end(Crossing *c, PyObject *result)
         record_end(c, result);
         shared_crossing(false, c->gate->flags);
     }
+    if (__builtin_expect(warned_inside, 0))
+        warned_crossed();
     if (result == NULL || PyType_IS_GC(Py_TYPE(result)))
         give_outcome(c, result);
     state.open = c->outer;

@@ -276,7 +276,8 @@ Handler
 handler_named(const char *name)
 {
     const HandlerEntry *tables[] = {own_handlers, fileio_handlers, directory_handlers, process_handlers, clock_handlers,
-                                    signal_handlers, network_handlers, scatter_handlers, tls_handlers, thread_handlers, map_handlers};
+                                    signal_handlers, network_handlers, scatter_handlers, tls_handlers, thread_handlers, map_handlers,
+                                    raised_handlers, readline_handlers};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const HandlerEntry *e = tables[i]; e->name; e++)
             if (strcmp(e->name, name) == 0)

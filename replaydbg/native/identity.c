@@ -386,6 +386,20 @@ identity_memory(uintptr_t address)
     return NULL;
 }
 
+uintptr_t
+identity_known_address(const void *memory)
+{
+    uintptr_t address = 0;
+    enter();
+    for (size_t distance = 0; distance < 4 && address == 0; distance++) { /* as far as an object can be from its block's start */
+        Entry *e = find((uintptr_t)memory - (distance << 4));
+        if (e->block && (e->number & 3) == distance)
+            address = FIRST_ADDRESS + (e->number >> 2 << APART);
+    }
+    leave();
+    return address;
+}
+
 /* ---- hashes ---- */
 
 Py_hash_t

@@ -725,6 +725,7 @@ lane_make(size_t stack_size, void *(*start)(void *), void *argument)
         return NULL;
     }
     lane->parent = lanes.running->id;
+    lane_name_at_start(lane);
     lane->priority = LOWEST_DRAWN + (uint32_t)(chance() % LOWEST_DRAWN);
     lane->start = start;
     lane->argument = argument;
@@ -822,6 +823,7 @@ lanes_begin(void)
     lanes.main.deadline = NEVER;
     last_tstate = core.tstate->id;
     lanes.running = &lanes.main;
+    lane_name_at_start(&lanes.main);
     if (!enter_in_table(&lanes.main)) {
         PyErr_SetString(PyExc_RuntimeError, "replaydbg: no room for the numbers of threads");
         return -1;

@@ -9,7 +9,7 @@
  *   lanes.c     the lanes: making them, switching between them, who is next
  *   switch.c    their C stacks, and the change from one to another
  *   hub.c       while recording: who waits for what from outside, and who is woken by it
- *   threads.c   functions of the C library about threads and semaphores
+ *   threads.c   functions of the C library about threads and semaphores; thread_calls.c: those that the program's C code calls
  *   mutexes.c   mutexes of a library in which the program's functions run, or that waits with one in hand
  *   libcalls.c  functions of the C library that wait for the outside; transfers.c: those that move data
  *   locals.c    thread-local variables of C libraries
@@ -39,6 +39,7 @@ typedef enum { WOKEN, TIMED_OUT, INTERRUPTED } Wake;
 typedef struct Lane Lane;
 struct Lane {
     char *name;              /* for people; NULL: has none */
+    char kernel_name[16];    /* what pthread_getname_np() says of it */
     int id;                  /* from 0, the main lane, in the order in which they are made */
     int parent;
     uint32_t priority;       /* with chaos */
@@ -152,6 +153,11 @@ void mutexes_library_loaded(void);                     /* an extension module is
 void libcalls_install(void);
 bool lane_semaphore_free(const void *semaphore);
 extern const char waits_for_lock[];                    /* lane->waits_for of one that waits for a semaphore */
+
+/* thread_calls.c */
+void lane_name_at_start(Lane *lane);
+void *thread_call(const char *name);                   /* what stands for this function of the C library's; NULL: itself */
+void thread_calls_relink(void);                        /* libraries that are there call ours from now on */
 
 /* locals.c */
 extern const Relink locals_functions[];

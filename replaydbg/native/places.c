@@ -39,9 +39,25 @@ hash_ends(const void *data, size_t n, uint64_t seed)
     return hash_bytes((const char *)data + n - ENDS, ENDS, hash_bytes(data, ENDS, mix(seed, n)));
 }
 
+/* Where the kernel puts programs and libraries: a number from there is an address (the handle of a library that ctypes has opened), which is
+ * another one in each process. Nothing else is likely to be one; a counter of nanoseconds is for half an hour once a day. */
+static bool
+is_address(PyObject *v)
+{
+    int overflow;
+    long long n = PyLong_AsLongLongAndOverflow(v, &overflow);
+#if defined(__aarch64__)
+    return !overflow && (n >> 40 == 0xaa || n >> 40 == 0xff);
+#else
+    return !overflow && (n >> 40 == 0x55 || n >> 40 == 0x56 || (n >> 42 == 0x7c >> 2));
+#endif
+}
+
 static uint64_t
 hash_integer(PyObject *v, uint64_t seed)
 {
+    if (is_address(v))
+        return mix(seed, 0);
     PyLongObject *n = (PyLongObject *)v;
 #if PY_VERSION_HEX >= 0x030C0000
     size_t digits = n->long_value.lv_tag >> 3;

@@ -473,6 +473,8 @@ builtin_input(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
         if (typed)
             stream_show(stream, typed, strlen(typed));
         stream_show(stream, "\n", 1);
+        if (stream == 1 && line)
+            readline_typed(line);
         Py_XDECREF(prompt);
         PyErr_Restore(type, value, traceback);
     }

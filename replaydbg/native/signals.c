@@ -379,5 +379,7 @@ signals_prepare(void)
     Py_DECREF(sigint);
     if (PyErr_Occurred())
         return -1;
-    return 0;
+    raised_prepare();
+    readline_prepare();
+    return warned_prepare();
 }

@@ -31,6 +31,8 @@ static uint32_t sites_defined, codes_defined;
 void
 site_forget_code(void *extra)
 {
+    if (extra == NULL)
+        return; /* other owners' data made room for ours, which this code object never had */
     free(extra);
     memset(cache, 0, sizeof cache);
     stacks_forget();
@@ -87,6 +89,30 @@ code_identity(PyCodeObject *code)
     return hash_text(code->co_filename, hash_text(code->co_qualname, (uint64_t)code->co_firstlineno));
 }
 
+/* The interpreter calls the free function of every index for which a code object has room, with NULL where nothing was set; and
+ * _PyCode_SetExtra() makes room for all indexes that there are. So it is not called for a code object that has no data yet: other
+ * owners would hear of code to which they attached nothing, after the program's end too, when their function may be gone. Room is made
+ * here, up to our own index, which is the first; another owner's _PyCode_SetExtra() extends it. */
+typedef struct { /* private to CPython's codeobject.c, the same from 3.11 to 3.13 */
+    Py_ssize_t size;
+    void *data[];
+} CodeExtra;
+
+static int
+attach_note(PyCodeObject *code, CodeNote *note)
+{
+    if (code->co_extra)
+        return CODE_SET_EXTRA((PyObject *)code, core.code_extra, note);
+    size_t places = (size_t)core.code_extra + 1;
+    CodeExtra *extra = PyMem_Calloc(1, sizeof *extra + places * sizeof *extra->data);
+    if (extra == NULL)
+        return -1;
+    extra->size = (Py_ssize_t)places;
+    extra->data[core.code_extra] = note;
+    code->co_extra = (void *)extra;
+    return 0;
+}
+
 static CodeNote *
 code_note(PyCodeObject *code)
 {
@@ -98,8 +124,8 @@ code_note(PyCodeObject *code)
     if (note == NULL)
         Py_FatalError("replaydbg: out of memory for sites");
     note->hash = code_identity(code);
-    if (CODE_SET_EXTRA((PyObject *)code, core.code_extra, note) < 0)
-        PyErr_Clear();
+    if (attach_note(code, note) < 0)
+        Py_FatalError("replaydbg: out of memory for sites");
     return note;
 }
 

@@ -102,12 +102,6 @@ our_cpu_clock(pthread_t thread, clockid_t *clock)
     return pthread_getcpuclockid(is_lanes_ident(thread) ? pthread_self() : thread, clock);
 }
 
-static int
-our_set_name(pthread_t thread, const char *name)
-{
-    return is_lanes_ident(thread) ? 0 : pthread_setname_np(thread, name);
-}
-
 /* The interpreter asks for the kernel's number of its thread in this way: lanes must not share one. */
 static long __attribute__((no_sanitize("address"))) /* it reads as many arguments as the call with the most of them has */
 our_syscall(long number, ...)
@@ -286,15 +280,15 @@ const HandlerEntry thread_handlers[] = {{"imp_release_lock", imp_release_lock}, 
 static const Relink functions[] = {
     {"pthread_create", (void *)our_create}, {"pthread_self", (void *)our_self}, {"pthread_exit", (void *)our_exit},
     {"pthread_detach", (void *)our_detach}, {"pthread_join", (void *)our_join}, {"pthread_kill", (void *)our_kill},
-    {"pthread_getcpuclockid", (void *)our_cpu_clock}, {"pthread_setname_np", (void *)our_set_name},
+    {"pthread_getcpuclockid", (void *)our_cpu_clock},
     {"pthread_getspecific", (void *)our_get_specific}, {"pthread_setspecific", (void *)our_set_specific},
     {"syscall", (void *)our_syscall}, {"sem_wait", (void *)our_sem_wait}, {"sem_clockwait", (void *)our_sem_clockwait},
     {"sem_timedwait", (void *)our_sem_timedwait}, {"sem_post", (void *)our_sem_post}, {"sem_trywait", (void *)our_sem_trywait},
     {"clock_gettime", (void *)our_clock_gettime}, {NULL, NULL}};
 
-/* ctypes asks by name. A lane has no thread of the operating system: what the C library would do to one fails in other ways each time. */
+/* ctypes and cffi ask by name; see thread_calls.c. */
 static const Relink by_name[] = {
-    {"pthread_setname_np", (void *)our_set_name}, {"PyThreadState_SetAsyncExc", (void *)our_set_exception}, {NULL, NULL}};
+    {"PyThreadState_SetAsyncExc", (void *)our_set_exception}, {"pthread_kill", (void *)our_kill}, {NULL, NULL}};
 
 static void *
 our_dlsym(void *library, const char *name)
@@ -302,18 +296,29 @@ our_dlsym(void *library, const char *name)
     for (const Relink *r = by_name; r->name; r++)
         if (strcmp(r->name, name) == 0)
             return r->function;
-    return dlsym(library, name);
+    void *ours = thread_call(name);
+    if (ours == NULL)
+        ours = raising_call(name);
+    if (ours == NULL)
+        ours = addresses_function(name);
+    return ours ? ours : dlsym(library, name);
 }
 
 void
 threads_module_loaded(const char *name)
 {
     static const Relink asking[] = {{"dlsym", (void *)our_dlsym}, {NULL, NULL}};
-    static const Relink raising[] = {{"PyThreadState_SetAsyncExc", (void *)our_set_exception}, {NULL, NULL}};
-    static Relinking ctypes = {.functions = asking, .only_named = "_ctypes"}, modules = {.functions = raising};
+    static const Relink raising[] = {
+        {"PyThreadState_SetAsyncExc", (void *)our_set_exception}, {"pthread_kill", (void *)our_kill}, {NULL, NULL}};
+    static Relinking ctypes = {.functions = asking, .only_named = "_ctypes"}, cffi = {.functions = asking, .only_named = "_cffi_backend"},
+                     modules = {.functions = raising};
     relink(&modules);
+    thread_calls_relink();
+    raising_calls_relink();
     if (strcmp(name, ctypes.only_named) == 0)
         relink(&ctypes);
+    if (strcmp(name, cffi.only_named) == 0)
+        relink(&cffi);
 }
 
 void

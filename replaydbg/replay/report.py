@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from replaydbg.errors import Divergence, ReplaydbgError
@@ -12,6 +12,7 @@ from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
 from replaydbg.log.reader import Recording
 from replaydbg.log.shapes import COUNT, ListOf, checked, decoded
+from replaydbg.log.soundness import is_sound
 
 _REPORT = {
     "kind": str,
@@ -45,6 +46,8 @@ CAUSES = {
     "content": "The content of a file that the program read is missing from the recording.",
     "corrupt": "The recording is damaged here.",
     "memory": "The replay has no more memory for what the recording holds.",
+    "unusable": "The replay cannot use what the recording has here, although the recording is sound. The cause is not "
+    "known. Often: an earlier difference that was not noticed, or a recording by another version of replaydbg.",
     "uncovered": "The program did something here that the gates cannot follow.",
     "status": "The program ended otherwise than when it was recorded, without asking for anything else.",
     "collector": "The garbage collector came to stand elsewhere than when it was recorded; tests want it to be exact.",
@@ -91,6 +94,9 @@ class Stop:
 
     def divergence(self, recording: Recording, name: str) -> Divergence:
         """Return the error that says all this beside what was recorded; `name` is how a command names the recording."""
+        # The core sees only that it cannot go on: whether the file is damaged is known after all of it has been read.
+        if self.kind == "corrupt" and is_sound(recording):
+            return replace(self, kind="unusable").divergence(recording, name)
         before, recorded = _around(recording, self.event)
         observed = self.detail or "the end of the program"
         if self.gate:
@@ -144,14 +150,30 @@ def ended_otherwise(name: str, events: int, status: int, recorded: int | None) -
     if status == -signal.SIGSYS:
         kind = "refused"
         observed = "a system call while signals were blocked, as in system() and posix_spawn(): its name is not known"
+    is_killed = status < 0 and kind == "status"
+    if is_killed:
+        observed = f"signal {_signal_name(-status)} ended it"
     return Divergence(
         recording=name,
         event=events,
         recorded=f"the program ended with status {recorded}" if recorded is not None else "the program was killed",
         observed=observed,
-        cause=CAUSES[kind],
+        cause=_KILLED if is_killed else CAUSES[kind],
         kind=kind,
     )
+
+
+_KILLED = (
+    "A signal ended the replay, as none did when this was recorded. It came from outside (the system was short of "
+    "memory, somebody killed it), or it is a fault in C code."
+)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return f"{number} ({signal.Signals(number).name})"
+    except ValueError:
+        return str(number)
 
 
 def read_report(data: bytes) -> Stop:

@@ -149,7 +149,7 @@ def ended_by_itself(recording: Recording) -> bool:
 def why_it_ends(recording: Recording, is_cut: bool) -> str:
     """Return in words why a recording ends before the program's own end."""
     if is_cut:
-        return "a part of it is damaged or missing"
+        return "a part of it is damaged or missing" if recording.damage else "its recorder ended before it was complete"
     end = recording.end
     if end is None:
         return "the program and its recorder were killed"

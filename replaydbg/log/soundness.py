@@ -1,0 +1,25 @@
+"""Whether a recording is whole, by reading all of it: what `replaydbg verify` calls sound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from replaydbg.errors import ReplaydbgError
+
+if TYPE_CHECKING:
+    from replaydbg.log.reader import Recording
+
+
+def is_sound(recording: Recording) -> bool:
+    """Return whether nothing in `recording` is damaged or missing. Executes nothing."""
+    try:
+        for name in recording.sections:
+            for _ in recording.pieces(name):
+                pass
+        for _ in recording.events():
+            pass
+        for _ in recording.world():
+            pass
+    except ReplaydbgError:
+        return False
+    return not recording.damage
