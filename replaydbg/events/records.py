@@ -73,6 +73,7 @@ class ControlKind(Enum):
     LANE_STARTED = "a thread is started"
     MARK = "the program is at"
     SERIALS = "the next serial of identity is"
+    STREAM = "besides writing, something was done to standard stream"
 
 
 class Why(Enum):

@@ -3,6 +3,7 @@
  * inside the gated world, as part of the run. */
 #include "garbage.h"
 #include "lenient.h"
+#include "streams.h"
 #include <fcntl.h>
 #include <marshal.h>
 #include <pthread.h>
@@ -374,8 +375,10 @@ on_process_exit(int status, void *unused)
     if (engine.diverting)
         engine_exit(status);
     clocks_report();
-    if (core.mode == RECORD)
+    if (core.mode == RECORD) {
+        stream_children_end();
         cross_ended(status);
+    }
     else if (core.mode == REPLAY) {
         cross_expect_exit();
         ending_report();
@@ -515,10 +518,17 @@ boot(const char *boot_file)
     if (recording && open_for_record(boot) < 0)
         _exit(EXIT_NOT_STARTED);
     core.mode = recording ? RECORD : REPLAY;
+    if (recording)
+        streams_begin();
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && open_for_replay(boot) < 0) || install_all() < 0 ||
         dress_interpreter(boot) < 0 || outcome_prepare(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
         fresh_main() < 0)
         return -1;
+    if (!recording) {
+        if (engine.is_on)
+            streams_capture();
+        streams_begin();
+    }
     if (lanes_begin() < 0)
         return -1;
     pthread_atfork(NULL, NULL, log_stop_in_child);

@@ -8,6 +8,7 @@
  * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. replaydbg/engine/messages.py has the letters; here those
  * that come are told apart in obey() and hear_spacing(), and send_all() is called with those that go. */
 #include "engine.h"
+#include "streams.h"
 #include "heap.h"
 #include "lanes.h"
 #include <errno.h>
@@ -289,6 +290,7 @@ leave_clone(int kind)
             clone_begin();
             output_fd = raises_fd = stepclock.steps_fd = stepclock.fd = -1;
             printed_ignore();
+            streams_leave();
             shared_part();
             return true;
         }
@@ -755,6 +757,7 @@ void
 engine_send(int kind, Buf *b)
 {
     report_send(raises_fd, &raises);
+    streams_collect();
     printed_send();
     send_all(kind, b, -1);
 }

@@ -380,6 +380,11 @@ read_control(Stream *s, uint64_t rest, const uint8_t *record)
     case CONTROL_MARK:
         skip_value();
         break;
+    case CONTROL_STREAM: /* edited code writes in its own order */
+        for (int i = 0; i < 6; i++)
+            number();
+        skip_bytes(number());
+        break;
     case CONTROL_SERIALS:
     case CONTROL_TIME:
     case CONTROL_CHILD:

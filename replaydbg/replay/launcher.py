@@ -22,7 +22,7 @@ from replaydbg.launch.process import run_process
 from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
-from replaydbg.replay.result import ReplayResult, lenient_result, strict_result, with_ending
+from replaydbg.replay.result import ReplayResult, lenient_result, missing, strict_result, with_ending
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +84,7 @@ def replay(
             result = with_ending(result, _whole(ending_file), recording)
         if counting is not None and result.divergence is None:
             result = replace(result, clock=counting.report())
-        return replace(result, python=recording.header.python.version)
+        return replace(result, python=recording.header.python.version, missing=missing(recording))
 
 
 @dataclass(frozen=True, slots=True)
