@@ -33,7 +33,7 @@ Engine engine = {.fd = -1};
 static PyObject *inside, *sys_module; /* inside: code, see inside.py */
 /* Of the process that runs the whole program first, in which the index is made; -1 in its clones. */
 static int output_fd = -1, raises_fd = -1;
-static Buf raises, uncaught, message;
+static Buf raises, uncaught, message, written;
 static uint8_t *command;
 
 static struct {
@@ -708,7 +708,7 @@ engine_report_uncaught(Buf *b)
 void
 engine_output(int stream, const void *data, size_t n)
 {
-    Buf b = message;
+    Buf b = written; /* of its own: a message may be half made */
     if (output_fd < 0)
         return;
     n = n < MOST_COMMAND / 2 ? n : MOST_COMMAND / 2;
@@ -792,6 +792,7 @@ engine_prepare(PyObject *asked)
     engine.is_on = true;
     command = engine_room(MOST_COMMAND);
     message = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
+    written = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
     uncaught = (Buf){.data = engine_room(1u << 16), .size = 1u << 16, .is_fixed = true};
     raises = (Buf){.data = engine_room(1u << 20), .size = 1u << 20, .is_fixed = true};
     return printed_prepare(output_fd) < 0 ? -1 : rule_prepare();

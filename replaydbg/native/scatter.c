@@ -114,11 +114,11 @@ os_writev(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
     buffers_digest(&b, &c);
     PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
     size_t left = result ? amount(result) : 0;
-    bool shows = core.mode == REPLAY && fd >= 0 && fd <= INT32_MAX && fd_stream((int)fd);
-    for (Py_ssize_t i = 0; shows && left > 0 && i < b.count; i++) {
-        size_t part = left < (size_t)b.views[i].len ? left : (size_t)b.views[i].len;
-        stream_write((int)fd, b.views[i].buf, part);
-        left -= part;
+    if (core.mode == REPLAY && left > 0 && fd <= INT32_MAX && fd_stream((int)fd)) { /* in one piece: it has one place in a file */
+        uint8_t *joined = buffers_join(&b, left, &c);
+        if (joined)
+            stream_write((int)fd, joined, c.fill_length);
+        free(joined);
     }
     if (stream_counts && fd >= 0 && fd <= INT32_MAX)
         stream_counted((int)fd, result ? (int64_t)amount(result) : 0);

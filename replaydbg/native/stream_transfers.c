@@ -32,10 +32,11 @@ given(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, Py_ssize_t at,
 static int64_t
 number_or(PyObject *value, int64_t otherwise)
 {
-    int64_t number = value && PyLong_Check(value) ? PyLong_AsLongLong(value) : otherwise;
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    return number;
+    if (value == NULL || !PyLong_Check(value))
+        return otherwise; /* an exception that is set stays */
+    int overflow;
+    int64_t number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return overflow ? otherwise : number;
 }
 
 /* sendfile(out_fd, in_fd, offset, count); splice and copy_file_range(src, dst, count, offset_src, offset_dst). */

@@ -295,9 +295,9 @@ void
 streams_recorded(Crossing *c, PyObject *result)
 {
     StreamAct act = c->gate->stream_act;
-    int saved = errno, fd = descriptor_in(c), number = fd >= 0 && fd < MOST_TRACKED ? description_of[fd] : 0;
     if (result == NULL)
-        return;
+        return; /* nothing was done, and an exception is set */
+    int saved = errno, fd = descriptor_in(c), number = fd >= 0 && fd < MOST_TRACKED ? description_of[fd] : 0;
     if (act == ACT_OPEN)
         record_open(c, result);
     else if (act == ACT_CUT_PATH && fd < 0)
@@ -420,19 +420,21 @@ show(int number, const void *data, size_t n)
         return;
     }
     int64_t once = place;
+    int apart = s->apart ? s->apart : fd; /* the kernel lets nobody choose a place where a file is appended to */
     place = -1;
     if (d->appends && number <= 2)
         lseek(fd, 0, SEEK_END);
     if (d->appends && number > 2) {
         struct stat st;
-        write_all(fd, data, n, fstat(fd, &st) == 0 ? st.st_size : -1);
+        write_all(apart, data, n, fstat(fd, &st) == 0 ? st.st_size : -1);
     }
     else if (once >= 0 && !d->appends)
-        write_all(fd, data, n, own_place(s, once));
+        write_all(apart, data, n, own_place(s, once));
     else if (number <= 2)
         write_all(fd, data, n, -1);
     else {
-        write_all(fd, data, n, d->at >= s->begin ? own_place(s, d->at) : -1);
+        bool can = d->at >= s->begin;
+        write_all(can ? apart : fd, data, n, can ? own_place(s, d->at) : -1);
         d->at += (int64_t)n;
     }
 }
