@@ -1,8 +1,8 @@
 """Digests of the whole heap at several moments of a recording: two replays that agree have equal ones.
 
-Equal output hides a value that differs and is never printed. So the heap is walked from its roots in the order of references, each
-object gets its number where the walk first meets it, and what goes into the digest is what does not depend on where objects lie:
-types, sizes, values, names of references and the numbers of what they lead to.
+Equal output hides a value that differs and is never printed. So the heap is walked from its roots in the order of
+references, each object gets its number where the walk first meets it, and what goes into the digest is what does not
+depend on where objects lie: types, sizes, values, names of references and the numbers of what they lead to.
 """
 
 import hashlib

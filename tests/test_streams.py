@@ -52,7 +52,9 @@ def test_a_replay_that_is_redirected_in_the_same_way_writes_the_same_files(
 
 
 @pytest.mark.parametrize("program", ["moved_by_the_kernel", "printed_in_c"])
-@pytest.mark.parametrize("kinds", [("pipes", "files"), ("files", "pipes"), ("files", "appended"), ("appended", "files")])
+@pytest.mark.parametrize(
+    "kinds", [("pipes", "files"), ("files", "pipes"), ("files", "appended"), ("appended", "files")]
+)
 def test_a_program_that_only_writes_gives_the_same_bytes_however_it_is_redirected(
     tmp_path: Path, kinds: tuple[str, str], program: str
 ) -> None:

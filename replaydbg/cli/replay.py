@@ -93,8 +93,8 @@ def _show_limits(result: ReplayResult) -> None:
     """Print in what the replay's output is not what the program's was, and why it ended early, if it did."""
     if result.is_mixed:
         print(
-            "replaydbg: the program moved about in its output file; here its bytes come in the order in which they were "
-            "written. Write this output to a new file to get the same file.",
+            "replaydbg: the program moved about in its output file; here its bytes come in the order in which they "
+            "were written. Write this output to a new file to get the same file.",
             file=sys.stderr,
         )
     for text in result.missing:

@@ -473,6 +473,17 @@ end_without_site(void)
     exit(1);
 }
 
+/* Lines that the interpreter prints before the core is there are in no recording, and it times imports by clocks of its own. */
+static void
+note_options(void)
+{
+    const PyConfig *config = compat_config(core.tstate);
+    if (config->import_time)
+        note("uncovered", "-X importtime: a replay prints other times, and no line for what is imported while the interpreter starts");
+    if (config->verbose)
+        note("uncovered", "-v: a replay prints no line for what is imported while the interpreter starts");
+}
+
 /* trace: the directory and the limit of each file, or None. */
 static int
 load_trace(PyObject *trace)
@@ -538,6 +549,8 @@ boot(const char *boot_file)
     }
     if ((recording ? guard_record() : guard_replay()) < 0)
         return -1;
+    if (recording)
+        note_options();
     if (recording)
         heap_record_begin(PyDict_GetItemString(boot, "snapshots"));
     Start start = read_start(boot);

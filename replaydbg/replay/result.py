@@ -100,9 +100,7 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     if stop is not None and stop.kind != "drift":
         return _stopped(recording, stop, is_cut, name)
     if stop is not None and (recorded is None or status == recorded or is_cut):
-        return ReplayResult(
-            status, None, events, stopped, drift=stop.drift, unsure=stop.unsure, is_mixed=stop.is_mixed
-        )
+        return ReplayResult(status, None, events, stopped, drift=stop.drift, unsure=stop.unsure, is_mixed=stop.is_mixed)
     assert recorded is not None, "compared above"
     if recorded < 0:
         # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
