@@ -276,7 +276,7 @@ class NoFence(ReplaydbgError):
     """The kernel refuses what keeps a replay from reaching the outside; the program was not started."""
 
     slug = "no-fence"
-    exit_code = 6
+    exit_code = 7
     fields = ("reason",)
 
     def __init__(self, reason: str) -> None:

@@ -141,6 +141,8 @@ def _is_act(call: "re.Match[str]", limits: _Limits) -> bool:
     if name in _WRITES:
         return not _is_own(_target(name, args), limits)
     if name in _OPENS:
+        if "O_CREAT" not in args and "O_TRUNC" not in args and args.rstrip().endswith(tuple(_shown(limits.streams))):
+            return False  # its own output, opened again
         return bool(_WRITING_FLAGS.search(args)) and not any(f'"{path}"' in args for path in limits.streams)
     if name in ("execve", "execveat"):
         path = args.split('"')[1]
@@ -170,3 +172,8 @@ def _picture(folder: Path) -> list[tuple[str, int, int, int, bytes]]:
         content = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
         pictures.append((str(path), status.st_mode, status.st_size, status.st_mtime_ns, content))
     return pictures
+
+
+def _shown(paths: tuple[str, ...]) -> list[str]:
+    """How strace shows the files behind descriptors."""
+    return [f"<{path}>" for path in paths]

@@ -23,7 +23,6 @@ pytestmark = pytest.mark.slow
 KILLS = 100
 # How many tests they are spread over, for pytest-xdist.
 _SHARES = 10
-_KILLED = 128 + signal.SIGKILL
 # Exit codes that say that something is wrong: damaged, usage, divergence.
 _WRONG = (1, 2, tool.DIVERGED)
 
@@ -62,7 +61,7 @@ def test_a_killed_run_replays_to_its_last_crossing(victim: str, share: int, tmp_
 
         _assert_is_beginning(killed.output, replayed, f"{seed}, recording {killed.recording}")
         if victim == "program":
-            assert replayed.status == _KILLED, f"{seed}: {replayed.stderr}"
+            assert replayed.status == tool.ENDS_EARLY, f"{seed}: {replayed.stderr}"
 
 
 @pytest.mark.parametrize("share", range(2))

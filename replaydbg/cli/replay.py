@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replay; returns the recorded exit code, or 4 at a divergence."""
+    """Replay; returns the recorded exit code, 4 at a divergence, or 6 if the recording ends before the program did."""
     open_closed_streams()
     settings = load_settings({"quiet": args.quiet})
     store = Store(settings.store)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         from replaydbg.cli.output import print_json  # 20 ms that other replays need not take
 
         print_json(_as_json(result))
-        return 4 if result.divergence is not None else result.status if result.status >= 0 else 128 - result.status
+        return result.exit_code
     if result.divergence is not None:
         raise result.divergence
     if (stop_at or step) and result.stack:
@@ -89,12 +89,26 @@ def run(args: argparse.Namespace) -> int:
             "it may have run in another round than when it was recorded.",
             file=sys.stderr,
         )
-    if result.ended_early and not settings.quiet:
+    if not settings.quiet:
+        _show_limits(result)
+    return end_like(result.status) if result.is_whole else result.exit_code
+
+
+def _show_limits(result: ReplayResult) -> None:
+    """Print in what the replay's output is not what the program's was, and why it ended early, if it did."""
+    if result.is_mixed:
+        print(
+            "replaydbg: the program moved about in its output file; here its bytes come in the order in which they "
+            "were written. Write this output to a new file to get the same file.",
+            file=sys.stderr,
+        )
+    for text in result.missing:
+        print(f"replaydbg: {text}.", file=sys.stderr)
+    if result.ended_early:
         from replaydbg.events.show import printable
 
         why = printable(result.ended_early)
         print(f"replaydbg: the recording ends here, after event {result.events}: {why}.", file=sys.stderr)
-    return end_like(result.status)
 
 
 def _until_outcome(args: argparse.Namespace, path: Path, name: str, *, quiet: bool) -> int:
@@ -145,6 +159,9 @@ def _as_json(result: ReplayResult) -> dict[str, object]:
         "status": result.status,
         "events": result.events,
         "ended_early": result.ended_early,
+        "is_whole": result.is_whole,
+        "missing": list(result.missing),
+        "mixed": result.is_mixed,
         "drift": result.drift or None,
         "unsure": result.unsure or None,
         "divergence": result.divergence.as_dict() if result.divergence is not None else None,

@@ -74,6 +74,7 @@ class ControlKind(Enum):
     MARK = "the program is at"
     SERIALS = "the next serial of identity is"
     NO_MEMORY = "the program did not get a block of memory; bytes"
+    STREAM = "besides writing, something was done to standard stream"
 
 
 class Why(Enum):

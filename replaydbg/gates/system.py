@@ -31,14 +31,14 @@ POSIX: list[Row] = [
     *rows(
         "posix",
         """
-        access chdir chmod chown chroot confstr copy_file_range ctermid fchdir fchmod fchown fdatasync fpathconf
+        access chdir chmod chown chroot confstr ctermid fchdir fchmod fchown fdatasync fpathconf
         fstat fstatvfs fsync ftruncate get_blocking get_inheritable get_terminal_size getgrouplist getpgid getpriority
         getsid getxattr initgroups isatty kill killpg lchown link listdir listxattr lockf login_tty lseek lstat mkdir
         mkfifo mknod nice pathconf posix_fadvise posix_fallocate readlink remove removexattr
         rename replace rmdir sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getparam
-        sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setparam sched_setscheduler sendfile
+        sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setparam sched_setscheduler
         set_blocking set_inheritable setegid seteuid setgid setgroups setns setpgid setpriority setregid setresgid
-        setresuid setreuid setuid setxattr splice stat statvfs symlink sysconf tcgetpgrp tcsetpgrp truncate
+        setresuid setreuid setuid setxattr stat statvfs symlink sysconf tcgetpgrp tcsetpgrp truncate
         ttyname umask unlink unshare utime waitid waitpid getrandom urandom eventfd_read eventfd_write
         device_encoding timerfd_settime timerfd_settime_ns timerfd_gettime timerfd_gettime_ns grantpt unlockpt ptsname
         """,
@@ -62,7 +62,8 @@ POSIX: list[Row] = [
     *rows("posix", "read", ARGS | READS),
     *rows("posix", "pread"),
     *rows("posix", "write", ARGS | DIGEST | WRITES_FD, buffer=1),
-    *rows("posix", "pwrite", ARGS | DIGEST, buffer=1),
+    *rows("posix", "pwrite", ARGS | DIGEST | WRITES_FD, buffer=1),
+    *rows("posix", "copy_file_range sendfile splice", PATHS, "os_transfer"),
     *rows("posix", "readv preadv", ARGS | FILLS, "os_readv", 1),
     *rows("posix", "writev pwritev", ARGS | DIGEST, "os_writev", 1),
     *rows("posix", "scandir", ARGS, "os_scandir"),

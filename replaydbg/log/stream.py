@@ -166,6 +166,10 @@ class LogStream:
             if type(name) is not str:
                 raise Malformed("a lane's name is not a text")
             return Control(kind, self.crossings, self._lane, self._time_ns, number, name=name)
+        elif kind is ControlKind.STREAM:
+            _, _, number = cursor.varint(), cursor.varint(), cursor.varint()
+            _, _, length = cursor.varint(), cursor.varint(), cursor.varint()
+            cursor.raw(length)
         elif kind is ControlKind.MEMORY:
             number, _ = number >> 1, cursor.varint()
             cursor.raw(cursor.varint())
@@ -243,6 +247,7 @@ _CONTROLS = (
     ControlKind.CALLBACK,
     ControlKind.MARK,
     ControlKind.SERIALS,
+    ControlKind.STREAM,
 )
 """In the order of their numbers in the format."""
 

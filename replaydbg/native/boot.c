@@ -4,6 +4,7 @@
 #include "fence.h"
 #include "garbage.h"
 #include "lenient.h"
+#include "streams.h"
 #include "surroundings.h"
 #include <fcntl.h>
 #include <marshal.h>
@@ -361,8 +362,10 @@ on_process_exit(int status, void *unused)
     if (engine.diverting)
         engine_exit(status);
     clocks_report();
-    if (core.mode == RECORD)
+    if (core.mode == RECORD) {
+        stream_children_end();
         cross_ended(status);
+    }
     else if (core.mode == REPLAY) {
         cross_expect_exit();
         ending_report();
@@ -470,6 +473,17 @@ end_without_site(void)
     exit(1);
 }
 
+/* Lines that the interpreter prints before the core is there are in no recording, and it times imports by clocks of its own. */
+static void
+note_options(void)
+{
+    const PyConfig *config = compat_config(core.tstate);
+    if (config->import_time)
+        note("uncovered", "-X importtime: a replay prints other times, and no line for what is imported while the interpreter starts");
+    if (config->verbose)
+        note("uncovered", "-v: a replay prints no line for what is imported while the interpreter starts");
+}
+
 /* trace: the directory and the limit of each file, or None. */
 static int
 load_trace(PyObject *trace)
@@ -522,17 +536,25 @@ boot(const char *boot_file)
     if (recording && open_for_record(boot) < 0)
         _exit(EXIT_NOT_STARTED);
     core.mode = recording ? RECORD : REPLAY;
+    if (recording)
+        streams_begin();
     /* The fence comes first: before it only our own orders are looked at, and what they name is opened. */
     if (!recording)
         fence_close_descriptors(boot);
     if (engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 || outcome_prepare(boot) < 0 ||
         (!recording && open_for_replay(boot) < 0))
         return -1;
-    if (!recording && fence_raise(boot) < 0)
-        end_without_fence();
+    if (!recording) {
+        streams_open();
+        limit_begin((uint64_t)number(boot, "cpu_after", 0), (uint64_t)number(boot, "cpu_between", 0));
+        if (fence_raise(boot) < 0)
+            end_without_fence();
+    }
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && read_recording(boot) < 0) || install_all() < 0 ||
         dress_interpreter(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || fresh_main() < 0)
         return -1;
+    if (!recording)
+        streams_begin();
     if (lanes_begin() < 0)
         return -1;
     pthread_atfork(NULL, NULL, log_stop_in_child);
@@ -540,10 +562,10 @@ boot(const char *boot_file)
         dup2(core.out_fd[1], 1);
         dup2(core.out_fd[2], 2);
     }
-    if (!recording)
-        limit_begin((uint64_t)number(boot, "cpu_after", 0), (uint64_t)number(boot, "cpu_between", 0));
     if ((recording ? guard_record() : guard_replay()) < 0)
         return -1;
+    if (recording)
+        note_options();
     if (recording)
         heap_record_begin(PyDict_GetItemString(boot, "snapshots"));
     Start start = read_start(boot);

@@ -11,6 +11,7 @@
  *   world.c     the importer's private world
  *   fileio.c    files and descriptors
  *   scatter.c   calls that take several buffers
+ *   streams.c   standard output and error; with it stream_transfers.c, stream_capture.c and stream_children.c
  *   opening.c   the constructor of FileIO
  *   directories.c  what scandir() yields
  *   process.c   selection, semaphores, processes, and the end of a process
@@ -56,7 +57,8 @@
 
 #define FORMAT_NUMBER 2
 enum { CONTROL_SIGNAL_INSIDE, CONTROL_SIGNAL_BETWEEN, CONTROL_TIME, CONTROL_END, CONTROL_NOTE, CONTROL_LANE, CONTROL_CHILD, CONTROL_COLLECTOR,
-       CONTROL_MEMORY, CONTROL_LANE_STARTED, CONTROL_CALLBACK, CONTROL_MARK, CONTROL_SERIALS, CONTROL_WORLD = 16, CONTROL_NO_MEMORY = 20 };
+       CONTROL_MEMORY, CONTROL_LANE_STARTED, CONTROL_CALLBACK, CONTROL_MARK, CONTROL_SERIALS, CONTROL_STREAM, CONTROL_WORLD = 16,
+       CONTROL_NO_MEMORY = 20 };
 #define EXIT_DIVERGED 4
 #define EXIT_DEADLOCK 5   /* the program was to be ended there */
 #define EXIT_NOT_STARTED 126 /* the log could not be made: the launcher finds out why, and says so */
@@ -91,6 +93,9 @@ enum {
     GATE_FILLS_ALL = 1024, /* with GATE_FILLS: all of the buffer is filled, whatever number is returned */
 };
 
+/* What a gate may do to a stream besides writing bytes that the program has computed. */
+typedef enum { ACT_NONE, ACT_OPEN, ACT_MOVE, ACT_CUT, ACT_CUT_PATH, ACT_PLACE, ACT_SEND, ACT_MESSAGE } StreamAct;
+
 struct Gate {
     PyMethodDef ml;     /* what the patched object points to instead of `original_def` */
     int id;             /* from 1, as in the header of the recording; 0: not in the table */
@@ -102,6 +107,7 @@ struct Gate {
     PyObject *original; /* a genuine callable that does the real thing; of a method: takes self first */
     PyObject *self;     /* of a function: its m_self */
     bool is_method;
+    StreamAct stream_act;
     const char *module, *name; /* "posix", "stat"; "_io", "FileIO.write" */
 };
 
@@ -147,7 +153,7 @@ Py_ssize_t member_offset(PyTypeObject *type, const char *name);
 void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void *function); /* only if it led to `original` */
 /* An irregular handler is announced by each part in its own table, collected in gate.c. */
 typedef struct { const char *name; Handler handler; } HandlerEntry;
-extern const HandlerEntry fileio_handlers[], directory_handlers[], process_handlers[], clock_handlers[], signal_handlers[],
+extern const HandlerEntry fileio_handlers[], directory_handlers[], process_handlers[], clock_handlers[], signal_handlers[], stream_handlers[],
     network_handlers[], scatter_handlers[], tls_handlers[], thread_handlers[], raised_handlers[], readline_handlers[];
 bool lane_adopt(void);                                       /* lanes.c: a thread state that is not core.tstate; false: of no lane */
 static inline bool

@@ -1,6 +1,7 @@
 /* One crossing: recorded as an event, or answered by the next event after it has been checked against what the program asks. */
 #include "garbage.h"
 #include "lenient.h"
+#include "streams.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -536,6 +537,9 @@ read_control(uint64_t rest, Crossing *c)
         shortage_expect(size, read_number());
         break;
     }
+    case CONTROL_STREAM:
+        stream_change();
+        break;
     case CONTROL_TIME:
     case CONTROL_CHILD:
         read_number();
@@ -582,7 +586,7 @@ read_ahead(void)
         if (is_within && head != (CONTROL_LANE << 2 | 2u) && head != (CONTROL_SIGNAL_BETWEEN << 2 | 2u))
             return;
         if ((head & 0x83) != 2 || head >> 2 == CONTROL_SIGNAL_INSIDE || head >> 2 == CONTROL_CALLBACK || head >> 2 == CONTROL_COLLECTOR ||
-            head >> 2 == CONTROL_LANE_STARTED)
+            head >> 2 == CONTROL_LANE_STARTED || head >> 2 == CONTROL_STREAM)
             return; /* what belongs to the next crossing, or the next lane, is read in it */
         if (head >> 2 == CONTROL_MEMORY && event_log.rp + 1 < event_log.rend && (event_log.rp[1] & 1))
             return; /* written until then, perhaps by the program itself */
@@ -676,7 +680,7 @@ next_record(void)
         if ((head & 3) == 3)
             read_definition(head >> 2);
         else if ((head & 3) == 2 && head >> 2 != CONTROL_LANE && head >> 2 != CONTROL_LANE_STARTED && head >> 2 != CONTROL_SIGNAL_INSIDE &&
-                 head >> 2 != CONTROL_COLLECTOR && head >> 2 != CONTROL_CALLBACK)
+                 head >> 2 != CONTROL_COLLECTOR && head >> 2 != CONTROL_CALLBACK && head >> 2 != CONTROL_STREAM)
             read_control(head >> 2, NULL);
         else {
             event_log.rp = here;
@@ -775,7 +779,7 @@ cross_expect_exit(void)
         else
             diverge("early", NULL, NULL, "the program ended earlier than when it was recorded");
     }
-    if (drift.event || signals_unsure())
+    if (drift.event || signals_unsure() || streams_mix())
         report("drift", NULL, NULL, drift.detail);
 }
 
@@ -892,6 +896,8 @@ replay_end(Crossing *c)
     core.crossings++;
     lanes_crossed();
     clocks_crossed();
+    if (__builtin_expect(engine.is_on, 0))
+        streams_collect();
     read_ahead();
     return result;
 }
@@ -965,6 +971,8 @@ cross_end(Crossing *c, PyObject *result)
         result = replay_end(c);
     }
     else if (core.mode == RECORD) {
+        if (__builtin_expect(c->gate->stream_act != ACT_NONE, 0))
+            streams_recorded(c, result);
         record_end(c, result);
         shared_crossing(false, c->gate->flags);
     }
@@ -1058,7 +1066,7 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     char name[160] = "";
     if (gate)
         snprintf(name, sizeof name, "%s.%s", gate->module, gate->name);
-    report_dict(&b, 9u + with_args + with_bytes);
+    report_dict(&b, 10u + with_args + with_bytes);
     put_text(&b, "kind", kind);
     put_text(&b, "detail", detail);
     put_text(&b, "gate", name);
@@ -1070,6 +1078,8 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     report_number(&b, (int64_t)drift.event);
     report_key(&b, "unsure");
     report_number(&b, (int64_t)signals_unsure());
+    report_key(&b, "mixed");
+    report_number(&b, streams_mix());
     report_key(&b, "memory");
     report_number(&b, (int64_t)shared_written);
     report_key(&b, "stack");

@@ -9,6 +9,7 @@
  * that come are told apart in obey() and hear_spacing(), and send_all() is called with those that go. */
 #include "engine.h"
 #include "fence.h"
+#include "streams.h"
 #include "heap.h"
 #include "lanes.h"
 #include <errno.h>
@@ -33,7 +34,7 @@ Engine engine = {.fd = -1};
 static PyObject *inside, *sys_module; /* inside: code, see inside.py */
 /* Of the process that runs the whole program first, in which the index is made; -1 in its clones. */
 static int output_fd = -1, raises_fd = -1;
-static Buf raises, uncaught, message;
+static Buf raises, uncaught, message, written;
 static uint8_t *command;
 
 /* The count of lines at which all processes of a session end, in memory that they share; 0: they end where the log does. Nobody knows in which
@@ -295,6 +296,7 @@ leave_clone(int kind)
             clone_begin();
             output_fd = raises_fd = stepclock.steps_fd = stepclock.fd = -1;
             printed_ignore();
+            streams_leave();
             shared_part();
             return true;
         }
@@ -719,7 +721,7 @@ engine_report_uncaught(Buf *b)
 void
 engine_output(int stream, const void *data, size_t n)
 {
-    Buf b = message;
+    Buf b = written; /* of its own: a message may be half made */
     if (output_fd < 0)
         return;
     n = n < MOST_COMMAND / 2 ? n : MOST_COMMAND / 2;
@@ -774,6 +776,7 @@ void
 engine_send(int kind, Buf *b)
 {
     report_send(raises_fd, &raises);
+    streams_collect();
     printed_send();
     send_all(kind, b, -1);
 }
@@ -813,6 +816,7 @@ engine_prepare(PyObject *asked)
     *last_line = last && PyLong_Check(last) ? PyLong_AsUnsignedLongLong(last) : 0;
     command = engine_room(MOST_COMMAND);
     message = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
+    written = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
     uncaught = (Buf){.data = engine_room(1u << 16), .size = 1u << 16, .is_fixed = true};
     raises = (Buf){.data = engine_room(1u << 20), .size = 1u << 20, .is_fixed = true};
     return printed_prepare(output_fd) < 0 ? -1 : rule_prepare();

@@ -1,7 +1,7 @@
 /* Files and descriptors. The methods of `FileIO` are gated where they are, so that every stream that exists or will exist goes
  * through them with its type, repr, buffering and encoding unchanged. In replay a descriptor is a placeholder: a real one, at the
  * recorded number, that leads nowhere, or to a memory file when C code is going to read it behind our back. */
-#include "core.h"
+#include "streams.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -16,14 +16,13 @@
 
 /* ---- descriptors ---- */
 
-#define MOST_TRACKED 4096 /* higher descriptors are never standard streams in practice, and are not large files to us */
+#define MOST_TRACKED 4096 /* higher descriptors are not large files to us */
 typedef enum { SIZE_UNKNOWN, SIZE_SMALL, SIZE_LARGE } SizeClass;
 static struct {
-    uint8_t stream;  /* 1 or 2: what is written here appears on the program's original stdout or stderr */
     uint8_t size;    /* SizeClass, learnt at the first read */
     int file;        /* index into files */
     uint64_t escaped; /* hash of what C code was handed when fileno() was last asked for; 0: nothing yet */
-} tracked[MOST_TRACKED] = {[1] = {.stream = 1}, [2] = {.stream = 2}};
+} tracked[MOST_TRACKED];
 
 static int ours[16], ours_count;
 
@@ -58,25 +57,18 @@ fd_keep(int fd)
     return high;
 }
 
-int
-fd_stream(int fd)
-{
-    return fd >= 0 && fd < MOST_TRACKED ? tracked[fd].stream : 0;
-}
-
 void
 fd_opened(int fd, int copy_of)
 {
-    if (fd < 0 || fd >= MOST_TRACKED)
-        return;
-    int stream = fd_stream(copy_of);
-    memset(&tracked[fd], 0, sizeof tracked[fd]);
-    tracked[fd].stream = (uint8_t)stream;
+    stream_opened(fd, copy_of);
+    if (fd >= 0 && fd < MOST_TRACKED)
+        memset(&tracked[fd], 0, sizeof tracked[fd]);
 }
 
 void
 fd_closed(int fd)
 {
+    stream_closed(fd);
     if (fd >= 0 && fd < MOST_TRACKED)
         memset(&tracked[fd], 0, sizeof tracked[fd]);
 }
@@ -92,9 +84,9 @@ place_copy(int source, int fd)
 void
 fd_place(int fd, int copy_of)
 {
-    int stream = fd_stream(copy_of);
-    if (stream)
-        place_copy(core.out_fd[stream], fd);
+    int stream = stream_stands_in(copy_of);
+    if (stream >= 0)
+        place_copy(stream, fd);
     else if (copy_of < 0 || !place_copy(copy_of, fd))
         place_copy(core.null_fd, fd);
 }
@@ -103,25 +95,6 @@ void
 fd_place_socket(int fd)
 {
     place_copy(core.socket_fd, fd);
-}
-
-void
-stream_show(int stream, const void *data, size_t n)
-{
-    const char *p = data;
-    if (engine.is_on) {
-        engine_output(stream, data, n);
-        return;
-    }
-    while (n > 0) {
-        ssize_t k = write(core.out_fd[stream], p, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0)
-            return; /* whoever reads our output is gone: the replay goes on, it is verified all the same */
-        p += k;
-        n -= (size_t)k;
-    }
 }
 
 /* ---- large files: copied once by the kernel, then referred to ---- */
@@ -326,9 +299,10 @@ file_write(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     if (have)
         cross_digest(&c, view.buf, (size_t)view.len);
     PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
-    int stream = core.mode == REPLAY && result && have ? fd_stream(file_fd(self)) : 0;
-    if (stream && PyLong_Check(result))
-        stream_show(stream, view.buf, (size_t)PyLong_AsSsize_t(result));
+    if (core.mode == REPLAY && result && have && PyLong_Check(result))
+        stream_write(file_fd(self), view.buf, (size_t)PyLong_AsSsize_t(result));
+    else if (__builtin_expect(stream_counts, 0) && result && PyLong_Check(result))
+        stream_counted(file_fd(self), PyLong_AsSsize_t(result));
     if (have)
         PyBuffer_Release(&view);
     return result;

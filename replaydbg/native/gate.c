@@ -4,6 +4,7 @@
  * gate. A C function is only told its `self`, not which function object was called: hence one trampoline for each gate. */
 #include "core.h"
 #include "many.h"
+#include "streams.h"
 #include <stdlib.h>
 #include <structmember.h>
 
@@ -88,13 +89,12 @@ show_argument(PyObject *fd, PyObject *buffer, PyObject *written)
 {
     Py_buffer view;
     long number = PyLong_Check(fd) ? PyLong_AsLong(fd) : -1;
-    int stream = number >= 0 ? fd_stream((int)number) : 0;
-    if (!stream || PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) < 0) {
+    if (number < 0 || number > INT32_MAX || !fd_stream((int)number) || PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) < 0) {
         PyErr_Clear();
         return;
     }
     Py_ssize_t n = PyLong_AsSsize_t(written);
-    stream_show(stream, view.buf, (size_t)(n < 0 || n > view.len ? view.len : n));
+    stream_write((int)number, view.buf, (size_t)(n < 0 || n > view.len ? view.len : n));
     PyBuffer_Release(&view);
 }
 
@@ -165,6 +165,8 @@ regular_after(Gate *g, PyObject *result, PyObject *const *args, Py_ssize_t nargs
         fd_closed((int)fd_argument(args, nargs));
     if ((g->flags & GATE_WRITES_FD) && core.mode == REPLAY && nargs > g->buffer)
         show_argument(args[0], args[g->buffer], result);
+    else if ((g->flags & GATE_WRITES_FD) && stream_counts && PyLong_Check(result))
+        stream_counted((int)fd_argument(args, nargs), PyLong_AsSsize_t(result));
 }
 
 static PyObject *
@@ -277,7 +279,7 @@ handler_named(const char *name)
 {
     const HandlerEntry *tables[] = {own_handlers, fileio_handlers, directory_handlers, process_handlers, clock_handlers,
                                     signal_handlers, network_handlers, scatter_handlers, tls_handlers, thread_handlers, map_handlers,
-                                    raised_handlers, readline_handlers};
+                                    raised_handlers, readline_handlers, stream_handlers};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const HandlerEntry *e = tables[i]; e->name; e++)
             if (strcmp(e->name, name) == 0)
@@ -344,6 +346,7 @@ gates_load(PyObject *rows)
         g->name = strdup(name);
         g->flags = flags;
         g->buffer = buffer;
+        g->stream_act = stream_act(g->module, g->name);
         g->handler = handler_named(handler);
     }
     return 0;

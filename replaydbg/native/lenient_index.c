@@ -387,6 +387,11 @@ read_control(Stream *s, uint64_t rest, const uint8_t *record)
         number();
         number();
         break;
+    case CONTROL_STREAM: /* edited code writes in its own order */
+        for (int i = 0; i < 6; i++)
+            number();
+        skip_bytes(number());
+        break;
     case CONTROL_SERIALS:
     case CONTROL_TIME:
     case CONTROL_CHILD:

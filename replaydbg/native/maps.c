@@ -1,6 +1,6 @@
 /* Memory maps. In replay a map of a file lies over a memory file with the recorded content; one without a file is real in both modes.
  * What other processes write there later: shared.c. */
-#include "core.h"
+#include "streams.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -192,6 +192,8 @@ mmap_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
             shared_map_made(map, -1, 0, kind, 0);
         return map;
     }
+    if (core.mode == RECORD && kind == MAP_IS_WRITTEN && stream_is_map((int)fd))
+        streams_end_with("a memory map of the file that standard output or error is written to");
     Crossing c;
     cross_begin(&c, mmap_gate, NULL, ((PyTupleObject *)args)->ob_item, PyTuple_GET_SIZE(args), NULL);
     PyObject *map = c.perform ? original_mmap(type, args, kwds) : NULL;

@@ -1,5 +1,6 @@
 /* Selection; semaphores; processes, and the end of a process. */
 #include "lanes.h"
+#include "streams.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
@@ -290,6 +291,7 @@ fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
         return gate_call_original(g, self, args, nargs, kwnames); /* it says so */
     PyOS_BeforeFork();
     shared_process_starts();
+    stream_child_starts();
     cross_begin(&c, g, self, args, nargs, kwnames);
     pid_t pid = -1;
     PyObject *result = NULL;
@@ -314,6 +316,8 @@ fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
         warn_of_threads(g->name);
     PyOS_AfterFork_Parent();
     PyErr_Restore(type, value, traceback);
+    if (result && make == fork_only) /* the other one gives the child a terminal of its own */
+        stream_child(fd_stream(1) != 0, fd_stream(2) != 0);
     log_child(result && PyTuple_Check(result) ? PyTuple_GET_ITEM(result, 0) : result);
     return result;
 }
@@ -336,12 +340,64 @@ os_forkpty(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     return result;
 }
 
+/* The stream that a child of fork_exec has as its own number `fd`: the descriptor in this argument, or the program's. */
+enum { CHILD_OUT = 9, CHILD_ERR = 11 };
+static bool
+child_has(PyObject *const *args, Py_ssize_t nargs, Py_ssize_t at, int fd)
+{
+    long given = at < nargs && PyLong_Check(args[at]) ? PyLong_AsLong(args[at]) : -1;
+    return fd_stream(given < 0 ? fd : (int)given) != 0;
+}
+
+/* The same of posix_spawn, whose file actions come in order: (POSIX_SPAWN_DUP2, from, to), or another action and a descriptor. */
+static bool
+spawned_has(PyObject *actions, int fd)
+{
+    bool has = fd_stream(fd) != 0;
+    for (Py_ssize_t i = 0; actions && PyList_Check(actions) && i < PyList_GET_SIZE(actions); i++) {
+        PyObject *action = PyList_GET_ITEM(actions, i);
+        int kind, first, second = -1;
+        if (!PyTuple_Check(action) || PyTuple_GET_SIZE(action) < 2)
+            continue;
+        kind = (int)PyLong_AsLong(PyTuple_GET_ITEM(action, 0));
+        first = (int)PyLong_AsLong(PyTuple_GET_ITEM(action, 1));
+        if (kind == 2 && PyTuple_GET_SIZE(action) > 2)
+            second = (int)PyLong_AsLong(PyTuple_GET_ITEM(action, 2));
+        PyErr_Clear();
+        if (kind == 2 ? second == fd : first == fd)
+            has = kind == 2 && fd_stream(first) != 0;
+    }
+    return has;
+}
+
+static void
+note_child(const Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *actions = NULL;
+    if (strcmp(g->name, "fork_exec") == 0) {
+        stream_child(child_has(args, nargs, CHILD_OUT, 1), child_has(args, nargs, CHILD_ERR, 2));
+        return;
+    }
+    for (Py_ssize_t i = 0; kwnames && i < PyTuple_GET_SIZE(kwnames); i++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), "file_actions") == 0)
+            actions = args[nargs + i];
+    own_work_begin();
+    actions = actions && actions != Py_None ? PySequence_List(actions) : NULL;
+    PyErr_Clear();
+    stream_child(spawned_has(actions, 1), spawned_has(actions, 2));
+    Py_XDECREF(actions);
+    own_work_end();
+}
+
 /* posix_spawn: nothing but what the table says, once the child's memory is thought of. */
 static PyObject *
 spawns_process(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     shared_process_starts();
+    stream_child_starts();
     PyObject *pid = gate_regular(g, self, args, nargs, kwnames);
+    if (pid && core.mode == RECORD)
+        note_child(g, args, nargs, kwnames);
     log_child(pid);
     return pid;
 }
@@ -351,7 +407,11 @@ static PyObject *
 os_system(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     shared_process_starts();
-    return gate_regular(g, self, args, nargs, kwnames);
+    stream_child_starts();
+    PyObject *status = gate_regular(g, self, args, nargs, kwnames);
+    if (status)
+        stream_child(fd_stream(1) != 0, fd_stream(2) != 0);
+    return status;
 }
 
 /* With a function to be run in the child, the program's own at-fork functions run in the parent: before and after the crossing, and
@@ -406,6 +466,7 @@ os_exit(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     Py_XDECREF(none);
     if (engine.diverting)
         engine_exit((int)status);
+    stream_children_end();
     cross_ended((int)status);
     if (core.mode == REPLAY) {
         cross_expect_exit();

@@ -1,5 +1,5 @@
 /* Calls that take several buffers at once: readv and writev, and their kin for sockets. */
-#include "core.h"
+#include "streams.h"
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -114,12 +114,14 @@ os_writev(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
     buffers_digest(&b, &c);
     PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
     size_t left = result ? amount(result) : 0;
-    int stream = core.mode == REPLAY ? fd_stream((int)fd) : 0;
-    for (Py_ssize_t i = 0; stream && left > 0 && i < b.count; i++) {
-        size_t part = left < (size_t)b.views[i].len ? left : (size_t)b.views[i].len;
-        stream_show(stream, b.views[i].buf, part);
-        left -= part;
+    if (core.mode == REPLAY && left > 0 && fd <= INT32_MAX && fd_stream((int)fd)) { /* in one piece: it has one place in a file */
+        uint8_t *joined = buffers_join(&b, left, &c);
+        if (joined)
+            stream_write((int)fd, joined, c.fill_length);
+        free(joined);
     }
+    if (stream_counts && fd >= 0 && fd <= INT32_MAX)
+        stream_counted((int)fd, result ? (int64_t)amount(result) : 0);
     buffers_release(&b);
     return result;
 }

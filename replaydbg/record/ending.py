@@ -70,8 +70,32 @@ def notes_of(live: Path) -> list[dict[str, Any]]:
         lines = (live / "notes").read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return []  # nothing was met
-    pairs = [line.partition("\t") for line in lines if line]
-    return [{"kind": kind, "text": text.replace("\v", "\n"), "count": 1} for kind, _, text in pairs]
+    pairs = [(kind, text) for kind, _, text in (line.partition("\t") for line in lines if line)]
+    notes = [
+        {"kind": kind, "text": text.replace("\v", "\n"), "count": 1} for kind, text in pairs if kind not in _OF_CHILDREN
+    ]
+    return notes + _children(pairs)
+
+
+_OF_CHILDREN = frozenset({"child", "silent"})
+"""Kinds of lines that are counted: a child process had standard streams, and these turned out to have nothing of it."""
+
+_STREAMS = {1: "standard output", 2: "standard error", 3: "standard output and standard error"}
+
+
+def _children(pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Return the note of the child processes that could write to the program's streams, if there were any."""
+    silent = max((int(text) for kind, text in pairs if kind == "silent" and text.isdigit()), default=0)
+    had = [int(text) & 3 & ~silent for kind, text in pairs if kind == "child" and text.isdigit()]
+    had = [streams for streams in had if streams]
+    if not had:
+        return []
+    streams = 0
+    for each in had:
+        streams |= each
+    processes = "1 child process" if len(had) == 1 else f"{len(had)} child processes"
+    text = f"{processes} inherited {_STREAMS[streams]}; anything they wrote there is not part of the recording"
+    return [{"kind": "children", "text": text.replace("they", "it") if len(had) == 1 else text, "count": len(had)}]
 
 
 def packages() -> dict[str, str]:

@@ -86,6 +86,8 @@ class Stop:
     """The event before which a signal handler ran at a place that could not be told from others; 0: never."""
     memory: int
     """The event before which another process first wrote into shared memory while the program computed; 0: never."""
+    is_mixed: bool
+    """Whether bytes were shown in the order of writing although the program had moved about in its output."""
 
     @property
     def is_end_of_log(self) -> bool:
@@ -192,6 +194,7 @@ def read_report(data: bytes) -> Stop:
         drift=report["drift"],
         unsure=report["unsure"],
         memory=report["memory"],
+        is_mixed=bool(report["mixed"]),
     )
 
 

@@ -9,6 +9,22 @@ from typing import TYPE_CHECKING
 from replaydbg.errors import Divergence, NoFence
 from replaydbg.log.reader import Recording
 
+ENDS_EARLY = 6
+"""The exit code of a replay that came to the end of the recording before the program's own end."""
+
+DIVERGED = 4
+"""The exit code of a replay that diverged."""
+
+_ENDS_ITSELF = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "posix": ("kill", "killpg", "abort"),
+        "_signal": ("raise_signal", "pthread_kill", "pidfd_send_signal"),
+    }.items()
+    for name in names
+)
+"""Calls with which a program ends itself: they never return, so a recording that ends in one of them is whole."""
+
 if TYPE_CHECKING:
     from replaydbg.replay.clock import ClockReport
     from replaydbg.replay.ending import Check, Liberty, Outcome
@@ -49,6 +65,24 @@ class ReplayResult:
     """What the expression was worth at the program's end; None if none was given, or if it was not reached."""
     said: str = ""
     """What the program said came of what it was replayed for, in a lenient replay; empty: nothing."""
+    is_mixed: bool = False
+    """Whether the program moved about in an output file, and its bytes were shown in the order of writing instead."""
+    missing: tuple[str, ...] = ()
+    """What the recording says that it does not contain: what child processes wrote to the same streams."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the replay came to the program's own end, without a divergence."""
+        return self.divergence is None and not self.ended_early
+
+    @property
+    def exit_code(self) -> int:
+        """What a command exits with: the program's own code only if all of its run was replayed."""
+        if self.divergence is not None:
+            return DIVERGED
+        if self.ended_early:
+            return ENDS_EARLY
+        return self.status if self.status >= 0 else 128 - self.status
 
 
 def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
@@ -58,8 +92,9 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     events = end.events if end is not None else 0
     if not report and status == -signal.SIGSYS and recorded != status:
         return ReplayResult(4, _ended_otherwise(name, events, status, recorded), 0, "")
+    stopped = end.reason or "" if end is not None else ""
     if not report and (recorded is None or status == recorded or is_cut):
-        return ReplayResult(status, None, events, "")
+        return ReplayResult(status, None, events, stopped)
     # Imported here: 20 ms that a replay in which nothing happened need not take.
     from replaydbg.replay.report import ended_otherwise, read_report
 
@@ -67,7 +102,7 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     if stop is not None and stop.kind != "drift":
         return _stopped(recording, stop, is_cut, name)
     if stop is not None and (recorded is None or status == recorded or is_cut):
-        return ReplayResult(status, None, events, "", drift=stop.drift, unsure=stop.unsure)
+        return ReplayResult(status, None, events, stopped, drift=stop.drift, unsure=stop.unsure, is_mixed=stop.is_mixed)
     assert recorded is not None, "compared above"
     if recorded < 0:
         # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
@@ -131,13 +166,30 @@ def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> Repla
         return ReplayResult(0, None, stop.event - 1, "", stop.stack)
     if stop.is_end_of_log:
         status = recording.end.status if recording.end is not None else 3
-        why = why_it_ends(recording, is_cut) + (COMPUTING if stop.kind == "computing" else "")
-        return ReplayResult(status, None, stop.event - 1, why, drift=stop.drift, unsure=stop.unsure)
+        why = "" if _ended_itself(stop, status) and not is_cut else why_it_ends(recording, is_cut)
+        why += COMPUTING if stop.kind == "computing" else ""
+        return ReplayResult(
+            status, None, stop.event - 1, why, drift=stop.drift, unsure=stop.unsure, is_mixed=stop.is_mixed
+        )
     return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
 
 
 COMPUTING = "; no event follows, and the replay stops after about as much computation as was recorded"
 """What follows the reason why a recording ends, where the program computes after its last event."""
+
+
+def _ended_itself(stop: Stop, status: int) -> bool:
+    """Whether the program's last act, which never returned, was to send itself the signal that ended it."""
+    if status >= 0 or stop.gate not in _ENDS_ITSELF:
+        return False
+    arguments = stop.arguments if isinstance(stop.arguments, tuple) else ()
+    return stop.gate == "posix.abort" or -status in arguments
+
+
+def missing(recording: Recording) -> tuple[str, ...]:
+    """Return what the recording says that it does not contain of the program's output."""
+    notes = recording.end.notes if recording.end is not None else ()
+    return tuple(note.text for note in notes if note.kind == "children")
 
 
 def ended_by_itself(recording: Recording) -> bool:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 # What the tool's exit code is when a replay left the recording.
 DIVERGED = 4
+# What it is when the recording ends before the program did.
+ENDS_EARLY = 6
 
 
 def record(python: str, recording: Path, argv: Sequence[str], options: Sequence[str] = ()) -> list[str]:
