@@ -110,14 +110,17 @@ relink_object(struct dl_phdr_info *info, size_t size, void *data)
         return 0;
     if (wanted->only_interpreter && !relink_is_interpreter(info))
         return 0;
+    if (wanted->is_wanted && !wanted->is_wanted(info))
+        return 0;
     for (int t = 0; t < 2; t++)
         for (size_t i = 0; d.tables[t] && i < d.sizes[t] / sizeof(ElfW(Rela)); i++) {
             const ElfW(Rela) *r = &d.tables[t][i];
             int type = (int)ELF64_R_TYPE(r->r_info);
             if (type != SLOT_OF_CALL && type != SLOT_OF_ADDRESS)
                 continue;
-            const Relink *found = find(wanted, d.strings + d.symbols[ELF64_R_SYM(r->r_info)].st_name);
-            if (found)
+            const ElfW(Sym) *symbol = &d.symbols[ELF64_R_SYM(r->r_info)];
+            const Relink *found = find(wanted, d.strings + symbol->st_name);
+            if (found && (symbol->st_shndx == SHN_UNDEF || !wanted->is_wanted)) /* else it is the library's own */
                 replace((void **)(info->dlpi_addr + r->r_offset), found->function);
         }
     return 0;

@@ -1,5 +1,6 @@
 /* Functions of the C library about threads and semaphores, as the interpreter calls them: its threads are lanes. The real ones serve
  * whoever is no lane: helpers, threads of C libraries, and a child that the program has forked. */
+#include "libc.h"
 #include "lanes.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -286,7 +287,7 @@ our_dlsym(void *library, const char *name)
     for (const Relink *r = by_name; r->name; r++)
         if (strcmp(r->name, name) == 0)
             return r->function;
-    return dlsym(library, name);
+    return libc_lookup(library, name);
 }
 
 void
