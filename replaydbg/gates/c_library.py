@@ -33,7 +33,7 @@ C_LIBRARY: list[Row] = [
         inotify_init1 inotify_add_watch inotify_rm_watch epoll_create epoll_create1 epoll_ctl epoll_wait
         epoll_pwait poll __poll_chk ppoll select pselect pidfd_open socket socketpair accept accept4 listen
         shutdown recv __recv_chk recvfrom recvmsg getsockname getpeername getsockopt if_nametoindex fork vfork
-        system kill killpg tgkill wait waitpid wait4 waitid posix_spawn posix_spawnp getifaddrs getaddrinfo
+        system kill killpg tgkill wait waitpid wait4 waitid posix_spawn posix_spawnp getifaddrs getaddrinfo getnameinfo
         ioctl fcntl getcwd
         """,
         ARGS | FILLS,

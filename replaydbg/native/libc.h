@@ -6,6 +6,7 @@
  *   libc_rows.c   the table: each function's arguments, where its results leave, and what else is to be done
  *   libc.c        one call of a row
  *   libc_forms.c  results that are no plain bytes: lists of addresses, requests to devices, maps of files
+ *   libc_memory.c  memory at the same addresses in both modes
  *   libc_lead.c   how calls get here: tables of offsets, dlsym(), syscall()
  *   libc_trap.c   system calls that pass by the C library
  */
@@ -112,5 +113,9 @@ typedef struct {
     void *function;
 } LibcForm;
 extern const LibcForm libc_forms[];              /* functions whose results have a form of their own; the last has no name */
+
+/* libc_memory.c */
+extern const LibcForm libc_memory[];
+extern const Relink libc_freeing[];              /* for libraries that are not the program's */
 
 #endif

@@ -37,6 +37,15 @@ form_end(Form *f)
     return bytes;
 }
 
+static void
+take_bytes(LibcBytes *from, void *to, size_t most)
+{
+    const uint8_t *data;
+    size_t n;
+    if (libc_take_piece(from, &data, &n) && n <= most && to)
+        memcpy(to, data, n);
+}
+
 /* ---- lists that the caller gives back ---- */
 
 /* What a replay has made: whoever frees one of these frees all of it. A recorded list is the C library's own. */
@@ -285,6 +294,40 @@ our_freeaddrinfo(struct addrinfo *found)
         freeaddrinfo(found);
 }
 
+typedef int (*GetName)(const struct sockaddr *, socklen_t, char *, socklen_t, char *, socklen_t, int);
+
+static int
+our_getnameinfo(const struct sockaddr *of, socklen_t size, char *host, socklen_t host_size, char *service, socklen_t service_size, int flags)
+{
+    static LibcRow *row;
+    if (row == NULL)
+        row = libc_row_named("getnameinfo");
+    GetName real = (GetName)(void *)row->real;
+    if (!libc_records(row))
+        return real(of, size, host, host_size, service, service_size, flags);
+    Form f;
+    form_begin(&f, 4);
+    buf_byte(&f.arguments, 0x07);
+    buf_str(&f.arguments, (const char *)of, of ? size : 0);
+    libc_put_number(&f.arguments, host ? host_size : 0);
+    libc_put_number(&f.arguments, service ? service_size : 0);
+    libc_put_number(&f.arguments, flags);
+    libc_begin(&f.event, row, &f.arguments, "", 0, true);
+    bool performed = f.event.perform;
+    if (performed) {
+        int rc = real(of, size, host, host_size, service, service_size, flags);
+        f.event.result = rc;
+        libc_put_piece(&f.arrived, host, rc == 0 && host && host_size ? strlen(host) + 1 : 0);
+        libc_put_piece(&f.arrived, service, rc == 0 && service && service_size ? strlen(service) + 1 : 0);
+    }
+    LibcBytes bytes = form_end(&f);
+    if (!performed && f.event.result == 0) {
+        take_bytes(&bytes, host, host_size);
+        take_bytes(&bytes, service, service_size);
+    }
+    return (int)f.event.result;
+}
+
 /* ---- requests to devices ---- */
 
 /* How many bytes come back at the third argument. Newer requests tell it by their number. */
@@ -329,15 +372,6 @@ request_more(unsigned long request, void *argument, size_t *n)
         return list->ifc_buf;
     }
     return NULL;
-}
-
-static void
-take_bytes(LibcBytes *from, void *to, size_t most)
-{
-    const uint8_t *data;
-    size_t n;
-    if (libc_take_piece(from, &data, &n) && n <= most && to)
-        memcpy(to, data, n);
 }
 
 static void
@@ -486,5 +520,5 @@ our_getcwd(char *to, size_t size)
 
 const LibcForm libc_forms[] = {
     {"getifaddrs", (void *)our_getifaddrs}, {"freeifaddrs", (void *)our_freeifaddrs}, {"getaddrinfo", (void *)our_getaddrinfo},
-    {"freeaddrinfo", (void *)our_freeaddrinfo}, {"ioctl", (void *)our_ioctl}, {"fcntl", (void *)our_fcntl}, {"fcntl64", (void *)our_fcntl},
+    {"getnameinfo", (void *)our_getnameinfo}, {"freeaddrinfo", (void *)our_freeaddrinfo}, {"ioctl", (void *)our_ioctl}, {"fcntl", (void *)our_fcntl}, {"fcntl64", (void *)our_fcntl},
     {"close", (void *)our_closing}, {"getcwd", (void *)our_getcwd}, {NULL, NULL}};

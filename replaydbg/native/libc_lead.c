@@ -132,8 +132,10 @@ note_needed(const struct dl_phdr_info *info)
     }
 }
 
-bool
-libc_is_led(const struct dl_phdr_info *info)
+static bool program_has_library; /* one that is led is there */
+
+static bool
+is_led(const struct dl_phdr_info *info)
 {
     const char *name = info->dlpi_name ? info->dlpi_name : "";
     if (name[0] == 0 || strncmp(name, "linux-vdso", 10) == 0 || relink_is_interpreter(info))
@@ -147,7 +149,14 @@ libc_is_led(const struct dl_phdr_info *info)
             note_needed(info);
             return false;
         }
+    program_has_library = true;
     return true;
+}
+
+static bool
+is_not_led(const struct dl_phdr_info *info)
+{
+    return !is_led(info);
 }
 
 static int
@@ -160,7 +169,7 @@ count_loaded(struct dl_phdr_info *info, size_t size, void *count)
 void
 libc_library_loaded(void)
 {
-    static Relinking foreign = {.is_wanted = libc_is_led}, interpreter = {.only_interpreter = true};
+    static Relinking foreign = {.is_wanted = is_led}, freeing = {.functions = libc_freeing, .is_wanted = is_not_led}, interpreter = {.only_interpreter = true};
     static const Relink asking[] = {{"dlsym", (void *)interpreters_dlsym}, {NULL, NULL}};
     static unsigned long long known;
     unsigned long long count = 0;
@@ -173,6 +182,8 @@ libc_library_loaded(void)
     interpreter.functions = asking;
     relink(&interpreter);
     relink(&foreign);
+    if (program_has_library)
+        relink(&freeing);
 }
 
 /* ---- start ---- */
@@ -217,7 +228,7 @@ libc_install(void)
     _Static_assert(sizeof stubs / sizeof *stubs >= 400, "a stub for each row");
     if (libc_row_count > (int)(sizeof stubs / sizeof *stubs) || gate_named("libc", libc_rows[0].name) == NULL)
         return; /* a recording from before has no such events */
-    functions = calloc((size_t)libc_row_count + 16, sizeof *functions);
+    functions = calloc((size_t)libc_row_count + 64, sizeof *functions);
     if (functions == NULL)
         return;
     dl_iterate_phdr(find_c_library, (void *)(uintptr_t)getpid);
@@ -225,6 +236,8 @@ libc_install(void)
     for (int i = 0; i < libc_row_count; i++)
         bind_row(i);
     for (const LibcForm *f = libc_forms; f->name; f++)
+        functions[n++] = (Relink){f->name, f->function};
+    for (const LibcForm *f = libc_memory; f->name; f++)
         functions[n++] = (Relink){f->name, f->function};
     functions[n++] = (Relink){"syscall", (void *)our_syscall};
     functions[n++] = (Relink){"dlsym", (void *)our_dlsym};

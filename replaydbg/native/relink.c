@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-enum { SLOT_OF_CALL = R_X86_64_JUMP_SLOT, SLOT_OF_ADDRESS = R_X86_64_GLOB_DAT };
+enum { SLOT_OF_CALL = R_X86_64_JUMP_SLOT, SLOT_OF_ADDRESS = R_X86_64_GLOB_DAT, IN_DATA = R_X86_64_64 };
 #elif defined(__aarch64__)
-enum { SLOT_OF_CALL = R_AARCH64_JUMP_SLOT, SLOT_OF_ADDRESS = R_AARCH64_GLOB_DAT };
+enum { SLOT_OF_CALL = R_AARCH64_JUMP_SLOT, SLOT_OF_ADDRESS = R_AARCH64_GLOB_DAT, IN_DATA = R_AARCH64_ABS64 };
 #else
-enum { SLOT_OF_CALL = -1, SLOT_OF_ADDRESS = -1 };
+enum { SLOT_OF_CALL = -1, SLOT_OF_ADDRESS = -1, IN_DATA = -1 };
 #endif
 
 typedef struct {
@@ -116,7 +116,8 @@ relink_object(struct dl_phdr_info *info, size_t size, void *data)
         for (size_t i = 0; d.tables[t] && i < d.sizes[t] / sizeof(ElfW(Rela)); i++) {
             const ElfW(Rela) *r = &d.tables[t][i];
             int type = (int)ELF64_R_TYPE(r->r_info);
-            if (type != SLOT_OF_CALL && type != SLOT_OF_ADDRESS)
+            bool in_data = type == IN_DATA && wanted->is_wanted && r->r_addend == 0; /* of a structure of functions */
+            if (type != SLOT_OF_CALL && type != SLOT_OF_ADDRESS && !in_data)
                 continue;
             const ElfW(Sym) *symbol = &d.symbols[ELF64_R_SYM(r->r_info)];
             const Relink *found = find(wanted, d.strings + symbol->st_name);
