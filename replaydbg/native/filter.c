@@ -11,6 +11,7 @@
  */
 #include "engine.h"
 #include "guard.h"
+#include "libc.h"
 #include <asm/ioctls.h>
 #include <asm/unistd.h>
 #include <errno.h>
@@ -187,6 +188,8 @@ append(char *text, size_t used, size_t size, const char *more)
 static void
 refused(int signum, siginfo_t *info, void *context)
 {
+    if (libc_trapped(info, context))
+        return;
     char text[300] = "", path[200];
     if (info->si_code != TRAPPED)
         return;
@@ -315,7 +318,7 @@ bool
 filter_install(void)
 {
     static Program program;
-    struct sigaction action = {.sa_sigaction = refused, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = refused, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigset_t signals;
     emit_filter(&program, (uint32_t)getpid());
     struct sock_fprog filter = {program.n, program.code};

@@ -13,6 +13,7 @@
 #ifndef REPLAYDBG_LIBC_H
 #define REPLAYDBG_LIBC_H
 #include "core.h"
+#include <signal.h>
 
 typedef enum {
     OF_INT,       /* an int; -1: errno has the reason */
@@ -106,6 +107,11 @@ bool libc_take_piece(LibcBytes *from, const uint8_t **data, size_t *n);
 void libc_install(void);                         /* before the program begins */
 void libc_library_loaded(void);                  /* libraries may be new */
 void *libc_lookup(void *library, const char *name); /* as dlsym() */
+
+/* libc_trap.c */
+void libc_trap_range(uintptr_t start, uintptr_t end);  /* the C library's code; before the filter of a replay */
+void libc_trap_library(const struct dl_phdr_info *info); /* it is new, and the program's */
+bool libc_trapped(const siginfo_t *info, void *context); /* in a handler of SIGSYS: it was such a call, and has been made */
 
 /* libc_forms.c */
 typedef struct {

@@ -20,7 +20,7 @@ typedef long (*Stub)(long, long, long, long, long, long);
 static const Stub stubs[] = {MANY_512(NAME_OF_STUB)};
 
 static struct {
-    uintptr_t start, end;
+    uintptr_t start, end, code_start, code_end;
 } c_library;
 static bool leads; /* the recording has such events, or will have */
 static Relink *functions; /* what is led, for relink() */
@@ -149,7 +149,16 @@ is_led(const struct dl_phdr_info *info)
             note_needed(info);
             return false;
         }
+    return true;
+}
+
+static bool
+is_new_and_led(const struct dl_phdr_info *info)
+{
+    if (!is_led(info))
+        return false;
     program_has_library = true;
+    libc_trap_library(info);
     return true;
 }
 
@@ -157,6 +166,18 @@ static bool
 is_not_led(const struct dl_phdr_info *info)
 {
     return !is_led(info);
+}
+
+/* Where it is looked for may depend on who asks: the call is the last one then, and so the asking library's own. */
+static void *
+our_dlopen(const char *name, int flags)
+{
+    if (name && strchr(name, '/') == NULL)
+        return dlopen(name, flags);
+    void *library = dlopen(name, flags);
+    if (on_lanes)
+        libc_library_loaded();
+    return library;
 }
 
 static int
@@ -169,7 +190,7 @@ count_loaded(struct dl_phdr_info *info, size_t size, void *count)
 void
 libc_library_loaded(void)
 {
-    static Relinking foreign = {.is_wanted = is_led}, freeing = {.functions = libc_freeing, .is_wanted = is_not_led}, interpreter = {.only_interpreter = true};
+    static Relinking foreign = {.is_wanted = is_new_and_led}, freeing = {.functions = libc_freeing, .is_wanted = is_not_led}, interpreter = {.only_interpreter = true};
     static const Relink asking[] = {{"dlsym", (void *)interpreters_dlsym}, {NULL, NULL}};
     static unsigned long long known;
     unsigned long long count = 0;
@@ -197,6 +218,10 @@ find_c_library(struct dl_phdr_info *info, size_t size, void *function)
         uintptr_t at = info->dlpi_addr + part->p_vaddr;
         if (part->p_type != PT_LOAD)
             continue;
+        if (part->p_flags & PF_X) {
+            c_library.code_start = at;
+            c_library.code_end = at + part->p_memsz;
+        }
         start = at < start ? at : start;
         end = at + part->p_memsz > end ? at + part->p_memsz : end;
     }
@@ -231,7 +256,8 @@ libc_install(void)
     functions = calloc((size_t)libc_row_count + 64, sizeof *functions);
     if (functions == NULL)
         return;
-    dl_iterate_phdr(find_c_library, (void *)(uintptr_t)getpid);
+    dl_iterate_phdr(find_c_library, (void *)(uintptr_t)dlsym(RTLD_DEFAULT, "getpid"));
+    libc_trap_range(c_library.code_start, c_library.code_end);
     int n = 0;
     for (int i = 0; i < libc_row_count; i++)
         bind_row(i);
@@ -241,6 +267,7 @@ libc_install(void)
         functions[n++] = (Relink){f->name, f->function};
     functions[n++] = (Relink){"syscall", (void *)our_syscall};
     functions[n++] = (Relink){"dlsym", (void *)our_dlsym};
+    functions[n++] = (Relink){"dlopen", (void *)our_dlopen};
     for (int i = 0; i < libc_row_count; i++) {
         bool has_form = false;
         for (const LibcForm *f = libc_forms; f->name; f++)
