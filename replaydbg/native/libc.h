@@ -103,6 +103,9 @@ void libc_put_text(Buf *arguments, const char *text); /* NULL is None */
 void libc_put_piece(Buf *arrived, const void *data, size_t n);
 bool libc_take_piece(LibcBytes *from, const uint8_t **data, size_t *n);
 
+/* clones.c */
+void *clones_getpid(void);                       /* what getpid() is in a copy; NULL: there are none */
+
 /* libc_lead.c */
 void libc_install(void);                         /* before the program begins */
 void libc_library_loaded(void);                  /* libraries may be new */
@@ -111,6 +114,7 @@ void *libc_lookup(void *library, const char *name); /* as dlsym() */
 /* libc_trap.c */
 void libc_trap_range(uintptr_t start, uintptr_t end);  /* the C library's code; before the filter of a replay */
 void libc_trap_library(const struct dl_phdr_info *info); /* it is new, and the program's */
+void libc_trap_copied(void);                     /* this process is a copy: the kernel has forgotten what it was to trap */
 bool libc_trapped(const siginfo_t *info, void *context); /* in a handler of SIGSYS: it was such a call, and has been made */
 
 /* libc_forms.c */

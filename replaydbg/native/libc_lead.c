@@ -244,6 +244,8 @@ bind_row(int i)
         row->real = real_gettid;
     if (strcmp(row->name, "vfork") == 0)
         row->real = libc_row_named("fork")->real; /* its caller's frame would be used twice */
+    if (strcmp(row->name, "getpid") == 0 && clones_getpid())
+        row->real = (Stub)clones_getpid();
     row->stub = (void *)stubs[i];
 }
 

@@ -29,7 +29,8 @@ enum { LET_PASS, TRAP };              /* the kernel's numbers */
 enum { CODE_OF_TRAP = 2 };            /* SYS_USER_DISPATCH */
 
 static volatile char selector = LET_PASS;
-static bool is_prepared, is_over;
+static bool is_prepared, is_over, prepared_range_known;
+static uintptr_t range_start, range_end;
 static struct sigaction before;
 
 static bool
@@ -92,15 +93,20 @@ on_trap(int signum, siginfo_t *info, void *context)
     }
 }
 
-/* Before the filter of a replay, which allows no such request later. */
-void
+/* Before the filter of a replay: it need not allow it. */
+static void
 libc_trap_prepare(uintptr_t start, uintptr_t end)
 {
     is_prepared = prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, start, end - start, &selector) == 0;
 }
 
-static bool prepared_range_known;
-static uintptr_t range_start, range_end;
+void
+libc_trap_copied(void)
+{
+    if (is_prepared)
+        libc_trap_prepare(range_start, range_end);
+}
+
 
 void
 libc_trap_range(uintptr_t start, uintptr_t end)
@@ -181,6 +187,11 @@ bool
 libc_trapped(const siginfo_t *info, void *context)
 {
     return false;
+}
+
+void
+libc_trap_copied(void)
+{
 }
 
 void
