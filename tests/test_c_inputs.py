@@ -97,7 +97,8 @@ def test_each_call_is_an_event_by_its_name(library: Path, tmp_path: Path) -> Non
 
 def test_an_act_of_a_library_is_not_repeated(tmp_path: Path) -> None:
     made = tmp_path / "made"
-    act = f"import ctypes; libc = ctypes.CDLL(None); print(libc.mkdir({os.fsencode(made)!r}, 0o700), libc.getpriority(0, 0))"
+    act = f"libc.mkdir({os.fsencode(made)!r}, 0o700), libc.getpriority(0, 0)"
+    act = f"import ctypes; libc = ctypes.CDLL(None); print({act})"
     recording = _record(tmp_path, act)
     made.rmdir()
 

@@ -33,7 +33,7 @@ _REFUSED = {
 _ALLOWED = (
     'libc.open(b"/dev/null", os.O_RDONLY) > 0',
     'libc.memfd_create(b"memory", 0) > 0',
-    "libc.kill(os.getpid(), 0)",
+    "libc.kill(libc.getpid(), 0)",
     "libc.raise_(0)",
     "libc.usleep(1)",
     'ctypes.CDLL("libm.so.6") is not None',
@@ -41,9 +41,7 @@ _ALLOWED = (
 _PROGRAM = """
 import ctypes, os, socket
 
-class Behind:
-    """The C library's functions themselves: found by their version, they are not led to the core."""
-
+class Behind: # the C library's functions themselves: found by their version, they are not led to the core
     find = ctypes.CDLL(None).dlvsym
     find.restype = ctypes.c_void_p
 
