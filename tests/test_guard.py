@@ -25,7 +25,7 @@ _REFUSED = {
     'libc.truncate(b"victim", 1)': 'truncate("victim")',
     'libc.chmod(b"victim", 0o600)': 'chmod("victim")',
     "libc.socket(socket.AF_INET, socket.SOCK_DGRAM, 0)": "socket(",
-    "libc.kill(libc.getppid(), 0)": "kill(",
+    "libc.kill(os.getppid(), 0)": "kill(",
     "libc.alarm(1000)": "alarm(",
     "libc.semget(0, 1, 0o600)": "semget(",
 }
@@ -41,8 +41,16 @@ _ALLOWED = (
 _PROGRAM = """
 import ctypes, os, socket
 
-libc = ctypes.CDLL(None)
-libc.raise_ = libc["raise"]
+class Behind: # the C library's functions themselves: found by their version, they are not led to the core
+    find = ctypes.CDLL(None).dlvsym
+    find.restype = ctypes.c_void_p
+
+    def __getattr__(self, name):
+        version = b"GLIBC_2.2.5" if os.uname().machine == "x86_64" else b"GLIBC_2.17"
+        found = self.find(None, name.rstrip("_").encode(), version)
+        return ctypes.CFUNCTYPE(ctypes.c_int)(found) if found else getattr(ctypes.CDLL(None), name.rstrip("_"))
+
+libc = Behind()
 print("before", flush=True)
 try:
     print({act}, flush=True)

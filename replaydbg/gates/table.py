@@ -5,6 +5,7 @@ from __future__ import annotations
 # Not hashlib: that loads OpenSSL, which takes 3 ms before every recorded program.
 from _blake2 import blake2b
 
+from replaydbg.gates.c_library import C_LIBRARY
 from replaydbg.gates.lenient import with_liberties
 from replaydbg.gates.others import marked
 from replaydbg.gates.plugins import plugin_rows
@@ -12,7 +13,7 @@ from replaydbg.gates.row import Row
 from replaydbg.gates.sources import CLOCKS, DATABASES, ENTROPY, NETWORK, TLS
 from replaydbg.gates.system import FILES, POSIX, PROCESSES
 
-OWN: list[Row] = with_liberties(marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS]))
+OWN: list[Row] = with_liberties(marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS, *C_LIBRARY]))
 """Our own rows. Their order is part of each recording's header, not of the format."""
 
 

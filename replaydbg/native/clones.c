@@ -2,6 +2,7 @@
 #include "engine.h"
 #include "fence.h"
 #include "lanes.h"
+#include "libc.h"
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -17,10 +18,13 @@ clone_bare(unsigned long flags)
     flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
     prctl(PR_GET_TID_ADDRESS, &tid); /* the C library's note of who it is, for raise() */
 #ifdef __x86_64__
-    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, 0, filter_token());
+    pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, tid, 0, filter_token());
 #else
-    return (pid_t)syscall(SYS_clone, flags, NULL, NULL, 0, tid, filter_token());
+    pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, 0, tid, filter_token());
 #endif
+    if (pid == 0)
+        libc_trap_copied();
+    return pid;
 }
 
 /* A sibling: it is the keeper's child. */
@@ -43,6 +47,12 @@ static pid_t
 same_pid(void)
 {
     return root;
+}
+
+void *
+clones_getpid(void)
+{
+    return engine.is_on ? (void *)same_pid : NULL;
 }
 
 void

@@ -38,6 +38,7 @@
  *   codes.c     what is known of each code object while lines or ticks are counted
  *   listen.c    how the core hears of lines, calls and jumps
  *   relink.c    functions that C libraries call, replaced
+ *   libc.c      what C libraries take from the C library by themselves: see libc.h; with it libc_rows.c, libc_forms.c, libc_lead.c
  *   stepclock.c the count of lines in a replay: positions, hits, breakpoints
  *   activations.c  which lines ran in the same activation of a frame, in the same lane
  *   heap.c      pictures of the heap: see heap.h
@@ -237,6 +238,10 @@ void cross_signal_between(int signum, const Place *place);  /* record: a handler
 typedef struct { Crossing cross; } NativeCrossing;
 bool native_begin(NativeCrossing *c, Gate *g, const char *text, int64_t a, int64_t b, const void *data, size_t ndata);
 int64_t native_end(NativeCrossing *c, int64_t rc, void *out, size_t nout);
+/* The same with arguments that are coded already (a tuple), and with as many bytes as there are: a replay gives where they lie. */
+struct Buf;
+bool native_begin_encoded(NativeCrossing *c, Gate *g, const struct Buf *arguments, const void *data, size_t ndata);
+int64_t native_end_filled(NativeCrossing *c, int64_t rc, const void **out, size_t *nout);
 
 /* What of a crossing belongs to the lane that is in it. */
 typedef struct {
@@ -292,7 +297,7 @@ void log_stop_in_child(void);                    /* after fork: the child has no
 uint64_t monotonic_ns(void);
 
 /* A growing buffer of our own memory (never the program's allocator). */
-typedef struct {
+typedef struct Buf {
     uint8_t *data;
     size_t used, size;
     bool is_fixed; /* it has all the memory that it will ever have, and keeps it */
@@ -415,6 +420,7 @@ void engine_output(int stream, const void *data, size_t n);
 void engine_report(Buf *report);                 /* in place of report_send(); the replay ends */
 void engine_exit(int status);
 _Noreturn void engine_would_wait(const char *what); /* in a diversion */
+_Noreturn void engine_asks_outside(const char *what); /* the same: C code asks, which knows no exceptions */
 PyObject *engine_outcome(Gate *gate);            /* the same: of a crossing; raises */
 void watch_start(_PyInterpreterFrame *frame);    /* a function begins */
 void judge_start(_PyInterpreterFrame *frame);    /* the same */
@@ -461,6 +467,7 @@ void lane_switch_inside(const uint64_t numbers[3]); /* replay: in the middle of 
 void libcalls_module_loaded(const char *name);
 
 /* ---- relink.c ---- */
+struct dl_phdr_info;
 typedef struct {
     const char *name;
     void *function;
@@ -468,6 +475,7 @@ typedef struct {
 typedef struct {
     const Relink *functions; /* the last one has no name */
     bool only_interpreter;   /* in the library (or program) that the interpreter itself is; else in all of them */
+    bool (*is_wanted)(const struct dl_phdr_info *library); /* in libraries of which this is true; NULL: in any */
     const char *only_named;  /* in libraries whose file's name begins so; NULL: in any */
     uintptr_t seen[1024];    /* where libraries lie that have been looked at; more than these are looked at each time */
     int seen_count;

@@ -988,7 +988,7 @@ cross_end(Crossing *c, PyObject *result)
 }
 
 bool
-native_begin(NativeCrossing *n, Gate *g, const char *text, int64_t a, int64_t b, const void *data, size_t ndata)
+native_begin_encoded(NativeCrossing *n, Gate *g, const Buf *arguments, const void *data, size_t ndata)
 {
     Crossing *c = &n->cross;
     own_work_begin();
@@ -998,17 +998,8 @@ native_begin(NativeCrossing *n, Gate *g, const char *text, int64_t a, int64_t b,
     state.open = g;
     c->site = site_here(g, &c->site_hash);
     if (g->flags & GATE_ARGS) {
-        Buf *buf = &args_buf;
-        buf->used = 0;
-        buf_byte(buf, 0x08);
-        buf_varint(buf, 3);
-        buf_byte(buf, 0x06);
-        buf_str(buf, text, strlen(text));
-        for (int i = 0; i < 2; i++) {
-            int64_t v = i ? b : a;
-            buf_byte(buf, 0x03);
-            buf_varint(buf, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
-        }
+        args_buf.used = 0;
+        buf_bytes(&args_buf, arguments->data, arguments->used);
         intern_arguments(c);
     }
     if (g->flags & GATE_DIGEST)
@@ -1017,35 +1008,58 @@ native_begin(NativeCrossing *n, Gate *g, const char *text, int64_t a, int64_t b,
     return c->perform;
 }
 
-static void
-native_diverge_unless_enough(Crossing *c, size_t nout)
+bool
+native_begin(NativeCrossing *n, Gate *g, const char *text, int64_t a, int64_t b, const void *data, size_t ndata)
 {
-    if (c->fill_length != nout)
-        diverge("arguments", c->gate, c, "another amount of bytes is asked for");
+    static Buf arguments;
+    Buf *buf = &arguments;
+    buf->used = 0;
+    buf_byte(buf, 0x08);
+    buf_varint(buf, 3);
+    buf_byte(buf, 0x06);
+    buf_str(buf, text, strlen(text));
+    for (int i = 0; i < 2; i++) {
+        int64_t v = i ? b : a;
+        buf_byte(buf, 0x03);
+        buf_varint(buf, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
+    }
+    return native_begin_encoded(n, g, buf, data, ndata);
 }
 
 int64_t
-native_end(NativeCrossing *n, int64_t rc, void *out, size_t nout)
+native_end_filled(NativeCrossing *n, int64_t rc, const void **out, size_t *nout)
 {
     Crossing *c = &n->cross;
     if (core.mode == REPLAY) {
         PyObject *result = engine.diverting ? engine_outcome(c->gate) : core.lenient ? lenient_end(c, NULL) : replay_end(c);
         rc = result && PyLong_Check(result) ? PyLong_AsLongLong(result) : -1;
         Py_XDECREF(result);
-        if (c->gate->flags & GATE_FILLS && !engine.diverting) {
-            native_diverge_unless_enough(c, nout);
-            memcpy(out, c->fill, nout);
-        }
+        *out = c->fill;
+        *nout = c->fill_length;
     }
     else if (core.mode == RECORD) {
         PyObject *result = PyLong_FromLongLong(rc);
-        c->fill = out;
-        c->fill_length = nout;
+        c->fill = *out;
+        c->fill_length = *nout;
         record_end(c, result);
         Py_XDECREF(result);
     }
     state.open = c->outer;
     own_work_end();
+    return rc;
+}
+
+int64_t
+native_end(NativeCrossing *n, int64_t rc, void *out, size_t nout)
+{
+    const void *filled = out;
+    size_t length = nout;
+    rc = native_end_filled(n, rc, &filled, &length);
+    if (core.mode == REPLAY && n->cross.gate->flags & GATE_FILLS && !engine.diverting) {
+        if (length != nout)
+            diverge("arguments", n->cross.gate, &n->cross, "another amount of bytes is asked for");
+        memcpy(out, filled, nout);
+    }
     return rc;
 }
 

@@ -48,6 +48,14 @@ engine_would_wait(const char *what)
     fail(text);
 }
 
+void
+engine_asks_outside(const char *what)
+{
+    char text[200];
+    snprintf(text, sizeof text, "%s() asks for something outside the program, and in the past there is none", what);
+    fail(text);
+}
+
 /* Objects that lay themselves out for a terminal are told that there is none. */
 PyObject *
 engine_outcome(Gate *gate)

@@ -127,6 +127,18 @@ is_in_brackets(const char *text)
     return n > 2 && text[0] == '<' && text[n - 1] == '>';
 }
 
+/* What a library asks of the C library is recorded, except for those that modules of the interpreter use: those modules are recorded
+ * instead (libc_lead.c). */
+static bool
+is_left_alone(const char *library)
+{
+    static const char *const names[] = {"libssl", "libcrypto", "libsqlite3", "libreadline", "libcurses", "libncurses"};
+    for (size_t i = 0; library && i < sizeof names / sizeof *names; i++)
+        if (strstr(library, names[i]))
+            return true;
+    return false;
+}
+
 /* Of some events most occurrences touch nothing: memory without a file, the process's own symbols. */
 static bool
 is_harmless(const char *event, PyObject *args)
@@ -135,7 +147,7 @@ is_harmless(const char *event, PyObject *args)
         return number_of(argument(args, 0), -1) == -1;
     if (strcmp(event, "open") == 0) /* "<unknown>": source that came from no file, whose syntax error is to be shown */
         return is_in_brackets(text_of(argument(args, 0))) && !opens_to_write(args);
-    return strcmp(event, "ctypes.dlopen") == 0 && argument(args, 0) == Py_None;
+    return strcmp(event, "ctypes.dlopen") == 0 && !is_left_alone(text_of(argument(args, 0)));
 }
 
 static void

@@ -151,6 +151,8 @@ void threads_install(void);
 void threads_module_loaded(const char *name);
 void mutexes_library_loaded(void);                     /* an extension module is new */
 void libcalls_install(void);
+void lanes_relink(void);                               /* libraries may be new */
+void *libcalls_ours(const char *name);                 /* what the C library's function of that name is led to; NULL: it is not */
 bool lane_semaphore_free(const void *semaphore);
 extern const char waits_for_lock[];                    /* lane->waits_for of one that waits for a semaphore */
 

@@ -2,6 +2,7 @@
  * there are several lanes, whoever would wait lets others run until the hub says that there is something. Otherwise they are the
  * real ones; so they are for whoever waits with the interpreter's lock in hand, for whom everybody waits without us too.
  * Those that move data are in transfers.c; here are time, children, signals, and what can only be waited for by calling it. */
+#include "libc.h"
 #include "lanes.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -361,8 +362,19 @@ static const Relink functions[] = {
 /* Semaphores of modules: those of `_multiprocessing`, which other processes share. The interpreter's own are in threads.c. */
 static const Relink semaphores[] = {OURS(sem_wait), OURS(sem_timedwait), {NULL, NULL}};
 
-static void
-relink_waiting(void)
+void *
+libcalls_ours(const char *name)
+{
+    const Relink *tables[] = {functions, transfer_functions, locals_functions};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        for (const Relink *r = tables[t]; r->name; r++)
+            if (strcmp(r->name, name) == 0)
+                return r->function;
+    return NULL;
+}
+
+void
+lanes_relink(void)
 {
     static Relinking waiting = {.functions = functions}, transfers = {.functions = transfer_functions}, ending = {.functions = locals_functions};
     relink(&waiting);
@@ -379,16 +391,18 @@ libcalls_module_loaded(const char *name)
     clones_library_loaded();
     if (!lanes.is_on)
         return;
-    relink_waiting();
+    lanes_relink();
     threads_module_loaded(name);
     mutexes_library_loaded();
     if (strcmp(name, shared.only_named) == 0)
         relink(&shared);
+    libc_library_loaded();
 }
 
 void
 libcalls_install(void)
 {
     clones_library_loaded();
-    relink_waiting();
+    lanes_relink();
+    libc_install();
 }

@@ -5,6 +5,7 @@
  * then its exit status is all there is to tell. */
 #include "fence.h"
 #include "calls.h"
+#include "libc.h"
 #include <asm/unistd.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -131,7 +132,9 @@ static void
 refused(int signum, siginfo_t *info, void *context)
 {
     int saved = errno;
-    if (info->si_code != TRAPPED) { /* the program sent it to itself */
+    if (libc_trapped(info, context)) /* a call of C code that the recording answers */
+        ;
+    else if (info->si_code != TRAPPED) { /* the program sent it to itself */
         if (programs.handler != (void *)SIG_DFL && programs.handler != (void *)SIG_IGN)
             programs.handler(signum, info, context);
     }
@@ -148,7 +151,7 @@ refused(int signum, siginfo_t *info, void *context)
 int
 refused_prepare(void)
 {
-    struct sigaction action = {.sa_sigaction = refused, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    struct sigaction action = {.sa_sigaction = refused, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGSYS);

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #if defined(__x86_64__)
-enum { SLOT_OF_CALL = R_X86_64_JUMP_SLOT, SLOT_OF_ADDRESS = R_X86_64_GLOB_DAT };
+enum { SLOT_OF_CALL = R_X86_64_JUMP_SLOT, SLOT_OF_ADDRESS = R_X86_64_GLOB_DAT, IN_DATA = R_X86_64_64 };
 #elif defined(__aarch64__)
-enum { SLOT_OF_CALL = R_AARCH64_JUMP_SLOT, SLOT_OF_ADDRESS = R_AARCH64_GLOB_DAT };
+enum { SLOT_OF_CALL = R_AARCH64_JUMP_SLOT, SLOT_OF_ADDRESS = R_AARCH64_GLOB_DAT, IN_DATA = R_AARCH64_ABS64 };
 #else
-enum { SLOT_OF_CALL = -1, SLOT_OF_ADDRESS = -1 };
+enum { SLOT_OF_CALL = -1, SLOT_OF_ADDRESS = -1, IN_DATA = -1 };
 #endif
 
 typedef struct {
@@ -110,14 +110,18 @@ relink_object(struct dl_phdr_info *info, size_t size, void *data)
         return 0;
     if (wanted->only_interpreter && !relink_is_interpreter(info))
         return 0;
+    if (wanted->is_wanted && !wanted->is_wanted(info))
+        return 0;
     for (int t = 0; t < 2; t++)
         for (size_t i = 0; d.tables[t] && i < d.sizes[t] / sizeof(ElfW(Rela)); i++) {
             const ElfW(Rela) *r = &d.tables[t][i];
             int type = (int)ELF64_R_TYPE(r->r_info);
-            if (type != SLOT_OF_CALL && type != SLOT_OF_ADDRESS)
+            bool in_data = type == IN_DATA && wanted->is_wanted && r->r_addend == 0; /* of a structure of functions */
+            if (type != SLOT_OF_CALL && type != SLOT_OF_ADDRESS && !in_data)
                 continue;
-            const Relink *found = find(wanted, d.strings + d.symbols[ELF64_R_SYM(r->r_info)].st_name);
-            if (found)
+            const ElfW(Sym) *symbol = &d.symbols[ELF64_R_SYM(r->r_info)];
+            const Relink *found = find(wanted, d.strings + symbol->st_name);
+            if (found && (symbol->st_shndx == SHN_UNDEF || !wanted->is_wanted)) /* else it is the library's own */
                 replace((void **)(info->dlpi_addr + r->r_offset), found->function);
         }
     return 0;

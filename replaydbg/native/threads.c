@@ -1,5 +1,6 @@
 /* Functions of the C library about threads and semaphores, as the interpreter calls them: its threads are lanes. The real ones serve
  * whoever is no lane: helpers, threads of C libraries, and a child that the program has forked. */
+#include "libc.h"
 #include "lanes.h"
 #include <dlfcn.h>
 #include <errno.h>
@@ -250,6 +251,22 @@ our_sem_post(sem_t *semaphore)
  * over where it was. Clocks that the program reads are crossings. */
 #define REPLAY_BEGINS 1000000000000000u
 static bool releases_import_lock;
+
+/* C code that reads the clock until it moves must come to an end: it moves by a nanosecond, less than any wait of the interpreter's takes.
+ * Where nothing but readings comes, somebody waits for more: the steps grow, and a second passes in some thousand readings. */
+static uint64_t
+step_of_reading(void)
+{
+    enum { FEW = 1000, LARGEST = 1000000 };
+    static uint64_t event, readings;
+    if (event != core.crossings) {
+        event = core.crossings;
+        readings = 0;
+    }
+    uint64_t many = ++readings > FEW ? readings - FEW : 0;
+    return many == 0 ? 1 : many < 20 ? 1u << many : LARGEST;
+}
+
 static int
 our_clock_gettime(clockid_t clock, struct timespec *time)
 {
@@ -260,6 +277,7 @@ our_clock_gettime(clockid_t clock, struct timespec *time)
     if (!is_lane() || core.mode != REPLAY || clock != CLOCK_MONOTONIC)
         return clock_gettime(clock, time);
     uint64_t now = REPLAY_BEGINS > lanes.running->replay_clock ? REPLAY_BEGINS : lanes.running->replay_clock;
+    lanes.running->replay_clock = now + step_of_reading();
     *time = (struct timespec){(time_t)(now / 1000000000), (long)(now % 1000000000)};
     return 0;
 }
@@ -301,7 +319,7 @@ our_dlsym(void *library, const char *name)
         ours = raising_call(name);
     if (ours == NULL)
         ours = addresses_function(name);
-    return ours ? ours : dlsym(library, name);
+    return ours ? ours : libc_lookup(library, name);
 }
 
 void
