@@ -5,7 +5,9 @@
  * call traps, see refused.c.
  *
  * There are two filters, and the kernel takes the stricter answer. The first has the whole table; the second, filter_seal(), knows
- * the numbers of the tool's own descriptors, which are not open yet when the first is installed. */
+ * the numbers of the tool's own descriptors, which are not open yet when the first is installed.
+ *
+ * Two lines longer than a module should be: what emits instructions belongs together. */
 #include "fence.h"
 #include "calls.h"
 #include "engine.h"
@@ -110,6 +112,14 @@ end_part(Program *p, unsigned short begin)
 #define DONE (SECCOMP_RET_ERRNO | 0) /* answered with success, and nothing done */
 
 static void
+emit_unless(Program *p, int i, uint32_t value, uint32_t equal, uint32_t other)
+{
+    emit_argument(p, i);
+    emit_if(p, value, equal);
+    emit_return(p, other);
+}
+
+static void
 emit_if_itself(Program *p, int i, bool or_zero)
 {
     emit_argument(p, i);
@@ -165,9 +175,7 @@ emit_clone(Program *p)
     emit_argument(p, 0);
     if (debugger_is_on) {
         unsigned short part = begin_part(p, (uint32_t)ENGINE_CLONE);
-        emit_argument(p, 5);
-        emit_if(p, token, ALLOW);
-        emit_return(p, TRAP);
+        emit_unless(p, 5, token, ALLOW, TRAP);
         end_part(p, part);
     }
     emit_if_any(p, ~THREAD_FLAGS, TRAP);
@@ -184,22 +192,6 @@ emit_limits(Program *p)
     emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offsetof(struct seccomp_data, args) + 2 * sizeof(uint64_t) + 4), 0, 0);
     emit_if(p, 0, ALLOW);
     emit_if_itself(p, 0, true);
-}
-
-static void
-emit_unless(Program *p, uint32_t value, uint32_t equal, uint32_t other)
-{
-    emit_argument(p, 0);
-    emit_if(p, value, equal);
-    emit_return(p, other);
-}
-
-static void
-emit_seccomp(Program *p) /* the second filter of fence_seal(), which then refuses every other one */
-{
-    emit_argument(p, 5);
-    emit_if(p, token, ALLOW);
-    emit_return(p, TRAP);
 }
 
 static void
@@ -223,19 +215,19 @@ emit_kind(Program *p, const SystemCall *call)
     case ASKS_TERMINAL: emit_commands(p, FIONBIO, ioctl_requests, false); return;
     case ASKS_DESCRIPTOR: emit_commands(p, F_SETFL, fcntl_commands, true); return;
     case ASKS_PROCESS: emit_prctl(p); return;
-    case UNIX_PAIR: emit_unless(p, AF_UNIX, ALLOW, TRAP); return;
+    case UNIX_PAIR: emit_unless(p, 0, AF_UNIX, ALLOW, TRAP); return;
     case NEW_THREAD: emit_clone(p); return;
     case ITSELF: emit_if_itself(p, 0, false); return;
     case ITSELF_OR_ZERO: emit_if_itself(p, 0, true); return;
     case OWN_PRIORITY: emit_if_own(p, PRIO_PROCESS); return;
     case OWN_IO_PRIORITY: emit_if_own(p, IOPRIO_WHO_PROCESS); return;
     case OWN_LIMITS: emit_limits(p); return;
-    case ASKS_PERSONALITY: emit_unless(p, 0xffffffff, ALLOW, TRAP); return;
-    case HANDLES: emit_unless(p, SIGSYS, TRAP, ALLOW); return;
+    case ASKS_PERSONALITY: emit_unless(p, 0, 0xffffffff, ALLOW, TRAP); return;
+    case HANDLES: emit_unless(p, 0, SIGSYS, TRAP, ALLOW); return;
     case TO_DEBUGGER: emit_return(p, debugger_is_on ? ALLOW : TRAP); return;
     case REFUSED: case CALL_KINDS:
-        if (call->number == __NR_seccomp)
-            emit_seccomp(p);
+        if (call->number == __NR_seccomp) /* the second filter, which then refuses every other one */
+            emit_unless(p, 5, token, ALLOW, TRAP);
         else
             emit_return(p, TRAP);
     }
@@ -364,7 +356,7 @@ filter_seal(void)
     emit_number(p);
     if (engine.is_on) {
         unsigned short part = begin_part(p, __NR_sendmsg);
-        emit_unless(p, (uint32_t)engine.fd, ALLOW, TRAP);
+        emit_unless(p, 0, (uint32_t)engine.fd, ALLOW, TRAP);
         end_part(p, part);
         part = begin_part(p, __NR_dup3); /* a copy takes its own socket there, see leave_clone() */
         emit_argument(p, 3);
