@@ -78,14 +78,14 @@ def _read_index(data: bytes) -> object:
 
 
 @pytest.mark.parametrize("read", _READERS)
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.binary(max_size=200) | _PLAIN.map(encode_value))
 def test_a_reader_returns_or_refuses(read: Callable[[bytes], object], data: bytes) -> None:
     with suppress(ReplaydbgError):
         read(data)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(field=st.sampled_from(sorted(_POSITION)), value=_PLAIN)
 def test_a_position_with_one_other_field_is_read_or_refused(field: str, value: object) -> None:
     with suppress(ForgedMessage):
@@ -94,7 +94,7 @@ def test_a_position_with_one_other_field_is_read_or_refused(field: str, value: o
         assert isinstance(where.count, int)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     entries=st.lists(
         st.tuples(*[_PLAIN] * 6)
