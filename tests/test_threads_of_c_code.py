@@ -1,4 +1,4 @@
-"""C code that has threads of its own: a program goes on after its recording has ended there, and while it is recorded."""
+"""C code with threads of its own: a program goes on after its recording has ended there, and while it is recorded."""
 
 import os
 import subprocess
@@ -56,7 +56,8 @@ static PyObject *await_calls(PyObject *self, PyObject *count)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {{"call_in_thread", call_in_thread, METH_O, NULL}, {"await_calls", await_calls, METH_O, NULL}, {NULL}};
+static PyMethodDef methods[] = {
+    {"call_in_thread", call_in_thread, METH_O, NULL}, {"await_calls", await_calls, METH_O, NULL}, {NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, NAME, NULL, -1, methods};
 PyMODINIT_FUNC INIT(void) { return PyModule_Create(&module); }
 """

@@ -53,4 +53,4 @@ def read_log_header(data: bytes) -> LogHeader | None:
 
 def pack_log_header(header: LogHeader) -> bytes:
     """Return the 64 bytes that begin a log file."""
-    return _HEADER.pack(LOG_MAGIC, *header._replace(stopped=header.stopped.value))
+    return _HEADER.pack(LOG_MAGIC, header.format, header.stopped.value, *header[2:])

@@ -99,6 +99,12 @@ prepare(void)
         Py_FatalError("replaydbg: no descriptor for waiting");
 }
 
+void
+hub_begin(void)
+{
+    prepare();
+}
+
 static Slot *
 slot_of(int fd)
 {

@@ -305,7 +305,10 @@ choose(void)
     while (lanes.ready_count == 0) {
         if (hub_is_idle() && !deadlock_said && lanes.alive > 0 && core.mode != OBSERVE) /* else there may be genuine threads */
             say_deadlock();
-        hub_look(true);
+        hub_begin(); /* from now on a foreign thread that raises a semaphore is heard: */
+        wake_by_foreign_threads(); /* one may have done so before */
+        if (lanes.ready_count == 0)
+            hub_look(true);
         wake_by_foreign_threads();
         wake_for_signal();
     }

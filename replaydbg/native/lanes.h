@@ -129,6 +129,7 @@ typedef struct HubWait {
     struct HubWait **unsure, *next_unsure; /* hub.c; unsure: what points to this one, or NULL */
 } HubWait;
 Wake hub_wait(HubWait *waits, int n, const char *waits_for, uint64_t deadline); /* TIMED_OUT; WOKEN: look again */
+void hub_begin(void);                                  /* hub_notify() is heard from now on; again is harmless */
 void hub_look(bool may_sleep);                         /* wakes lanes */
 bool hub_is_idle(void);                                /* nobody waits for anything outside */
 void hub_closed(int fd);                               /* the number is free, or is about to be */

@@ -34,8 +34,9 @@ CAUSES = {
     "bytes": "The program wrote other bytes than when it was recorded. "
     "Often: an address in a text, or an input that no gate covers.",
     "early": "The program ended before it had done all that it did when recorded.",
-    "endless": "The replay computes here for much longer than the program ever did between two events. "
-    "Often: a loop that waits for a clock or for memory that something outside the program writes, which no gate covers.",
+    "endless": "The replay computes here for much longer than the program ever did between two events. Often: a loop "
+    "that waits for a clock or for memory that something outside the program writes, which no gate covers.",
+    "computing": "The program was computing when its recording ended, and computes as long here.",
     "shortage": "After the last event memory ran out for small objects when this was recorded, and a replay cannot "
     "repeat after which of them.",
     "end": "The program went on after the place where it ended when it was recorded.",
