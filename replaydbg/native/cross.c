@@ -485,6 +485,8 @@ called_back(Crossing *c, PyObject *recorded)
 {
     PyObject *kind = PyTuple_Check(recorded) && PyTuple_GET_SIZE(recorded) > 0 ? PyTuple_GET_ITEM(recorded, 0) : NULL;
     long number = kind && PyLong_Check(kind) ? PyLong_AsLong(kind) : -1;
+    if (number < 0 || number > INT32_MAX)
+        diverge("corrupt", c ? c->gate : NULL, c, "a callback cannot be read");
     if (number == CALLBACK_WARNING)
         warned_again(c, recorded);
     else if (number >= CALLBACK_READLINE)
