@@ -232,6 +232,8 @@ def test_nothing_of_a_recording_runs_before_the_fence(trap: Trap, tmp_path: Path
     ended = _replay(trap, path, tmp_path)
 
     assert flags or (ended.stdout, ended.status) == (trap.output, _STATUS), ended
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed: no canary was left, but which paths were opened is not known")
 
 
 @pytest.mark.parametrize("version", [(3, 1), (3, 12), (3, 99)])
