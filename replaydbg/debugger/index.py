@@ -24,12 +24,16 @@ from replaydbg.debugger.output import printed
 from replaydbg.debugger.values import Output, Raised
 from replaydbg.engine.start import Files
 from replaydbg.errors import ReplaydbgError
-from replaydbg.log.decode import Cursor, Malformed
+from replaydbg.log.allowance import allowance
+from replaydbg.log.decode import Cursor, Malformed, Short
 from replaydbg.log.encode import encode_value
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 
 MAGIC = b"RDBGIDX6"
 LIMIT = 1 << 30
+WINDOW = 8 << 20
+CHECKED = 1 << 22
+"""Bytes of exceptions and output that are decoded when an index is loaded, to see that they can be."""
 MOST_OUTPUT = 1 << 20
 """Bytes of output: in more than that nobody looks for the text of an exception, since it would have to be decoded."""
 LAST_PIECES = 60
@@ -176,7 +180,7 @@ def _said_of(raised: Raised, output: Sequence[Output]) -> str:
 
 
 def _values(data: bytes) -> Iterator[list[Any]]:
-    cursor = Cursor(data, (), budget=max(1 << 12, len(data)))
+    cursor = Cursor(data, (), budget=max(1 << 12, 8 * len(data)))
     while cursor.pos < len(data):
         value: Any = cursor.value()
         yield value
@@ -244,12 +248,32 @@ def load_index(recording: Path) -> Index | None:
         data = index_path(recording).read_bytes()
         if not data.startswith(MAGIC):
             return None
-        plain = zstandard.ZstdDecompressor().decompress(data[len(MAGIC) :], max_output_size=LIMIT)
-        value: Any = Cursor(plain, (), budget=max(1 << 12, len(plain))).value()
+        value: Any = Cursor(_plain(data), (), budget=1 << 12).value()
         key, text, status, is_script, *parts = value
-        return _index(parts, Ending(text, status, is_script)) if key == _key(recording) else None
-    except (OSError, ReplaydbgError, Malformed, zstandard.ZstdError, ValueError, TypeError, LookupError):
+        if key != _key(recording):
+            return None
+        found = _index(parts, Ending(text, status, is_script))
+        # Somebody else's file may lie there: what is decoded later is decoded now, unless that takes seconds.
+        if len(found.raises) + len(found.outputs) <= CHECKED:
+            _ = found.raised, found.output
+        return found
+    except (OSError, ReplaydbgError, Malformed, Short, zstandard.ZstdError, AssertionError):
         return None
+    except (ValueError, TypeError, LookupError, OverflowError, AttributeError):
+        return None
+
+
+def _plain(data: bytes) -> bytes:
+    """Return what was compressed, without believing how long it claims to be."""
+    most = min(LIMIT, allowance(len(data)))
+    reader = zstandard.ZstdDecompressor(max_window_size=WINDOW).stream_reader(data[len(MAGIC) :])
+    pieces: list[bytes] = []
+    while piece := reader.read(1 << 20):
+        most -= len(piece)
+        if most < 0:
+            raise ValueError("an index of this size cannot stand for so much")
+        pieces.append(piece)
+    return b"".join(pieces)
 
 
 def _key(recording: Path) -> str:

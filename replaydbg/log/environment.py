@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from types import MappingProxyType
 from typing import Any
 
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.environment import End, GateRow, Header, Note, PythonBuild
+from replaydbg.log.allowance import load_json
 from replaydbg.log.encode import FORMAT
 
 JSON_LIMIT = 32 << 20
@@ -73,9 +73,8 @@ def _load(path: str, what: str, data: bytes) -> _Fields:
     if len(data) > JSON_LIMIT:
         raise Corrupt(path, f"its {what} is longer than {JSON_LIMIT} bytes")
     try:
-        return _Fields(path, what, json.loads(data))
-    except (ValueError, RecursionError) as error:
-        # RecursionError: json's own answer to brackets nested too deeply.
+        return _Fields(path, what, load_json(data))
+    except ValueError as error:
         raise Corrupt(path, f"its {what} cannot be read") from error
 
 

@@ -112,14 +112,14 @@ def _judged(name: str, code: int, said: str, seconds: float, memory: int, is_lat
 
 
 def _limits() -> None:
-    unlimit_memory()
+    _sanitized_limits()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, hard))
-    _sanitized_limits()
 
 
 def _sanitized_limits() -> None:
-    # The sanitizer's shadow takes 16 TiB of addresses.
+    # The sanitizer's shadow takes 16 TiB of addresses, and this process may have few.
+    unlimit_memory()
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (80, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -33,6 +33,7 @@ from replaydbg.log.sources import sources_of
 from replaydbg.log.stream import LogStream
 from replaydbg.tui.notes import load_notes
 from tests.fuzz import corpus, framing
+from tests.fuzz.canary import looking_away
 from tests.fuzz.mutate import EXAMPLE_HEADER, gates_of
 from tests.fuzz.space import scratch, scratch_file
 
@@ -156,6 +157,12 @@ def recording(data: bytes, rng: Random) -> str:
 def live(data: bytes, rng: Random) -> str:
     """The same of a live directory with these sections."""
     path = scratch(os.getpid()) / "run-2.rdbg-live"
+    with looking_away():
+        _lay_out(path, data)
+    return _read(path)
+
+
+def _lay_out(path: Path, data: bytes) -> None:
     shutil.rmtree(path, ignore_errors=True)
     path.mkdir()
     for name, section in framing.sections_of(data).items():
@@ -167,7 +174,6 @@ def live(data: bytes, rng: Random) -> str:
             continue
         if "\0" not in file and len(file) < 200 and file not in ("", ".", ".."):
             (path / file).write_bytes(section)
-    return _read(path)
 
 
 def _read(path: Path) -> str:

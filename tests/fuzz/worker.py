@@ -116,7 +116,7 @@ class Worker:
                     self.seen.add(ran.signature)
 
     def _begin(self, shared: mmap.mmap, name: str, each: Input, seed: str) -> None:
-        length = min(len(each.data), ROOM - NOW.size)
+        length = min(len(each.data), ROOM - NOW.size)  # of a replay's input, which is longer, its beginning
         shared[NOW.size : NOW.size + length] = each.data[:length]
         shared[: NOW.size] = NOW.pack(
             self.case, length, name.encode()[:16], each.kind.encode()[:8].ljust(8, b"\0"), seed.encode()[:40]
@@ -137,7 +137,7 @@ class Worker:
         pool = self.by_kind[kind]
         # The seeds and what came last are tried more often.
         of = pool[-rng.randint(1, min(20, len(pool)))] if rng.randrange(3) == 0 else rng.choice(pool)
-        each = Input(kind, mutated(of, rng))
+        each = Input(kind, mutated(of, rng)[: ROOM - NOW.size])
         self._begin(shared, name, each, seed)
         ran = attempt(name, target, each.data, seed)
         self.counts[name] = self.counts.get(name, 0) + 1
