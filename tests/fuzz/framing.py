@@ -139,7 +139,18 @@ def _change(framing: Framing, rng: Random) -> None:
             block.stored = chunks.mutated(_compress(block.stored), rng)
             block.codec = ZSTD
         case 10:
-            names = ("", "header", "log", "end", "content", "index", "heap/0", "heap/00001", "heap/9" * 9, "source/../x")
+            names = (
+                "",
+                "header",
+                "log",
+                "end",
+                "content",
+                "index",
+                "heap/0",
+                "heap/00001",
+                "heap/9" * 9,
+                "source/../x",
+            )
             block.section = rng.choice(names)
         case 11:
             _bomb(blocks, at, rng)

@@ -13,12 +13,11 @@ from pathlib import Path
 
 from tests.fuzz import findings, worker
 from tests.fuzz.corpus import Input
-from tests.fuzz.limits import SECONDS
 from tests.fuzz.outside import WAIT
 
 _TICKS = os.sysconf("SC_CLK_TCK")
-_STUCK = 2 * SECONDS
-"""CPU time at one input after which a worker is ended from outside: it does not come back to Python."""
+_STUCK = 2
+"""Times the limit of an input, after which a worker is ended from outside: it does not come back to Python."""
 
 
 @dataclass
@@ -150,7 +149,9 @@ class Pool:
         now = time.monotonic()
         if case != one.case:
             one.case, one.cpu, one.since = case, cpu, now
-        elif case and (cpu - one.cpu > _STUCK + worker.MINIMISING or now - one.since > 3 * WAIT):
+        elif case and (
+            cpu - one.cpu > _STUCK * one.orders.case_seconds + worker.MINIMISING or now - one.since > 3 * WAIT
+        ):
             target, each, seed = self._at(one)
             self._found(target, f"{target} never comes back", f"{cpu - one.cpu:.0f} s of CPU time", each, seed)
             assert one.process.pid is not None

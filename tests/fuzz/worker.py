@@ -14,7 +14,7 @@ from tests.fuzz import corpus, findings, space
 from tests.fuzz.attempt import Bad, attempt
 from tests.fuzz.corpus import RECORDING, Input
 from tests.fuzz.coverage import NewLines
-from tests.fuzz.limits import limit_memory
+from tests.fuzz.limits import SECONDS, limit_memory
 from tests.fuzz.mutate import mutated
 from tests.fuzz.outside import OUTSIDE, Tool, outside
 from tests.fuzz.targets import TARGETS, Target
@@ -52,6 +52,8 @@ class Orders:
     outside_share: float
     """Of its time, for commands."""
     only: tuple[str, ...] = ()
+    case_seconds: float = SECONDS
+    """CPU time that an input may take."""
     targets: dict[str, tuple[str, Target, float]] = field(default_factory=lambda: TARGETS)
 
 
@@ -91,9 +93,7 @@ class Worker:
             spent_outside = 0.0
             while time.monotonic() < orders.end:
                 start = time.monotonic()
-                is_outside = self.tools and (
-                    not self.weights or spent_outside < orders.outside_share * (start - began)
-                )
+                is_outside = self.tools and (not self.weights or spent_outside < orders.outside_share * (start - began))
                 if is_outside:
                     self._outside(shared)
                     spent_outside += time.monotonic() - start
@@ -139,7 +139,7 @@ class Worker:
         of = pool[-rng.randint(1, min(20, len(pool)))] if rng.randrange(3) == 0 else rng.choice(pool)
         each = Input(kind, mutated(of, rng)[: ROOM - NOW.size])
         self._begin(shared, name, each, seed)
-        ran = attempt(name, target, each.data, seed)
+        ran = attempt(name, target, each.data, seed, seconds=self.orders.case_seconds)
         self.counts[name] = self.counts.get(name, 0) + 1
         spent[name] = spent.get(name, 0.0) + time.monotonic() - start
         if ran.bad is not None:
@@ -184,7 +184,7 @@ class Worker:
         is_quick = " hang " not in bad.key and " memory " not in bad.key
 
         def is_same(data: bytes) -> bool:
-            ran = attempt(name, target, data, seed)
+            ran = attempt(name, target, data, seed, seconds=self.orders.case_seconds)
             return ran.bad is not None and ran.bad.key == bad.key
 
         small = findings.minimised(each, is_same, seconds=MINIMISING, most=3000 if is_quick else 5)

@@ -1,4 +1,5 @@
 """Asks for a bit of everything."""
+
 import os
 import random
 import sys
@@ -12,7 +13,7 @@ for number in range(12):
     print(number, len(kept), flush=True)
 
 
-def work():
+def work() -> None:
     for _ in range(3):
         time.sleep(0)
         kept.append(time.monotonic())

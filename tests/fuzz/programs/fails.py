@@ -1,11 +1,12 @@
 """Ends with an exception, after a signal and a child's output in a pipe."""
+
 import os
 import signal
 import time
 
 
 class Order:
-    def __init__(self, price):
+    def __init__(self, price: float) -> None:
         self.price = price
 
 
@@ -17,5 +18,5 @@ for number in range(20):
         os.kill(os.getpid(), signal.SIGUSR1)
 read, write = os.pipe()
 os.write(write, b"x" * 100)
-print(os.read(read, 100), os.listdir("."))
+print(os.read(read, 100), os.getcwd())
 raise ValueError(sum(each.price for each in orders) > 0)
