@@ -18,7 +18,7 @@ from tests.fuzz.attempt import attempt
 from tests.fuzz.corpus import KINDS, LOG, RECORDING, SNAPSHOT, Input
 from tests.fuzz.mutate import mutated
 from tests.fuzz.pool import Pool, shared_memory
-from tests.fuzz.targets import TARGETS, Wrong, command
+from tests.fuzz.targets import TARGETS, Target, Wrong, command
 from tests.fuzz.worker import Orders
 
 pytestmark = pytest.mark.slow
@@ -45,12 +45,6 @@ def hangs(data: bytes, rng: Random) -> str:
     return "fine"
 
 
-def never_returns(data: bytes, rng: Random) -> str:
-    if 0xEE in data:
-        sum(range(10**12))
-    return "fine"
-
-
 def crashes(data: bytes, rng: Random) -> str:
     if 0xEE in data:
         ctypes.string_at(0)
@@ -69,13 +63,13 @@ def starts(data: bytes, rng: Random) -> str:
     return "fine"
 
 
-_PLANTED = {each.__name__: (LOG, each, 1.0) for each in (raises, takes_memory, hangs, crashes, writes, starts)}
+_PLANTED: dict[str, tuple[str, Target, float]] = {
+    each.__name__: (LOG, each, 1.0) for each in (raises, takes_memory, hangs, crashes, writes, starts)
+}
 
 
 def _run(place: Path, *names: str, seconds: float) -> dict[str, Path]:
     planted = {name: _PLANTED[name] for name in names}
-    if "never_returns" in names:
-        planted["never_returns"] = (LOG, never_returns, 1.0)
     orders = Orders(
         number=0,
         seed="1",

@@ -26,15 +26,18 @@ MEMORY_LIMIT = 2 << 30
 """Bytes that the columns of a snapshot may take in memory; the largest that is taken by default needs half of it."""
 ANY_FILE = 64 << 20
 """Bytes that the columns of any snapshot may take, however small its file is."""
-UNIFORM = 4096
-"""Bytes that a stored byte may stand for, up to MOST_UNIFORM: two million equal tuples in a chain reach 2,700."""
+UNIFORM = 8192
+"""Bytes that a stored byte may stand for, up to MOST_UNIFORM: two million equal tuples in a chain reach 2,700, and the
+most uniform heap there can be 4,300."""
 MOST_UNIFORM = 256 << 20
-RATIO = 1024
+RATIO = 512
 """The same of larger ones: two million objects of one class in a list reach 380, a usual heap reaches 70."""
 LONGEST_CHAIN = 8
 """Snapshots that must be read at most for one: the last of them stands alone."""
 
 _HEAD = struct.Struct("<8sIIQ")
+HEAD_SIZE = _HEAD.size
+"""Bytes before the header."""
 _HEADER_LIMIT = 64 << 20
 _WEIGHTS = {"string_from": 64, "string_ends": 16, "float_from": 40, "floats": 16}
 """Bytes of memory that a number of these columns stands for while they are put together: a text is an object then."""
@@ -185,6 +188,9 @@ def _unpack(view: memoryview, path: str, limit: int, base: Base | None, there: i
         raise ValueError(
             f"the snapshot claims to need {total:,} bytes, and {most:,} are the limit for one of {there:,} stored bytes"
         )
+    problem = _problem_of_counts({name: stored.count for name, (stored, _) in parts.items()})
+    if problem:
+        raise ValueError(problem)
     columns = {name: load(*parts[name], code) for name, code in codes.items()}
     texts = load_bytes(*parts[_TEXTS], parts[_TEXTS][0].count)
     if link and base:
@@ -210,6 +216,19 @@ def _unpack(view: memoryview, path: str, limit: int, base: Base | None, there: i
     if problem:
         raise ValueError(problem)
     return snapshot
+
+
+def _problem_of_counts(counts: dict[str, int]) -> str:
+    """Return what is wrong with the lengths of columns; empty: they fit. Looked at before memory is taken for one."""
+    nodes, edges = counts["since"], counts["target"]
+    if not counts["type"] == counts["size"] == counts["value"] == nodes or counts["label"] != edges:
+        return "the snapshot's columns are not equally long"
+    if "came" in counts:
+        fits = counts["degree"] == nodes and counts["came"] <= nodes and counts["edge_came"] <= edges
+        fits = fits and counts["string_ends"] <= counts["string_from"] and counts["floats"] <= counts["float_from"]
+    else:
+        fits = counts["address"] == nodes and counts["first_edge"] == nodes + 1
+    return "" if fits else "the snapshot's columns are not equally long"
 
 
 def _weight(name: str, codes: dict[str, str]) -> int:

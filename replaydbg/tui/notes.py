@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from replaydbg.log.allowance import load_json
 
@@ -34,7 +35,7 @@ def load_notes(recording: Path) -> tuple[Note, ...]:
     try:
         with notes_path(recording).open("rb") as file:
             data = file.read(LARGEST + 1)
-        value = load_json(data) if len(data) <= LARGEST else {"format": None}
+        value: Any = load_json(data) if len(data) <= LARGEST else {"format": None}
         if value["format"] != FORMAT:
             return ()
         return tuple(

@@ -19,9 +19,9 @@ A finding is a traceback of ours, a signal, a report of the sanitizer, an exit c
 10 s of CPU time, more than 1 GB, or an act that the canary saw. An input that gives a new signature (the shape of the
 sentences, an exit code, on Python 3.12 and newer a line of the readers that never ran before) joins the corpus.
 
-Of a replay the logs, the header and the framing are mutated; the program's code and the files it imports are not. Byte code
-that somebody has edited can crash CPython itself, with or without us.
+Of a replay the log, the header, the end and the framing are mutated; the program's code and the files that it
+imports are not. Byte code that somebody has edited can crash CPython itself, with or without us.
 
-Hypothesis is not used: its data comes from strategies, ours from files, and it makes some hundred cases a second. Atheris
-is not: it has no wheel for 3.12 and 3.13 with the coverage of C code that would make it worth its LLVM.
+Hypothesis is not used: its data comes from strategies, ours from files, and it makes some hundred cases a second.
+Atheris is not: it builds on LLVM's libFuzzer, and its wheels do not cover all of Python 3.11 to 3.13.
 """

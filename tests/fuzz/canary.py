@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any
+from typing import Any, ClassVar
 
 _FORBIDDEN = (
     "subprocess.",
@@ -42,7 +42,7 @@ _OURS = frozenset((*sys.stdlib_module_names, "replaydbg", "zstandard", "rich", "
 class _State:
     is_armed = False
     is_installed = False
-    acts: list[str] = []
+    acts: ClassVar[list[str]] = []
 
 
 def _is_forbidden(event: str, args: tuple[Any, ...]) -> bool:

@@ -23,7 +23,7 @@ from tests.build import Example, LogBuilder, example
 
 RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX = "rdbg", "log", "world", "snap", "notes.json", "index"
 KINDS = (RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX)
-PROGRAMS = Path(__file__).parent / "programs"
+PROGRAMS = Path(__file__).parents[2] / "fixtures" / "fuzz"
 
 
 class Input(NamedTuple):

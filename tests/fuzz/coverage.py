@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
 import replaydbg
 
@@ -17,9 +18,10 @@ class NewLines:
 
     def install(self) -> None:
         """Begin to watch; it stays for the life of the process."""
-        if sys.version_info < (3, 12):
+        # Not by its name: the types are checked for Python 3.11, which has none.
+        monitoring: Any = getattr(sys, "monitoring", None)
+        if monitoring is None:
             return
-        monitoring = sys.monitoring
         disable = monitoring.DISABLE
 
         def seen(code: CodeType, line: int) -> object:

@@ -60,6 +60,8 @@ def assembled(framing: Framing) -> bytes:
     out.write(bytes(FILE_HEADER))
     entries: list[dict[str, object]] = []
     for block in framing.blocks:
+        block.raw_offset &= (1 << 64) - 1
+        block.raw_length &= (1 << 64) - 1
         entries.append(
             {
                 "section": block.section,

@@ -144,7 +144,7 @@ class Pool:
     def _look(self, one: _Running) -> None:
         """End a worker that has been at one input for too long."""
         with Path(one.orders.shared).open("rb") as file:
-            case, _, name, _, _ = worker.NOW.unpack_from(file.read(worker.NOW.size))
+            case, _, _, _, _ = worker.NOW.unpack_from(file.read(worker.NOW.size))
         cpu = _cpu_seconds(one.process.pid)
         now = time.monotonic()
         if case != one.case:

@@ -22,6 +22,8 @@ from tests.fuzz.targets import TARGETS, Target
 NOW = struct.Struct("<QQ16s8s40s")
 """What is at the beginning of the shared memory: number of the case, length, target, kind, seed; then the input."""
 ROOM = 4 << 20
+MOST = 500_000
+"""Bytes of an input. A larger file may take more memory: what it may take follows from what is stored."""
 REPORT = 1.0
 """Seconds between reports."""
 MINIMISING = 6.0
@@ -137,7 +139,7 @@ class Worker:
         pool = self.by_kind[kind]
         # The seeds and what came last are tried more often.
         of = pool[-rng.randint(1, min(20, len(pool)))] if rng.randrange(3) == 0 else rng.choice(pool)
-        each = Input(kind, mutated(of, rng)[: ROOM - NOW.size])
+        each = Input(kind, mutated(of, rng)[:MOST])
         self._begin(shared, name, each, seed)
         ran = attempt(name, target, each.data, seed, seconds=self.orders.case_seconds)
         self.counts[name] = self.counts.get(name, 0) + 1
