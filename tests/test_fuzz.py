@@ -20,6 +20,7 @@ from tests.fuzz.mutate import mutated
 from tests.fuzz.pool import Pool, shared_memory
 from tests.fuzz.targets import TARGETS, Target, Wrong, command
 from tests.fuzz.worker import Orders
+from tests.replay_cases import Case, cases
 
 pytestmark = pytest.mark.slow
 
@@ -203,3 +204,8 @@ def test_seeds_are_read_without_a_complaint(tmp_path: Path) -> None:
         with open_recording(path) as recording:
             list(recording.events())
             assert recording.problems == () or number == 2
+
+
+@pytest.mark.parametrize("case", cases("fuzz"))
+def test_the_programs_replay(case: Case) -> None:
+    case.check()
