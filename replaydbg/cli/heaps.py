@@ -12,7 +12,7 @@ from replaydbg.cli.output import add_json, is_terminal
 from replaydbg.commands.heaps import AboutObject
 from replaydbg.commands.tables import Table, drawn, markdown
 from replaydbg.commands.tell import moment_text
-from replaydbg.errors import NoSuchMoment, UsageError
+from replaydbg.errors import Corrupt, NoSuchMoment, UsageError
 from replaydbg.heap.diff import MOST
 from replaydbg.heap.difference import Diff
 from replaydbg.heap.holding import Holding
@@ -68,8 +68,11 @@ def is_stored(moment: str | None) -> bool:
 
 def stored(recording: Recording, name: str) -> Holding:
     """Return the snapshot in a recording that has this number or name. Raises NoSuchMoment, Corrupt."""
-    known = stored_snapshots(recording)
+    unreadable: list[Corrupt] = []
+    known = stored_snapshots(recording, unreadable)
     found = [each for each in known if str(each.number) == name] or [each for each in known if each.name == name]
+    if not found and unreadable:
+        raise unreadable[0]
     if not found:
         last = f"it has @#1 to @#{known[-1].number}" if known else "it has none: `record --snapshot-every` keeps them"
         raise NoSuchMoment(f"@#{name}", f"the recording has no such snapshot; {last}")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import asdict
 from typing import Any
 
-from replaydbg.cli.heaps import add_shape, check_shape, most_of, print_tables, stored
+from replaydbg.cli.heaps import add_shape, check_shape, most_of, print_tables
 from replaydbg.cli.output import add_recording, open_named, print_json, print_problems, print_table
 from replaydbg.commands.heap_tables import growth_tables
+from replaydbg.errors import Corrupt
 from replaydbg.events.show import printable
 from replaydbg.heap.growth import growth
-from replaydbg.heap.stored import stored_snapshots
+from replaydbg.heap.stored import load_series, stored_snapshots
 from replaydbg.log.reader import Recording
 
 
@@ -23,18 +25,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List them; with --growth 1 if something grows steadily."""
+    """List them; with --growth 1 if something grows steadily. 1, too, if one of them cannot be read."""
     check_shape(args)
     with open_named(args.recording) as recording:
         print_problems(recording)
-        taken = stored_snapshots(recording)
+        unreadable: list[Corrupt] = []
+        taken = stored_snapshots(recording, unreadable)
+        for error in unreadable:
+            _warn(str(error))
         if args.growth:
-            grown = growth([stored(recording, str(each.number)) for each in taken])
+            grown = growth(load_series(recording, _warn))
             if args.json:
                 print_json(asdict(grown))
             else:
                 print_tables(args, growth_tables(grown, most=most_of(args)))
-            return 1 if grown.leaks else 0
+            return 1 if grown.leaks or unreadable else 0
         checks = _checks(recording)
         if args.json:
             told = [{**asdict(each), "checks": checks.get(each.number, [])} for each in taken]
@@ -53,13 +58,27 @@ def run(args: argparse.Namespace) -> int:
             ]
             columns = ("snapshot", "event", "seconds", "reason", "name", "invariants")
             print_table(columns, rows, right=columns[:3])
-        return 0
+        return 1 if unreadable else 0
+
+
+def _warn(sentence: str) -> None:
+    print(f"replaydbg: {printable(sentence)}", file=sys.stderr)
 
 
 def _checks(recording: Recording) -> dict[int, list[dict[str, Any]]]:
     """Return what the invariants said, by the snapshot's number; of a live recording nothing is known yet."""
     told = recording.end.raw.get("snapshots") if recording.end is not None else None
-    return {each["number"]: each.get("checks", []) for each in (told or {}).get("listed", [])}
+    listed = told.get("listed") if isinstance(told, dict) else None
+    found = {}
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and isinstance(each.get("number"), int) and isinstance(each.get("checks"), list):
+            # Anything may stand in a recording: a check without its three fields is none.
+            found[each["number"]] = [check for check in each["checks"] if _is_check(check)]
+    return found
+
+
+def _is_check(check: object) -> bool:
+    return isinstance(check, dict) and isinstance(check.get("name"), str) and {"holds", "text"} <= check.keys()
 
 
 def _said(checks: list[dict[str, Any]]) -> str:

@@ -13,7 +13,9 @@ from replaydbg.gates.row import Row
 from replaydbg.gates.sources import CLOCKS, DATABASES, ENTROPY, NETWORK, TLS
 from replaydbg.gates.system import FILES, POSIX, PROCESSES
 
-OWN: list[Row] = with_liberties(marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS, *C_LIBRARY]))
+OWN: list[Row] = with_liberties(
+    marked([*POSIX, *FILES, *PROCESSES, *CLOCKS, *ENTROPY, *DATABASES, *NETWORK, *TLS, *C_LIBRARY])
+)
 """Our own rows. Their order is part of each recording's header, not of the format."""
 
 

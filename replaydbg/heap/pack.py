@@ -17,17 +17,30 @@ from replaydbg.heap.changes import differences, restored
 from replaydbg.heap.check import check_numbers
 from replaydbg.heap.columns import Stored, load, load_bytes, store, store_bytes
 from replaydbg.heap.snapshot import Root, Snapshot, Strings, Taken
+from replaydbg.log.allowance import load_json
 
 MAGIC = b"RDBGSNAP"
 VERSION = 2
 """Of files that are coded against an earlier snapshot; a file that stands alone has version 1."""
 MEMORY_LIMIT = 2 << 30
 """Bytes that the columns of a snapshot may take in memory; the largest that is taken by default needs half of it."""
+ANY_FILE = 64 << 20
+"""Bytes that the columns of any snapshot may take, however small its file is."""
+UNIFORM = 8192
+"""Bytes that a stored byte may stand for, up to MOST_UNIFORM: two million equal tuples in a chain reach 2,700, and the
+most uniform heap there can be 4,300."""
+MOST_UNIFORM = 256 << 20
+RATIO = 512
+"""The same of larger ones: two million objects of one class in a list reach 380, a usual heap reaches 70."""
 LONGEST_CHAIN = 8
 """Snapshots that must be read at most for one: the last of them stands alone."""
 
 _HEAD = struct.Struct("<8sIIQ")
+HEAD_SIZE = _HEAD.size
+"""Bytes before the header."""
 _HEADER_LIMIT = 64 << 20
+_WEIGHTS = {"string_from": 64, "string_ends": 16, "float_from": 40, "floats": 16}
+"""Bytes of memory that a number of these columns stands for while they are put together: a text is an object then."""
 _COLUMNS = {
     "address": "Q",
     "since": "I",
@@ -77,6 +90,13 @@ class Base:
     snapshot: Snapshot
     mark: int
     """See `Link.mark`."""
+    stored: int = 0
+    """Bytes of its file and of those that it is coded against; 0: it was not read from one."""
+
+
+def most_claimed(stored: int) -> int:
+    """Return how many bytes the columns of a snapshot may take of which, with its chain, so many are stored."""
+    return max(ANY_FILE, min(UNIFORM * stored, MOST_UNIFORM), RATIO * stored)
 
 
 def pack(snapshot: Snapshot, base: Base | None = None) -> bytes:
@@ -105,15 +125,22 @@ def _column(snapshot: Snapshot, name: str) -> array[Any]:
 
 
 def unpack(
-    data: bytes | bytearray | memoryview, path: str, *, limit: int = MEMORY_LIMIT, base: Base | None = None
+    data: bytes | bytearray | memoryview,
+    path: str,
+    *,
+    limit: int = MEMORY_LIMIT,
+    base: Base | None = None,
+    stored: int | None = None,
 ) -> Snapshot:
     """Return the snapshot in the file `data`; `path` is for messages. Raises Corrupt, NewerFormat.
 
-    `base` is what the file is coded against, if it is; see `read_begin`.
+    `base` is what the file is coded against, if it is; see `read_begin`. `stored` is how many bytes a recording spends
+    on the file, if those are fewer.
     """
     view = memoryview(data).cast("B")
+    there = min(len(view), len(view) if stored is None else stored) + (base.stored if base is not None else 0)
     try:
-        return _unpack(view, path, limit, base)
+        return _unpack(view, path, limit, base, there)
     except (IndexError, OverflowError):
         raise Corrupt(path, "what differs from the snapshot before does not fit it") from None
     except ValueError as error:
@@ -141,7 +168,7 @@ def read_begin(begin: bytes, path: str) -> tuple[Taken, Link | None] | None:
         raise Corrupt(path, str(error)) from None
 
 
-def _unpack(view: memoryview, path: str, limit: int, base: Base | None) -> Snapshot:
+def _unpack(view: memoryview, path: str, limit: int, base: Base | None, there: int) -> Snapshot:
     header, at = _header(view, path)
     link, taken = _link(header), _taken(header)
     if link:
@@ -153,15 +180,21 @@ def _unpack(view: memoryview, path: str, limit: int, base: Base | None) -> Snaps
     for stored in _stored(header, codes):
         parts[stored.name] = stored, view[at : at + stored.length]
         at += stored.length
-        total += stored.count * (1 if stored.name == _TEXTS else array(codes[stored.name]).itemsize)
+        total += stored.count * _weight(stored.name, codes)
     if at != len(view):
         raise ValueError("the snapshot is cut off, or something follows it")
-    if total > limit:
-        raise ValueError(f"the snapshot claims to need {total:,} bytes, and {limit:,} are the limit")
+    most = min(limit, most_claimed(there))
+    if total > most:
+        raise ValueError(
+            f"the snapshot claims to need {total:,} bytes, and {most:,} are the limit for one of {there:,} stored bytes"
+        )
+    problem = _problem_of_counts({name: stored.count for name, (stored, _) in parts.items()})
+    if problem:
+        raise ValueError(problem)
     columns = {name: load(*parts[name], code) for name, code in codes.items()}
     texts = load_bytes(*parts[_TEXTS], parts[_TEXTS][0].count)
     if link and base:
-        columns = restored({**columns, _TEXTS: array("B", texts)}, base.snapshot, types, limit)
+        columns = restored({**columns, _TEXTS: array("B", texts)}, base.snapshot, types, most)
         texts = columns[_TEXTS].tobytes()
     snapshot = Snapshot(
         taken=taken,
@@ -185,6 +218,33 @@ def _unpack(view: memoryview, path: str, limit: int, base: Base | None) -> Snaps
     return snapshot
 
 
+def _problem_of_counts(counts: dict[str, int]) -> str:
+    """Return what is wrong with the lengths of columns; empty: they fit. Looked at before memory is taken for one."""
+    nodes, edges = counts["since"], counts["target"]
+    if not counts["type"] == counts["size"] == counts["value"] == nodes or counts["label"] != edges:
+        return "the snapshot's columns are not equally long"
+    if "came" in counts:
+        fits = counts["degree"] == nodes and counts["came"] <= nodes and counts["edge_came"] <= edges
+        fits = fits and counts["string_ends"] <= counts["string_from"] and counts["floats"] <= counts["float_from"]
+    else:
+        fits = counts["address"] == nodes and counts["first_edge"] == nodes + 1
+    return "" if fits else "the snapshot's columns are not equally long"
+
+
+def _weight(name: str, codes: dict[str, str]) -> int:
+    return 1 if name == _TEXTS else _WEIGHTS.get(name) or array(codes[name]).itemsize
+
+
+def claim(begin: bytes, path: str) -> int:
+    """Return how many bytes the columns of a snapshot need whose file begins so. Raises Corrupt."""
+    try:
+        header = _header(memoryview(begin), path)[0]
+        codes = _CHANGES if _link(header) else _COLUMNS
+        return sum(stored.count * _weight(stored.name, codes) for stored in _stored(header, codes))
+    except ValueError as error:
+        raise Corrupt(path, str(error)) from None
+
+
 # ---- the header ----
 
 
@@ -202,9 +262,9 @@ def _header(view: memoryview, path: str) -> tuple[dict[str, Any], int]:
     if zlib.crc32(text) != crc:
         raise ValueError("the checksum of the snapshot's header does not hold")
     try:
-        header = json.loads(text)
-    except (ValueError, RecursionError):
-        raise ValueError("the snapshot's header is not JSON") from None
+        header = load_json(text)
+    except ValueError:
+        raise ValueError("the snapshot's header is not JSON that a snapshot can have") from None
     if not isinstance(header, dict):
         raise ValueError("the snapshot's header is not a JSON object")
     return header, _HEAD.size + length

@@ -2,42 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 from replaydbg.errors import Corrupt
 from replaydbg.heap import raw
-from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, Base, Link, mark_of, read_begin, unpack
+from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, Base, Link, claim, mark_of, read_begin, unpack
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.log.reader import Recording, open_recording
 
 _PREFIX = "heap/"
+SERIES_LIMIT = 512 << 20
+"""Bytes that snapshots may take that are looked at together; of more some are left out."""
+FEWEST_OF_SERIES = 4
+"""So many are looked at however large they are."""
 
 
-def stored_snapshots(recording: Recording) -> tuple[Taken, ...]:
-    """Return when each snapshot in a recording was taken, in order; those that cannot be read are left out."""
+def stored_snapshots(recording: Recording, unreadable: list[Corrupt] | None = None) -> tuple[Taken, ...]:
+    """Return when each snapshot in a recording was taken, in order.
+
+    Those that cannot be read are left out, and the reasons added to `unreadable`.
+    """
     found = []
-    for name in _names(recording):
+    for number, name in _by_number(recording).items():
         try:
-            taken, _ = _begin(recording, name)
-        except Corrupt:
-            continue  # said when it is asked for
+            taken, _ = _begin(recording, name, number)
+        except Corrupt as error:
+            if unreadable is not None:
+                unreadable.append(error)
+            continue
         found.append(_moved(recording, taken))
     return tuple(sorted(found, key=lambda each: each.number))
 
 
 def load_stored(recording: Recording, number: int, *, limit: int = MEMORY_LIMIT) -> Snapshot:
     """Return the snapshot of that number. Raises KeyError if there is none, Corrupt if it cannot be read."""
-    names = {int(name.removeprefix(_PREFIX)): name for name in _names(recording)}
+    names = _by_number(recording)
     if number not in names:
         raise KeyError(number)
-    base = None
+    base = _load(recording, number, names, limit, None)
+    return replace(base.snapshot, taken=_moved(recording, base.snapshot.taken))
+
+
+def load_series(recording: Recording, told: Callable[[str], None]) -> list[Snapshot]:
+    """Return the snapshots of a recording, in order; where all would take too much memory, some all over the run.
+
+    `told` gets a sentence if some are left out. Raises Corrupt if one cannot be read.
+    """
+    names = _by_number(recording)
+    numbers = [each.number for each in stored_snapshots(recording)]
+    claims = {number: _claim(recording, names[number]) for number in numbers}
+    wanted = numbers
+    while sum(claims[number] for number in wanted) > SERIES_LIMIT and len(wanted) > FEWEST_OF_SERIES:
+        most = max(FEWEST_OF_SERIES, len(wanted) * 3 // 4)
+        wanted = [numbers[place * (len(numbers) - 1) // (most - 1)] for place in range(most)]
+    if len(wanted) < len(numbers):
+        told(f"{len(wanted)} of {len(numbers)} snapshots were compared: all of them would take too much memory.")
+    found = []
+    base: Base | None = None
+    for number in wanted:
+        # The next one is mostly coded against this one.
+        base = _load(recording, number, names, MEMORY_LIMIT, base)
+        found.append(replace(base.snapshot, taken=_moved(recording, base.snapshot.taken)))
+    return found
+
+
+def _load(recording: Recording, number: int, names: dict[int, str], limit: int, known: Base | None) -> Base:
+    """Return a snapshot; `known` is one that was read before, and need not be read again."""
+    base: Base | None = None
     for each in _chain(recording, number, names):
-        path = _place(recording, names[each])
+        if known is not None and each == known.snapshot.taken.number:
+            base = known
+            continue
         data = recording.section(names[each], limit=limit)
-        snapshot = _read(data, path, limit, base)
-        base = Base(snapshot, mark_of(data))
-    return replace(snapshot, taken=_moved(recording, snapshot.taken))
+        stored = min(len(data), recording.stored(names[each]))
+        snapshot = _read(data, _place(recording, names[each]), limit, base, stored)
+        base = Base(snapshot, mark_of(data), stored + (base.stored if base is not None else 0))
+    assert base is not None, "a chain has at least the snapshot itself"
+    return base
+
+
+def _claim(recording: Recording, name: str) -> int:
+    """Return how much memory a snapshot takes, as its header says."""
+    begin = recording.section(name)
+    return len(begin) if begin.startswith(raw.MAGIC) else claim(begin, _place(recording, name))
+
+
+def _by_number(recording: Recording) -> dict[int, str]:
+    return {int(name.removeprefix(_PREFIX)): name for name in _names(recording)}
 
 
 def _moved(recording: Recording, taken: Taken) -> Taken:
@@ -46,7 +99,7 @@ def _moved(recording: Recording, taken: Taken) -> Taken:
     try:
         listed = (told.get("snapshots") or {}).get("listed", ())
         event = next((int(each["event"]) for each in listed if each["number"] == taken.number), taken.event)
-    except (TypeError, KeyError, ValueError, AttributeError):
+    except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
         return taken  # anything may stand there
     return replace(taken, event=event)
 
@@ -54,7 +107,7 @@ def _moved(recording: Recording, taken: Taken) -> Taken:
 def _chain(recording: Recording, number: int, names: dict[int, str]) -> list[int]:
     """Return the snapshots that must be read for one, in that order. Raises Corrupt."""
     found = [number]
-    while link := _begin(recording, names[found[-1]])[1]:
+    while link := _begin(recording, names[found[-1]], found[-1])[1]:
         path = _place(recording, names[number])
         if link.number not in names:
             raise Corrupt(path, f"the snapshot is coded against number {link.number}, and that is not there")
@@ -86,19 +139,24 @@ def _place(recording: Recording, name: str) -> str:
     return f"{recording.path} ({name})"
 
 
-def _read(data: bytes, path: str, limit: int, base: Base | None = None) -> Snapshot:
-    # A live directory has them as the core wrote them.
-    return raw.read_raw(data, path) if data.startswith(raw.MAGIC) else unpack(data, path, limit=limit, base=base)
+def _read(data: bytes, path: str, limit: int, base: Base | None = None, stored: int | None = None) -> Snapshot:
+    if data.startswith(raw.MAGIC):  # a live directory has them as the core wrote them
+        return raw.read_raw(data, path)
+    return unpack(data, path, limit=limit, base=base, stored=stored)
 
 
-def _begin(recording: Recording, name: str) -> tuple[Taken, Link | None]:
+def _begin(recording: Recording, name: str, number: int) -> tuple[Taken, Link | None]:
+    """Return when the snapshot `number` was taken, and what it is coded against. Raises Corrupt."""
     path = _place(recording, name)
     data = b""
     for piece in recording.pieces(name):
         data += piece
-        if data.startswith(raw.MAGIC):
-            return raw.read_raw(recording.section(name), path).taken, None
-        begin = read_begin(data, path)
-        if begin is not None:
-            return begin
+        is_raw = data.startswith(raw.MAGIC)
+        begin = (raw.read_raw(recording.section(name), path).taken, None) if is_raw else read_begin(data, path)
+        if begin is None:
+            continue
+        # What is coded against it and who asks for it know it by the name of its section.
+        if begin[0].number != number:
+            raise Corrupt(path, f"the snapshot says that its number is {begin[0].number}")
+        return begin
     raise Corrupt(path, "the snapshot's header is cut off")

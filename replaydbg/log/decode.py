@@ -108,6 +108,12 @@ class Cursor:
             raise Short(self.pos + count * each)
         return count
 
+    def spend(self, elements: int) -> None:
+        """Charge for a value that takes as much memory as `elements` small ones."""
+        self.budget -= elements
+        if self.budget < 0:
+            raise Malformed("a record has more elements than a recording of this size can hold")
+
     def type_name(self) -> TypeName:
         """Read the number of a type."""
         number = self.varint()
@@ -147,7 +153,18 @@ def _bytes(cursor: Cursor, depth: int) -> bytes:
     return cursor.raw(cursor.varint())
 
 
+_CONTAINER = 7
+"""Elements that a container counts for, besides its own: an empty set takes as much memory as seven numbers."""
+
+
+def _bytearray(cursor: Cursor) -> bytearray:
+    cursor.spend(2)
+    return bytearray(cursor.raw(cursor.varint()))
+
+
 def _items(cursor: Cursor, depth: int) -> list[Value]:
+    if depth > 1:
+        cursor.spend(_CONTAINER)
     return [cursor.value(depth) for _ in range(cursor.count())]
 
 
@@ -164,6 +181,8 @@ def _hashed(make: Callable[[list[Value]], Value]) -> Callable[[Cursor, int], Val
 
 def _dict(cursor: Cursor, depth: int) -> dict[Value, Value]:
     found: dict[Value, Value] = {}
+    if depth > 1:
+        cursor.spend(_CONTAINER)
     for _ in range(cursor.count(each=2)):
         key = cursor.value(depth)
         try:
@@ -178,10 +197,13 @@ def _struct(cursor: Cursor, depth: int) -> values.StructSequence:
 
 
 def _stat(cursor: Cursor, depth: int) -> values.StatResult:
+    # Each of its numbers takes as much memory, and as long to decode, as three elements.
+    cursor.spend(3 * len(values.STAT_FIELDS))
     return values.StatResult(*[cursor.zigzag() for _ in values.STAT_FIELDS])
 
 
 def _exception(cursor: Cursor, depth: int) -> values.ExceptionValue:
+    cursor.spend(_CONTAINER)
     kind = cursor.type_name()
     args = cursor.value(depth)
     os_error = cursor.value(depth)
@@ -208,6 +230,7 @@ def _cut(cursor: Cursor, depth: int) -> values.Cut:
 
 
 def _directory_entry(cursor: Cursor, depth: int) -> values.DirectoryEntry:
+    cursor.spend(_CONTAINER)
     name, path = cursor.value(depth), cursor.value(depth)
     if not isinstance(name, (str, bytes)) or not isinstance(path, (str, bytes)):
         raise Malformed("a directory entry has a name that is no text")
@@ -234,7 +257,7 @@ _READERS: dict[int, Callable[[Cursor, int], Value]] = {
     encode.STRUCT: _struct,
     encode.STAT: _stat,
     encode.ARGUMENT: lambda cursor, depth: values.Argument(cursor.varint()),
-    encode.BYTEARRAY: lambda cursor, depth: bytearray(_bytes(cursor, depth)),
+    encode.BYTEARRAY: lambda cursor, depth: _bytearray(cursor),
     encode.COMPLEX: _complex,
     encode.SET: _hashed(set),
     encode.FROZENSET: _hashed(frozenset),
@@ -251,7 +274,7 @@ _READERS: dict[int, Callable[[Cursor, int], Value]] = {
 
 def decode_value(data: bytes, types: Sequence[TypeName] = ()) -> Value:
     """Return the one value that `data` holds; raises Malformed if it is none, or more."""
-    cursor = Cursor(data, types, budget=max(1 << 12, len(data)))
+    cursor = Cursor(data, types, budget=max(1 << 12, (1 + _CONTAINER) * len(data)))
     try:
         value = cursor.value()
     except Short as short:

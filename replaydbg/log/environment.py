@@ -6,13 +6,13 @@ older recorders did not write it, gets an empty value.
 
 from __future__ import annotations
 
-import json
 import re
 from types import MappingProxyType
 from typing import Any
 
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.environment import End, GateRow, Header, Note, PythonBuild
+from replaydbg.log.allowance import load_json
 from replaydbg.log.encode import FORMAT
 
 JSON_LIMIT = 32 << 20
@@ -148,9 +148,8 @@ def _load(path: str, what: str, data: bytes, *, is_for_system: bool = True) -> _
     if len(data) > JSON_LIMIT:
         raise Corrupt(path, f"its {what} is longer than {JSON_LIMIT} bytes")
     try:
-        return _Fields(path, what, json.loads(data), is_for_system=is_for_system)
-    except (ValueError, RecursionError) as error:
-        # RecursionError: json's own answer to brackets nested too deeply.
+        return _Fields(path, what, load_json(data), is_for_system=is_for_system)
+    except ValueError as error:
         raise Corrupt(path, f"its {what} cannot be read") from error
 
 

@@ -12,6 +12,7 @@ from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.events.environment import End, Header
 from replaydbg.events.records import Entry, Event, WorldAnswer
 from replaydbg.events.values import ContentRef
+from replaydbg.log.allowance import allowance
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
@@ -78,6 +79,10 @@ class Recording:
     def size(self, name: str) -> int:
         """Return how many bytes a section has (uncompressed); 0 if it is not there."""
         return self._sections.size(name)
+
+    def stored(self, name: str) -> int:
+        """Return how many bytes of the file a section takes."""
+        return self._sections.stored(name)
 
     def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Yield the blocks of a section that has shared ones only, as `Writer.shared` takes them. Raises Corrupt."""
@@ -158,6 +163,10 @@ class Recording:
     def _read(self, name: str, start: int, length: int, limit: int) -> bytes:
         if length > limit:
             raise Corrupt(str(self.path), f"{length} bytes of its section {name!r} are more than can be given at once")
+        stored = self._sections.stored(name)
+        if not self.is_live and stored and length > allowance(stored):
+            claim = f"its section {name!r} claims {length:,} bytes, far more than the {stored:,} that are stored of it"
+            raise Corrupt(str(self.path), f"{claim} can stand for")
         if start + length > self._sections.size(name):
             raise Corrupt(str(self.path), f"bytes {start} to {start + length} of its section {name!r} are missing")
         pieces = []

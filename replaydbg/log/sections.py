@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import zlib
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from replaydbg.errors import BlocksMissing, Corrupt, NewerFormat, NotARecording, ReplaydbgError
+from replaydbg.log.allowance import load_json
 from replaydbg.log.blocks import BLOCK_HEADER, FILE_HEADER, MAGIC, SHARED, Block, load_block, read_block, unpack_head
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT
@@ -124,14 +124,14 @@ class SealedFile:
         found = []
         last = 0
         try:
-            for entry in json.loads(data):
+            for entry in load_json(data):
                 name, raw_offset, place = entry["section"], entry["raw_offset"], entry["offset"]
                 # Rising offsets: no block is used twice, however short the file that would stand for much.
                 if type(name) is not str or type(raw_offset) is not int or type(place) is not int or place <= last:
                     return None
                 found.append((name, raw_offset, place))
                 last = place
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError):
             return None
         return found
 

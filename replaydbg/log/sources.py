@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from replaydbg.errors import Corrupt
 from replaydbg.events.values import ContentRef
+from replaydbg.log.allowance import allowance
 from replaydbg.log.reader import Recording
 
 
 def what_was_read(recording: Recording) -> dict[str, bytes]:
     """Return the sources that the importer itself read, by path; with cached bytecode it reads that instead."""
     found: dict[str, bytes] = {}
+    # Many answers can refer to one content: together they are no longer than the file lets one part be.
+    left = allowance(recording.stored("content") + recording.stored("world"))
     for answer in recording.world():
         if answer.operation != "read" or answer.raised or answer.path.endswith(".pyc"):
             continue
@@ -19,6 +22,9 @@ def what_was_read(recording: Recording) -> dict[str, bytes]:
         except Corrupt:
             continue  # named by `verify`
         if isinstance(data, bytes):
+            left -= len(data)
+            if left < 0:
+                break
             found[answer.path] = data
     return found
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 from replaydbg.events.environment import GateRow
 from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, Why, WorldAnswer
 from replaydbg.events.values import ExceptionValue, TypeName, Value
+from replaydbg.log.allowance import FLOOR, allowance
 from replaydbg.log.decode import Cursor, Malformed, Short
 
 SHAPE_ARGUMENTS, SHAPE_DIGEST, SHAPE_FILLED = 1, 2, 4
@@ -17,6 +18,9 @@ PLACE_LEVELS = 6
 
 RECORD_LIMIT = 256 << 20
 """The largest record that is believed, in bytes. Longer contents are kept apart from the log."""
+
+RECORD_FLOOR = FLOOR // 2
+"""The largest record of a log of which little is stored. It is in memory several times while it is decoded."""
 
 MINIMUM_BUDGET = 1 << 22
 """How many definitions, or elements in one record, any log may have; a longer one may have one for each stored byte."""
@@ -43,7 +47,12 @@ class LogStream:
         self._pieces = pieces
         self._total = total
         self._budget = max(MINIMUM_BUDGET, stored)
+        self._record_limit = min(RECORD_LIMIT, allowance(stored, floor=RECORD_FLOOR))
         self._definitions = 0
+        # What is defined stays in memory until the end of the log: all of it together has a limit.
+        self._defined_elements = 0
+        self._defined_bytes = 0
+        self._defined_limit = allowance(stored)
         self._gates = gates
         self._codes: list[_Code] = []
         self._sites: list[tuple[Site, int]] = []
@@ -96,7 +105,7 @@ class LogStream:
         """Drop what lies before `start` and fetch until `needed` bytes are there; False if there are not so many."""
         cursor = self._cursor
         needed -= start
-        if needed > min(self._total - self.position, RECORD_LIMIT):
+        if needed > min(self._total - self.position, self._record_limit):
             return False
         kept = [cursor.data[start:]]
         have = len(kept[0])
@@ -198,6 +207,7 @@ class LogStream:
     def _define(self, cursor: Cursor, rest: int) -> None:
         if self._definitions >= self._budget:
             raise Malformed("it defines more than a recording of this size can use")
+        start, budget = cursor.pos, cursor.budget
         if rest == 0:
             self._codes.append((cursor.text(), cursor.text(), cursor.varint()))
         elif rest == 1:
@@ -213,6 +223,10 @@ class LogStream:
             raise Malformed(f"definition {rest} is not known")
         # Counted last: one that breaks off at the end of a piece is read again.
         self._definitions += 1
+        self._defined_elements += budget - cursor.budget
+        self._defined_bytes += cursor.pos - start
+        if self._defined_elements > self._budget or self._defined_bytes > self._defined_limit:
+            raise Malformed("its definitions take more memory than a recording of this size can use")
 
     def _site(self, cursor: Cursor) -> tuple[Site, int]:
         gate_id, code_id, instruction, line, shape = (cursor.varint() for _ in range(5))

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from replaydbg.errors import Corrupt
 from replaydbg.events.environment import GateRow
 from replaydbg.events.stops import StopReason
+from replaydbg.log.allowance import FLOOR, LOG_FLOOR, allowance
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.sections import Sections
@@ -56,6 +58,8 @@ def unpack(
             files = {name: stack.enter_context((target / name).open("x+b")) for name in ("log", "world", "content")}
         else:
             files = target
+        for name, floor in (("content", FLOOR), ("log", LOG_FLOOR), ("world", FLOOR)):
+            _check_claim(sections, name, floor)
         size = _copy(sections.pieces("content"), files["content"])
         content = None if size == sections.size("content") and sections.is_whole("content") else size
         world, is_world_cut = _write_log(sections, "world", headers["world"] or _EMPTY, (), files["world"], content)
@@ -64,6 +68,15 @@ def unpack(
         for file in files.values():
             file.flush()
         return Unpacked(log, is_cut, is_world_cut or not sections.is_whole("world"))
+
+
+def _check_claim(sections: Sections, name: str, floor: int) -> None:
+    """Raise Corrupt where a section would take far more memory than what is stored of it can stand for."""
+    size, stored = sections.size(name), sections.stored(name)
+    if size > allowance(stored, floor=floor):
+        raise Corrupt(
+            "the recording", f"its section {name!r} claims {size:,} bytes, and {stored:,} stored ones cannot be so much"
+        )
 
 
 def _copy(pieces: Iterator[bytes], out: BinaryIO, limit: int | None = None) -> int:

@@ -6,8 +6,13 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from replaydbg.log.allowance import load_json
 
 FORMAT = 1
+LARGEST = 16 << 20
+"""Bytes of the file that are read; a larger one is not ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +33,16 @@ def notes_path(recording: Path) -> Path:
 def load_notes(recording: Path) -> tuple[Note, ...]:
     """Return the notes on `recording`; none if there are none, or what is there is something else."""
     try:
-        value = json.loads(notes_path(recording).read_text(encoding="utf-8"))
+        with notes_path(recording).open("rb") as file:
+            data = file.read(LARGEST + 1)
+        value: Any = load_json(data) if len(data) <= LARGEST else {"format": None}
         if value["format"] != FORMAT:
             return ()
         return tuple(
             Note(str(each["name"]), int(each["event"]), int(each["step"]), str(each.get("note", "")))
             for each in value["marks"]
         )
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return ()
 
 

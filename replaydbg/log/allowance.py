@@ -1,0 +1,36 @@
+"""How much a part of a recording may stand for: no more than the bytes that are really there can be believed to."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+FLOOR = 64 << 20
+"""Bytes that any part may stand for, however small it is in the file."""
+RATIO = 64
+"""Bytes that a stored byte may stand for, beyond FLOOR: texts reach 10, and larger contents are stored as they are."""
+LOG_FLOOR = 768 << 20
+"""The same for a log that a replay maps: one call, repeated ten million times, compresses to nearly nothing."""
+MOST_CONTAINERS = 1 << 19
+"""Objects and lists in one JSON text: each takes 200 bytes of memory, and a million of them fit into 3 MB."""
+MOST_ELEMENTS = 1 << 20
+"""Elements of them. A recording has one for each source file, environment variable and block of 1 MiB."""
+
+
+def allowance(stored: int, *, floor: int = FLOOR) -> int:
+    """Return how many bytes `stored` bytes of a recording may stand for."""
+    return max(floor, RATIO * stored)
+
+
+def load_json(data: bytes) -> Any:
+    """Return what a JSON text holds. Raises ValueError, also for one that would take much more memory than its length.
+
+    A few kilobytes of a compressed section can be 30 MB of brackets, which are a gigabyte of empty lists.
+    """
+    if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS or data.count(b",") > MOST_ELEMENTS:
+        raise ValueError(f"it has more than {MOST_CONTAINERS:,} objects or {MOST_ELEMENTS:,} elements")
+    try:
+        return json.loads(data)
+    except RecursionError:
+        # json's own answer to brackets nested too deeply.
+        raise ValueError("it is nested too deeply") from None

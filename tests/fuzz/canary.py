@@ -1,0 +1,91 @@
+"""What reading a recording must never do: start a process, write, connect, unpickle, import or run what it names."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any, ClassVar
+
+_FORBIDDEN = (
+    "subprocess.",
+    "os.system",
+    "os.exec",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.fork",
+    "os.startfile",
+    "os.remove",
+    "os.rename",
+    "os.mkdir",
+    "os.rmdir",
+    "os.chmod",
+    "os.chown",
+    "os.link",
+    "os.symlink",
+    "os.truncate",
+    "os.kill",
+    "os.putenv",
+    "shutil.",
+    "tempfile.",
+    "socket.",
+    "pickle.",
+    "marshal.load",
+    "ctypes.",
+    "pty.",
+    "signal.pthread_kill",
+)
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_OURS = frozenset((*sys.stdlib_module_names, "replaydbg", "zstandard", "rich", "pygments", "platformdirs", "tests"))
+
+
+class _State:
+    is_armed = False
+    is_installed = False
+    acts: ClassVar[list[str]] = []
+
+
+def _is_forbidden(event: str, args: tuple[Any, ...]) -> bool:
+    if event == "open":
+        # A descriptor was opened before, which was seen; what is written to the null device goes nowhere.
+        is_new = not isinstance(args[0], int) and args[0] != os.devnull
+        return is_new and isinstance(args[2], int) and bool(args[2] & _WRITES)
+    if event == "import":
+        return args[0].partition(".")[0] not in _OURS
+    if event == "exec":
+        code = args[0]
+        # Modules that are imported late have a file; what is made of a text has none.
+        return isinstance(code, CodeType) and code.co_filename.startswith("<") and "frozen" not in code.co_filename
+    if event == "marshal.loads":
+        return False  # how modules are imported from their cached byte code; `exec` sees what comes of it
+    return event.startswith(_FORBIDDEN)
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    # One that is never taken off again: there is no such call.
+    if _State.is_armed and _is_forbidden(event, args):
+        _State.acts.append(f"{event} {args!r}"[:200])
+
+
+@contextmanager
+def looking_away() -> Iterator[None]:
+    """Let a target prepare what it reads."""
+    was, _State.is_armed = _State.is_armed, False
+    try:
+        yield
+    finally:
+        _State.is_armed = was
+
+
+@contextmanager
+def watching() -> Iterator[list[str]]:
+    """Give the list of forbidden acts of this process; it grows as they happen."""
+    if not _State.is_installed:
+        sys.addaudithook(_hook)
+        _State.is_installed = True
+    _State.acts = []
+    _State.is_armed = True
+    try:
+        yield _State.acts
+    finally:
+        _State.is_armed = False
