@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -80,6 +80,14 @@ def test_the_outside_is_refused_at_each_line_too(imports: Session, linear: bool)
     found = imports.bisect(predicates.bad_if("step > 3 and __import__('time').time() > 0"), linear=linear)
     assert (found.answer, found.culprit) == (Answer.NEVER, None)
     assert "time.time()" in found.last_said
+
+
+@pytest.mark.parametrize("make", [predicates.bad_if, predicates.check, predicates.raises])
+def test_a_quoted_expression_is_refused(make: Callable[[str], predicates.Predicate]) -> None:
+    for quoted in ('"balance < 0"', "'balance < 0'", 'b"balance < 0"'):
+        with pytest.raises(UsageError, match=r"is a text, not a condition: leave out the quotes"):
+            make(quoted)
+    assert make("balance < 0").source == "balance < 0"
 
 
 @pytest.mark.parametrize("expression", ["await total", "(yield)", "-" * 100_000 + "1"])

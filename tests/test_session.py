@@ -140,12 +140,26 @@ def test_an_item_is_the_one_that_its_index_means_here(session: Session) -> None:
 
 
 def test_moments_that_are_not_there_are_refused(session: Session) -> None:
-    for moment in ("@nowhere", "999999", "101%", "x", "@out:999"):
+    last = session.index.events
+    behind = session.index.lines_after(last) + 1
+    for moment in ("@nowhere", "999999", "101%", "x", "@out:999", f"{last}:{behind}", f"{last}:99999999", "@t+99s"):
         with pytest.raises(NoSuchMoment):
             session.seek(moment)
+    assert session.seek(f"{last}:{behind - 1}").count == session.index.total
     with pytest.raises(UsageError):
         session.why("1 + 1")
     assert session.seek("@out:1").count < session.seek("@end").count
+
+
+def test_back_without_a_breakpoint_goes_to_the_programs_first_line(session: Session) -> None:
+    session.seek("@exc")
+
+    first = session.reverse_go()
+    start = session.reverse_go()
+
+    assert (first.why, first.count) == ("start", session.first_own)
+    assert first.top is not None and first.top.file.endswith(PROGRAM.name)
+    assert (start.why, start.count) == ("start", 1)
 
 
 def test_objects_lie_at_one_address_whatever_checkpoint_one_comes_from(session: Session) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.commands.tell import why_lines
 from replaydbg.debugger import Session
 from replaydbg.debugger.values import Breakpoint, Why
 from replaydbg.errors import UsageError
@@ -161,3 +162,14 @@ def test_the_history_of_a_variable_that_functions_share_names_the_lines_that_wro
                 "n += 2",
             ]
             assert session.why("n").count in [each.count for each in changes]
+
+
+def test_an_answer_that_is_thrown_away_is_not_given_as_the_origin(tmp_path: Path) -> None:
+    recording = record_file(FOLDER / "answer_thrown_away.py", tmp_path)
+    with Session(recording) as session:
+        session.seek("@end")
+        shown = list(why_lines(session, session.why("n"), follow="why {name}"))
+
+    asked = [line for line in shown if "perf_counter" in line]
+    assert [line.strip().startswith("asked during this line: event") for line in asked] == [True]
+    assert not any(line.strip().startswith("from") for line in shown)

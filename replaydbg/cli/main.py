@@ -40,7 +40,7 @@ COMMANDS = {
     "debug": "open a recording at a prompt, and go anywhere in it, forwards and backwards",
     "tui": "look at a recording in the terminal: source, stack, values, timeline, output, in both directions",
     "seek": "show what is at a moment: stack, lanes, variables",
-    "why": "show who wrote a value last, and what it came from",
+    "why": "show who wrote a value last, and the events of that line",
     "watch": "show all values that something had, where it changed",
     "log": "show what an expression was each time that a line ran, as if it had been printed",
     "heap": "show what is in memory at a moment, who holds it, and what grows",

@@ -1,4 +1,4 @@
-"""`replaydbg why`: who wrote a value last, and what it came from."""
+"""`replaydbg why`: who wrote a value last, and the events of that line."""
 
 from __future__ import annotations
 

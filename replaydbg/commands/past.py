@@ -230,7 +230,7 @@ def _thread(view: View, rest: str) -> None:
 
 COMMANDS = (
     Command(("when", "when-ticks"), "", "where in time this is", when, completes=""),
-    Command(("why",), "EXPR", "who wrote this value last, even an equal one, and what it came from", _why),
+    Command(("why",), "EXPR", "who wrote this value last, even an equal one, and the events of that line", _why),
     Command(("last",), "EXPR", "go to the last write of this value", _last),
     Command(("bisect",), "EXPR [--linear ...]", "go to the line after which this was true first", _bisect),
     Command(("watch",), "EXPR", "stop where the value has changed, in both directions", _watch),

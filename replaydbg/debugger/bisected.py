@@ -58,7 +58,7 @@ class Culprit:
     values: tuple[Value, ...]
     """What the expression is made of; those that the line changed come first."""
     events: tuple[int, ...]
-    """The crossings that the line made, at most 20: what came from outside."""
+    """The events during the line, at most 20. Whether a value depends on one is not known."""
 
 
 @dataclass(frozen=True, slots=True)

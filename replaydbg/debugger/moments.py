@@ -43,11 +43,11 @@ def parse_moment(
         raise NoSuchMoment(text, "a moment is an event (120), an event and a step (120:35), 71%, or a name (@exc)")
     if int(event) > index.events:
         raise NoSuchMoment(text, f"the recording has {index.events:,} events")
-    count = index.count(Moment(int(event), int(step or 1)))
-    if step and index.moment(count).event > int(event):
-        lines = index.lines_after(int(event))
-        raise NoSuchMoment(text, f"{lines:,} lines ran between event {event} and the next one")
-    return count
+    lines = index.lines_after(int(event))
+    if step and int(step) > lines:
+        until = "the end" if int(event) == index.events else "the next one"
+        raise NoSuchMoment(text, f"{lines:,} lines ran between event {event} and {until}")
+    return index.count(Moment(int(event), int(step or 1)))
 
 
 def _is_plain(word: str) -> bool:
@@ -64,11 +64,20 @@ def _named(word: str, index: Index, marks: Mapping[str, int], event_at: Callable
     if word.startswith("@out:"):
         return _line_of_output(word, index)
     if match := _TIME.match(word):
-        return index.count(Moment(event_at(float(match[1]) * _UNITS[match[2]]), 1))
+        return index.count(Moment(_event_then(word, match, event_at), 1))
     if word[1:] in marks:
         return marks[word[1:]]
     known = ", ".join(f"@{name}" for name in ("start", "end", "last", "exc", "out:N", "t+SECONDS", *sorted(marks)))
     raise NoSuchMoment(word, f"known are {known}")
+
+
+def _event_then(word: str, match: re.Match[str], event_at: Callable[[float], int]) -> int:
+    nanoseconds = float(match[1]) * _UNITS[match[2]]
+    event = event_at(nanoseconds)
+    # The clock is read at events only: a moment behind the last of them may be any time after the run.
+    if event_at(nanoseconds - 1) == event == event_at(float("inf")):
+        raise NoSuchMoment(word, "the last event came before that")
+    return event
 
 
 def _exception(word: str, failure: Raised | None) -> int:

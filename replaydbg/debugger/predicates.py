@@ -144,8 +144,12 @@ def _readable(expression: str) -> str:
     try:
         # Not only read: 'await' and 'yield' are refused by the compiler.
         _compile(source, "<expression>", "eval")
+        value = ast.parse(source, mode="eval").body
     except _UNREADABLE as error:
         raise UsageError(f"{expression!r} is no expression: {getattr(error, 'msg', error)}.") from None
+    if isinstance(value, ast.Constant) and isinstance(value.value, (str, bytes)):
+        # As true as any text that is not empty, at every moment: nobody means that.
+        raise UsageError(f"{source} is a text, not a condition: leave out the quotes around it.")
     return source
 
 

@@ -341,10 +341,16 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         return self._back(self._callers_line(lane))
 
     def reverse_go(self, *, until: str | int | Moment | None = None) -> Here:
-        """Back to the last breakpoint before here, or to `until`, or to the start."""
+        """Run back to the last breakpoint before here, or to `until`, or to the program's first line.
+
+        From that line, or from the start-up before it, back to the very start.
+        """
         first = 1 if until is None else self.count_of(until)
         self.begin("running back")
-        return self._arrive(search.backward(self, first), first, "start" if until is None else "seek")
+        found = search.backward(self, first)
+        if found is not None or until is not None:
+            return self._arrive(found, first, "seek")
+        return self._arrive(None, self.first_own if self.here.count > self.first_own else 1, "start")
 
     def _callers_line(self, lane: int | None) -> int:
         # Frames of the importer's own run no lines that count.

@@ -221,7 +221,7 @@ class Why:
     is_argument: bool
     """Whether it was passed by the call in that line."""
     events: tuple[int, ...]
-    """The crossings that the line made until the value was there, at most 20: what came from outside."""
+    """The events of the line until the value was there, at most 20. Whether the value depends on them is not known."""
     names: tuple[str, ...]
     """The variables that the line reads: ask about them at that moment to follow it further."""
     is_binding: bool = False
