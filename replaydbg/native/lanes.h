@@ -157,6 +157,7 @@ void *libcalls_ours(const char *name);                 /* what the C library's f
 bool lane_semaphore_free(const void *semaphore);
 extern const char waits_for_lock[];                    /* lane->waits_for of one that waits for a semaphore */
 
+void *threads_function(const char *name);              /* what stands for this function if C code asks for it by name; NULL: itself */
 /* thread_calls.c */
 void lane_name_at_start(Lane *lane);
 void *thread_call(const char *name);                   /* what stands for this function of the C library's; NULL: itself */

@@ -73,7 +73,7 @@ libc_lookup(void *library, const char *name)
 static void *
 our_dlsym(void *library, const char *name)
 {
-    void *found = libc_lookup(library, name);
+    void *ours = threads_function(name), *found = ours ? ours : libc_lookup(library, name);
     Dl_info info;
     if (found || library != RTLD_DEFAULT || dladdr(__builtin_return_address(0), &info) == 0)
         return found;

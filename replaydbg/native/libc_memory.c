@@ -228,30 +228,19 @@ real_thread(pthread_t thread)
     return on_lanes && lane_of_ident((uintptr_t)thread) ? pthread_self() : thread;
 }
 
-#define ABOUT_THREAD(name, ...) \
-    static long about_##name(pthread_t thread, long b, long c, long d) \
-    { \
-        return ((long (*)(pthread_t, long, long, long))(void *)name)(real_thread(thread), b, c, d); \
-    }
-ABOUT_THREAD(pthread_kill)
-ABOUT_THREAD(pthread_getattr_np)
-ABOUT_THREAD(pthread_getname_np)
-ABOUT_THREAD(pthread_getcpuclockid)
-ABOUT_THREAD(pthread_getschedparam)
-ABOUT_THREAD(pthread_setschedparam)
-ABOUT_THREAD(pthread_setschedprio)
-ABOUT_THREAD(pthread_detach)
-ABOUT_THREAD(pthread_join)
-ABOUT_THREAD(pthread_cancel)
-ABOUT_THREAD(pthread_sigqueue)
-
-static long
-about_name(pthread_t thread, const char *name)
+/* thread_calls.c and raised.c have the others, which C code may be asked to call by the program. */
+static int
+about_clock(pthread_t thread, clockid_t *clock)
 {
-    return on_lanes && lane_of_ident((uintptr_t)thread) ? 0 : pthread_setname_np(thread, name); /* as threads.c has it */
+    return pthread_getcpuclockid(real_thread(thread), clock);
 }
 
-#define ABOUT(name) {#name, (void *)about_##name}
+static int
+about_detach(pthread_t thread)
+{
+    return on_lanes && lane_of_ident((uintptr_t)thread) ? 0 : pthread_detach(thread);
+}
+
 const LibcForm libc_memory[] = {
 #ifndef __SANITIZE_ADDRESS__ /* which has an allocator of its own */
     {"malloc", (void *)our_malloc}, {"calloc", (void *)our_calloc}, {"realloc", (void *)our_realloc}, {"free", (void *)our_free},
@@ -259,9 +248,7 @@ const LibcForm libc_memory[] = {
     {"__getdelim", (void *)our_getdelim}, {"getline", (void *)our_getline}, {"strdup", (void *)our_strdup}, {"__strdup", (void *)our_strdup},
     {"strndup", (void *)our_strndup}, {"__strndup", (void *)our_strndup}, {"cfree", (void *)our_free},
 #endif
-    {"pthread_self", (void *)our_self}, ABOUT(pthread_kill), ABOUT(pthread_getattr_np), ABOUT(pthread_getname_np), ABOUT(pthread_getcpuclockid),
-    ABOUT(pthread_getschedparam), ABOUT(pthread_setschedparam), ABOUT(pthread_setschedprio), ABOUT(pthread_detach), ABOUT(pthread_join),
-    ABOUT(pthread_cancel), ABOUT(pthread_sigqueue), {"pthread_setname_np", (void *)about_name}, {NULL, NULL}};
+    {"pthread_self", (void *)our_self}, {"pthread_getcpuclockid", (void *)about_clock}, {"pthread_detach", (void *)about_detach}, {NULL, NULL}};
 
 const Relink libc_freeing[] = {
 #ifndef __SANITIZE_ADDRESS__

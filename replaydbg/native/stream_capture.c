@@ -3,8 +3,10 @@
  * first collects it; its clones write nowhere. */
 #define _GNU_SOURCE
 #include "streams.h"
+#include "fence.h"
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static bool captures;
@@ -48,7 +50,7 @@ streams_leave(void)
     captures = false;
     for (int fd = 0; fd < 4096; fd++)
         if (fd_stream(fd))
-            dup3(core.null_fd, fd, O_CLOEXEC);
+            syscall(SYS_dup3, core.null_fd, fd, O_CLOEXEC, filter_token());
     for (int i = 1; i <= 2; i++)
-        dup3(core.null_fd, core.out_fd[i], O_CLOEXEC);
+        syscall(SYS_dup3, core.null_fd, core.out_fd[i], O_CLOEXEC, filter_token());
 }

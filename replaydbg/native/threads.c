@@ -308,8 +308,8 @@ static const Relink functions[] = {
 static const Relink by_name[] = {
     {"PyThreadState_SetAsyncExc", (void *)our_set_exception}, {"pthread_kill", (void *)our_kill}, {NULL, NULL}};
 
-static void *
-our_dlsym(void *library, const char *name)
+void *
+threads_function(const char *name)
 {
     for (const Relink *r = by_name; r->name; r++)
         if (strcmp(r->name, name) == 0)
@@ -317,8 +317,13 @@ our_dlsym(void *library, const char *name)
     void *ours = thread_call(name);
     if (ours == NULL)
         ours = raising_call(name);
-    if (ours == NULL)
-        ours = addresses_function(name);
+    return ours ? ours : addresses_function(name);
+}
+
+static void *
+our_dlsym(void *library, const char *name)
+{
+    void *ours = threads_function(name);
     return ours ? ours : libc_lookup(library, name);
 }
 
