@@ -212,7 +212,8 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(by_set: Pair, by_clo
     for words, status, sentence in cases:
         done = _run(*words)
         assert (done.returncode, sentence in done.stderr) == (status, True), (words, done.stderr)
-        assert done.stderr.count("\n") == 1
+        # A recording that was cut has lost the mark of who made it.
+        assert len([line for line in done.stderr.splitlines() if "was not recorded by you" not in line]) == 1
 
 
 @pytest.mark.slow

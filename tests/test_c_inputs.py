@@ -84,6 +84,41 @@ def test_two_questions_about_one_recording_get_one_answer(library: Path, tmp_pat
     assert answers[0].stdout == answers[1].stdout
 
 
+_MODULE = """
+#include <Python.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+/* As OpenSSL does before it draws: whether the process is a copy of another. */
+static PyObject *drawn(PyObject *self, PyObject *unused)
+{
+    unsigned number = 0;
+    long before = getpid();
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        return PyErr_SetFromErrno(PyExc_OSError);
+    return Py_BuildValue("lIl", before, number, (long)getpid());
+}
+
+static PyMethodDef methods[] = {{"drawn", drawn, METH_NOARGS, NULL}, {NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_draws", NULL, -1, methods};
+PyMODINIT_FUNC PyInit__draws(void) { return PyModule_Create(&module); }
+"""
+
+
+def test_an_extension_module_finds_the_recorded_process_in_the_debugger(tmp_path: Path) -> None:
+    """Processes of the debugger have other numbers, and go through the same events."""
+    (tmp_path / "_draws.c").write_text(_MODULE)
+    compiler = [*(sysconfig.get_config_var("CC") or "cc").split(), "-I", sysconfig.get_paths()["include"]]
+    made = tmp_path / f"_draws{sysconfig.get_config_var('EXT_SUFFIX')}"
+    subprocess.run([*compiler, "-shared", "-fPIC", "-o", made, tmp_path / "_draws.c"], check=True)
+    recording = _record(tmp_path, "import _draws\nx = _draws.drawn()\nprint(x)\n")
+    recorded = (tmp_path / "recorded.txt").read_text()
+
+    asked = _run([sys.executable, "-m", "replaydbg", "debug", "--batch", "-q", "-c", "p x", str(recording)])
+
+    assert recorded in asked.stdout, asked.stderr
+
+
 def test_each_call_is_an_event_by_its_name(library: Path, tmp_path: Path) -> None:
     recording = _record(tmp_path, _PROGRAM, str(library))
 
@@ -127,7 +162,8 @@ def test_a_loop_that_waits_for_the_clock_ends(tmp_path: Path) -> None:
 
 
 def test_the_table_of_the_core_and_the_gates_agree() -> None:
-    source = (FIXTURES.parent / "replaydbg" / "native" / "libc_rows.c").read_text()
+    native = FIXTURES.parent / "replaydbg" / "native"
+    source = (native / "libc_rows.c").read_text() + (native / "thread_calls.c").read_text()
 
     unknown = [row.name for row in OWN if row.module == "libc" and row.name.removesuffix("64") not in source]
 

@@ -20,6 +20,7 @@ def test_a_recording_of_an_older_format_is_read_whole(path: Path) -> None:
         assert recording.header.format == int(path.stem.removeprefix("format-"))
         assert not recording.problems
         assert recording.end is not None and recording.end.status == STATUS[path.stem]
+        assert recording.log_header is not None
         assert sum(1 for _ in recording.events(controls=False)) == recording.log_header.crossings
 
 

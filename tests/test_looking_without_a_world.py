@@ -69,10 +69,10 @@ def test_exceptions_are_named_with_their_number(tmp_path: Path) -> None:
 def test_a_full_disk_keeps_no_file_of_an_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recording = record_file(PROGRAM, tmp_path)
 
-    def write_a_part(path: Path, data: bytes) -> int:
-        path.touch()
+    def make_only_the_name(path: str, flags: int) -> int:
+        Path(path).touch()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(Path, "write_bytes", write_a_part)
+    monkeypatch.setattr("replaydbg.debugger.index.private", make_only_the_name)
     with Session(recording):
         assert [each.name for each in tmp_path.iterdir()] == [recording.name]

@@ -16,7 +16,7 @@ from tests.harness import tool
 
 
 def stop(kind: str) -> Stop:
-    return Stop(kind, "a number cannot be read", "", 2, None, b"", (), 0, 0, 0, 0)
+    return Stop(kind, "a number cannot be read", "", 2, None, b"", (), 0, 0, 0, 0, False)
 
 
 def test_a_sound_recording_that_the_core_cannot_use_is_not_called_damaged(tmp_path: Path) -> None:

@@ -16,8 +16,11 @@ def warn_if_foreign(path: Path, name: str, *, quiet: bool = False) -> None:
     """Print one sentence on stderr if the recording at `path` is not this user's; `name` is how the user names it."""
     if quiet or sys.stderr is None or is_own(path):
         return
+    from replaydbg.events.show import printable  # here: recordings of one's own need it not
+
+    shown = printable(quoted(name))
     print(
-        f"replaydbg: {quoted(name)} was not recorded by you with this installation: the program in it now runs behind "
+        f"replaydbg: {shown} was not recorded by you with this installation: the program in it now runs behind "
         "the fence (see messages#foreign-recording).",
         file=sys.stderr,
     )

@@ -527,6 +527,8 @@ boot(const char *boot_file)
     if (boot == NULL)
         return -1;
     bool recording = strcmp(text(boot, "mode"), "record") == 0;
+    if (!recording)
+        fence_close_descriptors(boot);
     core.terminal_input = item(boot, "terminal_input") == Py_True;
     obey_tests(boot);
     if (load_trace(item(boot, "trace")) < 0)
@@ -539,8 +541,6 @@ boot(const char *boot_file)
     if (recording)
         streams_begin();
     /* The fence comes first: before it only our own orders are looked at, and what they name is opened. */
-    if (!recording)
-        fence_close_descriptors(boot);
     if (engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 || outcome_prepare(boot) < 0 ||
         (!recording && open_for_replay(boot) < 0))
         return -1;

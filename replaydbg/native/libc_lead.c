@@ -199,6 +199,7 @@ libc_library_loaded(void)
         return;
     known = count;
     lanes_relink(); /* theirs first: ours call them */
+    clones_library_loaded();
     foreign.functions = functions;
     interpreter.functions = asking;
     relink(&interpreter);

@@ -76,8 +76,8 @@ def record(
     boot_file = write_start(live, header, boot)
     passed = options.passed
     if boot["warnings"]:
-        given = interpreter.parse_options(options.given)
-        passed = interpreter.passed_words([option for option in given if option.name != "W"])
+        kept = [option for option in interpreter.parse_options(options.given) if option.name != "W"]
+        passed = interpreter.passed_words(kept)
     command = interpreter.command_line(sys.executable, passed, core, str(boot_file))
     began = time.monotonic()
     ended = run_process(
