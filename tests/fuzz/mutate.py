@@ -1,6 +1,7 @@
 """One mutation of an input: what comes of it depends on the input and the generator alone."""
 
 import json
+import struct
 from collections.abc import Mapping
 from functools import lru_cache
 from random import Random
@@ -20,6 +21,14 @@ EXAMPLE_HEADER = json.dumps(header_json()).encode()
 
 def mutated(of: Input, rng: Random, *, for_replay: bool = False) -> bytes:
     """Return a mutation of `of`. `for_replay` leaves the program and what it imports as they are."""
+    try:
+        return _in_its_structure(of, rng, for_replay=for_replay)
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError, RecursionError, struct.error):
+        # A mutation of a mutation: what is to be changed may have no structure left.
+        return chunks.mutated(of.data, rng)
+
+
+def _in_its_structure(of: Input, rng: Random, *, for_replay: bool) -> bytes:
     match of.kind:
         case "rdbg":
             return _recording(of.data, rng, for_replay=for_replay)
