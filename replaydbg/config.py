@@ -44,7 +44,7 @@ class Settings(NamedTuple):
     ascii: bool
     """Whether the terminal UI draws with ASCII alone."""
     python: str
-    """The interpreter to replay in where another one than this is needed; empty to look for it."""
+    """The interpreter for recordings that need another Python than this one; empty: search for it."""
     keymap: str
     """Whose keys the terminal UI has: `default`, `pudb`, `gdb` or `vscode`."""
     keys: Mapping[str, str]
@@ -111,7 +111,7 @@ def _files() -> list[tuple[str, Mapping[str, Any]]]:
                 values = _known(path, table.get(APP, {}) if isinstance(table, dict) else {})
                 if "python" in values:
                     # This file comes with a project, which may be of anybody; the setting names what is executed.
-                    raise UsageError(f"{path} sets 'python', which only a variable or {user_config_file()} may set.")
+                    raise UsageError(f"{path} sets 'python'; only REPLAYDBG_PYTHON or {user_config_file()} may set it.")
                 found.append((str(path), values))
             break
     path = user_config_file()
@@ -176,11 +176,11 @@ def orders_of_tests() -> dict[str, int]:
 
 
 FENCE_VARIABLE = "REPLAYDBG_NO_FENCE"
-"""Set to 1, replays run without the fence. No file can say that: it could be somebody else's project."""
+"""Set to 1 to replay without the fence. No settings file can do that: a project may come from somebody else."""
 
 
 def is_fence_wanted() -> bool:
-    """Whether replays are kept from the outside by the kernel, as they are unless somebody says otherwise."""
+    """Whether replays run behind the fence (default: yes)."""
     return os.environ.get(FENCE_VARIABLE, "") in ("", "0")
 
 
@@ -275,7 +275,7 @@ def _word(value: Any) -> str:
 
 def _interpreter(value: Any) -> str:
     if not isinstance(value, str) or (value and not value.startswith("/")) or "\0" in value:
-        raise TypeError("the absolute path of an interpreter is needed")
+        raise TypeError("it must be the absolute path of an interpreter")
     return value
 
 

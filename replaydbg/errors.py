@@ -8,12 +8,12 @@ ReplaydbgError
 |-- NewerFormat         the recording was made by a newer replaydbg
 |-- Corrupt             the recording is damaged where it is needed
 |-- WrongPython         the recording needs another Python to be replayed
-|-- CannotStart         a recording asks for a start of its interpreter that no program has
+|-- CannotStart         a recording has interpreter options that `record` never writes
 |-- UnsupportedPython   this interpreter is none that the native core can run in
 |-- NotBuilt            the native core is missing
-|-- NoFence             the kernel does not keep a replay from the outside
+|-- NoFence             the kernel cannot isolate a replay
 |-- EngineLost          a process of the debugger's engine has ended
-|-- ForgedMessage       a process of the debugger's engine sent what the engine never sends
+|-- ForgedMessage       a process of a replay sent an invalid message
 |-- AskFailed           a question to the program at a moment has no answer
 |-- Cancelled           what took long was given up
 |-- NotComparable       two recordings have nothing that could be compared
@@ -159,13 +159,13 @@ class WrongPython(ReplaydbgError):
         self.found = found
         super().__init__(
             f"{path!r} was recorded with Python {recorded} and cannot be replayed with {found}: "
-            f"run replaydbg under Python {recorded}, or name such an interpreter by the variable REPLAYDBG_PYTHON. "
+            f"run replaydbg under Python {recorded}, or set REPLAYDBG_PYTHON to the path of such an interpreter. "
             "Reading it (info, events, verify) works with any Python."
         )
 
 
 class CannotStart(ReplaydbgError):
-    """A recording asks for a start of its interpreter that no recorded program has; nothing of it was run."""
+    """A recording has interpreter options or variables that `record` never writes; its program was not started."""
 
     slug = "cannot-start"
     fields = ("path", "reason")
@@ -173,7 +173,7 @@ class CannotStart(ReplaydbgError):
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
-        super().__init__(f"{path!r} cannot be replayed: {reason}. Nothing of it was run.")
+        super().__init__(f"{path!r} cannot be replayed: {reason}. The program was not started.")
 
 
 class UnsupportedPython(ReplaydbgError):
@@ -273,7 +273,7 @@ class Divergence(ReplaydbgError):
 
 
 class NoFence(ReplaydbgError):
-    """The kernel refuses what keeps a replay from reaching the outside; the program was not started."""
+    """The kernel cannot isolate a replay; the program was not started."""
 
     slug = "no-fence"
     exit_code = 7
@@ -283,7 +283,7 @@ class NoFence(ReplaydbgError):
         self.reason = reason
         super().__init__(
             f"This system cannot fence a replay in: the kernel refuses the system call filter ({reason}). Nothing was "
-            "replayed. --no-fence replays without it, for recordings that you made yourself."
+            "replayed. Use --no-fence to replay without the filter, only for recordings that you made yourself."
         )
 
 
@@ -300,7 +300,7 @@ class EngineLost(ReplaydbgError):
 
 
 class ForgedMessage(ReplaydbgError):
-    """The process that replays a recording sent the debugger what the engine never sends; the session has ended."""
+    """A process that replays a recording sent an invalid message; the session has ended."""
 
     slug = "forged-message"
     exit_code = 3
@@ -309,8 +309,8 @@ class ForgedMessage(ReplaydbgError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(
-            f"The process that replays the recording sent what a replay never sends: {reason}. "
-            "The recording is hostile or damaged; its processes were stopped."
+            f"The process that replays the recording sent an invalid message: {reason}. "
+            "The recording is hostile or damaged; all processes of the replay were stopped."
         )
 
 

@@ -85,7 +85,7 @@ def test_the_outside_is_refused_at_each_line_too(imports: Session, linear: bool)
 @pytest.mark.parametrize("make", [predicates.bad_if, predicates.check, predicates.raises])
 def test_a_quoted_expression_is_refused(make: Callable[[str], predicates.Predicate]) -> None:
     for quoted in ('"balance < 0"', "'balance < 0'", 'b"balance < 0"'):
-        with pytest.raises(UsageError, match=r"is a text, not a condition: leave out the quotes"):
+        with pytest.raises(UsageError, match=r"is a string, not a condition: remove the quotes"):
             make(quoted)
     assert make("balance < 0").source == "balance < 0"
 

@@ -289,7 +289,7 @@ def test_a_program_that_speaks_in_the_engines_name_kills_nobody(tmp_path: Path) 
         victim.kill()
     said = done.stdout + done.stderr
     if done.returncode == 3:
-        assert "what a replay never sends" in done.stderr.splitlines()[-1], said
+        assert "sent an invalid message" in done.stderr.splitlines()[-1], said
     else:  # the filter refused what it tried, before any message of its was heard
         assert done.returncode in (0, 1), said
         assert "tried to reach the outside" in said, said

@@ -80,7 +80,7 @@ def test_a_replay_into_a_pipe_says_that_the_program_moved_about(tmp_path: Path) 
     )
 
     assert (replayed.returncode, replayed.stdout) == (0, "aaaa\nb\n")
-    assert "moved about in its output file" in replayed.stderr
+    assert "changed its position in its output file" in replayed.stderr
 
 
 def test_a_replay_writes_nothing_before_the_place_where_its_output_began(tmp_path: Path) -> None:

@@ -171,5 +171,5 @@ def test_an_answer_that_is_thrown_away_is_not_given_as_the_origin(tmp_path: Path
         shown = list(why_lines(session, session.why("n"), follow="why {name}"))
 
     asked = [line for line in shown if "perf_counter" in line]
-    assert [line.strip().startswith("asked during this line: event") for line in asked] == [True]
+    assert [line.strip().startswith("event during this line: event") for line in asked] == [True]
     assert not any(line.strip().startswith("from") for line in shown)

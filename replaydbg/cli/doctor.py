@@ -135,8 +135,8 @@ os.rmdir(sys.argv[2])
 
 
 def _fence() -> Check:
-    """Put the fence up in a process of its own, which then tries what no replay may do."""
-    without = "replays stop before they begin, or run unguarded with --no-fence"
+    """Install the fence in a separate process, which then makes a forbidden system call."""
+    without = "replays stop with exit code 7, or run unprotected with --no-fence"
     with tempfile.TemporaryDirectory() as victim, tempfile.TemporaryFile() as report:
         trial = Path(victim, "trial")
         trial.mkdir()
@@ -144,14 +144,14 @@ def _fence() -> Check:
         try:
             tried = subprocess.run(command, pass_fds=[report.fileno()], capture_output=True, text=True, timeout=30)
         except (OSError, subprocess.TimeoutExpired) as error:
-            return Check("fence", False, True, f"it could not be tried ({error}); {without}")
+            return Check("fence", False, True, f"the test of the fence failed ({error}); {without}")
         report.seek(0)
         is_refused = trial.exists() and b"rmdir" in report.read()
     if tried.returncode == 4 and is_refused:
-        return Check("fence", True, True, f"tried: the kernel refuses what a replay must not do{_landlock()}")
+        return Check("fence", True, True, f"tested: the kernel refuses system calls that are not allowed{_landlock()}")
     lines = tried.stderr.strip().splitlines()
-    reason = lines[-1] if lines else "it did not refuse what it should"
-    return Check("fence", False, True, f"none ({reason}); {without}")
+    reason = lines[-1] if lines else "a forbidden system call was not refused"
+    return Check("fence", False, True, f"not available ({reason}); {without}")
 
 
 def _landlock() -> str:
@@ -159,7 +159,7 @@ def _landlock() -> str:
         modules = Path("/sys/kernel/security/lsm").read_text().split(",")
     except OSError:
         return ""
-    return ", and Landlock guards files as well" if "landlock" in modules else "; this kernel has no Landlock"
+    return ", and Landlock protects files, too" if "landlock" in modules else "; this kernel has no Landlock"
 
 
 def _store() -> Check:

@@ -19,7 +19,7 @@ MOST_EXTENSIONS = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
-    parser.add_argument("--env", action="store_true", help="show the recorded variables with their values")
+    parser.add_argument("--env", action="store_true", help="show the recorded environment variables with their values")
     add_json(parser)
 
 

@@ -106,7 +106,9 @@ def _run(name: str, words: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog=f"replaydbg {name}",
         description=f"replaydbg {name}: {COMMANDS[name]}.",
-        epilog="--no-fence replays without the fence; see security.md." if name in REPLAYING else None,
+        epilog="--no-fence: replay without the fence, with all your rights (see security.md)."
+        if name in REPLAYING
+        else None,
     )
     command.add_arguments(parser)
     # `record` takes a command line that has options of its own: those argparse must not see.
@@ -134,7 +136,7 @@ def _run(name: str, words: list[str]) -> int:
 
 
 def _without_fence(words: list[str]) -> list[str]:
-    """Take out `--no-fence`, wherever it stands, and follow it; say so, each time."""
+    """Remove `--no-fence` from the words and apply it; print a warning where the fence is off."""
     # Imported here: only commands that replay need it.
     from replaydbg.config import is_fence_wanted, leave_fence_out
 
@@ -142,7 +144,10 @@ def _without_fence(words: list[str]) -> list[str]:
     if len(rest) < len(words):
         leave_fence_out()
     if not is_fence_wanted():
-        print("replaydbg: --no-fence: the recorded program runs with all your rights.", file=sys.stderr)
+        print(
+            "replaydbg: there is no fence (--no-fence): the recorded program runs with all your rights.",
+            file=sys.stderr,
+        )
     return rest
 
 

@@ -1,10 +1,11 @@
-"""Says when a command runs a program out of a recording that this user did not make."""
+"""Notice that a command is about to run a program from a recording that this user did not make."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING
 
+from replaydbg.config import is_fence_wanted
 from replaydbg.errors import quoted
 from replaydbg.log.origin import is_own
 
@@ -19,8 +20,9 @@ def warn_if_foreign(path: Path, name: str, *, quiet: bool = False) -> None:
     from replaydbg.events.show import printable  # here: recordings of one's own need it not
 
     shown = printable(quoted(name))
+    how = "behind the fence" if is_fence_wanted() else "with all your rights"
     print(
-        f"replaydbg: {shown} was not recorded by you with this installation: the program in it now runs behind "
-        "the fence (see messages#foreign-recording).",
+        f"replaydbg: {shown} was not recorded by you with this installation: the program in it now runs {how} "
+        "(see messages#foreign-recording).",
         file=sys.stderr,
     )

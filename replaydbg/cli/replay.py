@@ -95,11 +95,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _show_limits(result: ReplayResult) -> None:
-    """Print in what the replay's output is not what the program's was, and why it ended early, if it did."""
+    """Print how the output differs from the recorded program's, and why the recording ends early."""
     if result.is_mixed:
         print(
-            "replaydbg: the program moved about in its output file; here its bytes come in the order in which they "
-            "were written. Write this output to a new file to get the same file.",
+            "replaydbg: the program changed its position in its output file; this replay prints the bytes in the order "
+            "in which they were written. Redirect this output to a new file to get the same file.",
             file=sys.stderr,
         )
     for text in result.missing:

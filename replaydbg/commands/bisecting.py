@@ -114,7 +114,7 @@ def _about(session: Session, culprit: Culprit) -> Iterator[str]:
         events = events_of(session, min(culprit.events), max(culprit.events))
         for event in events:
             if event.number in culprit.events:
-                yield f"  asked during this line: {event_text(event)}"
+                yield f"  event during this line: {event_text(event)}"
 
 
 def _short(text: str) -> str:

@@ -150,7 +150,7 @@ def why_lines(session: Session, why: Why, *, follow: str) -> Iterator[str]:
         yield f"  before  {why.before or '(there was none)'}"
         yield f"  after   {why.after or '(there is none)'}"
     for event in _events(session, why):
-        yield f"  asked during this line: {event_text(event)}"
+        yield f"  event during this line: {event_text(event)}"
     if why.changed is not None:
         yield from _changed_lines(session, why.changed)
     if why.content is not None:

@@ -298,7 +298,7 @@ def _plain(data: bytes) -> bytes:
     while piece := reader.read(1 << 20):
         most -= len(piece)
         if most < 0:
-            raise ValueError("an index of this size cannot stand for so much")
+            raise ValueError("the index expands to more bytes than its size allows")
         pieces.append(piece)
     return b"".join(pieces)
 

@@ -76,7 +76,7 @@ def _event_then(word: str, match: re.Match[str], event_at: Callable[[float], int
     event = event_at(nanoseconds)
     # The clock is read at events only: a moment behind the last of them may be any time after the run.
     if event_at(nanoseconds - 1) == event == event_at(float("inf")):
-        raise NoSuchMoment(word, "the last event came before that")
+        raise NoSuchMoment(word, "the last event was before that time")
     return event
 
 

@@ -149,7 +149,7 @@ def _readable(expression: str) -> str:
         raise UsageError(f"{expression!r} is no expression: {getattr(error, 'msg', error)}.") from None
     if isinstance(value, ast.Constant) and isinstance(value.value, (str, bytes)):
         # As true as any text that is not empty, at every moment: nobody means that.
-        raise UsageError(f"{source} is a text, not a condition: leave out the quotes around it.")
+        raise UsageError(f"{source} is a string, not a condition: remove the quotes around it.")
     return source
 
 

@@ -53,7 +53,7 @@ class Channel:
         """Take a descriptor that a process has sent. Raises ForgedMessage, and closes it, if it is of another kind."""
         if not _is_connection(fd):
             os.close(fd)
-            raise ForgedMessage("it sent a descriptor that is not a socket of the engine's")
+            raise ForgedMessage("it sent a descriptor that is not a socket of the replay")
         os.set_blocking(fd, True)
         return cls(fd)
 
@@ -105,7 +105,7 @@ class Channel:
         until = time.monotonic() + seconds
         size = _HEAD.unpack(self._take(_HEAD.size, idle, until))[0]
         if not 1 <= size <= most:
-            raise ForgedMessage(f"it sent a message of {size:,} bytes, and at most {most:,} are allowed")
+            raise ForgedMessage(f"it sent a message of {size:,} bytes, but at most {most:,} are allowed")
         body = self._take(size, idle, until)
         fd = self._passed.popleft() if self._passed else None
         if self._passed and not self._buffer:

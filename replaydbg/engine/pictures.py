@@ -32,7 +32,7 @@ def read_picture(fd: int, most: int, *, run: str) -> Snapshot:
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or not 0 < found.st_size <= most:
-            raise ForgedMessage("it sent a snapshot that is no file, or too long")
+            raise ForgedMessage("it sent a snapshot that is not a file, or is too long")
         return _sealed(fd, run) if _seal(fd) else _copied(fd, found.st_size, run)
     except Corrupt as error:
         raise ForgedMessage(f"it sent a malformed snapshot: {error.reason}") from None
@@ -61,7 +61,7 @@ def _copied(fd: int, size: int, run: str) -> Snapshot:
     while done < size:
         piece = os.pread(fd, min(size - done, 1 << 20), done)
         if not piece:
-            raise ForgedMessage("it cut the snapshot that it sent")
+            raise ForgedMessage("it truncated the snapshot that it sent")
         data[done : done + len(piece)] = piece
         done += len(piece)
     return read_raw(data, run=run)

@@ -121,7 +121,7 @@ class Travel:
         root = self.root
         ended = root.run(Run(spacing=self.spacing), left=self._keeping(root), idle=self.idle)
         if not isinstance(ended, dict):
-            raise self._engine.keeping.forged("it stopped where nothing stops it")
+            raise self._engine.keeping.forged("it stopped although no stop was requested")
         self._lines_per_second = max(ended.get("count", 0), 1) / max(time.monotonic() - began, 1e-3)
         while self.memory.is_short_now(root.pid, self.timeline.processes()):
             if not self._thin("memory"):

@@ -119,7 +119,7 @@ class Worker:
                 checkpoint = self._hear_worker(told, messages.LEFT)
                 if checkpoint.count <= self.count:
                     checkpoint.close()
-                    raise self._forged("it left a checkpoint behind another one")
+                    raise self._forged("it sent checkpoints out of order")
                 self.count, self.event = checkpoint.count, checkpoint.event
                 if left is not None:
                     left(checkpoint)
@@ -187,7 +187,7 @@ class Worker:
             told = copy._hear(HEAP_SECONDS)
             if told.kind == "X":
                 failed = copy._read(messages.read_number, told, "X")
-                raise EngineLost(f"its heap could not be looked at: {os.strerror(failed)}")
+                raise EngineLost(f"its heap could not be read: {os.strerror(failed)}")
             if told.kind != messages.PICTURE or told.fd is None:
                 raise copy._forged("it sent no snapshot")
             try:
@@ -265,7 +265,7 @@ class Worker:
         except EngineLost:
             raise AskFailed("it ended the process in which it was tried") from None
         if told.kind not in (messages.ANSWER, "X"):
-            raise self._forged(f"it sent {told.kind!r} in place of an answer")
+            raise self._forged(f"it sent {told.kind!r} instead of an answer")
         self._refuse_descriptor(told)
         if told.kind == "X":
             raise AskFailed(self._reason(told.payload))
@@ -282,13 +282,13 @@ class Worker:
         if told.kind == messages.ENDED and wanted == messages.CLONED:
             raise EngineLost(f"it ended instead of being cloned: {self._reason(told.payload)}")
         if told.kind != wanted:
-            raise self._forged(f"it sent {told.kind!r} and not {wanted!r}")
+            raise self._forged(f"it sent {told.kind!r} instead of {wanted!r}")
         try:
             pid, count, event = messages.read_here(told.payload)
             if pid < 0 and told.fd is None:
                 raise EngineLost(f"it could not be cloned: {os.strerror(-pid)}")
             if pid <= 0 or told.fd is None:
-                raise ForgedMessage("it sent no process with a checkpoint")
+                raise ForgedMessage("it sent a checkpoint without its process")
             channel = Channel.received(told.fd)
             try:
                 pid = self._keeping.verified(pid, has_gone=channel.has_gone)
@@ -301,7 +301,7 @@ class Worker:
 
     def _read(self, read: Callable[[bytes], T], told: Received, wanted: str) -> T:
         if told.kind != wanted:
-            raise self._forged(f"it sent {told.kind!r} and not {wanted!r}")
+            raise self._forged(f"it sent {told.kind!r} instead of {wanted!r}")
         self._refuse_descriptor(told)
         try:
             return read(told.payload)
@@ -365,6 +365,7 @@ def _reason(payload: bytes) -> str:
     if payload[:1] == b"\n":  # a report of the core
         report = messages.read_ended(payload)
         if report["kind"] == "refused":
-            return f"it asks for something outside the program, and in the past there is none: {report.get('detail')}"
+            detail = report.get("detail")
+            return f"it asks for something outside the program, which is not available in the past: {detail}"
         return str(report.get("detail") or report["kind"])
     return payload[:4000].decode("utf-8", "replace")

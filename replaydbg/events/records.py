@@ -73,8 +73,8 @@ class ControlKind(Enum):
     LANE_STARTED = "a thread is started"
     MARK = "the program is at"
     SERIALS = "the next serial of identity is"
-    NO_MEMORY = "the program did not get a block of memory; bytes"
-    STREAM = "besides writing, something was done to standard stream"
+    NO_MEMORY = "a memory allocation failed; bytes"
+    STREAM = "an operation other than writing on standard stream"
 
 
 class Why(Enum):

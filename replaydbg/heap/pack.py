@@ -186,7 +186,7 @@ def _unpack(view: memoryview, path: str, limit: int, base: Base | None, there: i
     most = min(limit, most_claimed(there))
     if total > most:
         raise ValueError(
-            f"the snapshot claims to need {total:,} bytes, and {most:,} are the limit for one of {there:,} stored bytes"
+            f"the snapshot claims to need {total:,} bytes; the limit for {there:,} stored bytes is {most:,}"
         )
     problem = _problem_of_counts({name: stored.count for name, (stored, _) in parts.items()})
     if problem:
@@ -222,13 +222,13 @@ def _problem_of_counts(counts: dict[str, int]) -> str:
     """Return what is wrong with the lengths of columns; empty: they fit. Looked at before memory is taken for one."""
     nodes, edges = counts["since"], counts["target"]
     if not counts["type"] == counts["size"] == counts["value"] == nodes or counts["label"] != edges:
-        return "the snapshot's columns are not equally long"
+        return "the snapshot's columns differ in length"
     if "came" in counts:
         fits = counts["degree"] == nodes and counts["came"] <= nodes and counts["edge_came"] <= edges
         fits = fits and counts["string_ends"] <= counts["string_from"] and counts["floats"] <= counts["float_from"]
     else:
         fits = counts["address"] == nodes and counts["first_edge"] == nodes + 1
-    return "" if fits else "the snapshot's columns are not equally long"
+    return "" if fits else "the snapshot's columns differ in length"
 
 
 def _weight(name: str, codes: dict[str, str]) -> int:
@@ -264,7 +264,7 @@ def _header(view: memoryview, path: str) -> tuple[dict[str, Any], int]:
     try:
         header = load_json(text)
     except ValueError:
-        raise ValueError("the snapshot's header is not JSON that a snapshot can have") from None
+        raise ValueError("the snapshot's header is not valid JSON") from None
     if not isinstance(header, dict):
         raise ValueError("the snapshot's header is not a JSON object")
     return header, _HEAD.size + length

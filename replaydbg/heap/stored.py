@@ -157,6 +157,6 @@ def _begin(recording: Recording, name: str, number: int) -> tuple[Taken, Link | 
             continue
         # What is coded against it and who asks for it know it by the name of its section.
         if begin[0].number != number:
-            raise Corrupt(path, f"the snapshot says that its number is {begin[0].number}")
+            raise Corrupt(path, f"the snapshot has the wrong number {begin[0].number}")
         return begin
     raise Corrupt(path, "the snapshot's header is cut off")

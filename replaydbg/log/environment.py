@@ -51,7 +51,7 @@ class _Fields:
         value = self.data.get(name, default)
         # A bool is an int for isinstance; in JSON the two are not alike.
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-            raise Corrupt(self._path, f"{name!r} in its {self._what} is {type(value).__name__}, which it cannot be")
+            raise Corrupt(self._path, f"{name!r} in its {self._what} is {type(value).__name__}, which is not valid")
         return value
 
     def wrong(self, name: str, why: str) -> Corrupt:
@@ -78,14 +78,14 @@ class _Fields:
         """One of `choices`; empty if it is missing."""
         value = self.text(name)
         if name in self.data and value not in choices:
-            raise self.wrong(name, f"is {value[:40]!r}, which it cannot be")
+            raise self.wrong(name, f"is {value[:40]!r}, which is not valid")
         return value
 
     def form(self, name: str, form: re.Pattern[str]) -> str:
         """A string of that form, or an empty one."""
         value = self.text(name)
         if value and not (len(value) <= 200 and form.fullmatch(value)):
-            raise self.wrong(name, f"is {value[:40]!r}, which it cannot be")
+            raise self.wrong(name, f"is {value[:40]!r}, which is not valid")
         return value
 
     def integer(self, name: str, least: int = 0, most: int = (1 << 63) - 1) -> int:
@@ -114,7 +114,7 @@ class _Fields:
         """A list of `kind`."""
         items = self._take(name, list, [])
         if not all(isinstance(item, kind) and not isinstance(item, bool) for item in items):
-            raise self.wrong(name, "has an element of another kind")
+            raise self.wrong(name, "has an element of the wrong type")
         if len(items) > MOST_WORDS:
             raise self.wrong(name, "is too long")
         if kind is str:
@@ -130,7 +130,7 @@ class _Fields:
         """An object whose values are strings."""
         data = self.object(name).data
         if not all(isinstance(value, str) for value in data.values()):
-            raise self.wrong(name, "has an element of another kind")
+            raise self.wrong(name, "has an element of the wrong type")
         for key, value in data.items():
             self._sound(name, key)
             self._sound(name, value)
@@ -140,7 +140,7 @@ class _Fields:
         """An object that can be an environment."""
         found = self.texts(name)
         if any(not key or "=" in key for key in found):
-            raise self.wrong(name, "has a name that no variable has")
+            raise self.wrong(name, "has an invalid variable name")
         return found
 
 
@@ -199,7 +199,7 @@ def parse_header(path: str, data: bytes) -> Header:
 def _streams(fields: _Fields) -> tuple[str, ...]:
     kinds = fields.list("stdio", str)
     if "stdio" in fields.data and (len(kinds) != 3 or not all(kind in STREAMS for kind in kinds)):
-        raise fields.wrong("stdio", "does not say what three streams were")
+        raise fields.wrong("stdio", "does not have three known kinds of streams")
     return kinds
 
 
@@ -207,21 +207,21 @@ def _signals(fields: _Fields) -> MappingProxyType[str, str]:
     found = fields.texts("signals")
     for number, state in found.items():
         if not _NUMBER.fullmatch(number) or int(number) > MOST_SIGNAL or not _WORD.fullmatch(state):
-            raise fields.wrong("signals", "has a signal that no system has")
+            raise fields.wrong("signals", "has an invalid signal number")
     return found
 
 
 def _descriptors(fields: _Fields) -> tuple[int, ...]:
     found = fields.list("fds", int)
     if not all(2 < fd < MOST_FDS for fd in found):
-        raise fields.wrong("fds", "has a number that no inherited descriptor has")
+        raise fields.wrong("fds", "has an invalid descriptor number")
     return found
 
 
 def _gates(path: str, fields: _Fields) -> tuple[GateRow, ...]:
     rows = fields.list("gates", dict)
     if len(rows) > MOST_GATES:
-        raise fields.wrong("gates", "has more rows than any table")
+        raise fields.wrong("gates", "has too many rows")
     return tuple(_gate(path, row) for row in rows)
 
 

@@ -165,8 +165,8 @@ class Recording:
             raise Corrupt(str(self.path), f"{length} bytes of its section {name!r} are more than can be given at once")
         stored = self._sections.stored(name)
         if not self.is_live and stored and length > allowance(stored):
-            claim = f"its section {name!r} claims {length:,} bytes, far more than the {stored:,} that are stored of it"
-            raise Corrupt(str(self.path), f"{claim} can stand for")
+            claim = f"its section {name!r} claims {length:,} bytes, far more than its {stored:,} stored bytes"
+            raise Corrupt(str(self.path), claim)
         if start + length > self._sections.size(name):
             raise Corrupt(str(self.path), f"bytes {start} to {start + length} of its section {name!r} are missing")
         pieces = []

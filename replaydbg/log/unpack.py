@@ -75,7 +75,7 @@ def _check_claim(sections: Sections, name: str, floor: int) -> None:
     size, stored = sections.size(name), sections.stored(name)
     if size > allowance(stored, floor=floor):
         raise Corrupt(
-            "the recording", f"its section {name!r} claims {size:,} bytes, and {stored:,} stored ones cannot be so much"
+            "the recording", f"its section {name!r} claims {size:,} bytes, too many for its {stored:,} stored bytes"
         )
 
 

@@ -479,9 +479,9 @@ note_options(void)
 {
     const PyConfig *config = compat_config(core.tstate);
     if (config->import_time)
-        note("uncovered", "-X importtime: a replay prints other times, and no line for what is imported while the interpreter starts");
+        note("uncovered", "-X importtime: a replay prints other times, and no lines for modules imported while the interpreter starts");
     if (config->verbose)
-        note("uncovered", "-v: a replay prints no line for what is imported while the interpreter starts");
+        note("uncovered", "-v: a replay prints no lines for modules imported while the interpreter starts");
 }
 
 /* trace: the directory and the limit of each file, or None. */

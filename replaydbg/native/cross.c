@@ -458,7 +458,7 @@ read_signal(void)
 {
     uint64_t signum = read_number();
     if (signum == 0 || signum >= NSIG)
-        diverge("corrupt", NULL, NULL, "there is no such signal");
+        diverge("corrupt", NULL, NULL, "the number of a signal is invalid");
     return (int)signum;
 }
 
@@ -1059,7 +1059,7 @@ native_end(NativeCrossing *n, int64_t rc, void *out, size_t nout)
     rc = native_end_filled(n, rc, &filled, &length);
     if (core.mode == REPLAY && n->cross.gate->flags & GATE_FILLS && !engine.diverting) {
         if (length != nout)
-            diverge("arguments", n->cross.gate, &n->cross, "another amount of bytes is asked for");
+            diverge("arguments", n->cross.gate, &n->cross, "a different number of bytes is requested");
         memcpy(out, filled, nout);
     }
     return rc;
@@ -1122,7 +1122,7 @@ void
 cross_expect_outcome(const Crossing *c, bool has_its_type)
 {
     if (!has_its_type)
-        diverge("corrupt", c->gate, NULL, "the outcome of a call has another type than it can have");
+        diverge("corrupt", c->gate, NULL, "the recorded result of a call has an invalid type");
 }
 
 _Noreturn void

@@ -55,7 +55,7 @@ keep_stat(PyObject *entry, bool follows, PyObject *result)
     if (*slot == NULL && other) {
         PyObject *own = follows ? other : result; /* of the entry itself, not of what it links to */
         if (!PyTuple_Check(own) || PyTuple_GET_SIZE(own) == 0)
-            diverge("corrupt", NULL, NULL, "what is known of a directory's entry cannot be read");
+            diverge("corrupt", NULL, NULL, "a directory entry cannot be read");
         bool is_link = (PyLong_AsLong(PyStructSequence_GET_ITEM(own, 0)) & S_IFMT) == S_IFLNK;
         *slot = Py_NewRef(is_link ? result : other);
     }

@@ -52,7 +52,7 @@ void
 engine_asks_outside(const char *what)
 {
     char text[200];
-    snprintf(text, sizeof text, "%s() asks for something outside the program, and in the past there is none", what);
+    snprintf(text, sizeof text, "%s() asks for something outside the program, which is not available in the past", what);
     fail(text);
 }
 
@@ -66,7 +66,7 @@ engine_outcome(Gate *gate)
         errno = ENOTTY;
         return PyErr_SetFromErrno(PyExc_OSError);
     }
-    PyErr_Format(PyExc_RuntimeError, "%s.%s() asks for something outside the program, and in the past there is none", gate->module, gate->name);
+    PyErr_Format(PyExc_RuntimeError, "%s.%s() asks for something outside the program, which is not available in the past", gate->module, gate->name);
     return NULL;
 }
 

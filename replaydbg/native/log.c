@@ -285,7 +285,7 @@ grown(void *old, size_t count, size_t each)
     size_t size;
     void *room = __builtin_mul_overflow(count, each, &size) ? NULL : realloc(old, size ? size : 1);
     if (room == NULL && core.mode == REPLAY)
-        diverge("memory", NULL, NULL, "the replay has no more memory for what the recording holds");
+        diverge("memory", NULL, NULL, "the replay ran out of memory while it read the recording");
     if (room == NULL)
         Py_FatalError("replaydbg: out of memory");
     return room;

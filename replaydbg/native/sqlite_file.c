@@ -182,7 +182,7 @@ control_text(SqliteFile *file, int op, char **text)
     number = act_end(&act, number, NULL, 0);
     size_t n = (size_t)(number >> 16);
     if (n > LONGEST_TEXT)
-        act_diverge("corrupt", FILE_CONTROL, "a text that is too long");
+        act_diverge("corrupt", FILE_CONTROL, "the text of a file control is too long");
     if (n && !act.perform)
         *text = sqlite_malloc((int)n);
     if (n && *text == NULL)

@@ -530,7 +530,7 @@ next_number(void)
     bool ok = true;
     uint64_t v = read_varint(&event_log.rp, event_log.rend, &ok);
     if (!ok)
-        diverge("corrupt", NULL, NULL, "what was done to a standard stream cannot be read");
+        diverge("corrupt", NULL, NULL, "an operation on a standard stream cannot be read");
     return v;
 }
 
@@ -543,7 +543,7 @@ stream_change(void)
     const uint8_t *data = event_log.rp;
     if (what > DATA || fd >= INT32_MAX || number < 1 || number >= MOST_DESCRIPTIONS || stream < 1 || stream > 2 ||
         n > (uint64_t)(event_log.rend - event_log.rp) || at < -1 || at > INT64_MAX / 4)
-        diverge("corrupt", NULL, NULL, "what was done to a standard stream cannot be read");
+        diverge("corrupt", NULL, NULL, "an operation on a standard stream cannot be read");
     event_log.rp += n;
     if (core.lenient)
         return;

@@ -229,7 +229,7 @@ our_not_joined_until(pthread_t thread, void **result, const struct timespec *tim
 static int
 our_cancel(pthread_t thread)
 {
-    static const char what[] = "pthread_cancel() of a thread of the program's";
+    static const char what[] = "pthread_cancel() on a thread of the program";
     if (lane_of(thread) == NULL)
         return was_lane(thread) ? ESRCH : pthread_cancel(thread);
     PyGILState_STATE state = PyGILState_Ensure();

@@ -35,23 +35,23 @@ CAUSES = {
     "Often: an address in a text, or an input that no gate covers.",
     "early": "The program ended before it had done all that it did when recorded.",
     "endless": "The replay computes here for much longer than the program ever did between two events. Often: a loop "
-    "that waits for a clock or for memory that something outside the program writes, which no gate covers.",
-    "computing": "The program was computing when its recording ended, and computes as long here.",
-    "shortage": "After the last event memory ran out for small objects when this was recorded, and a replay cannot "
-    "repeat after which of them.",
+    "that waits for a clock, or for memory that another process writes.",
+    "computing": "The program was computing when its recording ended; the replay ends after about as much computation.",
+    "shortage": "Memory ran out for a small object when this was recorded, and a replay cannot repeat which "
+    "allocation failed.",
     "end": "The program went on after the place where it ended when it was recorded.",
-    "signal": "A signal handler ran at a place of pure computation that was not met again.",
+    "signal": "The replay never reached the recorded point at which a signal handler interrupted the program.",
     "unrecordable": "The outcome of this call is not data, and could not be recorded.",
     "unsupported": "The program did something that cannot be recorded yet.",
-    "refused": "Code that no gate covers tried to reach the outside; a replay never does.",
+    "refused": "Code tried to reach the outside, which a replay never allows.",
     "content": "The content of a file that the program read is missing from the recording.",
     "corrupt": "The recording is damaged here.",
-    "memory": "The replay has no more memory for what the recording holds.",
-    "unusable": "The replay cannot use what the recording has here, although the recording is sound. The cause is not "
-    "known. Often: an earlier difference that was not noticed, or a recording by another version of replaydbg.",
+    "memory": "The replay ran out of memory while it read the recording.",
+    "unusable": "The record here does not fit what the replay does, although the recording is undamaged. The cause is "
+    "unknown. Often: an earlier divergence that was not noticed, or a recording by another version of replaydbg.",
     "uncovered": "The program did something here that the gates cannot follow.",
-    "status": "The program ended otherwise than when it was recorded, without asking for anything else.",
-    "collector": "The garbage collector came to stand elsewhere than when it was recorded; tests want it to be exact.",
+    "status": "The program exited differently (exit code or signal), although every event matched.",
+    "collector": "The state of the garbage collector differs from the recording (checked in strict mode only).",
     "lane": "Another thread was running here when this was recorded: what decides which one runs was different.",
     "ticks": "The thread computed more or less than when it was recorded. Often: an input that no gate covers.",
     "unanswered": "The edited program asks for something that the recording does not have.",
@@ -152,7 +152,7 @@ def ended_otherwise(name: str, events: int, status: int, recorded: int | None) -
     kind, observed = "status", f"it ended with status {status}"
     if status == -signal.SIGSYS:
         kind = "refused"
-        observed = "a system call while signals were blocked, as in system() and posix_spawn(): its name is not known"
+        observed = "a system call while all signals were blocked, as in system() and posix_spawn(); its name is unknown"
     is_killed = status < 0 and kind == "status"
     if is_killed:
         observed = f"signal {_signal_name(-status)} ended it"
@@ -167,8 +167,8 @@ def ended_otherwise(name: str, events: int, status: int, recorded: int | None) -
 
 
 _KILLED = (
-    "A signal ended the replay, as none did when this was recorded. It came from outside (the system was short of "
-    "memory, somebody killed it), or it is a fault in C code."
+    "A signal ended the replay but not the recorded program. It was sent from outside (by a person, or by the system "
+    "when memory ran out), or C code crashed."
 )
 
 

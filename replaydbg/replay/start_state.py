@@ -1,4 +1,4 @@
-"""How a replay's interpreter is started: rebuilt from allowed fields of the recording, none of them taken over.
+"""Build the start of a replay's interpreter: validated options and variables, none copied from the recording unchecked.
 
 A recording may be of unknown origin, and what is decided here comes before the fence. So there are two lists: the
 options and the variables that shape the interpreter's own state, each with the values that it may have. The rest of the
@@ -136,7 +136,7 @@ def _python_variables(path: str, recorded: Mapping[str, str]) -> dict[str, str]:
         value = recorded.get(name, "")
         if value and not re.fullmatch(form, value):
             if form is not _FLAG and name != "PYTHONCOERCECLOCALE":
-                raise CannotStart(path, f"its variable {name} is {value!r}, with which no Python starts")
+                raise CannotStart(path, f"its variable {name} has the invalid value {value!r}")
             value = "1"
         if value:
             env[name] = value
@@ -163,10 +163,10 @@ def _words(path: str, given: list[Option], *, holds_warnings: bool) -> list[str]
             passed += _passed_x(path, value)
         elif name == "--check-hash-based-pycs":
             if value not in _HASH_BASED:
-                raise CannotStart(path, f"its interpreter option {name} has the value {value!r}")
+                raise CannotStart(path, f"its interpreter option {name} has the invalid value {value!r}")
             passed.append(option)
         elif name not in _LETTERS:
-            raise CannotStart(path, f"its interpreter option {_shown(option)} is not one that a program is run with")
+            raise CannotStart(path, f"its interpreter option {_shown(option)} is not allowed in a recording")
         elif passed.count(option) < _MOST_TIMES:
             passed.append(option)
     return interpreter.passed_words(passed)
@@ -198,5 +198,5 @@ def _passed_x(path: str, word: str | None) -> list[Option]:
     if not form:
         return [Option("X", name)]
     if equals and not re.fullmatch(form, value):
-        raise CannotStart(path, f"its interpreter option -X {name} has the value {value!r}")
+        raise CannotStart(path, f"its interpreter option -X {name} has the invalid value {value!r}")
     return [Option("X", word)]
