@@ -127,7 +127,7 @@ def test_a_snapshot_that_claims_gigabytes_is_refused(words: tuple[str, ...], tmp
 
     assert path.stat().st_size < 300_000
     assert "claims to need" in said
-    assert "are the limit" in said
+    assert "the limit for" in said
 
 
 def test_a_snapshot_in_a_compressed_block_is_judged_by_what_is_stored(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_a_snapshot_under_another_number_is_named(tmp_path: Path) -> None:
 
     for words in (("snapshots", path), ("snapshots", "--growth", path), ("heap", path, "@#1")):
         said = _assert_bounded(*words)
-        assert "says that its number is 3" in said
+        assert "has the wrong number 3" in said
         assert len(said.splitlines()) == 1
 
 

@@ -47,7 +47,7 @@ CAUSES = {
     "content": "The content of a file that the program read is missing from the recording.",
     "corrupt": "The recording is damaged here.",
     "memory": "The replay ran out of memory while it read the recording.",
-    "unusable": "The record here does not fit what the replay does, although the recording is undamaged. The cause is "
+    "unusable": "The record here does not fit what the replay does, although the recording is intact. The cause is "
     "unknown. Often: an earlier divergence that was not noticed, or a recording by another version of replaydbg.",
     "uncovered": "The program did something here that the gates cannot follow.",
     "status": "The program exited differently (exit code or signal), although every event matched.",
