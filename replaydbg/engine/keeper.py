@@ -19,7 +19,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from replaydbg.engine.keeping import ANY_KIND, ORDER, is_own_child
+from replaydbg.engine.keeping import ANY_KIND, NO, ORDER, YES, is_own_child, was_own_child
 from replaydbg.engine.messages import VERSION
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import start_process
@@ -87,7 +87,7 @@ def _stay(debugger: socket.socket) -> None:
                 break
             orders += data
             while len(orders) >= ORDER.size:
-                _kill(ORDER.unpack_from(orders)[0])
+                _obey(debugger, ORDER.unpack_from(orders)[0])
                 orders = orders[ORDER.size :]
         _wait_for_ended()
     _kill_all()
@@ -98,6 +98,14 @@ def _received(debugger: socket.socket) -> bytes:
         return debugger.recv(4096)
     except OSError:
         return b""
+
+
+def _obey(debugger: socket.socket, order: int) -> None:
+    if order >= 0:
+        _kill(order)
+    else:
+        with suppress(OSError):
+            debugger.send(YES if was_own_child(-order) else NO, socket.MSG_NOSIGNAL)
 
 
 def _kill(pid: int) -> None:
@@ -115,12 +123,19 @@ def _kill_all() -> None:
         try:
             children = Path(f"/proc/{me}/task/{me}/children").read_text(encoding="ascii").split()
         except OSError:  # /proc or this file of it is missing
+            _kill_group()
             return
         for pid in children:
             _kill(int(pid))
         if not _wait_for_ended():
             return
         time.sleep(0.001)
+
+
+def _kill_group() -> None:
+    # The children are in the process group that began with this process, and the fence lets none of them leave it.
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
 
 
 def _wait_for_ended() -> bool:
