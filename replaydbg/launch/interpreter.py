@@ -186,9 +186,9 @@ def start_environment(environment: dict[str, str], options: Options, seed: int) 
 def own_environment() -> dict[str, str]:
     """Return our environment without the LC_CTYPE that Python adds to it in the C locale, and without tests' orders."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(TEST_PREFIX)}
-    if environment.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8"):
-        if not any(entry.startswith(b"LC_CTYPE=") for entry in _first_environment()):
-            del environment["LC_CTYPE"]
+    is_of_python = environment.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8")
+    if is_of_python and not any(entry.startswith(b"LC_CTYPE=") for entry in _first_environment()):
+        del environment["LC_CTYPE"]
     return environment
 
 

@@ -1,4 +1,4 @@
-"""Whether /proc shows the processes of this system. Containers and chroots may have none, or that of another namespace."""
+"""Whether /proc shows the processes that this one sees. Containers may have none, or that of another namespace."""
 
 from __future__ import annotations
 
