@@ -18,6 +18,7 @@
  *   maps.c      memory maps
  *   shared.c    memory that other processes write
  *   memory.c    memory that may not be readable
+ *   without_proc.c  what /proc shows, by other means
  *   shortage.c  memory that the program did not get
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
