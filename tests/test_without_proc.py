@@ -149,6 +149,46 @@ def test_the_debugger_travels(tmp_path: Path) -> None:
     assert "\n10\n" in outcome.stdout
 
 
+def test_a_question_has_a_limit_on_memory(tmp_path: Path) -> None:
+    """It is counted from what the process has, which the core finds out by lowering the limit."""
+    recording, _ = _record(tmp_path, _PROGRAM)
+    script = b"p len(bytearray(64 << 20))\np len(bytearray(3 << 30))\nquit\n"
+
+    outcome = _run([sys.executable, "-m", "replaydbg", "debug", str(recording)], tmp_path, stdin=script)
+
+    assert "67108864" in outcome.stdout
+    assert "MemoryError" in outcome.stdout + outcome.stderr
+
+
+def test_snapshots_are_kept(tmp_path: Path) -> None:
+    """Their copies of the program are waited for until they have ended."""
+    recording = tmp_path / "r.rdbg"
+    (tmp_path / "program.py").write_text("import time\nfor _ in range(5):\n    time.sleep(0.05)\n")
+
+    recorded = _run(tool.record(sys.executable, recording, ["program.py"], ["--snapshot-every", "1"]), tmp_path)
+    listed = _run([sys.executable, "-m", "replaydbg", "snapshots", str(recording)], tmp_path)
+
+    assert (recorded.status, recorded.stderr) == (0, "")
+    assert listed.status == 0
+    assert len(listed.stdout.splitlines()) > 2
+
+
+def test_a_proc_of_another_namespace_is_not_believed(tmp_path: Path) -> None:
+    """Its numbers are those of other processes."""
+    _hidden()
+    apart = ["unshare", *([] if os.getuid() == 0 else ["--user", "--map-root-user"]), "--pid", "--fork"]
+    if subprocess.run([*apart, "true"], check=False, capture_output=True, timeout=30).returncode:
+        pytest.skip("this system allows no process namespace")
+    recording, _ = _record(tmp_path, _PROGRAM, hidden=False)
+
+    # Process 2 outside is the parent of the kernel's threads: the keeper gets another number.
+    command = [*apart, "sh", "-c", 'true; true; "$@"', "sh", sys.executable, "-m", "replaydbg", "debug", str(recording)]
+    outcome = run(command, cwd=tmp_path, env=_env(tmp_path), stdin=b"p 1 + 1\nwhere\nquit\n")
+
+    assert (outcome.status, outcome.stderr) == (0, "")
+    assert "\n2\n" in outcome.stdout
+
+
 def test_no_process_of_a_session_is_left(tmp_path: Path) -> None:
     """The keeper does not know its children, and ends their group; the programs that it runs never leave that."""
     recording, _ = _record(tmp_path, _PROGRAM)
