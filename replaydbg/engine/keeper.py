@@ -22,6 +22,7 @@ from typing import Any
 from replaydbg.engine.keeping import ANY_KIND, NO, ORDER, YES, is_own_child, was_own_child
 from replaydbg.engine.messages import VERSION
 from replaydbg.errors import ReplaydbgError
+from replaydbg.launch.proc import has_proc
 from replaydbg.launch.process import start_process
 from replaydbg.log.reader import open_recording
 from replaydbg.replay.launcher import inheritable, prepare
@@ -120,16 +121,24 @@ def _kill_all() -> None:
     until = time.monotonic() + 5
     me = os.getpid()
     while time.monotonic() < until:
-        try:
-            children = Path(f"/proc/{me}/task/{me}/children").read_text(encoding="ascii").split()
-        except OSError:  # /proc or this file of it is missing
+        children = _children(me)
+        if children is None:
             _kill_group()
             return
         for pid in children:
-            _kill(int(pid))
+            _kill(pid)
         if not _wait_for_ended():
             return
         time.sleep(0.001)
+
+
+def _children(me: int) -> list[int] | None:
+    """Return the process ids of the children; None: /proc does not show them."""
+    try:
+        text = Path(f"/proc/{me}/task/{me}/children").read_text(encoding="ascii")
+    except OSError:  # not every kernel has this file
+        return None
+    return [int(word) for word in text.split()] if has_proc() else None
 
 
 def _kill_group() -> None:

@@ -108,10 +108,12 @@ def _await(path: Path, seconds: float = _LONGEST) -> None:
 
 
 def _is_alive(pid: int) -> bool:
+    if not has_proc():
+        return _has_not_ended(pid)
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[0]
     except (OSError, IndexError):
-        return False if has_proc() else _has_not_ended(pid)
+        return False
     return state not in ("Z", "X")
 
 
