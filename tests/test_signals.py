@@ -136,7 +136,7 @@ def test_a_signal_that_the_program_handles_late_is_not_passed_on_to_it() -> None
     looks = iter([0] * 10)
     reading, writing = os.pipe()
 
-    def signal_us_and_end_it() -> None:
+    def signal_us_and_end_it(pid: int) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         os.close(writing)
 

@@ -19,9 +19,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from replaydbg.engine.keeping import ANY_KIND, ORDER, is_own_child
+from replaydbg.engine.keeping import ANY_KIND, NO, ORDER, YES, is_own_child, was_own_child
 from replaydbg.engine.messages import VERSION
 from replaydbg.errors import ReplaydbgError
+from replaydbg.launch.proc import has_proc
 from replaydbg.launch.process import start_process
 from replaydbg.log.reader import open_recording
 from replaydbg.replay.launcher import inheritable, prepare
@@ -87,7 +88,7 @@ def _stay(debugger: socket.socket) -> None:
                 break
             orders += data
             while len(orders) >= ORDER.size:
-                _kill(ORDER.unpack_from(orders)[0])
+                _obey(debugger, ORDER.unpack_from(orders)[0])
                 orders = orders[ORDER.size :]
         _wait_for_ended()
     _kill_all()
@@ -98,6 +99,14 @@ def _received(debugger: socket.socket) -> bytes:
         return debugger.recv(4096)
     except OSError:
         return b""
+
+
+def _obey(debugger: socket.socket, order: int) -> None:
+    if order >= 0:
+        _kill(order)
+    else:
+        with suppress(OSError):
+            debugger.send(YES if was_own_child(-order) else NO, socket.MSG_NOSIGNAL)
 
 
 def _kill(pid: int) -> None:
@@ -112,15 +121,30 @@ def _kill_all() -> None:
     until = time.monotonic() + 5
     me = os.getpid()
     while time.monotonic() < until:
-        try:
-            children = Path(f"/proc/{me}/task/{me}/children").read_text(encoding="ascii").split()
-        except OSError:  # /proc or this file of it is missing
+        children = _children(me)
+        if children is None:
+            _kill_group()
             return
         for pid in children:
-            _kill(int(pid))
+            _kill(pid)
         if not _wait_for_ended():
             return
         time.sleep(0.001)
+
+
+def _children(me: int) -> list[int] | None:
+    """Return the process ids of the children; None: /proc does not show them."""
+    try:
+        text = Path(f"/proc/{me}/task/{me}/children").read_text(encoding="ascii")
+    except OSError:  # not every kernel has this file
+        return None
+    return [int(word) for word in text.split()] if has_proc() else None
+
+
+def _kill_group() -> None:
+    # The children are in the process group that began with this process, and the fence lets none of them leave it.
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
 
 
 def _wait_for_ended() -> bool:

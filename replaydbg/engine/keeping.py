@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
+import threading
 from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.errors import ForgedMessage
+from replaydbg.launch.proc import has_proc
+from replaydbg.store.processes import exists
 
 ORDER = struct.Struct("<q")
-"""An order to the keeper: the number of the process that it is to kill."""
+"""An order to the keeper: the number of the process that it is to kill; negative: whether it is the keeper's child."""
+
+YES, NO = b"y", b"n"
+"""The keeper's answer to that question."""
+
+ANSWER_SECONDS = 30.0
+"""How long the keeper may take for it."""
 
 ANY_KIND = 0x40000000
 """__WALL: children that send another signal at their end, too."""
@@ -28,6 +38,7 @@ class Keeping:
     def __init__(self, debugger: socket.socket, pid: int) -> None:
         """`debugger` leads to the keeper, the process `pid`."""
         self._socket = debugger
+        self._asking = threading.Lock()
         self.pid = pid
         self.broken = ""
         """Why nothing of the session is believed any more; empty: it is."""
@@ -42,12 +53,25 @@ class Keeping:
         `has_gone`: it has ended meanwhile, and the number may be another one's. Raises ForgedMessage if it is a process
         that the keeper did not start.
         """
-        parent = _parent(pid)
-        if parent == self.pid:
+        is_ours = _is_child(pid, self.pid) if has_proc() else self._is_child(pid)
+        if is_ours:
             return pid
-        if parent and not has_gone:
+        if is_ours is False and not has_gone:
             raise ForgedMessage(f"it named process {pid} as one of this session, which it is not")
         return 0
+
+    def _is_child(self, pid: int) -> bool | None:
+        """Ask the keeper what `_is_child` returns, where /proc does not show it."""
+        if pid <= 0 or not exists(pid):
+            return None
+        try:
+            with self._asking:
+                self._socket.sendall(ORDER.pack(-pid))
+                answered = select.select([self._socket], [], [], ANSWER_SECONDS)[0]
+                answer = self._socket.recv(1) if answered else b""
+        except (OSError, ValueError, struct.error):
+            return None  # the session has ended, and all its processes with it
+        return {YES: True, NO: False}.get(answer)
 
     def kill(self, pid: int) -> None:
         """Let the keeper kill a process of the session; it does nothing if it is none, or has ended."""
@@ -73,12 +97,22 @@ def is_own_child(pid: int) -> bool:
         return False
 
 
-def _parent(pid: int) -> int:
-    """Return the number of a process's parent; 0: there is no such process, or /proc does not show it."""
+def was_own_child(pid: int) -> bool:
+    """Whether this process has started `pid`, and has not waited for it: for the keeper."""
+    try:
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT | ANY_KIND)
+    except (ChildProcessError, OverflowError):
+        return False
+    return True
+
+
+def _is_child(pid: int, parent: int) -> bool | None:
+    """Whether `pid` is a child of `parent`; None: there is no such process, or /proc does not show it."""
     if pid <= 0:
-        return 0
+        return None
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-        return int(text.rpartition(")")[2].split()[1])
+        found = int(text.rpartition(")")[2].split()[1])
     except (OSError, ValueError, IndexError):
-        return 0
+        return None
+    return found == parent if found else None

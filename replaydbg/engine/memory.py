@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from replaydbg.launch.proc import has_proc
+
 TIMES = 2.6
 """All of them together may take so many times the memory of the one that runs the program: less than three, for those
 that are made later.
@@ -94,16 +96,22 @@ def _machine_is_short() -> bool:
 def _fields(pid: int | str, name: str) -> dict[str, int]:
     """Return the lines `Name: 12 kB` of a file of the kernel, in bytes; none if there is no such file."""
     try:
-        text = (Path("/proc") / str(pid) / name).read_text(encoding="ascii", errors="replace")
+        text = _text(pid, name)
     except OSError:
         return {}  # it has ended, or this system has none: then only the number of checkpoints is limited
     words = (line.split() for line in text.splitlines())
     return {each[0].rstrip(":"): int(each[1]) << 10 for each in words if len(each) == 3 and each[2] == "kB"}
 
 
+def _text(pid: int | str, name: str) -> str:
+    if pid and not has_proc():
+        raise FileNotFoundError  # the number there is another process's
+    return (Path("/proc") / str(pid) / name).read_text(encoding="ascii", errors="replace")
+
+
 def _faults(pid: int) -> int:
     try:
-        text = (Path("/proc") / str(pid) / "stat").read_text(encoding="ascii", errors="replace")
+        text = _text(pid, "stat")
     except OSError:
         return 0
     return int(text.rpartition(")")[2].split()[7])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import struct
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -13,11 +14,15 @@ from typing import Any, NamedTuple
 from replaydbg.config import Settings
 from replaydbg.errors import ReplaydbgError
 from replaydbg.hunt.capture import Outside, captured, discard
+from replaydbg.launch.proc import has_proc
 from replaydbg.record import record
 from replaydbg.store.directory import live_path
 
 GRACE = 2.0
 """Seconds that a program has to end after SIGTERM before it is killed: pytest and servers clean up then."""
+
+_PID = struct.Struct("<q")
+"""Before the facts in the file in which the recorder reports: the process id of the program; 0: it has not begun."""
 
 
 class Finished(NamedTuple):
@@ -58,7 +63,9 @@ class Worker:
         try:
             os.setsid()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            facts = _recorded(argv, self.output, settings, self._capture.stdout.fileno(), self._capture.stderr.fileno())
+            streams = self._capture.stdout.fileno(), self._capture.stderr.fileno()
+            facts = _recorded(argv, self.output, settings, streams, self._report.fileno())
+            self._report.seek(_PID.size)
             self._report.write(json.dumps(facts).encode())
             self._report.flush()
         finally:
@@ -79,15 +86,25 @@ class Worker:
         if len(self._ends) == 2:
             os.kill(self.pid, signal.SIGTERM)
         else:
-            for pid in _children(self.pid):
+            for pid in _children(self.pid) if has_proc() else self._program():
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         del self._ends[0]
 
+    def _program(self) -> list[int]:
+        """Return the process id of the program, if it runs, where /proc does not show it."""
+        written = os.pread(self._report.fileno(), _PID.size, 0)
+        pid = _PID.unpack(written)[0] if len(written) == _PID.size else 0
+        with suppress(ProcessLookupError):
+            # It may have ended, and its number be another one's: the program is in the recorder's session, or has
+            # made its own.
+            return [pid] if pid and os.getsid(pid) in (self.pid, pid) else []
+        return []
+
     def finish(self) -> Finished:
         """Return how it went; to be called when it has ended."""
         os.waitpid(self.pid, 0)
-        self._report.seek(0)
+        self._report.seek(_PID.size)
         text = self._report.read()
         facts: dict[str, Any] = json.loads(text) if text else {"error": "its recorder was killed"}
         outside = self._capture.run(facts.get("status", 1))
@@ -105,9 +122,14 @@ class Worker:
         discard(self.output)
 
 
-def _recorded(argv: list[str], output: Path, settings: Settings, stdout: int, stderr: int) -> dict[str, Any]:
+def _recorded(
+    argv: list[str], output: Path, settings: Settings, streams: tuple[int, int], report: int
+) -> dict[str, Any]:
+    def running(pid: int) -> None:
+        os.pwrite(report, _PID.pack(pid), 0)
+
     try:
-        result = record(argv, output=output, settings=settings, stdout=stdout, stderr=stderr)
+        result = record(argv, output=output, settings=settings, stdout=streams[0], stderr=streams[1], running=running)
     except (ReplaydbgError, OSError) as error:
         return {"error": str(error)}
     return {"status": result.status, "path": str(result.path), "events": result.events}

@@ -186,15 +186,25 @@ def start_environment(environment: dict[str, str], options: Options, seed: int) 
 def own_environment() -> dict[str, str]:
     """Return our environment without the LC_CTYPE that Python adds to it in the C locale, and without tests' orders."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(TEST_PREFIX)}
-    if environment.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8"):
-        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
-            if not any(entry.startswith(b"LC_CTYPE=") for entry in file.read().split(b"\0")):
-                del environment["LC_CTYPE"]
+    is_of_python = environment.get("LC_CTYPE") in ("C.UTF-8", "C.utf8", "UTF-8")
+    if is_of_python and not any(entry.startswith(b"LC_CTYPE=") for entry in _first_environment()):
+        del environment["LC_CTYPE"]
     return environment
 
 
-def command_line(executable: str, passed: list[str], core: str, boot: str) -> list[str]:
-    """Return the argument list that starts the interpreter with the core in it."""
+def _first_environment() -> list[bytes]:
+    """Return the environment that this process was started with."""
+    try:
+        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
+            return file.read().split(b"\0")
+    except OSError:
+        from replaydbg.native import _core  # only where there is no /proc
+
+        return list(_core.first_environment())
+
+
+def command_line(executable: str, passed: list[str], core: str, boot: str | int) -> list[str]:
+    """Return the argument list that starts the interpreter with the core in it; `boot` is a path or a descriptor."""
     return [executable, *passed, "-c", BOOTSTRAP.format(core=core, boot=boot)]
 
 
@@ -216,14 +226,22 @@ def stream_kind(fd: int) -> str:
 def inherited_fds() -> list[int]:
     """Return the open descriptors above 2 that a started program inherits."""
     found: list[int] = []
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
-        fd = int(name)
+    for fd in _open_fds():
         try:
             if fd > 2 and os.get_inheritable(fd):
                 found.append(fd)
         except OSError:
             continue  # the descriptor of the listing itself
     return sorted(found)
+
+
+def _open_fds() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208
+    except OSError:
+        from replaydbg.native import _core  # only where there is no /proc
+
+        return list(_core.descriptors())
 
 
 def ignored_signals() -> dict[str, str]:

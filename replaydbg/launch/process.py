@@ -34,13 +34,13 @@ def run_process(
     *,
     fds: Sequence[int | None] = (None, None, None),
     ignored: Sequence[int] = (),
-    meanwhile: Callable[[], None] | None = None,
+    meanwhile: Callable[[int], None] | None = None,
     handled: Callable[[], int] | None = None,
 ) -> Ended:
     """Run `argv`; `fds` become its standard streams (None: inherit, -1: closed); `ignored` signals stay so in it.
 
-    `meanwhile` is called once the process runs; it must not raise. `handled` tells how many signals the program has
-    handled by itself so far; without it none can be told.
+    `meanwhile` is given its process id once the process runs; it must not raise. `handled` tells how many signals the
+    program has handled by itself so far; without it none can be told.
     """
     forward = _Forwarder(handled)
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
@@ -49,7 +49,7 @@ def run_process(
     try:
         pid = forward.pid = start_process(argv, env, fds=fds, ignored=ignored)
         if meanwhile is not None:
-            meanwhile()
+            meanwhile(pid)
         return _wait(pid)
     finally:
         for number, handler in before.items():

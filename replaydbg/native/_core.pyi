@@ -2,8 +2,14 @@
 
 from typing import Any, NoReturn
 
-def boot(directory: str, /) -> NoReturn:
-    """Run the program that the boot file in `directory` describes."""
+def boot(file: str | int, /) -> NoReturn:
+    """Run the program that the boot file describes, given by its path or descriptor."""
+
+def descriptors() -> list[int]:
+    """Return the open descriptors of this process; for systems without /proc."""
+
+def first_environment() -> list[bytes]:
+    """Return the environment that this process was started with, empty where that is unknown; the same."""
 
 def fence(report_fd: int, /) -> None:
     """Put up the fence of a replay around this process, for good; refusals go to the descriptor. Raises OSError."""

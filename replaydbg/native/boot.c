@@ -20,18 +20,20 @@ enum { FLAG_NO_SITE = 6, FLAG_IGNORE_ENVIRONMENT = 7, FLAG_HASH_RANDOMIZATION = 
 
 /* ---- the boot file ---- */
 
+/* `fd`, where there is no path, is the launcher's: its position is left alone, and fence_close_descriptors() closes it. */
 static PyObject *
-read_boot(const char *path)
+read_boot(const char *path, int fd)
 {
-    FILE *f = fopen(path, "rb");
-    if (f == NULL)
-        return PyErr_SetFromErrnoWithFilename(PyExc_OSError, path);
+    int file = path ? open(path, O_RDONLY | O_CLOEXEC) : fd;
+    if (file < 0)
+        return PyErr_SetFromErrnoWithFilename(PyExc_OSError, path ? path : "boot");
     Buf b = {0};
     uint8_t piece[4096];
-    size_t n;
-    while ((n = fread(piece, 1, sizeof piece, f)) > 0)
-        buf_bytes(&b, piece, n);
-    fclose(f);
+    ssize_t n;
+    while ((n = pread(file, piece, sizeof piece, (off_t)b.used)) > 0)
+        buf_bytes(&b, piece, (size_t)n);
+    if (path)
+        close(file);
     const uint8_t *p = b.data;
     TypeTable none = {0};
     PyObject *boot = value_decode(&p, b.data + b.used, &none, NULL, 0);
@@ -518,12 +520,12 @@ end_without_fence(void)
 }
 
 int
-boot(const char *boot_file)
+boot(const char *boot_file, int boot_fd)
 {
     core.tstate = PyThreadState_Get();
     collector_hold();
     core.code_extra = CODE_EXTRA_INDEX(site_forget_code);
-    PyObject *boot = read_boot(boot_file);
+    PyObject *boot = read_boot(boot_file, boot_fd);
     if (boot == NULL)
         return -1;
     bool recording = strcmp(text(boot, "mode"), "record") == 0;

@@ -18,6 +18,7 @@
  *   maps.c      memory maps
  *   shared.c    memory that other processes write
  *   memory.c    memory that may not be readable
+ *   without_proc.c  what /proc shows, by other means
  *   shortage.c  memory that the program did not get
  *   clock.c     datetime, entropy, profilers
  *   signals.c   signal handlers, inside crossings and between them
@@ -715,7 +716,7 @@ shared_crossing(bool before, unsigned flags)
 
 /* ---- process.c, boot.c, guard.c ---- */
 void process_module_loaded(PyObject *module, const char *name);
-int boot(const char *boot_file);                 /* never returns but with an exception set */
+int boot(const char *boot_file, int boot_fd);    /* by its path or, if that is NULL, its descriptor; never returns but with an exception set */
 void network_module_loaded(PyObject *module, const char *name);
 int standins_module_loaded(PyObject *module, const char *name);
 void tls_module_loaded(PyObject *module, const char *name);

@@ -12,6 +12,7 @@
 #include "streams.h"
 #include "heap.h"
 #include "lanes.h"
+#include "without_proc.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -397,11 +398,10 @@ address_space(void)
 {
     char text[32] = "";
     int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || read(fd, text, sizeof text - 1) < 0)
-        text[0] = 0;
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
     if (fd >= 0)
         close(fd);
-    return (rlim_t)strtoull(text, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE);
+    return n > 0 ? (rlim_t)strtoull(text, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE) : without_proc_address_space();
 }
 
 /* What engine_inside() returned, or why it did not. */

@@ -2,6 +2,7 @@
  * a shared file mapping (the kernel keeps them), and `committed` in the header is stored last. Pages are allocated ahead
  * with posix_fallocate: a fresh page of a sparse file costs five times as much, and a full disk would be a SIGBUS. */
 #include "core.h"
+#include "without_proc.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -199,6 +200,8 @@ log_memory(void)
         close(fd);
     if (found)
         header_of(&event_log)->memory = (uint32_t)(strtoull(found + 8, NULL, 10) / 1024 + 1);
+    else if (event_log.base)
+        header_of(&event_log)->memory = (uint32_t)(without_proc_peak() >> 20);
     errno = saved;
 }
 

@@ -2,19 +2,22 @@
 #include "fence.h"
 #include "calls.h"
 #include "heap.h"
+#include "without_proc.h"
 
+/* A replay's boot file is a memory file: its descriptor is given, since only /proc would have a name for it. */
 static PyObject *
-py_boot(PyObject *module, PyObject *path)
+py_boot(PyObject *module, PyObject *from)
 {
-    PyObject *file = PyUnicode_EncodeFSDefault(path), *name, *value;
+    PyObject *file = PyLong_Check(from) ? NULL : PyUnicode_EncodeFSDefault(from), *name, *value;
+    int fd = PyLong_Check(from) ? (int)PyLong_AsLong(from) : -1;
     Py_ssize_t i = 0;
     PyObject_GC_UnTrack(module); /* the tool's own objects are out of the collector's sight, and so out of gc.get_objects() */
     PyObject_GC_UnTrack(PyModule_GetDict(module));
     while (PyDict_Next(PyModule_GetDict(module), &i, &name, &value))
         if (PyCFunction_Check(value))
             PyObject_GC_UnTrack(value);
-    if (file)
-        boot(PyBytes_AS_STRING(file)); /* comes back only with an exception set */
+    if (!PyErr_Occurred())
+        boot(file ? PyBytes_AS_STRING(file) : NULL, fd); /* comes back only with an exception set */
     Py_XDECREF(file);
     return NULL;
 }
@@ -73,10 +76,13 @@ py_system_calls(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef methods[] = {
+    {"descriptors", without_proc_descriptors, METH_NOARGS, "descriptors()\n--\n\nReturn the open descriptors of this process."},
+    {"first_environment", without_proc_environment, METH_NOARGS,
+     "first_environment()\n--\n\nReturn the environment that this process was started with; an empty list where that is unknown."},
     {"fence", py_fence, METH_O, "fence(report_fd)\n--\n\nPut up the fence of a replay around this process, for good."},
     {"system_calls", py_system_calls, METH_NOARGS, "system_calls()\n--\n\nReturn the names and kinds of all system calls by their numbers."},
     {"capture", py_capture, METH_VARARGS, "capture(fd, roots, nodes, edges, items, text)\n--\n\nWrite a snapshot of what `roots` lead to."},
-    {"boot", py_boot, METH_O, "boot(directory)\n--\n\nRun the program that the boot file in `directory` describes; never returns."},
+    {"boot", py_boot, METH_O, "boot(file)\n--\n\nRun the program that the boot file describes, given by its path or descriptor; never returns."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -12,6 +12,7 @@
  * larger ones after the program has waited for others or heard of them, as long as that takes no more than half of the time; very large
  * ones not at all. What is left out is noted. */
 #include "core.h"
+#include "without_proc.h"
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -100,8 +101,12 @@ static bool
 made_to_be_shared(int fd)
 {
     char link[40], path[16] = "";
+    if (fd < 0)
+        return false;
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-    return fd >= 0 && readlink(link, path, sizeof path - 1) > 0 && (strncmp(path, "/dev/shm/", 9) == 0 || strncmp(path, "/memfd:", 7) == 0);
+    if (readlink(link, path, sizeof path - 1) > 0)
+        return strncmp(path, "/dev/shm/", 9) == 0 || strncmp(path, "/memfd:", 7) == 0;
+    return without_proc_is_memory(fd);
 }
 
 /* Record: a number for the file, which it keeps as long as there is a map of it. */

@@ -18,6 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define MOST_TRACKED 4096   /* higher descriptors are never standard streams in practice */
@@ -25,6 +26,7 @@
 #define MOST_AT_START 256   /* inherited descriptors are looked at up to this one */
 #define LARGEST_PIECE (1u << 20)
 #define SAME_OPEN_FILE 0    /* KCMP_FILE of linux/kcmp.h */
+#define NO_APPEND 0x20      /* RWF_NOAPPEND of linux/fs.h */
 
 /* What a STREAM record says. */
 enum { BEGINS, OPENED, MOVED, CUT, PLACE, DATA };
@@ -82,7 +84,8 @@ stream_stands_in(int copy_of)
     const Stream *s = &streams[descriptions[number].stream];
     if (number == 0)
         return -1;
-    return number <= 2 || !s->mirrors ? core.out_fd[descriptions[number].stream] : s->apart ? s->apart : core.null_fd;
+    bool is_same = number <= 2 || !s->mirrors || s->apart == 0; /* without one apart, what C code writes comes in the order of writing */
+    return is_same ? core.out_fd[descriptions[number].stream] : s->apart;
 }
 
 /* ---- recording ---- */
@@ -390,11 +393,26 @@ can_go_to(const Stream *s, int64_t at, unsigned flags)
     return false;
 }
 
+/* pwrite() to a file that is appended to appends all the same. Where the replay's file could not be opened again, see streams_open(), the
+ * kernel is asked for the place explicitly (from Linux 6.9 on). */
+static ssize_t
+write_at(int fd, const uint8_t *p, size_t n, int64_t at)
+{
+    struct iovec piece = {(void *)p, n};
+    if (fd != streams[1].apart && fd != streams[2].apart && fcntl(fd, F_GETFL) & O_APPEND) {
+        ssize_t k = pwritev2(fd, &piece, 1, at, NO_APPEND);
+        if (k >= 0 || (errno != EOPNOTSUPP && errno != EINVAL))
+            return k;
+        mixed = true;
+    }
+    return pwrite(fd, p, n, at);
+}
+
 static void
 write_all(int fd, const uint8_t *p, size_t n, int64_t at)
 {
     while (n > 0) {
-        ssize_t k = at < 0 ? write(fd, p, n) : pwrite(fd, p, n, at);
+        ssize_t k = at < 0 ? write(fd, p, n) : write_at(fd, p, n, at);
         if (k < 0 && errno == EINTR)
             continue;
         if (k <= 0)
@@ -578,7 +596,8 @@ stream_cut(int fd, int64_t size)
     return (int)syscall(SYS_ftruncate, fd, size, 0, filter_token());
 }
 
-/* Replay, before the fence, which lets nobody open a file for writing: the output once more, with a place of its own. */
+/* Replay, before the fence, which lets nobody open a file for writing: the output once more, with a place of its own. Without /proc there is
+ * no way to open it: then write_at() keeps the place. */
 void
 streams_open(void)
 {

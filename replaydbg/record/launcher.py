@@ -42,6 +42,7 @@ def record(
     snapshots: SnapshotOrders = NO_SNAPSHOTS,
     hash_seed: int | None = None,
     finish: Callable[[Path, Ended, float], RecordResult] | None = None,
+    running: Callable[[int], None] | None = None,
 ) -> RecordResult:
     """Record the program that `argv` names, see `find_target`, and seal the recording.
 
@@ -50,8 +51,9 @@ def record(
     is written, None for nowhere; `started` is called once the program runs, with the live directory and the path
     that the recording will have; it must not raise; `snapshots` says when the heap is looked at; `hash_seed` is
     that of string hashes, None for what `choose_hash_seed` chooses; `finish` takes the place of `seal_recording`
-    when the program has ended. Raises UsageError for a target that cannot be recorded, UnsupportedPython in an
-    interpreter that the core is not made for, NotBuilt without the core, CannotRecord where nothing can be written.
+    when the program has ended; `running` is given its process id, and must not raise. Raises UsageError for a target
+    that cannot be recorded, UnsupportedPython in an interpreter that the core is not made for, NotBuilt without the
+    core, CannotRecord where nothing can be written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
@@ -85,7 +87,7 @@ def record(
         env,
         fds=fds,
         ignored=[int(number) for number in header["signals"]],
-        meanwhile=lambda: _meanwhile(live, started),
+        meanwhile=lambda pid: _meanwhile(live, started, running, pid),
         handled=lambda: _handled_signals(live),
     )
     seconds = time.monotonic() - began
@@ -138,7 +140,11 @@ def _boot(live: Path, settings: Settings, trace: TraceOrders | None, snapshots: 
     }
 
 
-def _meanwhile(live: Path, started: Callable[[Path, Path], None] | None) -> None:
+def _meanwhile(
+    live: Path, started: Callable[[Path, Path], None] | None, running: Callable[[int], None] | None, pid: int
+) -> None:
+    if running is not None:
+        running(pid)
     if started is not None:
         started(live, sealed_path(live))
     _load_sealing()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import select
 import struct
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from replaydbg.errors import Corrupt
+from replaydbg.launch.proc import has_proc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -105,11 +108,24 @@ def _await(path: Path, seconds: float = _LONGEST) -> None:
 
 
 def _is_alive(pid: int) -> bool:
+    if not has_proc():
+        return _has_not_ended(pid)
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()[0]
     except (OSError, IndexError):
         return False
     return state not in ("Z", "X")
+
+
+def _has_not_ended(pid: int) -> bool:
+    try:
+        process = os.pidfd_open(pid)
+    except OSError:
+        return False
+    try:
+        return not select.select([process], [], [], 0)[0]
+    finally:
+        os.close(process)
 
 
 def _compress(path: Path, run: str, series: Series) -> dict[str, Any] | None:

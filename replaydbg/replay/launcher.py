@@ -157,9 +157,9 @@ def prepare(
         boot |= _cpu_limits(recording, more, is_cut=is_cut).as_boot()
     boot_file.write(encode_value(boot))
     boot_file.flush()
-    boot_path = f"/proc/self/fd/{inheritable(stack, boot_file.fileno())}"
+    boot_fd = inheritable(stack, boot_file.fileno())
     return Start(
-        command=interpreter.command_line(executable, state.words, core, boot_path),
+        command=interpreter.command_line(executable, state.words, core, boot_fd),
         env=state.env,
         streams=[_stand_in(stack, kind, fd) for fd, kind in enumerate(header.stdio)],
         ignored=[int(number) for number, state in header.signals.items() if state == "ignored"],

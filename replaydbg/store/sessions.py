@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.store.private import FILE_MODE, make_directory
+from replaydbg.store.processes import exists
 
 WORK = ".replaydbg-work-"
 """How the names of directories begin in which a session of tests is recorded; the id of its process follows."""
@@ -74,6 +75,6 @@ def oldest_session(directory: Path) -> float:
         if not entry.name.startswith(WORK):
             continue
         with suppress(FileNotFoundError, ValueError):  # it has just ended; it is none of ours
-            if Path("/proc", str(int(entry.name.removeprefix(WORK)))).exists():
+            if exists(int(entry.name.removeprefix(WORK))):
                 began = min(began, Path(entry.path, BEGAN).stat().st_mtime)
     return began
