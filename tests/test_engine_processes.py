@@ -302,10 +302,10 @@ ANSWERED = {
     "'x' * 10**11": "MemoryError",
     "parts = []\nwhile 1: parts.append('x' * 10_000_000)": "MemoryError",
     "(lambda f: f(f))(lambda f: f(f))": "RecursionError",
-    "input()": "there is none",
+    "input()": "is not available in the past",
     "raise SystemExit(3)": "SystemExit",
-    "import os; os.fork()": "there is none",
-    "open('/tmp/there-is-no-such-file', 'w')": "there is none",
+    "import os; os.fork()": "is not available in the past",
+    "open('/tmp/there-is-no-such-file', 'w')": "is not available in the past",
 }
 
 
