@@ -34,7 +34,7 @@ _KINDS = {
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-@pytest.mark.parametrize("program", ["opened_again", "moved_by_the_kernel", "moves_about", "printed_in_c"])
+@pytest.mark.parametrize("program", ["opened_again", "moved_by_the_kernel", "moves_about", "printed_in_c", "received"])
 def test_a_replay_that_is_redirected_in_the_same_way_writes_the_same_files(
     tmp_path: Path, kind: str, program: str
 ) -> None:
