@@ -25,8 +25,9 @@ from replaydbg.heap.pack import HEAD_SIZE, UNIFORM, Base, mark_of, most_claimed,
 from replaydbg.heap.snapshot import Snapshot, Strings
 from replaydbg.heap.stored import load_series
 from replaydbg.log import encode
-from replaydbg.log.allowance import load_json
+from replaydbg.log.allowance import allowance, load_json
 from replaydbg.log.blocks import ZSTD
+from replaydbg.log.container import Writer
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
@@ -425,3 +426,13 @@ def test_no_reader_unpickles() -> None:
             if word in text
         ]
         assert not named or str(path.relative_to(package)) in allowed, f"{path}: {named}"
+
+
+def test_what_is_written_can_be_believed_however_uniform_it_is() -> None:
+    file = io.BytesIO()
+    writer = Writer(file)
+    size = 200 * PIECE
+    writer.section("log", (bytes(PIECE) for _ in range(size // PIECE)))
+
+    assert allowance(len(file.getbuffer())) >= size
+    assert len(file.getbuffer()) < size // 32

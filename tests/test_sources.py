@@ -1,10 +1,12 @@
 """The source that the debugger shows is the recorded one, and it knows the program's own first line."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from replaydbg.debugger import Session
+from replaydbg.debugger.sources import Sources
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
 
@@ -39,3 +41,32 @@ def test_modules_and_commands_begin_at_their_own_line(tmp_path: Path) -> None:
     for recording in recordings:
         with Session(recording) as session:
             assert "-> 1  one = 1" in Typed(session)("start")
+
+
+def test_what_is_no_file_is_not_read_as_source(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.py"
+    recording = record_file(_compiled_as(pipe, tmp_path), tmp_path)
+    pipe.unlink()
+    os.mkfifo(pipe)
+
+    with Session(recording) as session:
+        assert "pipe.py:2 made" in Typed(session)("start", "b made", "c", "ll")
+        assert Sources(recording).lines(str(pipe)) == ()
+        assert Sources(recording).lines("/dev/zero") == ()
+
+
+def test_a_file_too_large_for_a_source_is_not_read(tmp_path: Path) -> None:
+    huge = tmp_path / "huge.py"
+    recording = record_file(_compiled_as(huge, tmp_path), tmp_path)
+    with huge.open("wb") as file:
+        file.truncate(1 << 40)
+
+    assert Sources(recording).lines(str(huge)) == ()
+
+
+def _compiled_as(file: Path, folder: Path) -> Path:
+    """Return a program with code that claims to come from `file`."""
+    program = folder / "program.py"
+    program.write_text(f"exec(compile('def made():\\n    value = 1\\nmade()\\n', {str(file)!r}, 'exec'))\n")
+    file.write_text("")
+    return program

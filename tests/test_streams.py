@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.replay_cases import FIXTURES, Case, cases
 
@@ -34,7 +35,7 @@ _KINDS = {
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-@pytest.mark.parametrize("program", ["opened_again", "moved_by_the_kernel", "moves_about", "printed_in_c"])
+@pytest.mark.parametrize("program", ["opened_again", "moved_by_the_kernel", "moves_about", "printed_in_c", "received"])
 def test_a_replay_that_is_redirected_in_the_same_way_writes_the_same_files(
     tmp_path: Path, kind: str, program: str
 ) -> None:
@@ -247,3 +248,25 @@ def _at_terminal(command: list[str]) -> str:
     os.close(terminal)
     assert os.waitpid(pid, 0)[1] == 0, written
     return written.decode().replace("\r\n", "\n")
+
+
+def test_tracebacks_at_a_signal_are_named_as_missing(tmp_path: Path) -> None:
+    recording = tmp_path / "recording.rdbg"
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import faulthandler, os, signal\n"
+        "faulthandler.register(signal.SIGUSR1)\n"
+        "os.kill(os.getpid(), signal.SIGUSR1)\n"
+        "print('end')\n"
+    )
+
+    recorded = subprocess.run(
+        tool.record(sys.executable, recording, [str(program)]), capture_output=True, text=True, timeout=TIMEOUT
+    )
+    replayed = subprocess.run(tool.replay(sys.executable, recording), capture_output=True, text=True, timeout=TIMEOUT)
+
+    with open_recording(recording) as opened:
+        assert opened.end is not None
+        assert ("uncovered", "faulthandler.register") in [(note.kind, note.text) for note in opened.end.notes]
+    assert "most recent call first" in recorded.stderr
+    assert (replayed.returncode, replayed.stdout) == (0, recorded.stdout)

@@ -8,9 +8,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from replaydbg.debugger.stores import Store, stores_in
-from replaydbg.errors import Corrupt
+from replaydbg.errors import Corrupt, ReplaydbgError
+from replaydbg.log.files import DataFile
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sources import what_was_read
+
+LARGEST_SOURCE = 16 << 20
+"""Bytes of a file on disk that are taken for a source."""
 
 
 def is_library(file: str) -> bool:
@@ -87,10 +91,14 @@ class Sources:
 
 
 def _from_disk(file: str) -> bytes | None:
+    """Return a source file. The program chose the name: a pipe would wait for ever, and a device never end."""
+    if not Path(file).is_absolute():
+        return None
     try:
-        return Path(file).read_bytes() if Path(file).is_absolute() else None
-    except OSError:
-        return None  # it has gone
+        with DataFile(Path(file)) as source:
+            return source.read(0, LARGEST_SOURCE) if source.size <= LARGEST_SOURCE else None
+    except ReplaydbgError:
+        return None  # it has gone, or is no file
 
 
 def _decoded(data: bytes) -> str:

@@ -145,6 +145,8 @@ PROCESSES: list[Row] = [
     *rows("libc", "pthread_setschedprio", ARGS, "native"),
     *rows("_imp", "release_lock", ALWAYS, "imp_release_lock"),
     *rows("_thread", "interrupt_main"),
+    # Its tracebacks are printed by a signal handler in C, and a replay gets no signal.
+    *rows("faulthandler", "register", 0, NOTED),
     *rows("resource", "getrusage getrlimit setrlimit prlimit getpagesize"),
     *rows("pwd", "getpwuid getpwnam getpwall"),
     *rows("grp", "getgrgid getgrnam getgrall"),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from replaydbg.errors import Corrupt
+from replaydbg.log.allowance import allowance
 from replaydbg.log.blocks import RAW, SHARED, ZSTD, pack_block, pack_head
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.files import PIECE, DataFile
@@ -44,13 +45,16 @@ class Writer:
 
     def section(self, name: str, pieces: Iterable[bytes], *, is_compressed: bool = True) -> None:
         """Add a section; each piece, of at most 1 MiB, becomes a block."""
-        raw_offset = 0
+        raw_offset = total = 0
         for raw in pieces:
             packed = self._compress(raw) if is_compressed else raw
-            codec = ZSTD if len(packed) < len(raw) else RAW
+            # A reader refuses a section that stands for much more than is stored of it: some of it is kept whole.
+            is_credible = raw_offset + len(raw) <= allowance(total + len(packed))
+            codec = ZSTD if len(packed) < len(raw) and is_credible else RAW
             stored = packed if codec == ZSTD else raw
             self._block(name, raw_offset, len(raw), stored, codec)
             raw_offset += len(raw)
+            total += len(stored)
 
     def shared(self, name: str, blocks: Iterable[tuple[int, bytes]]) -> None:
         """Add a section whose bytes others have, too: for each block how long it is, and what a BlockStore returned."""

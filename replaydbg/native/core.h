@@ -96,7 +96,7 @@ enum {
 };
 
 /* What a gate may do to a stream besides writing bytes that the program has computed. */
-typedef enum { ACT_NONE, ACT_OPEN, ACT_MOVE, ACT_CUT, ACT_CUT_PATH, ACT_PLACE, ACT_SEND, ACT_MESSAGE } StreamAct;
+typedef enum { ACT_NONE, ACT_OPEN, ACT_MOVE, ACT_CUT, ACT_CUT_PATH, ACT_PLACE, ACT_SEND, ACT_MESSAGE, ACT_RECEIVE } StreamAct;
 
 struct Gate {
     PyMethodDef ml;     /* what the patched object points to instead of `original_def` */

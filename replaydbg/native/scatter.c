@@ -191,10 +191,8 @@ socket_sendmsg(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
     return result;
 }
 
-/* Descriptors that came with a message are new ones of this process. In a replay each is a socket that reaches nothing: whatever the
- * program makes of it, a socket or a file, it can be made of that. */
-static void
-place_received(PyObject *ancillary)
+void
+each_received(PyObject *ancillary, void (*take)(int))
 {
     for (Py_ssize_t i = 0; PyList_CheckExact(ancillary) && i < PyList_GET_SIZE(ancillary); i++) {
         PyObject *item = PyList_GET_ITEM(ancillary, i);
@@ -208,11 +206,23 @@ place_received(PyObject *ancillary)
         for (Py_ssize_t at = 0; is_read && level == SOL_SOCKET && type == SCM_RIGHTS && at + (Py_ssize_t)sizeof(int) <= n; at += sizeof(int)) {
             int fd;
             memcpy(&fd, data + at, sizeof fd);
-            if (core.mode == REPLAY)
-                fd_place_socket(fd);
-            fd_opened(fd, -1);
+            if (fd >= 0)
+                take(fd);
         }
     }
+}
+
+/* Descriptors that came with a message are new ones of this process. In a replay each that leads to no standard stream is a socket that
+ * reaches nothing: whatever the program makes of it, a socket or a file, it can be made of that. */
+static void
+place_received(int fd)
+{
+    bool is_stream = stream_is_received(fd);
+    if (core.mode == REPLAY && is_stream)
+        fd_place(fd, -1);
+    else if (core.mode == REPLAY)
+        fd_place_socket(fd);
+    fd_opened(fd, -1);
 }
 
 /* Both return the ancillary data second. */
@@ -220,7 +230,7 @@ static PyObject *
 after_message(PyObject *result)
 {
     if (result && PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 4)
-        place_received(PyTuple_GET_ITEM(result, 1));
+        each_received(PyTuple_GET_ITEM(result, 1), place_received);
     return result;
 }
 

@@ -54,6 +54,7 @@ static Stream streams[3];
 static int pending;           /* the description of what is being opened; 0: it leads to no stream */
 static int64_t place = -1;    /* replay: where the next bytes go, once */
 static bool mixed, any_file, beginning;
+static uint8_t received[MOST_TRACKED]; /* the description of what is about to come with a message */
 
 int
 fd_stream(int fd)
@@ -75,6 +76,17 @@ stream_closed(int fd)
 {
     if (fd >= 0 && fd < MOST_TRACKED)
         description_of[fd] = 0;
+}
+
+bool
+stream_is_received(int fd)
+{
+    int number = fd >= 0 && fd < MOST_TRACKED ? received[fd] : 0;
+    if (number) {
+        pending = number;
+        received[fd] = 0;
+    }
+    return number != 0;
 }
 
 int
@@ -249,6 +261,27 @@ record_open(const Crossing *c, PyObject *result)
         record_opened((int)fd, stream);
 }
 
+/* A descriptor that came with a message: a copy of one that is here, or another process has opened the stream. */
+static void
+record_received(int fd)
+{
+    int stream = fd < MOST_TRACKED ? stream_behind(fd, NULL) : 0, number = 0;
+    if (stream == 0)
+        return;
+    for (int known = 0; known < MOST_TRACKED && number == 0; known++)
+        if (known != fd && description_of[known] && same_open_file(known, fd))
+            number = description_of[known];
+    if (number == 0 && !streams[stream].is_file)
+        number = stream; /* a pipe has no position */
+    if (number == 0) {
+        record_opened(fd, stream);
+        number = pending;
+        pending = 0;
+    }
+    put_record(BEGINS, fd, number, flags_of(fd), 0, NULL, 0);
+    received[fd] = (uint8_t)number;
+}
+
 static void
 record_position(int fd)
 {
@@ -304,6 +337,8 @@ streams_recorded(Crossing *c, PyObject *result)
     int saved = errno, fd = descriptor_in(c), number = fd >= 0 && fd < MOST_TRACKED ? description_of[fd] : 0;
     if (act == ACT_OPEN)
         record_open(c, result);
+    else if (act == ACT_RECEIVE && PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) == 4)
+        each_received(PyTuple_GET_ITEM(result, 1), record_received);
     else if (act == ACT_CUT_PATH && fd < 0)
         record_cut_path(c->nargs > 0 ? c->args[0] : NULL);
     else if (number && act == ACT_SEND)
@@ -566,7 +601,11 @@ stream_change(void)
     if (core.lenient)
         return;
     Description *d = &descriptions[number];
-    if (what == BEGINS && fd == number && number <= 2) {
+    if (what == BEGINS && !beginning && fd < MOST_TRACKED) { /* it comes with the message that is received next */
+        received[fd] = (uint8_t)number;
+        pending = 0;
+    }
+    else if (what == BEGINS && fd == number && number <= 2) {
         *d = (Description){.stream = (uint8_t)stream, .is_file = flags & IS_FILE, .appends = flags & APPENDS};
         begin_stream((int)number, (unsigned)flags, at);
     }
@@ -639,7 +678,8 @@ stream_act(const char *module, const char *name)
         {"_io", "FileIO.readinto", ACT_MOVE}, {"fcntl", "fcntl", ACT_MOVE}, {"posix", "ftruncate", ACT_CUT}, {"posix", "posix_fallocate", ACT_CUT},
         {"_io", "FileIO.truncate", ACT_CUT}, {"posix", "truncate", ACT_CUT_PATH}, {"posix", "pwrite", ACT_PLACE}, {"posix", "pwritev", ACT_PLACE},
         {"_socket", "socket.send", ACT_SEND}, {"_socket", "socket.sendall", ACT_SEND}, {"_socket", "socket.sendto", ACT_SEND},
-        {"_socket", "socket.sendmsg", ACT_MESSAGE},
+        {"_socket", "socket.sendmsg", ACT_MESSAGE}, {"_socket", "socket.recvmsg", ACT_RECEIVE},
+        {"_socket", "socket.recvmsg_into", ACT_RECEIVE},
     };
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)
         if (strcmp(acts[i].name, name) == 0 && strcmp(acts[i].module, module) == 0)

@@ -14,6 +14,8 @@ void stream_write(int fd, const void *data, size_t n); /* replay: the program ha
 bool streams_mix(void);                          /* replay: bytes are in the order of writing, where the program had moved about in a file */
 void stream_opened(int fd, int copy_of);         /* fd_opened(): bookkeeping, in both modes */
 void stream_closed(int fd);
+bool stream_is_received(int fd);                 /* of a descriptor that came with a message: fd_place() and fd_opened() make it that stream's */
+void each_received(PyObject *ancillary, void (*take)(int)); /* scatter.c: the descriptors in what recvmsg() returned second */
 void streams_end_with(const char *what);         /* record: the recording cannot go on from here */
 bool stream_is_map(int fd);                      /* record: whether a map of this descriptor would be one of a stream */
 void streams_collect(void);                      /* engine: what C code has written by itself */
