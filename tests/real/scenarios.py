@@ -88,7 +88,6 @@ _CHECKING = (
         {"typed.py": "typed_mypy.py.in"},
         exit_code=1,
         # ast_serialize: it opens and reads what it parses.
-        waits_for="extension modules that read files by themselves",
     ),
     Scenario(
         "pyflakes",

@@ -152,7 +152,6 @@ _LOOPS_AND_THREADS = (
         "the observer has ended",
         arguments=("inotify",),
         program="watch_watchdog",
-        waits_for=_LIBRARIES,
     ),
 )
 
