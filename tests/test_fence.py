@@ -426,3 +426,19 @@ def _without_seccomp(words: list[str], folder: Path) -> "subprocess.CompletedPro
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=60, check=False, stdin=subprocess.DEVNULL
     )
+
+
+def test_doctor_tries_the_fence_of_its_own_installation(tmp_path: Path) -> None:
+    """A checkout in the working directory has no core, and may be anybody's."""
+    (tmp_path / "replaydbg").mkdir()
+    (tmp_path / "replaydbg" / "__init__.py").write_text("raise SystemExit('the wrong one')")
+    home = str(Path(__file__).parents[1])
+    command = (
+        f"import sys; sys.path[:] = [{home!r}, *sys.path[1:]]; from replaydbg.cli.main import main; main(['doctor'])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert "tested: the kernel refuses" in done.stdout, done.stdout + done.stderr

@@ -140,7 +140,10 @@ def _fence() -> Check:
     with tempfile.TemporaryDirectory() as victim, tempfile.TemporaryFile() as report:
         trial = Path(victim, "trial")
         trial.mkdir()
-        command = [sys.executable, "-c", _TRIAL, str(report.fileno()), str(trial)]
+        # Nothing is imported from the working directory: it may be a checkout without a core, or anybody's.
+        home = str(Path(__file__).parents[2])
+        code = f"import sys; sys.path.append({home!r})\n{_TRIAL}"
+        command = [sys.executable, "-P", "-c", code, str(report.fileno()), str(trial)]
         try:
             tried = subprocess.run(command, pass_fds=[report.fileno()], capture_output=True, text=True, timeout=30)
         except (OSError, subprocess.TimeoutExpired) as error:
