@@ -303,6 +303,7 @@ typedef struct Buf {
     size_t used, size;
     bool is_fixed; /* it has all the memory that it will ever have, and keeps it */
 } Buf;
+void log_append(Log *log, Buf *record);          /* writes and commits a whole record, and frees it */
 void *grown(void *old, size_t count, size_t each); /* never NULL */
 void buf_reserve(Buf *b, size_t n);
 void buf_byte(Buf *b, uint8_t byte);

@@ -279,6 +279,18 @@ log_follow(void)
     world_load();
 }
 
+void
+log_append(Log *log, Buf *record)
+{
+    uint8_t *p = log_room(log, record->used);
+    if (p) {
+        memcpy(p, record->data, record->used);
+        log_commit(log, p + record->used);
+    }
+    free(record->data);
+    *record = (Buf){0};
+}
+
 /* ---- memory ---- */
 
 /* As realloc(), of `count` items of `each` bytes. Without memory a replay ends with a sentence, and everything else at once. */

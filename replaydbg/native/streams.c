@@ -114,12 +114,7 @@ put_record(int what, int fd, int description, unsigned flags, int64_t at, const 
     buf_varint(&b, flags);
     buf_varint(&b, ((uint64_t)at << 1) ^ (uint64_t)(at >> 63));
     buf_str(&b, data ? data : "", n);
-    uint8_t *p = log_room(&event_log, b.used);
-    if (p) {
-        memcpy(p, b.data, b.used);
-        log_commit(&event_log, p + b.used);
-    }
-    free(b.data);
+    log_append(&event_log, &b);
 }
 
 static void

@@ -61,12 +61,7 @@ record_callback(Kind kind, PyObject *args)
     for (Py_ssize_t i = first; i < first + n; i++)
         if (value_encode(&b, PyTuple_GET_ITEM(args, i), ENCODE_RESULT, &event_types, NULL, 0) < 0)
             buf_byte(&b, 0x00);
-    uint8_t *p = log_room(&event_log, b.used);
-    if (p) {
-        memcpy(p, b.data, b.used);
-        log_commit(&event_log, p + b.used);
-    }
-    free(b.data);
+    log_append(&event_log, &b);
 }
 
 static PyObject *

@@ -69,12 +69,7 @@ record_warning(const char *category, PyObject *text)
     buf_str(&b, category, strlen(category));
     if (value_encode(&b, text, ENCODE_RESULT, &event_types, NULL, 0) < 0)
         buf_byte(&b, 0x00);
-    uint8_t *p = log_room(&event_log, b.used);
-    if (p) {
-        memcpy(p, b.data, b.used);
-        log_commit(&event_log, p + b.used);
-    }
-    free(b.data);
+    log_append(&event_log, &b);
 }
 
 /* The interpreter goes on with its own warning: for it, it was seen. */
