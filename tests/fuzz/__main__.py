@@ -14,7 +14,6 @@ from random import Random
 
 from tests.fuzz import corpus, sanitized, space
 from tests.fuzz.attempt import attempt
-from tests.fuzz.limits import limit_memory
 from tests.fuzz.outside import OUTSIDE, Tool, outside, plain_tool
 from tests.fuzz.pool import Pool, Totals, shared_memory
 from tests.fuzz.targets import TARGETS
@@ -106,7 +105,6 @@ def repeat(path: Path, *, with_asan: bool = False) -> int:
                 ran = outside(name, tool, data, _rng(facts["seed"]))
             else:
                 _, target, _ = TARGETS[name]
-                limit_memory()
                 ran = attempt(name, target, data, facts["seed"])
         finally:
             space.clear()

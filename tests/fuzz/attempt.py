@@ -7,7 +7,7 @@ from random import Random
 from typing import NamedTuple
 
 from tests.fuzz.canary import watching
-from tests.fuzz.limits import SECONDS, Hang, timed
+from tests.fuzz.limits import SECONDS, Hang, limited_memory, timed
 from tests.fuzz.space import scratch
 from tests.fuzz.targets import Target, Wrong
 
@@ -32,7 +32,7 @@ def attempt(name: str, target: Target, data: bytes, seed: str, *, seconds: float
     """Run `target` over `data`; its choices come from `seed`."""
     with watching() as acts:
         try:
-            with timed(seconds):
+            with limited_memory(), timed(seconds):
                 signature = target(data, Random(seed))
         except Hang as error:
             return Ran("", Bad(f"{name} hang {_place(error)}", f"more than {seconds} s of CPU time\n{_text(error)}"))

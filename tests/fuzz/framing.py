@@ -90,15 +90,26 @@ def sealed(sections: Mapping[str, bytes]) -> bytes:
     return assembled(Framing(blocks=blocks_of(sections)))
 
 
-@lru_cache(400)
+_LARGEST = 16 << 20
+"""Bytes of all sections of a file that is taken apart: several hundred of them are kept."""
+
+
+@lru_cache(100)
 def sections_of(data: bytes) -> Mapping[str, bytes]:
-    """Return the sections of a sealed file, as far as they can be read; none if it is no recording."""
+    """Return the sections of a sealed file, as far as they can be read; none if it is no recording, or a large one."""
     path = scratch_file("apart.rdbg", data)
     try:
         with open_recording(Path(path)) as recording:
             found = {}
+            room = _LARGEST
             for name in recording.sections:
-                found[name] = b"".join(recording.pieces(name))
+                pieces = []
+                for piece in recording.pieces(name):
+                    pieces.append(piece)
+                    room -= len(piece)
+                    if room < 0:
+                        return MappingProxyType({})
+                found[name] = b"".join(pieces)
             return MappingProxyType(found)
     except ReplaydbgError:
         return MappingProxyType({})

@@ -17,17 +17,19 @@ class Hang(BaseException):
     """An input took more CPU time than it may. No Exception: a reader that catches those must not swallow it."""
 
 
-def limit_memory(more: int = MEMORY) -> None:
-    """Let this process take no more than `more` bytes from here on: then it gets a MemoryError."""
+@contextmanager
+def limited_memory(more: int = MEMORY) -> Iterator[None]:
+    """Let this process take no more than `more` bytes more in what runs inside: that gets a MemoryError.
+
+    What a worker itself keeps (its corpus, what it takes apart) does not count.
+    """
     words = Path("/proc/self/statm").read_text(encoding="ascii").split()
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (int(words[0]) * resource.getpagesize() + more, hard))
-
-
-def unlimit_memory() -> None:
-    """Undo that, for a process that is started."""
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def _late(number: int, frame: FrameType | None) -> None:

@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from tests.fuzz.attempt import Bad, Ran
-from tests.fuzz.limits import MEMORY, SECONDS, unlimit_memory
+from tests.fuzz.limits import MEMORY, SECONDS
 from tests.fuzz.space import scratch, scratch_file
 from tests.fuzz.targets import shape
 
@@ -118,8 +118,7 @@ def _limits() -> None:
 
 
 def _sanitized_limits() -> None:
-    # The sanitizer's shadow takes 16 TiB of addresses, and this process may have few.
-    unlimit_memory()
+    # Not of addresses: the sanitizer's shadow takes 16 TiB.
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (80, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

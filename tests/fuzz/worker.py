@@ -14,7 +14,7 @@ from tests.fuzz import corpus, findings, space
 from tests.fuzz.attempt import Bad, attempt
 from tests.fuzz.corpus import RECORDING, Input
 from tests.fuzz.coverage import NewLines
-from tests.fuzz.limits import SECONDS, limit_memory
+from tests.fuzz.limits import SECONDS
 from tests.fuzz.mutate import mutated
 from tests.fuzz.outside import OUTSIDE, Tool, outside
 from tests.fuzz.targets import TARGETS, Target
@@ -87,7 +87,6 @@ class Worker:
         orders = self.orders
         with Path(orders.shared).open("r+b") as file, mmap.mmap(file.fileno(), ROOM) as shared:
             self._warm_up()
-            limit_memory()
             self.lines.install()
             self.lines.take()
             reported = time.monotonic()
