@@ -28,6 +28,7 @@ from replaydbg.log import encode
 from replaydbg.log.allowance import allowance, load_json
 from replaydbg.log.blocks import ZSTD
 from replaydbg.log.container import Writer
+from replaydbg.log.environment import parse_end
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
@@ -256,6 +257,23 @@ def test_json_of_many_brackets_is_refused(section: str, start: bytes, filler: by
     _file(path, {section: _bomb(section, start, filler, 30 << 20)})
 
     _assert_bounded("info", path)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 400, "9" * 5000])
+def test_numbers_without_bounds_are_refused(number: str) -> None:
+    with pytest.raises(Corrupt):
+        parse_end("r.rdbg", f'{{"status": 0, "seconds": {number}}}'.encode())
+    with pytest.raises(Corrupt):
+        parse_end("r.rdbg", f'{{"status": 0, "cpu_after": {number}}}'.encode())
+
+
+def test_a_limit_that_is_no_number_starts_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.rdbg"
+    sections = _sections(path)
+    _file(path, {}, {**sections, "end": sections["end"].rstrip()[:-1] + b', "cpu_between": NaN}'})
+
+    _assert_bounded("replay", path, code=None)
+    assert "its end cannot be read" in _assert_bounded("verify", path)
 
 
 def test_an_index_of_many_brackets_is_refused(tmp_path: Path) -> None:

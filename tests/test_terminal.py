@@ -6,6 +6,7 @@ import select
 import subprocess
 import sys
 import termios
+import time
 from pathlib import Path
 
 import pytest
@@ -181,12 +182,32 @@ def _type(command: list[str], typed: list[tuple[str, bytes]], home: Path) -> tup
     try:
         for after, keys in typed:
             shown += _read_until(fd, after.encode())
+            _wait_until_all_sleep(pid)
             os.write(fd, keys)
         shown += _read_to_end(fd)
     finally:
         os.close(fd)
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     return shown, status
+
+
+def _wait_until_all_sleep(session: int) -> None:
+    """Wait until the program waits for keys: Ctrl-C between its prompt and that would only be seen at the next key."""
+    deadline = time.monotonic() + 30
+    seen = 0
+    while seen < 2:
+        assert time.monotonic() < deadline, "it never waited for a key"
+        states = {state for state, of in map(_state_and_session, Path("/proc").glob("[0-9]*/stat")) if of == session}
+        seen = seen + 1 if states <= {"S", "Z"} else 0
+        time.sleep(0.02)
+
+
+def _state_and_session(path: Path) -> tuple[str, int]:
+    try:
+        fields = path.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return "", 0
+    return fields[0], int(fields[3])
 
 
 def _read_to_end(fd: int) -> bytes:

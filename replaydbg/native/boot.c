@@ -357,9 +357,12 @@ run_script(const char *filename)
     return rc;
 }
 
+static bool has_ended;
+
 static void
 on_process_exit(int status, void *unused)
 {
+    has_ended = true;
     core.tstate = NULL;
     if (engine.diverting)
         engine_exit(status);
@@ -374,6 +377,14 @@ on_process_exit(int status, void *unused)
     }
     if (engine.is_on)
         engine_exit(status);
+}
+
+_Noreturn void
+process_ends(int status)
+{
+    if (!has_ended)
+        on_process_exit(status, NULL);
+    leave_process(status);
 }
 
 _Noreturn static void
@@ -538,7 +549,7 @@ boot(const char *boot_file, int boot_fd)
     perturb();
     core.depth = 1; /* nothing is a crossing until the program begins */
     if (recording && open_for_record(boot) < 0)
-        _exit(EXIT_NOT_STARTED);
+        leave_process(EXIT_NOT_STARTED);
     core.mode = recording ? RECORD : REPLAY;
     if (recording)
         streams_begin();

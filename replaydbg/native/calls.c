@@ -69,7 +69,7 @@ const SystemCall system_calls[] = {
     ROW(futex, INSIDE), YOUNG(futex_waitv, 449, INSIDE), YOUNG(futex_wake, 454, INSIDE), YOUNG(futex_wait, 455, INSIDE),
     YOUNG(futex_requeue, 456, INSIDE), ROW(set_robust_list, INSIDE), ROW(get_robust_list, ITSELF_OR_ZERO), ROW(set_tid_address, INSIDE),
     ROW(rseq, INSIDE), ROW(gettid, INSIDE), ROW(sched_yield, INSIDE), ROW(nanosleep, INSIDE), ROW(clock_nanosleep, INSIDE),
-    ROW(restart_syscall, INSIDE), ROW(exit, INSIDE), ROW(exit_group, INSIDE),
+    ROW(restart_syscall, INSIDE), ROW(exit, INSIDE), ROW(exit_group, ENDS),
     /* signals: to itself; those that come from outside come from the log, and so do those of timers */
     ROW(rt_sigaction, HANDLES), ROW(rt_sigprocmask, INSIDE), ROW(rt_sigreturn, INSIDE), ROW(rt_sigpending, INSIDE),
     ROW(rt_sigtimedwait, INSIDE), ROW(rt_sigsuspend, INSIDE), ROW(sigaltstack, INSIDE), ROW(kill, ITSELF), ROW(tkill, ITSELF),

@@ -31,6 +31,7 @@ typedef enum {
     ASKS_PERSONALITY,/* personality(0xffffffff) */
     HANDLES,         /* rt_sigaction: not for SIGSYS, whose handler is ours; refused.c answers for it */
     TO_DEBUGGER,     /* sendmsg: in a session of the debugger, on its descriptor */
+    ENDS,            /* exit_group: goes by refused.c, which looks whether the recording ends there, too */
     CALL_KINDS,
 } CallKind;
 

@@ -39,7 +39,7 @@ clone_begin(void)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != keeper)
-        _exit(0); /* it has ended already */
+        leave_process(0); /* it has ended already */
 }
 
 /* C libraries look at it to learn whether they have been copied: asyncio would lose its running loop, OpenSSL and SQLite their state. */

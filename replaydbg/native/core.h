@@ -266,6 +266,7 @@ int upcall_enter(void);           /* returns the depth to give back */
 void upcall_leave(int depth);
 
 /* Ends a replay: writes the report that the launcher turns into the message, flushes nothing, exits with EXIT_DIVERGED. */
+_Noreturn void leave_process(int status); /* _exit() of the core's own, which the fence lets through */
 _Noreturn void diverge(const char *kind, Gate *gate, Crossing *c, const char *detail);
 /* A replay that uses the parts of an outcome looks first whether it has them: the recording may say anything. */
 void cross_expect_outcome(const Crossing *c, bool has_its_type);

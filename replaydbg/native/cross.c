@@ -783,6 +783,11 @@ cross_expect_exit(void)
     }
     if (drift.event || signals_unsure() || streams_mix())
         report("drift", NULL, NULL, drift.detail);
+    else if (!engine.is_on) {
+        Buf b = {0};
+        buf_bytes(&b, "whole", 5);
+        report_send(core.report_fd, &b);
+    }
 }
 
 static uint64_t
@@ -1131,5 +1136,5 @@ diverge(const char *kind, Gate *gate, Crossing *c, const char *detail)
     clocks_report();
     report(kind, gate, c, detail);
     ending_report();
-    _exit(EXIT_DIVERGED);
+    leave_process(EXIT_DIVERGED);
 }

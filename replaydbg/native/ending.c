@@ -13,7 +13,7 @@ fail(const char *why)
     Buf b = engine_message();
     buf_bytes(&b, why, strlen(why));
     engine_send('X', &b);
-    _exit(0);
+    leave_process(0);
 }
 
 static void
@@ -82,7 +82,7 @@ engine_crashed(int signum)
     }
     clocks_report();
     end_with("signal", signum);
-    _exit(128 + signum);
+    leave_process(128 + signum);
 }
 
 void

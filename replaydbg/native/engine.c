@@ -105,7 +105,7 @@ send_all(int kind, Buf *b, int passed)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            _exit(0); /* nobody listens any more */
+            leave_process(0); /* nobody listens any more */
         message.msg_control = NULL;
         message.msg_controllen = 0;
         while (message.msg_iovlen && (size_t)n >= message.msg_iov->iov_len) {
@@ -129,7 +129,7 @@ receive(void *to, size_t n)
         if (k < 0 && errno == EINTR)
             continue;
         if (k <= 0)
-            _exit(0);
+            leave_process(0);
         done += (size_t)k;
     }
 }
@@ -448,7 +448,7 @@ divert(Command *c)
     PyErr_Clear();
     compat_room_make(core.tstate);
     send_answer(engine_inside(PyDict_New(), c->p, c->end));
-    _exit(0); /* no handler, no buffer of the program's is flushed a second time */
+    leave_process(0); /* no handler, no buffer of the program's is flushed a second time */
 }
 
 /* Changes the program itself: from here on it is another run than the recorded one. */
@@ -498,7 +498,7 @@ hear_spacing(void)
         receive(head, sizeof head);
         memcpy(&length, head, 4);
         if (head[4] != 'I' || length == 0 || length > sizeof data)
-            _exit(0);
+            leave_process(0);
         receive(data, length - 1);
         Command c = {data, data + length - 1, true};
         run.spacing = number(&c);
@@ -515,7 +515,7 @@ obey(void)
         receive(head, sizeof head);
         memcpy(&length, head, 4);
         if (length == 0 || length > MOST_COMMAND)
-            _exit(0);
+            leave_process(0);
         receive(command, length - 1);
         Command c = {command, command + length - 1, true};
         Buf b = message;
@@ -526,7 +526,7 @@ obey(void)
         case 'R':
             if (obey_run(&c))
                 return;
-            _exit(0);
+            leave_process(0);
         case 'L':
             report_lane_frames(&b, &c);
             send_all('L', &b, -1);
@@ -542,7 +542,7 @@ obey(void)
             break;
         case 'O':
             if (!watch_begin(c.p, c.end))
-                _exit(0);
+                leave_process(0);
             watch_report_object(&b);
             send_all('O', &b, -1);
             break;
@@ -555,7 +555,7 @@ obey(void)
         case 'I': /* it came when the run had ended */
             break;
         default:
-            _exit(0);
+            leave_process(0);
         }
     }
 }
@@ -739,7 +739,7 @@ engine_idle(void)
 {
     char byte;
     if (recv(engine.fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0)
-        _exit(0);
+        leave_process(0);
 }
 
 /* ---- its end ---- */

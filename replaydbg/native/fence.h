@@ -9,6 +9,9 @@ void fence_close_descriptors(PyObject *boot);
 /* Puts the fence up, for good, for this process and all threads and copies of it, unless `boot` says that there shall be none. Returns -1
  * with errno where the kernel has no filter to offer: then the program must not begin. */
 int fence_raise(PyObject *boot);
+/* Somebody else than the core ends the process, at once: exit() as its last act, or _exit() of C code, which may not be where the recording
+ * ends. boot.c */
+_Noreturn void process_ends(int status);
 /* What depends on descriptors that are known only when all is prepared; no filter can be added behind it. */
 int fence_seal(void);
 

@@ -225,6 +225,7 @@ emit_kind(Program *p, const SystemCall *call)
     case ASKS_PERSONALITY: emit_unless(p, 0, 0xffffffff, ALLOW, TRAP); return;
     case HANDLES: emit_unless(p, 0, SIGSYS, TRAP, ALLOW); return;
     case TO_DEBUGGER: emit_return(p, debugger_is_on ? ALLOW : TRAP); return;
+    case ENDS: emit_unless(p, 1, token, ALLOW, TRAP); return;
     case REFUSED: case CALL_KINDS:
         if (call->number == __NR_seccomp) /* the second filter, which then refuses every other one */
             emit_unless(p, 5, token, ALLOW, TRAP);

@@ -272,7 +272,7 @@ say_deadlock(void)
     report_deadlock();
     if (stop_on_deadlock) {
         cross_ended(EXIT_DEADLOCK);
-        _exit(EXIT_DEADLOCK);
+        leave_process(EXIT_DEADLOCK);
     }
 }
 

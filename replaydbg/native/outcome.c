@@ -218,7 +218,7 @@ outcome_told(PyObject *text)
     own_work_end();
     clocks_report();
     ending_report();
-    _exit(0);
+    leave_process(0);
 }
 
 void

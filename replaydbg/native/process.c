@@ -475,7 +475,7 @@ os_exit(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     clocks_report();
     if (engine.is_on)
         engine_exit((int)status);
-    _exit((int)status);
+    leave_process((int)status);
 }
 
 static PyObject *

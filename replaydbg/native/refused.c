@@ -140,6 +140,8 @@ refused(int signum, siginfo_t *info, void *context)
     }
     else if (info->si_arch == THIS_ARCH && info->si_syscall == __NR_rt_sigaction)
         set_result(context, handle(context));
+    else if (info->si_arch == THIS_ARCH && info->si_syscall == __NR_exit_group)
+        process_ends((int)argument(context, 0));
     else {
         char text[300];
         describe(text, sizeof text, info, context);

@@ -258,11 +258,12 @@ static const Relink functions[] = {
     {"pthread_setschedprio", (void *)our_setschedprio}, {"pthread_getattr_np", (void *)our_getattr},
     {"pthread_sigqueue", (void *)our_sigqueue}, {"pthread_cancel", (void *)our_cancel}, {NULL, NULL}};
 
-/* Of these the interpreter has others, in threads.c; in C libraries pthread_self() stays the thread that libraries know. */
+/* Of these the interpreter has others, in threads.c, or those of libcalls.c are linked already; in C libraries pthread_self() stays the thread that libraries know. */
 static const Relink by_name[] = {
     {"pthread_self", (void *)our_own_ident}, {"pthread_getcpuclockid", (void *)our_getcpuclockid}, {"pthread_join", (void *)our_not_joined},
     {"pthread_tryjoin_np", (void *)our_not_tried}, {"pthread_timedjoin_np", (void *)our_not_joined_until},
-    {"pthread_detach", (void *)our_not_detached}, {NULL, NULL}};
+    {"pthread_detach", (void *)our_not_detached}, {"pthread_sigmask", (void *)our_sigmask}, {"sigprocmask", (void *)our_sigprocmask},
+    {NULL, NULL}};
 
 void *
 thread_call(const char *name)

@@ -166,6 +166,18 @@ def ended_otherwise(name: str, events: int, status: int, recorded: int | None) -
     )
 
 
+def ended_early(name: str, events: int, status: int, recorded: int | None) -> Divergence:
+    """Return the error of a program that ended without coming to the end of its recording, whatever its status is."""
+    return Divergence(
+        recording=name,
+        event=events,
+        recorded=f"the program ended with status {recorded}" if recorded is not None else "the program was killed",
+        observed=f"it ended with status {status}, before it came to the end of the recording",
+        cause="C code ended the process by itself, which it did not do when it was recorded.",
+        kind="early",
+    )
+
+
 _KILLED = (
     "A signal ended the replay but not the recorded program. It was sent from outside (by a person, or by the system "
     "when memory ran out), or C code crashed."

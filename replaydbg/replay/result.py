@@ -85,26 +85,34 @@ class ReplayResult:
         return self.status if self.status >= 0 else 128 - self.status
 
 
+_WHOLE = b"whole"
+"""The report of a replay that came to the program's end with all events used up."""
+
+
 def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
     """Return what came of a replay that had to be as recorded."""
     end = recording.end
     recorded = end.status if end is not None else None
     events = end.events if end is not None else 0
-    if not report and status == -signal.SIGSYS and recorded != status:
-        return ReplayResult(4, _ended_otherwise(name, events, status, recorded), 0, "")
-    stopped = end.reason or "" if end is not None else ""
-    if not report and (recorded is None or status == recorded or is_cut):
-        return ReplayResult(status, None, events, stopped)
+    is_as_recorded = status == recorded or (status != -signal.SIGSYS and (recorded is None or is_cut))
+    # One that a signal ends (a crash of C code) reports nothing; any other end without a report came too early.
+    if is_as_recorded and (report == _WHOLE or (not report and status < 0)):
+        return ReplayResult(status, None, events, (end.reason or "") if end is not None else "")
     # Imported here: 20 ms that a replay in which nothing happened need not take.
-    from replaydbg.replay.report import ended_otherwise, read_report
+    from replaydbg.replay.report import ended_early, ended_otherwise, read_report
 
-    stop = read_report(report) if report else None
-    if stop is not None and stop.kind != "drift":
-        return _stopped(recording, stop, is_cut, name)
-    if stop is not None and (recorded is None or status == recorded or is_cut):
-        return ReplayResult(status, None, events, stopped, drift=stop.drift, unsure=stop.unsure, is_mixed=stop.is_mixed)
-    assert recorded is not None, "compared above"
-    if recorded < 0:
+    if report and report != _WHOLE:
+        stop = read_report(report)
+        if stop.kind != "drift":
+            return _stopped(recording, stop, is_cut, name)
+        if is_as_recorded:
+            early = (end.reason or "") if end is not None else ""
+            return ReplayResult(
+                status, None, events, early, drift=stop.drift, unsure=stop.unsure, is_mixed=stop.is_mixed
+            )
+    elif not report and status >= 0:
+        return ReplayResult(4, ended_early(name, events, status, recorded), 0, "")
+    if recorded is not None and recorded < 0 <= status:
         # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
         return ReplayResult(recorded, None, events, why_it_ends(recording, is_cut))
     return ReplayResult(4, ended_otherwise(name, events, status, recorded), 0, "")
