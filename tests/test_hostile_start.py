@@ -97,32 +97,46 @@ def _env() -> dict[str, str]:
 
 def _replay(trap: Trap, path: Path, cwd: Path) -> Outcome:
     """Replay `path`, under strace where there is one, and assert what holds whatever the header says."""
-    log = cwd / "strace.log"
-    command = tool.replay(sys.executable, path)
-    strace = shutil.which("strace")
-    if strace is not None:
-        calls = "execve,execveat,open,openat,openat2,seccomp,access,readlink,stat,lstat,newfstatat,chdir"
-        command = [strace, "-f", "-qq", "-e", f"trace={calls}", "-o", str(log), *command]
-    ended = run(command, cwd=cwd, env=_env())
-    assert not trap.canary.exists(), f"code of the recording ran: {ended}"
-    if strace is not None:
-        _assert_fenced(log.read_text(errors="replace"), trap.folder)
+    ended, fenced = _watched(trap, tool.replay(sys.executable, path), cwd)
+    assert len(fenced) == 1 or shutil.which("strace") is None, "the replay had no fence"
     return ended
 
 
-def _assert_fenced(log: str, folder: Path) -> None:
-    fenced: set[str] = set()
+_CALLS = (
+    "execve,execveat,open,openat,openat2,seccomp,access,readlink,stat,lstat,newfstatat,chdir,clone,clone3,fork,vfork"
+)
+
+
+def _watched(trap: Trap, command: list[str], cwd: Path) -> tuple[Outcome, set[str]]:
+    """Run a command; return also the processes that put up a fence. Only those may look at what the header names."""
+    log = cwd / "strace.log"
+    strace = shutil.which("strace")
+    if strace is not None:
+        command = [strace, "-f", "-qq", "-e", f"trace={_CALLS}", "-o", str(log), *command]
+    ended = run(command, cwd=cwd, env=_env(), stdin=b"quit\n")
+    assert not trap.canary.exists(), f"code of the recording ran: {ended}"
+    return ended, _fenced(log.read_text(errors="replace"), trap.folder) if strace is not None else set()
+
+
+def _fenced(log: str, folder: Path) -> set[str]:
+    """Return the processes that put up a fence. Those that they copy themselves into are behind it, too."""
+    raised: set[str] = set()
+    behind: set[str] = set()
     for line in log.splitlines():
         pid, call = line.split(maxsplit=1)
         executed = re.match(r'execve(?:at)?\((?:AT_FDCWD, )?"([^"]*)"', call)
         if executed is not None:
             assert os.path.samefile(executed[1], sys.executable), line  # noqa: PTH121
         if re.match(r"(seccomp\(SECCOMP_SET_MODE_FILTER|<\.\.\. seccomp resumed>).*= 0$", call):
-            fenced.add(pid)
-        # The recording itself is read by the launcher, and is named in its command line.
-        named = re.sub(r'"[^"]*\.rdbg"', "", call)
-        assert pid in fenced or str(folder) not in named, f"before the fence: {line}"
-    assert len(fenced) == 1, "the replay had no fence"
+            raised.add(pid)
+            behind.add(pid)
+        made = re.search(r"(?:clone3?|v?fork)(?:\(| resumed>).*= (\d+)$", call)
+        if made is not None and pid in behind:
+            behind.add(made[1])
+        # The recording itself is read by the tool, and is named in its command line; so are sources, as texts.
+        named = re.sub(r'"[^"]*(\.rdbg[^"]*|/work/program\.py)"', "", call)
+        assert pid in behind or str(folder) not in named, f"before the fence: {line}"
+    return raised
 
 
 _REFUSED_FLAGS = [
@@ -250,20 +264,40 @@ def test_another_python_is_not_looked_for_where_the_recording_says(
     assert not trap.canary.exists()
 
 
-@pytest.mark.parametrize("command", [["hits"], ["check"], ["why", "sys"], ["seek"], ["debug"], []])
-def test_every_command_starts_it_like_that(trap: Trap, tmp_path: Path, command: list[str]) -> None:
+_REPLAYING = [
+    "hits REC",
+    "check REC",
+    "why REC sys",
+    "watch REC sys",
+    "log REC program.py:3 1",
+    "seek REC 1",
+    "debug REC",
+    "heap REC",
+    "bisect snapshots REC --linear",
+    "diff REC 1 2",
+    "export REC 1 -o out",
+    "replay REC --current-source",
+]
+_READING = ["REC", "info REC", "info REC --env", "events REC", "verify REC", "snapshots REC", "ls"]
+
+
+@pytest.mark.parametrize("command", [*_REPLAYING, *_READING])
+def test_every_command_starts_it_like_that(trap: Trap, tmp_path: Path, command: str) -> None:
     def change(header: dict[str, Any]) -> None:
         header["env"] |= _hostile_environment(trap.folder)
         header["python"].update(executable=str(trap.folder / "evil.sh"), hexversion=sys.hexversion)
 
     path = trap.changed(tmp_path / "hostile.rdbg", change)
-    words = [*command[:1], str(path), *command[1:]]
+    files = {"REC": str(path)}
     for name in ("resource", "select", "ast"):
         (tmp_path / f"{name}.py").write_text(_MODULE.format(canary=trap.canary))
 
-    run([sys.executable, "-P", "-m", "replaydbg", *words], cwd=tmp_path, env=_env(), stdin=b"quit\n")
+    words = [files.get(word, word) for word in command.split()]
+    ended, fenced = _watched(trap, [sys.executable, "-P", "-m", "replaydbg", *words], tmp_path)
 
-    assert not trap.canary.exists()
+    assert ended.status != 2, ended.stderr  # every one of them is a command
+    if shutil.which("strace") is not None:
+        assert bool(fenced) == (command in _REPLAYING), ended
 
 
 _TEXT: list[Any] = [3, [], "a\0b", "\ud800"]
