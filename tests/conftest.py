@@ -1,7 +1,6 @@
 """What the whole suite needs: no surprise from how it was started."""
 
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,20 +9,16 @@ import pytest
 from replaydbg.commands import tell
 from replaydbg.debugger import Session
 from tests.harness.recording import record_file
-from tests.harness.surroundings import is_steering
+from tests.harness.surroundings import is_steering, restore_interrupt
 from tests.harness.typed import FAILS, TRAVEL, Typed
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Lets SIGINT have its default action again: a shell that starts the tests in the background ignores it.
-
-    Programs under test inherit what is ignored, and several of them end by Ctrl-C. They inherit the environment too.
-    """
+    """Leaves nothing in the environment or the signals that changes the programs under test, which inherit both."""
     for name in filter(is_steering, list(os.environ)):
         # The suite's own settings are read by tox alone.
         del os.environ[name]
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    restore_interrupt()
 
 
 # ---- the debugger's prompt ----

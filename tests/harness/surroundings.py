@@ -1,5 +1,6 @@
 """What programs under test inherit: not what the shell that started the tests has set for Python or for the tool."""
 
+import signal
 from collections.abc import Mapping
 
 # Where Python and its modules lie, and the allocator that a tox environment chose.
@@ -18,3 +19,12 @@ def is_steering(name: str) -> bool:
 def without_steering(environment: Mapping[str, str]) -> dict[str, str]:
     """`environment` without the variables that steer."""
     return {name: value for name, value in environment.items() if not is_steering(name)}
+
+
+def restore_interrupt() -> None:
+    """Give SIGINT its default action again: a shell that starts a harness in the background ignores it.
+
+    Programs under test inherit what is ignored, and several of them end by Ctrl-C.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
