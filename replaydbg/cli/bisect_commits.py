@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from pathlib import Path
-from types import FrameType
 
 from replaydbg.cli.commits_report import as_facts, as_markdown, print_report
 from replaydbg.cli.commits_watch import watching
@@ -15,6 +13,7 @@ from replaydbg.cli.output import print_json, the_store
 from replaydbg.commits import Question, find_commit
 from replaydbg.commits.question import TIMEOUT
 from replaydbg.errors import UsageError
+from replaydbg.launch.interruption import INTERRUPTIONS
 
 TAKES_PROGRAM = True
 """Behind `--` stands what is recorded at each commit."""
@@ -72,7 +71,6 @@ def run(args: argparse.Namespace) -> int:
     if path is not None:
         warn_if_foreign(path, args.replay, quiet=args.quiet)
     question = _question(args, path)
-    before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     try:
         with watching(is_quiet=args.quiet) as watch:
             found = find_commit(
@@ -83,14 +81,11 @@ def run(args: argparse.Namespace) -> int:
                 store=store.directory,
                 watch=watch,
             )
-    except KeyboardInterrupt:
+    except INTERRUPTIONS:
         print(
             "replaydbg: interrupted; the verdicts are kept, and the same command goes on from there.", file=sys.stderr
         )
         raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
     if args.json:
         print_json(as_facts(found))
     elif args.md:
@@ -125,10 +120,3 @@ def _question(args: argparse.Namespace, replay: Path | None) -> Question:
         taken_along=tuple(args.taken_along),
         recorded_root=args.recorded_root,
     )
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    """End the search; another signal must not disturb the removal of the worktrees."""
-    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt

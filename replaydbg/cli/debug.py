@@ -8,11 +8,12 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
+from replaydbg.cli.main import is_interactive
 from replaydbg.cli.opening import opened
 from replaydbg.cli.output import add_recording
 from replaydbg.commands import Prompt
 from replaydbg.errors import UsageError
-from replaydbg.prompt.terminal import Interrupts, Lines
+from replaydbg.prompt.terminal import AtOnce, Interrupts, Lines
 
 
 class _Script(argparse.Action):
@@ -46,7 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Open the recording, and do what is typed; in batch the exit code is 1 if the last command could not be done."""
     scripts = [(text if not is_file else _read(text)) for is_file, text in args.scripts]
-    interrupts = Interrupts()
+    # Where nobody types, a Ctrl-C does not give up one command of several: it ends all of them.
+    is_typed = not args.batch and is_interactive()
+    interrupts = Interrupts() if is_typed else AtOnce()
     with opened(
         args.recording,
         current_source=args.current_source,
@@ -65,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
         return 1 if is_batch and prompt.has_failed else 0
 
 
-def _interact(prompt: Prompt, interrupts: Interrupts) -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+def _interact(prompt: Prompt, interrupts: Interrupts | AtOnce) -> None:
+    if isinstance(interrupts, AtOnce):
         for line in sys.stdin:
             prompt.do(line)
             if prompt.is_over:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -70,8 +69,8 @@ def run(args: argparse.Namespace) -> int:
         print_json(_facts(caught, following))
     elif not args.json:
         _tell(caught, following)
-    if caught.is_interrupted:
-        return end_like(-signal.SIGINT)
+    if caught.interrupted_by:
+        return end_like(-caught.interrupted_by)
     if not args.bisect or not following:
         return FOUND if caught.has(wanted.until) else INCONCLUSIVE
     sys.stdout.flush()
@@ -150,7 +149,7 @@ def _facts(caught: Caught, following: list[str]) -> dict[str, Any]:
         "rate": {"low": low, "high": high, "confidence": 0.95},
         "failed": _run_facts(caught.failed) if caught.failed is not None else None,
         "passed": _run_facts(caught.passed) if caught.passed is not None else None,
-        "is_interrupted": caught.is_interrupted,
+        "is_interrupted": bool(caught.interrupted_by),
         "next": ["replaydbg", *following] if following else None,
     }
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from replaydbg.errors import Divergence, ReplaydbgError, UsageError
+from replaydbg.errors import Cancelled, Divergence, ReplaydbgError, UsageError
+from replaydbg.launch.interruption import INTERRUPTIONS, interruptible, number_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,27 +75,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    try:
-        if not words or words[0] in ("-h", "--help", "help"):
-            print(_overview())
-            return 0 if words else 2
-        if words[0] in ("-V", "--version", "version"):
-            # Imported here: nothing else needs it.
-            from replaydbg import __version__
+    with interruptible():
+        try:
+            return _do(words)
+        except Cancelled:
+            return _end_by(KeyboardInterrupt())
+        except ReplaydbgError as error:
+            return _complain(error)
+        except INTERRUPTIONS as interruption:
+            return _end_by(interruption)
 
-            print(f"replaydbg {__version__}")
-            return 0
-        name, rest = _command(words)
-        return _run(name, rest)
-    except ReplaydbgError as error:
-        return _complain(error)
-    except KeyboardInterrupt:
-        # Imported here: it happens seldom.
-        import signal
 
-        from replaydbg.cli.endings import end_like
+def _end_by(interruption: BaseException) -> int:
+    # Imported here: it happens seldom.
+    from replaydbg.launch.endings import end_like
 
-        return end_like(-signal.SIGINT)
+    return end_like(-number_of(interruption))
+
+
+def _do(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0 if words else 2
+    if words[0] in ("-V", "--version", "version"):
+        # Imported here: nothing else needs it.
+        from replaydbg import __version__
+
+        print(f"replaydbg {__version__}")
+        return 0
+    name, rest = _command(words)
+    return _run(name, rest)
 
 
 def _run(name: str, words: list[str]) -> int:
@@ -122,6 +132,8 @@ def _run(name: str, words: list[str]) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()
         return code
+    except Cancelled:
+        raise  # a Ctrl-C is no error to report
     except ReplaydbgError as error:
         if getattr(args, "json", False):
             # Imported here: only data goes out as JSON.
@@ -161,7 +173,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
     if first.startswith("-"):
         raise UsageError(f"replaydbg has no option {first!r}. `replaydbg --help` lists the commands.")
     if first == "latest" or first.endswith((".rdbg", ".rdbg-live", ".rdbg-live/")) or _is_run(first):
-        return ("tui" if len(words) == 1 and _is_interactive() else "info"), words
+        return ("tui" if len(words) == 1 and is_interactive() else "info"), words
     # Imported here: only a bare word needs to be looked for.
     import os
 
@@ -172,7 +184,8 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
     )
 
 
-def _is_interactive() -> bool:
+def is_interactive() -> bool:
+    """Whether somebody types at a terminal and sees what comes."""
     return all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout))
 
 

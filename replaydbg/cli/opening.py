@@ -18,7 +18,7 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.values import Frame, Moment
 from replaydbg.errors import UsageError
 from replaydbg.prompt.screen import Screen
-from replaydbg.prompt.terminal import Interrupts, ProgressLine
+from replaydbg.prompt.terminal import AtOnce, Interrupts, ProgressLine
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
@@ -44,14 +44,15 @@ def opened(
     current_source: bool = False,
     quiet: bool = False,
     memory: str | None = None,
-    interrupts: Interrupts | None = None,
+    interrupts: Interrupts | AtOnce | None = None,
 ) -> Iterator[Prompt]:
     """Open the recording that the user named, with progress on stderr, and yield a prompt that has shown nothing."""
     most = load_settings({"session_memory": memory}).session_memory
     open_closed_streams()
     path = the_store().resolve(name)
     warn_if_foreign(path, name, quiet=quiet)
-    interrupts = interrupts or Interrupts()
+    # A command that answers one question ends with a Ctrl-C: nothing has to be given up with care.
+    interrupts = interrupts or AtOnce()
     progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
 
     def check() -> None:
@@ -59,17 +60,16 @@ def opened(
         interrupts.check()
 
     with interrupts.installed():
-        with interrupts.busy():
+        with progress.cleared():
             session = Session(path, progress=progress, current_source=current_source, memory=most)
-            progress.clear()
-        with session:
+        with session, progress.cleared():
             screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
             yield Prompt(session, screen, interrupts)
 
 
 @contextmanager
 def opened_at(args: argparse.Namespace) -> Iterator[Prompt]:
-    """Open it and go where `add_place` was told; what runs in the block can be given up by Ctrl-C."""
+    """Open it and go where `add_place` was told; Ctrl-C ends the block."""
     if args.frame < 0:
         raise UsageError(f"--frame cannot be {args.frame}: frames are counted from 0.")
     with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():

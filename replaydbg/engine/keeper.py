@@ -45,11 +45,16 @@ def main() -> int:
         with ExitStack() as stack:
             started = _start(Path(orders["path"]), orders, stack)
     except (ReplaydbgError, OSError) as error:
-        debugger.sendall(b"E" + str(error).encode("utf-8", "surrogatepass"))
+        _tell(debugger, b"E" + str(error).encode("utf-8", "surrogatepass"))
         return 1
-    debugger.sendall(b"R" + repr(started).encode() + b"\0")
+    _tell(debugger, b"R" + repr(started).encode() + b"\0")
     _stay(debugger)
     return 0
+
+
+def _tell(debugger: socket.socket, text: bytes) -> None:
+    with suppress(OSError):  # it has gone, which `_stay` notices
+        debugger.sendall(text)
 
 
 def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, str]:

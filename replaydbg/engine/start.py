@@ -88,6 +88,8 @@ class Engine:
         try:
             self._await_start()
         except BaseException:
+            # It may be unpacking a large recording, and look at its socket when that is done.
+            self._keeper.kill()
             self.close()
             raise
 

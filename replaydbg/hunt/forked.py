@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
+from replaydbg.launch.interruption import end_with_parent, forked, postponed
+
 Task = Callable[[], dict[str, Any]]
 """Returns what JSON can hold."""
 
@@ -19,8 +21,11 @@ Task = Callable[[], dict[str, Any]]
 def in_processes(tasks: Sequence[Task], *, timeout: float) -> list[dict[str, Any] | None]:
     """Run all tasks at once, each in a fork of this process; None: it took longer than `timeout` seconds, or died."""
     with ExitStack() as stack:
-        running = [_Forked(task, stack) for task in tasks]
+        running: list[_Forked] = []
         try:
+            for task in tasks:
+                with postponed():
+                    running.append(_Forked(task, stack))
             until = time.monotonic() + timeout
             return [each.result(until) for each in running]
         finally:
@@ -31,9 +36,12 @@ def in_processes(tasks: Sequence[Task], *, timeout: float) -> list[dict[str, Any
 class _Forked:
     def __init__(self, task: Task, stack: ExitStack) -> None:
         self.report = stack.enter_context(os.fdopen(os.memfd_create("replaydbg-task"), "w+b"))
+        us = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
             try:
+                forked()
+                end_with_parent(us)
                 # Ctrl-C reaches us alone, and what it starts can be ended with it.
                 os.setsid()
                 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

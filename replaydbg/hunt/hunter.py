@@ -8,7 +8,7 @@ import re
 import select
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from replaydbg.config import Settings
@@ -17,6 +17,7 @@ from replaydbg.hunt.capture import Outside, discard
 from replaydbg.hunt.rate import interval
 from replaydbg.hunt.worker import Finished, Worker
 from replaydbg.launch import interpreter
+from replaydbg.launch.interruption import INTERRUPTIONS, number_of, postponed
 from replaydbg.record.target import find_target
 from replaydbg.store.directory import LIVE, SEALED, Store
 
@@ -86,8 +87,8 @@ class Caught:
     """One that failed, with its recording."""
     passed: Run | None
     """One that passed, with its recording."""
-    is_interrupted: bool = False
-    """Whether it was given up."""
+    interrupted_by: int = 0
+    """The signal that ended the hunt; 0: none did."""
 
     @property
     def rate(self) -> tuple[float, float]:
@@ -111,7 +112,7 @@ def hunt(wanted: Wanted, settings: Settings, *, seen: Callable[[Run], None] = la
         caught = hunter.run()
     finally:
         hunter.close()
-    if not caught.is_interrupted and not caught.has(wanted.until):
+    if not caught.interrupted_by and not caught.has(wanted.until):
         raise CannotHunt(_why_not(caught), caught.runs, caught.failures)
     return caught
 
@@ -166,8 +167,8 @@ class _Hunter:
                 if not self.working:
                     break
                 self._wait()
-        except KeyboardInterrupt:
-            return Caught(self.ended, self.failures, self.failed, self.passed, is_interrupted=True)
+        except INTERRUPTIONS as interruption:
+            return replace(self.caught, interrupted_by=number_of(interruption))
         return self.caught
 
     @property
@@ -187,8 +188,9 @@ class _Hunter:
         # Nobody would come to end a run that hangs.
         settings = self.settings._replace(chaos=chaos, on_deadlock="stop")
         path = self.place.path(f"run-{self.begun}")
-        worker = Worker(self.wanted.command, path, settings, timeout=self.wanted.timeout)
-        self.working[worker] = (self.begun, chaos)
+        with postponed():
+            worker = Worker(self.wanted.command, path, settings, timeout=self.wanted.timeout)
+            self.working[worker] = (self.begun, chaos)
 
     def _wait(self) -> None:
         poll = select.poll()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from replaydbg.config import Settings
 from replaydbg.errors import ReplaydbgError
 from replaydbg.hunt.capture import Outside, captured, discard
+from replaydbg.launch.interruption import forked
 from replaydbg.launch.proc import has_proc
 from replaydbg.record import record
 from replaydbg.store.directory import live_path
@@ -61,6 +62,7 @@ class Worker:
 
     def _record(self, argv: list[str], settings: Settings) -> None:
         try:
+            forked()
             os.setsid()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             streams = self._capture.stdout.fileno(), self._capture.stderr.fileno()

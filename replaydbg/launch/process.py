@@ -6,8 +6,11 @@ import os
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import NamedTuple
+
+from replaydbg.launch.interruption import ENDING, raise_for
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """Sent to us by somebody who means the program."""
@@ -54,6 +57,52 @@ def run_process(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def run_replay(
+    argv: list[str], env: dict[str, str], *, fds: Sequence[int | None] = (None, None, None), ignored: Sequence[int] = ()
+) -> Ended:
+    """Run `argv`, a replay; `fds` and `ignored` are as for `run_process`.
+
+    A signal that asks us to end ends the replay first, whether or not a terminal has sent it to both, and is handled
+    then as if it had just come. If that raises nothing, this raises KeyboardInterrupt or Terminated: how the replay
+    ended says nothing.
+    """
+    ender = _Ender()
+    before = {number: signal.signal(number, ender) for number in ENDING if signal.getsignal(number) != signal.SIG_IGN}
+    try:
+        ender.started(start_process(argv, env, fds=fds, ignored=ignored))
+        ended = _wait(ender.pid)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    # The kernel sends a signal to all of a group before the first of them can end by it: it has come.
+    if ender.number:
+        signal.raise_signal(ender.number)
+        raise_for(ender.number)  # whoever handles it goes on
+    return ended
+
+
+class _Ender:
+    """Kills the replay when a signal asks us to end; further ones change nothing."""
+
+    def __init__(self) -> None:
+        self.pid = self.number = 0
+
+    def started(self, pid: int) -> None:
+        """The replay runs; a signal may have come before it was known."""
+        self.pid = pid
+        if self.number:
+            self._kill()
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.number = self.number or number
+        if self.pid:
+            self._kill()
+
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
 
 
 def start_process(

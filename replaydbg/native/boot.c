@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -530,6 +531,15 @@ end_without_fence(void)
     diverge("fence", NULL, NULL, strerror(errno));
 }
 
+/* A replay ends with whoever started it, even if that process is killed: nobody else waits for it. */
+static void
+end_with_parent(pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        leave_process(0); /* it has ended already */
+}
+
 int
 boot(const char *boot_file, int boot_fd)
 {
@@ -540,8 +550,10 @@ boot(const char *boot_file, int boot_fd)
     if (boot == NULL)
         return -1;
     bool recording = strcmp(text(boot, "mode"), "record") == 0;
-    if (!recording)
+    if (!recording) {
+        end_with_parent(number(boot, "parent", 0));
         fence_close_descriptors(boot);
+    }
     core.terminal_input = item(boot, "terminal_input") == Py_True;
     obey_tests(boot);
     if (load_trace(item(boot, "trace")) < 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import readline
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO
@@ -39,6 +39,8 @@ class Interrupts:
         self._is_busy = self._is_prompting = self._is_reading = False
         self._number = 0
         self._session: Session | None = None
+        self._end: Callable[[int, FrameType | None], object] = signal.default_int_handler
+        """Ends the command, and lets nothing disturb that."""
 
     def check(self) -> None:
         """Raise Cancelled if there was a Ctrl-C since something began to run."""
@@ -75,26 +77,42 @@ class Interrupts:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """While this decides what Ctrl-C does."""
-        before = signal.signal(signal.SIGINT, self._came)
+        before = signal.getsignal(signal.SIGINT)
+        if callable(before):
+            self._end = before
+        signal.signal(signal.SIGINT, self._came)
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
 
     def _came(self, number: int, frame: FrameType | None) -> None:
-        if not self._is_busy:
-            self._interrupt()
-            return
-        self._number += 1
-        if self._number >= IMPATIENT:
-            raise KeyboardInterrupt
-        if self._session is not None:
-            self._session.cancel()
-
-    def _interrupt(self) -> None:
-        if self._is_reading or not self._is_prompting:
+        if self._is_busy:
+            self._number += 1
+            if self._number >= IMPATIENT:
+                self._end(number, frame)
+            elif self._session is not None:
+                self._session.cancel()
+        elif self._is_reading:
             self._is_reading = False  # a second one shall not meet whoever deals with the first
             raise KeyboardInterrupt
+        elif not self._is_prompting:
+            self._end(number, frame)
+
+
+class AtOnce:
+    """What Ctrl-C does in a command that answers one question: it ends the command, as Python's own handler does."""
+
+    def check(self) -> None:
+        """Nothing has to be raised later."""
+
+    def busy(self, session: Session | None = None) -> AbstractContextManager[None]:
+        """While something runs."""
+        return nullcontext()
+
+    def installed(self) -> AbstractContextManager[None]:
+        """While this decides what Ctrl-C does."""
+        return nullcontext()
 
 
 class ProgressLine:
@@ -127,6 +145,14 @@ class ProgressLine:
             self._err.write("\r\x1b[K")
             self._err.flush()
         self._is_shown = False
+
+    @contextmanager
+    def cleared(self) -> Iterator[None]:
+        """Clear it at the end of the block, however it ends."""
+        try:
+            yield
+        finally:
+            self.clear()
 
 
 class Lines:

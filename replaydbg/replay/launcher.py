@@ -18,7 +18,7 @@ from replaydbg.gates.table import gate_table
 from replaydbg.launch import interpreter
 from replaydbg.launch.asked import VARIABLE
 from replaydbg.launch.boot import boot_values
-from replaydbg.launch.process import run_process
+from replaydbg.launch.process import run_replay
 from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
@@ -83,7 +83,7 @@ def replay(
             more["clock"] = counting.as_boot(stack)
         variables = {VARIABLE: lenient.asked} if lenient is not None and lenient.asked else {}
         start = prepare(recording, stack, more, stdout=stdout, stderr=stderr, variables=variables)
-        ended = run_process(start.command, start.env, fds=start.streams, ignored=start.ignored)
+        ended = run_replay(start.command, start.env, fds=start.streams, ignored=start.ignored)
         report = _whole(start.report)
         read_result = strict_result if lenient is None else lenient_result
         result = read_result(recording, ended.status, report, start.is_cut, name or str(path))
@@ -151,7 +151,7 @@ def prepare(
     state = start_state(header, str(recording.path), executable, recorded_start)
     boot = boot_values(_boot_fields(header, given), _recorded_table(header), state.env) | fds | orders_of_tests()
     boot |= {"mode": "replay", "fds": list(header.fds), "follows": follows, "fence": is_fence_wanted()}
-    boot |= state.boot | more
+    boot |= state.boot | more | {"parent": os.getpid()}
     if not follows:  # a program that still runs has no peak yet
         boot["memory"] = memory_limit(recording, files.values(), is_session="engine" in more)
         boot |= _cpu_limits(recording, more, is_cut=is_cut).as_boot()
