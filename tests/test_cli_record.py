@@ -2,6 +2,8 @@
 
 import argparse
 import shlex
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from replaydbg.cli import record
 from replaydbg.cli.main import main
 from replaydbg.launch.interpreter import leading_options
 from replaydbg.log.reader import open_recording
-from tests.replays import passed_on, run
+from tests.replays import Outcome, passed_on, run
 
 
 def _split(*words: str) -> tuple[list[str], list[str]]:
@@ -124,3 +126,38 @@ def test_a_divergence_shows_both_sides_alike_and_a_command_that_works(tmp_path: 
     _, *words = shlex.split(lines[-1].partition("this point: ")[2])
     stopped = run([*tool, *words], cwd=tmp_path, env=passed_on())
     assert stopped.status == 0, stopped.stderr
+
+
+def test_a_name_without_its_ending_is_completed_and_found(tmp_path: Path) -> None:
+    recorded = _tool("record", "-o", "R", "-c", "print(1)", cwd=tmp_path)
+    replayed = _tool("replay", "R", cwd=tmp_path)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["R.rdbg"]
+    assert "replaydbg: .rdbg was added to the name R\n" in recorded.stderr
+    assert (replayed.stdout, replayed.status) == ("1\n", 0)
+    assert "was added" not in _tool("record", "-o", "S.rdbg", "-c", "print(1)", cwd=tmp_path).stderr
+
+
+def test_a_replay_repeats_what_the_recording_does_not_cover(tmp_path: Path) -> None:
+    _tool("record", "-q", "-o", "r.rdbg", "--", "-X", "importtime", "-c", "print(1)", cwd=tmp_path)
+
+    replayed = _tool("replay", "r.rdbg", cwd=tmp_path)
+    quiet = _tool("replay", "-q", "r.rdbg", cwd=tmp_path)
+
+    assert "replaydbg: not covered by the recording: -X importtime: " in replayed.stderr
+    assert "not covered" not in quiet.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV])
+def test_a_crash_of_the_program_is_the_exit_code_that_a_shell_shows(number: int, tmp_path: Path) -> None:
+    code = f"import os; os.kill(os.getpid(), {number})"
+
+    recorded = subprocess.run(
+        [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "r.rdbg", "-c", code], cwd=tmp_path, check=False
+    )
+
+    assert recorded.returncode == 128 + number
+
+
+def _tool(*words: str, cwd: Path) -> Outcome:
+    return run([sys.executable, "-m", "replaydbg", *words], cwd=cwd, env=passed_on())

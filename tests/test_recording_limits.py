@@ -1,5 +1,6 @@
 """When nothing more can be written, the recorded program goes on unharmed, and the recording says why it ends there."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from replaydbg.record import record
 from tests.harness import tool
 from tests.harness.figures import read_figures
 from tests.replays import Outcome, passed_on, run
@@ -81,6 +83,40 @@ def test_a_full_disk(tmp_path: Path) -> None:
         _assert_replays_beginning(_found(disk / "r.rdbg"), recorded)
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_a_disk_that_is_full_when_the_program_is_to_begin(tmp_path: Path) -> None:
+    """There is room for one of its two logs: the program is not started, one sentence says why, nothing is left."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("no right to mount a small file system")
+    try:
+        recorded = run(_record(disk / "r.rdbg"), cwd=_work(tmp_path), env=_env())
+
+        assert (recorded.stdout, recorded.status) == ("", 2)
+        assert recorded.stderr.count("\n") == 1
+        assert "No space left on device. The program was not started." in recorded.stderr
+        assert not list(disk.iterdir())
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_no_process_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The live directory has been made by then, and goes again."""
+
+    def fork() -> int:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    monkeypatch.setattr(os, "fork", fork)
+
+    with pytest.raises(OSError, match="Resource temporarily unavailable"):
+        record(["-c", "pass"], output=tmp_path / "r.rdbg")
+
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,9 @@ CHECKED_EVERY = 100_000_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = "replaydbg record [options] [--] (prog.py | -m module | -c code | console-script) [args ...]"
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="where it goes (default: the store)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="where it goes, with .rdbg at its end (default: the store)"
+    )
     parser.add_argument("--max-size", metavar="SIZE", help="stop recording there, such as 2G; the program goes on")
     parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say nothing at the end")
     parser.add_argument(
@@ -109,7 +111,8 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print(json.dumps(_as_json(result)), file=sys.stderr)
         elif not settings.quiet:
-            _say(result, Store(settings.store).name_of(result.path), is_held=args.keep_checkpoints)
+            name = Store(settings.store).name_of(result.path)
+            _say(result, name, is_held=args.keep_checkpoints, output=args.output)
         elif result.problem:
             print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
     except OSError:
@@ -153,8 +156,10 @@ def _hold_checkpoints(live: Path, sealed: Path) -> None:
     holder.returncode = 0
 
 
-def _say(result: RecordResult, name: str, *, is_held: bool) -> None:
+def _say(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> None:
     lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
+    if output is not None and result.path.name != output.name:
+        lines.append(f"replaydbg: {result.path.suffix} was added to the name {quoted(output.name)}")
     for note in result.notes:
         # A deadlock has been said at length when it came.
         lines.append(f"replaydbg: {note['kind']}: {note['text'].partition(chr(10))[0]}")

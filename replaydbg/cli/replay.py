@@ -104,9 +104,13 @@ def _show_limits(result: ReplayResult) -> None:
         )
     for text in result.missing:
         print(f"replaydbg: {text}.", file=sys.stderr)
-    if result.ended_early:
-        from replaydbg.events.show import printable
+    # Imported here: a replay of which nothing has to be said does not need it.
+    from replaydbg.events.show import printable
 
+    for text in result.uncovered:
+        # The words may name what the program called.
+        print(f"replaydbg: not covered by the recording: {printable(text)}.", file=sys.stderr)
+    if result.ended_early:
         why = printable(result.ended_early)
         print(f"replaydbg: the recording ends here, after event {result.events}: {why}.", file=sys.stderr)
 
@@ -161,6 +165,7 @@ def _as_json(result: ReplayResult) -> dict[str, object]:
         "ended_early": result.ended_early,
         "is_whole": result.is_whole,
         "missing": list(result.missing),
+        "uncovered": list(result.uncovered),
         "mixed": result.is_mixed,
         "drift": result.drift or None,
         "unsure": result.unsure or None,

@@ -38,12 +38,15 @@ def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
 
 
 def log_was_made(live: Path) -> bool:
-    """Whether the program's process came as far as having a log to write to."""
+    """Whether the program's process came as far as having both logs to write to: before that no program runs."""
     try:
-        with (live / "log").open("rb") as file:
-            return read_log_header(file.read(LOG_HEADER)) is not None
+        for name in ("log", "world"):
+            with (live / name).open("rb") as file:
+                if read_log_header(file.read(LOG_HEADER)) is None:
+                    return False
     except OSError:
         return False
+    return True
 
 
 def computed_after(header: LogHeader, cpu_seconds: float, now_ns: int) -> float:

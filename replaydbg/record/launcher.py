@@ -14,11 +14,12 @@ from replaydbg.gates.row import SHAPE, Row
 from replaydbg.gates.table import gate_table, table_digest
 from replaydbg.launch import interpreter
 from replaydbg.launch.boot import boot_values
+from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended, run_process
 from replaydbg.log.codec import FORMAT
 from replaydbg.native import check_interpreter, core_file
 from replaydbg.record.orders import NO_SNAPSHOTS, SnapshotOrders
-from replaydbg.record.place import make_live_directory, write_start
+from replaydbg.record.place import make_live_directory, removed_unless_begun, write_start
 from replaydbg.record.result import RecordResult
 from replaydbg.record.target import Target, find_target
 from replaydbg.store.directory import sealed_path
@@ -64,39 +65,41 @@ def record(
     target = find_target(words)
     core = core_file(interpreter.soabi())
     live = make_live_directory(output, settings.store)
-    options = interpreter.split_options(given)
-    seed = interpreter.choose_hash_seed(environment, options) if hash_seed is None else hash_seed
-    table = gate_table(sys.path)
-    fds = (None, stdout, stderr)
-    header = _header(target, options, environment, seed, table, live) | {
-        "real_ids": settings.real_ids,
-        "chaos": settings.chaos,
-        "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
-    }
-    env = interpreter.start_environment(environment, options, seed)
-    boot = _boot(live, settings, trace, snapshots) | boot_values(header, table, env) | orders_of_tests()
-    boot_file = write_start(live, header, boot)
-    passed = options.passed
-    if boot["warnings"]:
-        kept = [option for option in interpreter.parse_options(options.given) if option.name != "W"]
-        passed = interpreter.passed_words(kept)
-    command = interpreter.command_line(sys.executable, passed, core, str(boot_file))
-    began = time.monotonic()
-    ended = run_process(
-        command,
-        env,
-        fds=fds,
-        ignored=[int(number) for number in header["signals"]],
-        meanwhile=lambda pid: _meanwhile(live, started, running, pid),
-        handled=lambda: _handled_signals(live),
-    )
-    seconds = time.monotonic() - began
-    if finish is not None:
-        return finish(live, ended, seconds)
-    # Imported here: see _load_sealing.
-    from replaydbg.record.sealing import seal_recording
+    with removed_unless_begun(live):
+        options = interpreter.split_options(given)
+        seed = interpreter.choose_hash_seed(environment, options) if hash_seed is None else hash_seed
+        table = gate_table(sys.path)
+        fds = (None, stdout, stderr)
+        header = _header(target, options, environment, seed, table, live) | {
+            "real_ids": settings.real_ids,
+            "chaos": settings.chaos,
+            "stdio": [interpreter.stream_kind(number if fd is None else fd) for number, fd in enumerate(fds)],
+        }
+        env = interpreter.start_environment(environment, options, seed)
+        boot = _boot(live, settings, trace, snapshots) | boot_values(header, table, env) | orders_of_tests()
+        boot_file = write_start(live, header, boot)
+        passed = options.passed
+        if boot["warnings"]:
+            kept = [option for option in interpreter.parse_options(options.given) if option.name != "W"]
+            passed = interpreter.passed_words(kept)
+        command = interpreter.command_line(sys.executable, passed, core, str(boot_file))
+        began = time.monotonic()
+        ended = run_process(
+            command,
+            env,
+            fds=fds,
+            ignored=[int(number) for number in header["signals"]],
+            meanwhile=lambda pid: _meanwhile(live, started, running, pid),
+            handled=lambda: _handled_signals(live),
+        )
+        seconds = time.monotonic() - began
+    with postponed():  # who ends a whole group means the program, and wants its recording
+        if finish is not None:
+            return finish(live, ended, seconds)
+        # Imported here: see _load_sealing.
+        from replaydbg.record.sealing import seal_recording
 
-    return seal_recording(live, ended, seconds)
+        return seal_recording(live, ended, seconds)
 
 
 def _header(

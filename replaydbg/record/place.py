@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +39,25 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
     return live
 
 
+@contextmanager
+def removed_unless_begun(live: Path) -> Iterator[None]:
+    """Remove the live directory if the block raises before the program has a log: an empty one is of no use."""
+    try:
+        yield
+    except BaseException:
+        # Imported here: it seldom happens, and these need more than the start does.
+        from replaydbg.log.container import remove_live
+        from replaydbg.record.ending import log_was_made
+
+        if live.is_dir() and not log_was_made(live):
+            remove_live(live)
+        raise
+
+
 def write_start(live: Path, header: dict[str, Any], boot: dict[str, Any]) -> Path:
     """Write the header and what the core is told; return the path of the latter.
 
-    Raises CannotRecord, and leaves no live directory then.
+    Raises CannotRecord.
     """
     boot_file = live / "boot"
     try:
@@ -48,9 +65,6 @@ def write_start(live: Path, header: dict[str, Any], boot: dict[str, Any]) -> Pat
         boot_file.write_bytes(encode_value(boot))
         mark_live(live)
     except OSError as error:
-        for path in live.iterdir():
-            path.unlink()
-        live.rmdir()
         raise CannotRecord(str(live), _reason(error)) from error
     return boot_file
 

@@ -25,7 +25,7 @@ from replaydbg.native import core_file
 from replaydbg.replay.find_python import find_python
 from replaydbg.replay.limits import CpuLimits, cpu_limits
 from replaydbg.replay.memory import memory_limit
-from replaydbg.replay.result import ReplayResult, lenient_result, missing, strict_result, with_ending
+from replaydbg.replay.result import ReplayResult, lenient_result, missing, strict_result, uncovered, with_ending
 from replaydbg.replay.start_state import start_state
 
 if TYPE_CHECKING:
@@ -91,7 +91,12 @@ def replay(
             result = with_ending(result, _whole(ending_file), recording)
         if counting is not None and result.divergence is None:
             result = replace(result, clock=counting.report())
-        return replace(result, python=recording.header.python.version, missing=missing(recording))
+        return replace(
+            result,
+            python=recording.header.python.version,
+            missing=missing(recording),
+            uncovered=uncovered(recording),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,8 @@ class ReplayResult:
     """Whether the program moved about in an output file, and its bytes were shown in the order of writing instead."""
     missing: tuple[str, ...] = ()
     """What the recording says that it does not contain: what child processes wrote to the same streams."""
+    uncovered: tuple[str, ...] = ()
+    """What the program did that no recording covers, as was noted while it was recorded."""
 
     @property
     def is_whole(self) -> bool:
@@ -196,8 +198,17 @@ def _ended_itself(stop: Stop, status: int) -> bool:
 
 def missing(recording: Recording) -> tuple[str, ...]:
     """Return what the recording says that it does not contain of the program's output."""
+    return _noted(recording, "children")
+
+
+def uncovered(recording: Recording) -> tuple[str, ...]:
+    """Return what the recording says that the program did and no recording covers."""
+    return _noted(recording, "uncovered")
+
+
+def _noted(recording: Recording, kind: str) -> tuple[str, ...]:
     notes = recording.end.notes if recording.end is not None else ()
-    return tuple(note.text for note in notes if note.kind == "children")
+    return tuple(note.text for note in notes if note.kind == kind)
 
 
 def ended_by_itself(recording: Recording) -> bool:

@@ -79,7 +79,7 @@ class Store:
         return sorted(found.values(), key=lambda stored: (stored.number, stored.name))
 
     def resolve(self, text: str) -> Path:
-        """Return the recording that `text` means: `latest`, a name in the store, or a path.
+        """Return the recording that `text` means: `latest`, a name in the store, or a path, with its ending or without.
 
         A name in the store wins over a file of that name in the working directory, which `./` in front means.
         Raises NoSuchRecording, or UsageError for an empty text.
@@ -98,6 +98,9 @@ class Store:
         candidates = [path]
         if path.name.endswith(SEALED):
             candidates.append(path.with_name(path.name.removesuffix(SEALED) + LIVE))
+        elif path.name and not path.name.endswith(LIVE):
+            # As `record -o NAME` takes it.
+            candidates += [path.with_name(path.name + ending) for ending in (SEALED, LIVE)]
         for candidate in candidates:
             if os.path.lexists(candidate):
                 return candidate
