@@ -14,7 +14,7 @@ from typing import Any
 
 from replaydbg.debugger import kinds, search
 from replaydbg.debugger.breakpoints import Breakpoints
-from replaydbg.debugger.endings import BOUNDED, how_it_ended
+from replaydbg.debugger.endings import BOUNDED, how_a_changed_run_ended, how_it_ended
 from replaydbg.debugger.heaps import Heaps
 from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
 from replaydbg.debugger.marks import Marks
@@ -281,11 +281,20 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         return self.here
 
     def _changed_run_ended(self, ended: dict[str, Any]) -> Here:
-        self.here = replace(
-            self.here,
-            why="end",
-            message=f"the changed run goes no further: {how_it_ended(ended, self.travel.why_it_ends)}",
-        )
+        """Stand before the line in which a changed run ended: before its last own one, if the program exited."""
+        message = how_a_changed_run_ended(ended, self.travel.why_it_ends)
+        last = ended.get("own" if ended.get("kind") == "exit" else "count", 0)
+        if last > self._cursor.count:
+            worker = self._cursor.clone()
+            try:
+                where = worker.run(Run(until=last), idle=self.travel.idle)
+            except BaseException:
+                worker.kill()
+                raise
+            if not isinstance(where, dict):
+                return self._come_along(worker, where, "end", message=message)
+            worker.close()
+        self.here = replace(self.here, why="end", message=message)
         return self.here
 
     def _at_end(self) -> Here:

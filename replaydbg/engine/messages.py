@@ -259,6 +259,9 @@ _OPTIONAL: dict[str, tuple[object, object]] = {
     "status": (int, 0),
     "event": (COUNT, 0),
     "count": (COUNT, 0),
+    "own": (COUNT, 0),
+    "written": (bytes, b""),
+    "written_all": (COUNT, 0),
     "gate": (str, ""),
     "detail": (str, ""),
 }

@@ -285,6 +285,7 @@ typedef struct {
 extern Log event_log, world_log;
 int log_create(Log *log, const char *path, uint64_t max_size);
 int log_open(Log *log, int fd);                  /* for replay; maps it, closes fd */
+const uint8_t *log_first_record(const Log *log);
 void log_follow(void);                           /* replay: waits until the next event is there, or there will be none */
 uint8_t *log_room(Log *log, size_t n);           /* where n bytes may be written, or NULL: logging has ended (mode is OBSERVE now) */
 void log_commit(Log *log, uint8_t *end);         /* what lies before `end` is complete */
@@ -354,6 +355,7 @@ int socket_fd(PyObject *socket);                 /* -2: not a socket; -1: closed
 uint32_t site_here(Gate *g, uint64_t *hash);     /* record: id (defines it when new); replay: 0, with the hash */
 int site_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one SITE record */
 int code_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one CODE record */
+void sites_forget_definitions(void);                     /* they are read once more, from the first one */
 uint64_t site_recorded_hash(uint32_t id);
 int site_recorded_gate(uint32_t id);
 unsigned site_recorded_shape(uint32_t id);
@@ -420,6 +422,7 @@ void engine_raised(PyObject *type, PyObject *value); /* from listen.c */
 void engine_uncaught(PyObject *type, PyObject *value);        /* it ends the program */
 void engine_report_uncaught(Buf *b);
 void engine_output(int stream, const void *data, size_t n);
+void engine_report_written(Buf *b);
 void engine_report(Buf *report);                 /* in place of report_send(); the replay ends */
 void engine_exit(int status);
 _Noreturn void engine_would_wait(const char *what); /* in a diversion */

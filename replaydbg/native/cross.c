@@ -610,6 +610,13 @@ cross_read_ahead(void)
 /* ---- for lenient.c, which looks for what the log says in another order ---- */
 
 void
+cross_forget_definitions(void)
+{
+    args_defined = 0;
+    event_types.defined = 0;
+}
+
+void
 cross_read_definition(uint64_t rest)
 {
     read_definition(rest);
@@ -1087,12 +1094,15 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     char name[160] = "";
     if (gate)
         snprintf(name, sizeof name, "%s.%s", gate->module, gate->name);
-    report_dict(&b, 10u + with_args + with_bytes);
+    report_dict(&b, 13u + with_args + with_bytes);
     put_text(&b, "kind", kind);
     put_text(&b, "detail", detail);
     put_text(&b, "gate", name);
     report_key(&b, "event");
     report_number(&b, (int64_t)core.crossings + 1);
+    report_key(&b, "count");
+    report_number(&b, (int64_t)stepclock.count);
+    engine_report_written(&b);
     report_key(&b, "lane");
     report_number(&b, lane_number());
     report_key(&b, "drift");

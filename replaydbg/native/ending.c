@@ -20,15 +20,18 @@ static void
 end_with(const char *kind, int status)
 {
     Buf b = engine_message();
-    report_dict(&b, 4);
+    report_dict(&b, 7);
     report_key(&b, "kind");
     report_text(&b, kind, strlen(kind));
+    report_key(&b, "own");
+    report_number(&b, (int64_t)stepclock.last_own);
     report_key(&b, "status");
     report_number(&b, status);
     report_key(&b, "count");
     report_number(&b, (int64_t)stepclock.count);
     report_key(&b, "event");
     report_number(&b, (int64_t)core.crossings);
+    engine_report_written(&b);
     engine_send('E', &b);
 }
 

@@ -12,6 +12,7 @@
 #include "streams.h"
 #include "heap.h"
 #include "lanes.h"
+#include "lenient.h"
 #include "without_proc.h"
 #include <errno.h>
 #include <signal.h>
@@ -451,6 +452,8 @@ divert(Command *c)
     leave_process(0); /* no handler, no buffer of the program's is flushed a second time */
 }
 
+static bool is_changed;
+
 /* Changes the program itself: from here on it is another run than the recorded one. */
 static void
 change(Command *c)
@@ -464,6 +467,8 @@ change(Command *c)
     Py_XDECREF(globals);
     compat_room_end(core.tstate, room);
     engine.diverting = false;
+    lenient_from_here();
+    is_changed = true;
     PyErr_Restore(type, value, traceback);
 }
 
@@ -718,10 +723,41 @@ engine_report_uncaught(Buf *b)
         buf_bytes(b, uncaught.data, uncaught.used);
 }
 
+/* What the program has written since it was changed: the last of it, for whoever asks how that run ended. */
+static struct {
+    char last[1000];
+    size_t kept;
+    uint64_t all;
+} since_change;
+
+static void
+keep_written(const char *data, size_t n)
+{
+    since_change.all += n;
+    size_t room = sizeof since_change.last, taken = n < room ? n : room, stays = room - taken;
+    stays = stays < since_change.kept ? stays : since_change.kept;
+    memmove(since_change.last, since_change.last + since_change.kept - stays, stays);
+    memcpy(since_change.last + stays, data + n - taken, taken);
+    since_change.kept = stays + taken;
+}
+
+/* Two keys with their values. */
+void
+engine_report_written(Buf *b)
+{
+    report_key(b, "written");
+    buf_byte(b, 0x07);
+    buf_str(b, since_change.last, since_change.kept);
+    report_key(b, "written_all");
+    report_number(b, (int64_t)since_change.all);
+}
+
 void
 engine_output(int stream, const void *data, size_t n)
 {
     Buf b = written; /* of its own: a message may be half made */
+    if (is_changed)
+        keep_written(data, n);
     if (output_fd < 0)
         return;
     n = n < MOST_COMMAND / 2 ? n : MOST_COMMAND / 2;

@@ -65,6 +65,7 @@ extern LenientIndex lenient_index;
 
 /* lenient_index.c */
 void index_read(void);
+bool lenient_from_here(void);                          /* the program has been changed: an exact replay goes on as a lenient one */
 uint64_t index_function_of_site(uint32_t site);        /* hash of file and qualified name */
 uint64_t index_loose(const Gate *g, uint64_t arguments);
 uint64_t index_exact(const Gate *g, uint64_t arguments, uint32_t digest);
@@ -102,6 +103,7 @@ uint64_t liberties_taken(void);
 void liberties_report(Buf *b);                         /* two keys with their values */
 
 /* cross.c */
+void cross_forget_definitions(void);
 void cross_read_definition(uint64_t rest);
 uint64_t cross_recorded_arguments(uint64_t id);
 uint32_t cross_arguments_defined(void);

@@ -231,6 +231,18 @@ index_epoch(int fd)
     return &x->epochs[fd];
 }
 
+/* As they are now, and room for those to come: of as many as there are at the end. */
+static uint32_t *
+copy_epochs(void)
+{
+    index_epoch(MOST_DESCRIPTORS - 1);
+    uint32_t *copy = malloc(lenient_index.epoch_count * sizeof *copy);
+    if (copy == NULL)
+        Py_FatalError("replaydbg: out of memory for descriptors");
+    memcpy(copy, lenient_index.epochs, lenient_index.epoch_count * sizeof *copy);
+    return copy;
+}
+
 static const uint8_t *
 ints_of(const uint8_t *p, const uint8_t *end, bool only_first, int *fds, int most, int *found)
 {
@@ -403,12 +415,17 @@ read_control(Stream *s, uint64_t rest, const uint8_t *record)
     return s;
 }
 
-void
-index_read(void)
+/* `here`: where the descriptors as they are at this record are kept, NULL: nowhere. */
+static void
+read_all(const uint8_t *here, uint32_t **epochs_here)
 {
     Stream *s = index_stream(0);
     while (event_log.rp < event_log.rend) {
         const uint8_t *record = event_log.rp;
+        if (here && record >= here) {
+            *epochs_here = copy_epochs();
+            here = NULL;
+        }
         uint64_t head = number();
         Stream *to = has_ended ? &lenient_index.spare : s;
         if ((head & 3) == 3) {
@@ -427,7 +444,44 @@ index_read(void)
             is_within = false;
         }
     }
+    lenient_index.has_ended = has_ended;
+}
+
+void
+index_read(void)
+{
+    read_all(NULL, NULL);
     if (lenient_index.epochs)
         memset(lenient_index.epochs, 0, lenient_index.epoch_count * sizeof *lenient_index.epochs);
-    lenient_index.has_ended = has_ended;
+}
+
+/* What was recorded before `here` has been replayed. */
+static void
+use_up_to(Stream *s, uint64_t here)
+{
+    for (size_t at = 0; s && at < s->count && s->items[at].order < here; at++) {
+        s->items[at].used = s->items[at].told = true;
+        s->cursor = at + 1;
+    }
+}
+
+/* The program is changed in the middle of an exact replay. False: the log is read in another way here, or several lanes are in the middle
+ * of something; then the replay goes on being exact, and ends where the run differs. */
+bool
+lenient_from_here(void)
+{
+    const uint8_t *here = event_log.rp;
+    uint32_t *epochs = NULL;
+    if (core.mode != REPLAY || core.lenient || core.followed || lanes.alive > 1 || lanes.running != &lanes.main || cross_open())
+        return core.lenient;
+    cross_forget_definitions(); /* they are read again, and get the same numbers */
+    sites_forget_definitions();
+    event_log.rp = log_first_record(&event_log);
+    read_all(here, &epochs);
+    for (size_t lane = 0; lane < lenient_index.stream_count; lane++)
+        use_up_to(lenient_index.streams[lane], (uint64_t)(here - event_log.base));
+    if (epochs)
+        memcpy(lenient_index.epochs, epochs, lenient_index.epoch_count * sizeof *epochs);
+    free(epochs);
+    return core.lenient = core.edited = true;
 }

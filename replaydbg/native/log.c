@@ -248,6 +248,12 @@ log_open(Log *log, int fd)
     return 0;
 }
 
+const uint8_t *
+log_first_record(const Log *log)
+{
+    return log->base + HEADER_SIZE;
+}
+
 /* ---- reading what is being written ---- */
 
 static bool

@@ -302,6 +302,12 @@ site_define(const uint8_t **p, const uint8_t *end)
     return 0;
 }
 
+void
+sites_forget_definitions(void)
+{
+    sites_defined = codes_defined = 0;
+}
+
 uint64_t
 site_recorded_hash(uint32_t id)
 {
