@@ -13,7 +13,8 @@ C_LIBRARY: list[Row] = [
         """
         getrandom getentropy arc4random arc4random_uniform arc4random_buf clock_gettime clock_getres
         gettimeofday time timespec_get clock times getrusage clock_nanosleep nanosleep usleep sleep
-        clock_settime settimeofday getpid getppid gettid getpgrp getpgid getsid setsid setpgid getuid geteuid
+        clock_settime settimeofday alarm ualarm getitimer setitimer timer_create timer_settime timer_gettime
+        timer_getoverrun timer_delete getpid getppid gettid getpgrp getpgid getsid setsid setpgid getuid geteuid
         getgid getegid getresuid getresgid getgroups setuid setgid seteuid setegid setreuid setregid setresuid
         setresgid getlogin_r gethostname __gethostname_chk getdomainname gethostid sethostname uname isatty
         ttyname_r umask sysinfo sysconf get_nprocs get_nprocs_conf get_phys_pages get_avphys_pages getloadavg

@@ -14,6 +14,7 @@
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/times.h>
 #include <sys/timerfd.h>
 #include <sys/utsname.h>
@@ -48,6 +49,11 @@ LibcRow libc_rows[] = {
     R(clock_nanosleep, "iipp", OF_ERROR, MAY_WAIT | WHATEVER, OUT(3, struct timespec)),
     R(nanosleep, "pp", OF_INT, MAY_WAIT | WHATEVER, OUT(1, struct timespec)), R0(usleep, "i", OF_INT, MAY_WAIT),
     R0(sleep, "i", PLAIN_INT, MAY_WAIT), R0(clock_settime, "ip", OF_INT, 0), R0(settimeofday, "pp", OF_INT, 0),
+    /* timers: their signals are in the log */
+    R0(alarm, "i", PLAIN_INT, 0), R0(ualarm, "ii", PLAIN_INT, 0), R(getitimer, "ip", OF_INT, 0, OUT(1, struct itimerval)),
+    R(setitimer, "ipp", OF_INT, 0, OUT(2, struct itimerval)), R(timer_create, "ipp", OF_INT, 0, OUT_BYTES(2, sizeof(timer_t))),
+    R(timer_settime, "pipp", OF_INT, 0, OUT(3, struct itimerspec)), R(timer_gettime, "pp", OF_INT, 0, OUT(1, struct itimerspec)),
+    R0(timer_getoverrun, "p", OF_INT, 0), R0(timer_delete, "p", OF_INT, 0),
     /* who and where the process is */
     R0(getpid, "", PLAIN_INT, 0), R0(getppid, "", PLAIN_INT, 0), R0(gettid, "", PLAIN_INT, 0), R0(getpgrp, "", PLAIN_INT, 0),
     R0(getpgid, "i", OF_INT, 0), R0(getsid, "i", OF_INT, 0), R0(setsid, "", OF_INT, 0), R0(setpgid, "ii", OF_INT, 0),
@@ -204,7 +210,10 @@ static const struct {
 #endif
 #undef N
     {SYS_pread64, "pread64"}, {SYS_pwrite64, "pwrite64"}, {SYS_eventfd2, "eventfd"}, {SYS_prlimit64, "prlimit64"}, {SYS_ioctl, "ioctl"},
-    {SYS_fcntl, "fcntl"},
+    {SYS_fcntl, "fcntl"}, {SYS_getitimer, "getitimer"}, {SYS_setitimer, "setitimer"},
+#ifdef SYS_alarm
+    {SYS_alarm, "alarm"},
+#endif
 #ifdef SYS_newfstatat
     {SYS_newfstatat, "fstatat"},
 #endif
