@@ -26,7 +26,7 @@ MOST_NAMES = 4
 
 def moment_text(moment: Moment) -> str:
     """Return a moment as every front end takes it: `120:35`."""
-    return f"{moment.event}:{moment.step}"
+    return f"{moment.event}:{moment.step}" + (f".{moment.point}" if moment.point else "")
 
 
 def recording_name(session: Session) -> str:

@@ -133,6 +133,8 @@ class Output:
     data: bytes
     line: int
     """The line of the function that printed it, as a count: its arguments may have been made after it began."""
+    point: int = 0
+    """The point of the line `count` at which it was printed; 0: it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
