@@ -10,7 +10,7 @@ from replaydbg.commands import tell
 from replaydbg.commands.surface import Row, Surface
 from replaydbg.debugger import Session
 from replaydbg.debugger.claimed import frame_to_show
-from replaydbg.debugger.values import Evaluation, Frame, Here
+from replaydbg.debugger.values import Evaluation, Frame, Here, Moment
 from replaydbg.errors import UsageError
 
 AROUND = 3

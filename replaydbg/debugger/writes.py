@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from replaydbg.debugger.origins import origins_of
 from replaydbg.debugger.paths import PlaceExpression, names_read, parse_place
 from replaydbg.debugger.questions import At
 from replaydbg.debugger.rewrites import Again, Rewrites
@@ -38,7 +39,10 @@ def why(session: Session, expression: str, at: At) -> Why:
     watch = watch_at(session, place, at)
     inside = unseen(session, place, watch, change.seen, session.here.count) if change.seen else ""
     notes = (inside or session.unseen_content(place, at), later.note)
-    return replace(later.why or change.why, note="; ".join(each for each in notes if each))
+    told = later.why or change.why
+    origins = origins_of(session, place, told, watch.started)
+    note = "; ".join(each for each in notes if each)
+    return replace(told, note=note, origins=origins.found, unknown=origins.unknown)
 
 
 def why_in_module(session: Session, module: str, expression: str) -> Why:
