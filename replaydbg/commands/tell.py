@@ -216,8 +216,8 @@ def to_follow(why: Why) -> list[tuple[str, Moment]]:
     """Return what may be asked next, and where: what the value came from, or what the line reads if that is not known."""
     assert why.moment is not None, why
     found = dict.fromkeys(_places_in(why.origins, why.moment))
-    if not why.origins:
-        found = dict.fromkeys((name, why.moment) for name in (*places_read(why.source), *names_to_follow(why)))
+    if not why.origins or why.unknown:
+        found |= dict.fromkeys((name, why.moment) for name in (*places_read(why.source), *names_to_follow(why)))
     return list(found)[:MOST_NAMES]
 
 

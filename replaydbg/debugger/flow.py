@@ -14,6 +14,9 @@ _SENT = (ast.Await, ast.Yield, ast.YieldFrom)
 _LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
+TAKEN = "it was taken out of another object: where that had this item from is not followed"
+
+
 class Span(NamedTuple):
     """Where an instruction's source begins and ends; columns are counted in bytes, from 0."""
 
@@ -29,7 +32,7 @@ class Flow:
 
     node: ast.expr
     kind: str
-    """`constant`, `place` (a variable, an attribute or an item), `call`, or `made`: a function or class."""
+    """`constant`, `place` (a variable, an attribute or an item), `call`, `made`: a function; or `unknown`."""
     is_same: bool
     """Whether the value is that of this part itself; otherwise it is computed from it, or was taken out of it."""
     unknown: str = ""
@@ -187,7 +190,7 @@ def _stored(target: ast.expr, node: ast.AST) -> Stored:
         root = next(each for each in node.targets if any(part is target for part in ast.walk(each)))
         return _unpacked(root, node.value, target)
     if isinstance(node, (ast.For, ast.AsyncFor)):
-        return Stored(node.iter, False)
+        return Stored(node.iter, False, unknown=TAKEN)
     assert isinstance(node, ast.withitem), node
     return Stored(node.context_expr, False, unknown="what its __enter__ returned is not followed")
 
@@ -197,14 +200,14 @@ def _unpacked(root: ast.expr, value: ast.expr, target: ast.expr) -> Stored:
     if root is target:
         return Stored(value, True)
     if isinstance(root, ast.Starred):
-        return Stored(value, False)
+        return Stored(value, False, unknown=TAKEN)
     displays = (ast.Tuple, ast.List)
     if isinstance(root, displays) and isinstance(value, displays) and len(root.elts) == len(value.elts):
         pairs = list(zip(root.elts, value.elts, strict=True))
         if not any(isinstance(each, ast.Starred) for pair in pairs for each in pair):
             part, given = next(pair for pair in pairs if any(each is target for each in ast.walk(pair[0])))
             return _unpacked(part, given, target)
-    return Stored(value, False)
+    return Stored(value, False, unknown=TAKEN)
 
 
 # ---- the flow ----
@@ -229,10 +232,9 @@ def flows(node: ast.expr, executed: Executed, *, is_same: bool = True) -> Iterat
     elif isinstance(node, ast.Lambda):
         yield Flow(node, "made", is_same)
     elif isinstance(node, _SENT):
-        yield Flow(node, "call", False, "what it got while it waited is not followed")
+        yield Flow(node, "unknown", False, "what it got while it waited is not followed")
     elif isinstance(node, _LOOPS):
-        for each in _free_places(node):
-            yield Flow(each, "place", False, "what happens inside a comprehension is not followed")
+        yield Flow(node, "unknown", False, "what happens inside a comprehension is not followed")
     else:
         yield from _computed(node, executed)
 
@@ -242,9 +244,7 @@ def _of_choice(node: ast.IfExp, executed: Executed, is_same: bool) -> Iterator[F
     if len(ran) == 1:
         yield from flows(ran[0], executed, is_same=is_same)
         return
-    for branch in (node.body, node.orelse):
-        for each in flows(branch, executed, is_same=False):
-            yield Flow(each.node, each.kind, False, each.unknown or "which branch was taken is not known")
+    yield Flow(node, "unknown", False, "which branch was taken is not known")
 
 
 def _computed(node: ast.expr, executed: Executed) -> Iterator[Flow]:
@@ -260,10 +260,3 @@ def _computed(node: ast.expr, executed: Executed) -> Iterator[Flow]:
             yield from flows(inner, executed, is_same=False)
     if not number:
         yield Flow(node, "constant", False)
-
-
-def _free_places(node: ast.expr) -> Iterator[ast.expr]:
-    bound = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load) and each.id not in bound:
-            yield each

@@ -193,6 +193,8 @@ class _Finder:
         for each in flows(node, step.executed, is_same=is_same):
             if each.unknown:
                 self.unknown.append(each.unknown)
+            if each.kind == "unknown":
+                continue
             if each.kind == "call" and isinstance(each.node, ast.Call):
                 yield from self._of_call(each, each.node, step, depth)
             elif each.kind == "place" and not isinstance(each.node, ast.Name):
@@ -238,18 +240,12 @@ class _Finder:
             return
         events = _asked(step, call)
         inner: list[Origin] = []
-        for each in _operands(call):
-            inner += self._origins(each, step, False, depth)
-        if events:
-            yield Origin(flow.text, "call", flow.is_same, events=events, parts=tuple(inner))
-            return
-        if frame is not None and frame.name == "__init__":
-            yield Origin(flow.text, "call", flow.is_same, parts=tuple(inner))
-            return
-        is_pure = isinstance(call.func, ast.Name) and call.func.id in _PURE and not calls
-        if not is_pure:
+        if isinstance(call.func, ast.Name) and call.func.id in _PURE and not calls and not events:
+            for each in _operands(call):
+                inner += self._origins(each, step, False, depth)
+        elif not events and (frame is None or frame.name != "__init__"):
             self.unknown.append(f"what {_name(call)}() does is not followed inside C code")
-        yield Origin(flow.text, "call", flow.is_same, parts=tuple(inner))
+        yield Origin(flow.text, "call", flow.is_same, events=events, parts=tuple(inner))
 
     def _is_the_function(self, call: ast.Call, called: PathCall, frame: Frame) -> bool:
         """Whether what the call returned is what the function returned that ran."""
@@ -287,8 +283,7 @@ class _Finder:
         step = self._step(called.last, statements, 0) if depth > 1 else None
         value = _returned_value(statements, step) if step is not None else None
         if value is None or step is None:
-            if depth <= 1 or not statements:
-                self.unknown.append("what it came from further inside is not followed")
+            self.unknown.append(f"what {flow.text} returned is not followed further inside")
             return told
         return replace(told, parts=tuple(self._origins(value, step, True, depth - 1)))
 
