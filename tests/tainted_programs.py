@@ -106,16 +106,16 @@ class Writer:
         return ["; ".join(parts)]
 
     def _several(self, name: str) -> list[str]:
-        self._names.append(f"{name}x")
         first = f"{name}x = {self._expression(1)}"
+        self._names.append(f"{name}x")
         return [f"{first}; {name} = {name}x + {self._expression(1)}; {self._discarded()}"]
 
     def _twice(self, name: str) -> list[str]:
         return [f"{name} = {self._expression(1)}; {name} = {self._expression(1)}"]
 
     def _unpacked(self, name: str) -> list[str]:
-        self._names.append(f"{name}x")
         first, second = self._expression(1), self._expression(1)
+        self._names.append(f"{name}x")
         return [f"{name}, {name}x = {first}, {second}", f"{name}, {name}x = {name}x, {name}"]
 
     def _starred(self, name: str) -> list[str]:
@@ -128,8 +128,9 @@ class Writer:
         return [f"{name} = {self._choice(2)}"]
 
     def _walrus(self, name: str) -> list[str]:
+        first = self._expression(1)
         self._names.append(f"{name}x")
-        return [f"{name} = ({name}x := {self._expression(1)}) + {self._expression(1)}"]
+        return [f"{name} = ({name}x := {first}) + {self._expression(1)}"]
 
     def _spread(self, name: str) -> list[str]:
         first, second = self._expression(1), self._expression(1)

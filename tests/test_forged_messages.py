@@ -43,7 +43,7 @@ _PLAIN: st.SearchStrategy[Any] = st.recursive(
     ),
     max_leaves=30,
 )
-_FRAME = ["/p.py", 3, "f", 1, 2, 3, 0, 0]
+_FRAME = ["/p.py", 3, "f", 1, 2, 3, 0, 0, 0]
 _POSITION = {
     "why": "count",
     "count": 5,

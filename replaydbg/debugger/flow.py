@@ -61,7 +61,9 @@ class Stored:
 class Executed:
     """The source of the instructions that a frame executed, in order."""
 
-    def __init__(self, spans: Sequence[Span]) -> None:
+    def __init__(self, spans: Sequence[Span], code: Sequence[Span] = ()) -> None:
+        """`spans`: of what was executed; `code`: of all instructions."""
+        self._code = code
         self._spans = tuple(dict.fromkeys(spans))
         self._last = {each: at for at, each in enumerate(spans)}
 
@@ -74,6 +76,20 @@ class Executed:
         """Return when the instruction of just this part was executed last; -1: it was not."""
         (line, column), (end_line, end_column) = _begin(node), _end(node)
         return self._last.get(Span(line, end_line, column, end_column), -1)
+
+
+    def has_begun(self, statement: ast.AST) -> bool:
+        """Whether the first instruction of a statement was executed: nothing of it is missing before."""
+        begin, end = _begin(statement), _end(statement)
+        first = next(
+            (
+                each
+                for each in self._code
+                if begin <= (each.line, each.column) and (each.end_line, each.end_column) <= end and each.end_column
+            ),
+            None,
+        )
+        return first is None or first in self._last
 
 
 def _begin(node: ast.AST) -> tuple[int, int]:
@@ -127,9 +143,13 @@ def stored(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Exe
         ran = found
     if not ran:
         return Stored(None, False, unknown="which part of the line wrote it is not known")
+    target, node = ran[-1]
+    statement = next((each for each in statements if any(part is target for part in ast.walk(each))), None)
+    if statement is None or not executed.has_begun(statement):
+        return Stored(None, False, unknown="its line began too long before to be followed")
     if place.steps and len({ast.unparse(target) for target, _ in ran}) > 1:
         return Stored(None, False, unknown="which of the stores of the line wrote it is not known")
-    return _stored(*ran[-1])
+    return _stored(target, node)
 
 
 def stored_before(statements: Sequence[ast.stmt], read: ast.Name, executed: Executed) -> Stored | None:

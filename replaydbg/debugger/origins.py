@@ -156,7 +156,7 @@ class _Finder:
             return None
         return _Step(
             tuple(statements),
-            Executed([spans[each] for each in units]),
+            Executed([spans[each] for each in units], spans),
             tuple((spans[each.unit], each) for each in calls),
             tuple((spans[each.unit], each) for each in events),
             any(each.is_cut for each in paths),
@@ -166,21 +166,17 @@ class _Finder:
         self.session.travel.idle()
 
     def _beginning(self, count: int, statements: Sequence[ast.stmt]) -> int:
-        """Return the count at which the statement began that spreads over several lines."""
+        """Return the count at which the line began: a statement may spread over several lines, or come back to one."""
         first = min(header_of(each)[0] for each in statements)
         last = max(header_of(each)[1] for each in statements)
-        if first == last:
-            return count
         stood = self.session.look_at(count).stack[0]
         begin = count
         for _ in range(MOST_BEGINNINGS):
             if not stood.before:
                 break
             before = self.session.look_at(stood.before).stack[0]
-            # Going up again, it is the last call of the statement; going up a second time it is another round.
-            if before.started != stood.started or not first <= before.line <= last:
-                break
-            if stood.line == first and begin != count:
+            # A statement goes through its instructions in order: one from further down was of another round.
+            if before.started != stood.started or not first <= before.line <= last or before.unit >= stood.unit:
                 break
             begin, stood = stood.before, before
         return begin
@@ -352,7 +348,5 @@ def _name(call: ast.Call) -> str:
 def _returned_value(statements: Sequence[ast.stmt], step: _Step) -> ast.expr | None:
     """Return the expression that a statement returned; of a lambda, its body."""
     found = [each for each in statements if isinstance(each, ast.Return) and each.value is not None]
-    ran = [each for each in found if each.value is not None and step.executed.has(each)]
-    if len(ran) == 1:
-        return ran[0].value
-    return found[0].value if len(found) == 1 else None
+    ran = [each for each in found if step.executed.has(each)] or found
+    return ran[0].value if len(ran) == 1 and step.executed.has_begun(ran[0]) else None

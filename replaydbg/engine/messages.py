@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from replaydbg.log.encode import text, varint, zigzag
@@ -168,6 +168,8 @@ class Frame:
     """The count of the line before that in the same activation; 0: none."""
     is_generator: bool
     """Whether it is of a generator or a coroutine: it may wait and go on."""
+    unit: int = field(default=0, compare=False)
+    """The instruction that it executes, or is about to, in code units from the beginning of its code."""
 
     @property
     def name(self) -> str:
@@ -293,7 +295,7 @@ class Where:
     """The path of the frame that was followed."""
 
 
-_FRAME = (str, COUNT, str, int, COUNT, COUNT, COUNT, range(2))
+_FRAME = (str, COUNT, str, int, COUNT, COUNT, COUNT, range(2), int)
 _LANE = (COUNT, str, COUNT, str, COUNT, COUNT, one_of((), (_FRAME,)))
 _WHERE = {
     "why": str,
@@ -379,8 +381,8 @@ def read_ended(payload: bytes) -> dict[str, Any]:
 
 
 def _frame(entry: list[Any]) -> Frame:
-    file, line, function, first_line, started, last, before, is_generator = entry
-    return Frame(file, line, function, first_line, started, last, before, bool(is_generator))
+    file, line, function, first_line, started, last, before, is_generator, unit = entry
+    return Frame(file, line, function, first_line, started, last, before, bool(is_generator), unit)
 
 
 def _path(is_cut: int, units: list[int], calls: list[list[int]], events: list[list[int]]) -> FramePath:

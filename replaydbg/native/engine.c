@@ -174,7 +174,7 @@ report_frame(Buf *b, _PyInterpreterFrame *frame)
     PyCodeObject *code = compat_frame_code(frame);
     const Activation *a = activation_find(frame);
     int line = PyCode_Addr2Line(code, compat_frame_lasti(frame));
-    report_list(b, 8);
+    report_list(b, 9);
     report_name(b, code->co_filename);
     report_number(b, line > 0 ? line : 0);
     report_name(b, code->co_qualname);
@@ -183,6 +183,7 @@ report_frame(Buf *b, _PyInterpreterFrame *frame)
     report_number(b, a ? (int64_t)a->last : 0);
     report_number(b, a ? (int64_t)a->before : 0);
     report_number(b, frame->owner == FRAME_OWNED_BY_GENERATOR);
+    report_number(b, compat_frame_lasti(frame) / (int)sizeof(_Py_CODEUNIT));
 }
 
 static uint64_t
