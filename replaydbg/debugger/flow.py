@@ -141,6 +141,8 @@ def stored(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Exe
     # Two stores in a row may be one instruction, which is known by the first.
     if not ran and len(found) == 1:
         ran = found
+    if not found and len(place.steps) == 1 and (item := _item_of_display(statements, place, executed)) is not None:
+        return Stored(item, True)
     if not ran:
         return Stored(None, False, unknown="which part of the line wrote it is not known")
     target, node = ran[-1]
@@ -150,6 +152,24 @@ def stored(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Exe
     if place.steps and len({ast.unparse(target) for target, _ in ran}) > 1:
         return Stored(None, False, unknown="which of the stores of the line wrote it is not known")
     return _stored(target, node)
+
+
+def _item_of_display(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Executed) -> ast.expr | None:
+    """Return the item that a list, a tuple or a dictionary was made with, where a line made just one and bound it."""
+    made = [each for each in statements if isinstance(each, ast.Assign) and executed.has_begun(each)]
+    made = [each for each in made if [ast.unparse(target) for target in each.targets] == [place.name]]
+    if len(made) != 1:
+        return None
+    value, last = made[0].value, place.steps[-1]
+    if isinstance(value, (ast.List, ast.Tuple)) and last.index is not None:
+        is_plain = not any(isinstance(each, ast.Starred) for each in value.elts)
+        return value.elts[last.index] if is_plain and -len(value.elts) <= last.index < len(value.elts) else None
+    if isinstance(value, ast.Dict):
+        wanted = last.key if last.key is not None else last.index
+        if all(isinstance(each, ast.Constant) for each in value.keys):
+            pairs = zip(value.keys, value.values, strict=True)
+            return next((one for key, one in reversed(list(pairs)) if isinstance(key, ast.Constant) and key.value == wanted), None)
+    return None
 
 
 def stored_before(statements: Sequence[ast.stmt], read: ast.Name, executed: Executed) -> Stored | None:

@@ -60,10 +60,11 @@ class _Step:
     is_cut: bool
 
 
-def origins_of(session: Session, place: PlaceExpression, told: Why, started: int) -> Origins:
+def origins_of(session: Session, place: PlaceExpression, told: Why, started: int, seen: int) -> Origins:
     """Return where the value came from that `told` wrote.
 
-    `started`: of an argument, when the activation began that it was passed to.
+    `started`: of an argument, when the activation began that it was passed to. `seen`: the line before which the value
+    was there; 0: it is there where the session stands.
     """
     if told.moment is None or not told.after:
         return Origins((), "")
@@ -71,7 +72,7 @@ def origins_of(session: Session, place: PlaceExpression, told: Why, started: int
         return Origins((), "which of the line's values changed its content is not followed")
     finder = _Finder(session)
     try:
-        return finder.of_argument(place, told, started) if told.is_argument else finder.of_store(place, told)
+        return finder.of_argument(place, told, started) if told.is_argument else finder.of_store(place, told, seen)
     except (AskFailed, EngineLost) as error:
         return Origins((), f"the line could not be run again: {error}")
 
@@ -89,9 +90,9 @@ class _Finder:
     session: Session
     unknown: list[str] = field(default_factory=list)
 
-    def of_store(self, place: PlaceExpression, told: Why) -> Origins:
+    def of_store(self, place: PlaceExpression, told: Why, seen: int) -> Origins:
         statements = self._statements(told.file, told.line)
-        step = self._step(told.count, statements, 0)
+        step = self._step(told.count, statements, seen)
         if step is None:
             return Origins((), "its source is not at hand")
         found = stored(statements, place, step.executed)
@@ -103,7 +104,8 @@ class _Finder:
         if step is None or passed is None:
             return Origins((), "which call passed it is not known")
         call = self._call_at(told.file, passed[0])
-        if call is None or not passed[1].is_direct:
+        top = self._frame_of(passed[1])
+        if call is None or top is None or not (passed[1].is_direct or top.name == "__init__"):
             return Origins((), "it was passed by C code, which is not followed")
         given = self._argument(call, place.name, started)
         if given is None:
@@ -129,7 +131,10 @@ class _Finder:
         return None
 
     def _step(self, count: int, statements: Sequence[ast.stmt], until: int) -> _Step | None:
-        """Run the statement of the line `count` again, up to the next line of its caller or its own."""
+        """Run the statement of the line `count` again, up to the next line of its caller or its own.
+
+        No further than to the line `until`, or to where the session stands: what is stored later is another value.
+        """
         if not statements:
             return None
         begin = self._beginning(count, statements)
@@ -143,7 +148,10 @@ class _Finder:
             ways = []
             while worker.count < count:
                 ways.append(worker.run(Run(rule=NEXT, lane=lane, until=count, follows_path=True), idle=self._idle))
-            order = Run(rule=0 if until else NEXT, lane=lane, until=until, follows_path=True)
+            here = self.session.here
+            point = here.moment.point if not until or until > here.count else 0
+            last = min(until or here.count, here.count)
+            order = Run(rule=NEXT, lane=lane, until=last, point=point, follows_path=True)
             ways.append(worker.run(order, idle=self._idle))
         paths = [each.path for each in ways if isinstance(each, Where)]
         if len(paths) < len(ways):

@@ -311,6 +311,10 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         return self.here
 
     def _at_end(self) -> Here:
+        if self.here.moment.point and self.here.count == self._last():
+            # It stands inside the last line: its beginning would be a step back.
+            self.here = replace(self.here, why="end", message=self.index.ended)
+            return self.here
         return self.seek(self._last(), why="end", message=self.index.ended)
 
     def _last(self) -> int:
