@@ -181,10 +181,14 @@ class Writer:
         return f"({self._random.choice(forms)})"
 
     def _expression(self, depth: int) -> str:
-        leaves = [self._number, self._event, lambda: self._random.choice(self._names or ["yes"])]
+        leaves: list[Callable[[], str]] = [
+            self._number,
+            self._event,
+            lambda: self._random.choice(self._names or ["yes"]),
+        ]
         if depth <= 0:
             return self._random.choice([*leaves, leaves[-1]])()
-        deeper = [
+        deeper: list[Callable[[], str]] = [
             lambda: f"{self._expression(depth - 1)} + {self._expression(depth - 1)}",
             lambda: f"abs({self._expression(depth - 1)})",
             lambda: f"max({self._expression(depth - 1)}, {self._expression(depth - 1)})",

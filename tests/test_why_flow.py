@@ -1,4 +1,4 @@
-"""`why` names as origins only what a reference confirms that tracks data flow, and all of it where it claims to know all."""
+"""`why` names only origins that a reference for data flow confirms, and all of them where it claims to know all."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def _events(session: Session, why: Why) -> list[Event]:
 
 
 def to_follow(why: Why) -> list[tuple[str, Moment]]:
-    """Return what may be asked next, and where: what the value came from, or what the line reads if that is not known."""
+    """Return what may be asked next, and where: what the value came from, else what the line reads."""
     assert why.moment is not None, why
     found = dict.fromkeys(_places_in(why.origins, why.moment))
     if not why.origins or why.unknown:

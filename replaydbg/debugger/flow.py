@@ -70,13 +70,14 @@ class Executed:
     def has(self, node: ast.AST) -> bool:
         """Whether an instruction of a part of the source was executed."""
         begin, end = _begin(node), _end(node)
-        return any(begin <= (each.line, each.column) and (each.end_line, each.end_column) <= end for each in self._spans)
+        return any(
+            begin <= (each.line, each.column) and (each.end_line, each.end_column) <= end for each in self._spans
+        )
 
     def last(self, node: ast.AST) -> int:
         """Return when the instruction of just this part was executed last; -1: it was not."""
         (line, column), (end_line, end_column) = _begin(node), _end(node)
         return self._last.get(Span(line, end_line, column, end_column), -1)
-
 
     def has_begun(self, statement: ast.AST) -> bool:
         """Whether the first instruction of a statement was executed: nothing of it is missing before."""
@@ -168,7 +169,10 @@ def _item_of_display(statements: Sequence[ast.stmt], place: PlaceExpression, exe
         wanted = last.key if last.key is not None else last.index
         if all(isinstance(each, ast.Constant) for each in value.keys):
             pairs = zip(value.keys, value.values, strict=True)
-            return next((one for key, one in reversed(list(pairs)) if isinstance(key, ast.Constant) and key.value == wanted), None)
+            return next(
+                (one for key, one in reversed(list(pairs)) if isinstance(key, ast.Constant) and key.value == wanted),
+                None,
+            )
     return None
 
 

@@ -1,10 +1,13 @@
-"""The grammar for moments: `120`, `120:35`, `120:0` (inside the line, at the event), `120:35.2` (at its 2nd point), `71%`, `@exc`, `@end`, `@start`, `@t+1.2s`, `@out:17`, `@#3`, `@name`."""
+"""The grammar for moments: `120`, `120:35`, `71%`, `@exc`, `@end`, `@start`, `@t+1.2s`, `@out:17`, `@#3`, `@name`.
+
+`120:0` is inside the line that asked for event 120, and `120:35.2` at the second point inside that line.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from replaydbg.debugger.index import Index
 from replaydbg.debugger.values import Raised
@@ -16,7 +19,8 @@ _NUMBERS = re.compile(r"(?P<event>\d+)(?::(?P<step>\d+)?(?:\.(?P<point>\d+))?)?\
 _UNITS = {"ms": 1e6, "s": 1e9, "m": 60e9, None: 1e9}
 
 
-class Position(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Position:
     """Where a process stands at a moment: before a line, or inside one."""
 
     count: int

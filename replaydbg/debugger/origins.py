@@ -32,10 +32,13 @@ DEEPEST = 4
 MOST_BEGINNINGS = 12
 """So many lines of one statement are gone back to its beginning, a few milliseconds each."""
 
-_PURE = frozenset(
-    "abs all any ascii bin bool bytes chr complex dict divmod enumerate float format frozenset hex int len list max min "
-    "oct ord pow range repr reversed round set slice sorted str sum tuple type zip".split()
-)
+# fmt: off
+_PURE = frozenset({
+    "abs", "all", "any", "ascii", "bin", "bool", "bytes", "chr", "complex", "dict", "divmod", "enumerate", "float",
+    "format", "frozenset", "hex", "int", "len", "list", "max", "min", "oct", "ord", "pow", "range", "repr",
+    "reversed", "round", "set", "slice", "sorted", "str", "sum", "tuple", "type", "zip",
+})
+# fmt: on
 """Functions of C code whose answer comes from their arguments alone."""
 
 
@@ -173,16 +176,19 @@ class _Finder:
     def _idle(self) -> None:
         self.session.travel.idle()
 
+    def _frame_at(self, count: int) -> Frame:
+        return self.session.look_at(count).stack[0]
+
     def _beginning(self, count: int, statements: Sequence[ast.stmt]) -> int:
         """Return the count at which the line began: a statement may spread over several lines, or come back to one."""
         first = min(header_of(each)[0] for each in statements)
         last = max(header_of(each)[1] for each in statements)
-        stood = self.session.look_at(count).stack[0]
+        stood = self._frame_at(count)
         begin = count
         for _ in range(MOST_BEGINNINGS):
             if not stood.before:
                 break
-            before = self.session.look_at(stood.before).stack[0]
+            before = self._frame_at(stood.before)
             # A statement goes through its instructions in order: one from further down was of another round.
             if before.started != stood.started or not first <= before.line <= last or before.unit >= stood.unit:
                 break
@@ -203,7 +209,9 @@ class _Finder:
                 yield from self._of_call(each, each.node, step, depth)
             elif each.kind == "place" and not isinstance(each.node, ast.Name):
                 yield from self._of_place(each, step, depth)
-            elif isinstance(each.node, ast.Name) and (before := stored_before(step.statements, each.node, step.executed)):
+            elif isinstance(each.node, ast.Name) and (
+                before := stored_before(step.statements, each.node, step.executed)
+            ):
                 yield from self._of_stored(before, step, each.is_same, depth)
             else:
                 yield Origin(each.text, each.kind, each.is_same)

@@ -225,6 +225,9 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
 
     def _position_of(self, moment: str | int | Moment) -> Position:
         if isinstance(moment, Moment):
+            lines = self.index.lines_after(moment.event) if moment.event <= self.index.events else 0
+            if moment.event > self.index.events or moment.step > max(lines, 1):
+                raise NoSuchMoment(str(moment), f"the run has {self.index.events:,} events and ends before that")
             return Position(self.index.count(moment), moment.point)
         if isinstance(moment, str):
             return parse_moment(moment, self.index, self.marks_for(moment), self._event_at, self.failure)

@@ -148,7 +148,9 @@ def _written_by_this_line(session: Session, place: PlaceExpression, watch: Watch
         before=before,
         after=after,
         is_argument=False,
-        events=tuple(each for each in session.index.events_between(written, count + 1) if each <= where.event)[-MOST_EVENTS:],
+        events=tuple(each for each in session.index.events_between(written, count + 1) if each <= where.event)[
+            -MOST_EVENTS:
+        ],
         names=names_read(source),
         is_binding=is_binding,
         parts=parts,

@@ -69,14 +69,16 @@ def is_of_fixed_content(kind: Any) -> bool:
 
 def is_named(kind: Any) -> bool:
     names = [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__]
-    return any(name in BY_NAME for name in names) and (names[0] in BY_NAME or "enum.Enum" in names or not adds_room(kind))
+    return any(name in BY_NAME for name in names) and (
+        names[0] in BY_NAME or "enum.Enum" in names or not adds_room(kind)
+    )
 
 
 def adds_room(kind: Any) -> bool:
     """Whether a class of the program's gives its instances attributes besides those of what it inherits from."""
     outside = (each for each in kind.__mro__ if f"{each.__module__}.{each.__qualname__}" in BY_NAME)
     known: Any = next(outside)
-    return kind.__dictoffset__ != known.__dictoffset__
+    return bool(kind.__dictoffset__ != known.__dictoffset__)
 
 
 def is_of_python(kind: Any) -> bool:

@@ -19,7 +19,8 @@ def stores(question: Question) -> list[bool | None]:
 
 def spans(question: Question) -> list[tuple[int, int, int, int]]:
     """The source of each instruction of a frame's code: lines and columns; zeros where the compiler kept none."""
-    return [tuple(each or 0 for each in span) for span in frame_of(question).f_code.co_positions()]
+    found = frame_of(question).f_code.co_positions()
+    return [(line or 0, end_line or 0, column or 0, end or 0) for line, end_line, column, end in found]
 
 
 def waiting(question: Question) -> list[tuple[str, int]]:

@@ -62,9 +62,9 @@ def _written(view: View, told: Why) -> Iterator[Choice]:
     if found.content is None and found.moment is not None:
         if told.content is not None:
             yield Choice(f"go to {tell.moment_text(found.moment)}, where the object changed", "accent", found.count)
-        for name, moment in tell.to_follow(found):
-            count = session.index.count(moment)
-            there = "there" if count == found.count else f"to {tell.moment_text(moment)}"
+        for name, asked_at in tell.to_follow(found):
+            count = session.index.count(asked_at)
+            there = "there" if count == found.count else f"to {tell.moment_text(asked_at)}"
             yield Choice(f"go {there}, and ask who wrote {name}", "accent", count, why=name)
 
 
