@@ -1,7 +1,8 @@
 """A reference for where values come from: a small interpreter that carries labels along with each value.
 
 It knows a part of Python that is enough for the programs of `tests.tainted_programs`. Each constant is a label, and so
-is each answer of the outside. A value has the labels that it was made from, and those of the containers that it was taken out of.
+is each answer of the outside. A value has the labels that it was made from, and those of the containers that it was
+taken out of.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ class _Finder:
         units = [unit for each in paths for unit in each.units]
         calls = [each for path in paths for each in path.calls]
         events = [each for path in paths for each in path.events]
-        most = max([*units, *(each.unit for each in (*calls, *events))], default=0)
+        most = max([*units, *(each.unit for each in calls), *(each.unit for each in events)], default=0)
         if most >= len(spans):
             return None
         return _Step(

@@ -15,8 +15,8 @@ def printed(entries: Iterable[Sequence[Any]], starts: Sequence[int]) -> tuple[Ou
 
     `entries` are what left the program: count of lines, event, stream and data; and what the streams were given: count
     of lines, stream, number of newlines, count at the line of the function that printed, point of the line. `starts`:
-    for each event, how many lines had begun when it was consumed. A stream into which something was written besides (as by os.write) has
-    more newlines than were given to it: its output is known by the moment at which it left.
+    for each event, how many lines had begun when it was consumed. A stream into which something was written besides
+    (as by os.write) has more newlines than were given to it: its output is known by the moment at which it left.
     """
     written: dict[int, list[Output]] = {}
     given: dict[int, list[_Given]] = {}

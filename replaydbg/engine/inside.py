@@ -1,9 +1,10 @@
 """Answers questions about the program from inside it, at a moment: run in a throw-away copy of its process.
 
 Not imported: the core runs it as a script, with inside_fixed.py, inside_search.py, inside_stores.py and
-inside_answer.py behind it, with `sys`, and with `argument`, the bytes of a plain value as repr() writes it, and takes `answer`, bytes of a plain value
-as docs/reference/format.md has it. The program's frames are those below this one. It imports nothing that need not be
-there: what it does costs the reader of every variable, and at the program's end nothing can be imported.
+inside_answer.py behind it, with `sys`, and with `argument`, the bytes of a plain value as repr() writes it, and takes
+`answer`, bytes of a plain value as docs/reference/format.md has it. The program's frames are those below this one. It
+imports nothing that need not be there: what it does costs the reader of every variable, and at the program's end
+nothing can be imported.
 """
 
 from __future__ import annotations
