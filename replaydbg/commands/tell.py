@@ -171,7 +171,7 @@ def _origin_lines(session: Session, why: Why) -> Iterator[str]:
         shown = [event_text(events[each]) for each in numbers if each in events]
         yield text + (f", which asked for {'; '.join(shown)}" if shown else "")
     if why.unknown:
-        yield f"  not known: {why.unknown}"
+        yield f"  note: {why.unknown}"
     for number, event in events.items():
         if number not in named:
             yield f"  event during this line: {event_text(event)}"

@@ -102,9 +102,11 @@ def _end(node: ast.AST) -> tuple[int, int]:
 
 
 def statements_at(tree: ast.AST, line: int) -> list[ast.stmt]:
-    """Return the statements around a line that contain no other ones around it."""
+    """Return the statements that a line runs, inner ones first: a compound one runs with its header alone."""
     around = [each for each in ast.walk(tree) if isinstance(each, ast.stmt) and _is_around(each, line)]
-    return [each for each in around if not any(_is_inside(other, each) for other in around)]
+    inner = [each for each in around if not any(_is_inside(other, each) for other in around)]
+    outer = [each for each in around if each not in inner and not isinstance(each, _SCOPES)]
+    return [*inner, *(each for each in outer if header_of(each)[0] <= line <= header_of(each)[1])]
 
 
 def _is_around(statement: ast.stmt, line: int) -> bool:

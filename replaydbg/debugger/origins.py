@@ -232,11 +232,20 @@ class _Finder:
         if not calls:
             events = _asked(step, flow.node)
             yield Origin(flow.text, "place", flow.is_same, events=events)
-        elif len(calls) == 1 and calls[0].returned >= 0:
+        elif len(calls) == 1 and calls[0].returned >= 0 and self._computes(calls[0], flow.node):
             yield self._returned(flow, calls[0], depth)
         else:
             self.unknown.append(f"what computes {flow.text} is not followed")
             yield Origin(flow.text, "place", False)
+
+    def _computes(self, called: PathCall, node: ast.expr) -> bool:
+        """Whether a function that ran makes the attribute or the item: others only compare keys, or look for it."""
+        frame = self._frame_of(called)
+        if frame is None or called.is_direct:
+            return frame is not None
+        if isinstance(node, ast.Attribute):
+            return frame.name in (node.attr, "__getattr__", "__getattribute__", "__get__")
+        return frame.name in ("__getitem__", "__missing__", "__class_getitem__")
 
     def _of_call(self, flow: Flow, call: ast.Call, step: _Step, depth: int) -> Iterator[Origin]:
         calls = [each for span, each in step.calls if _ends_at(span, call)]
@@ -266,7 +275,7 @@ class _Finder:
         if called.is_direct:
             return True
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        return name == frame.name and not hasattr(builtins, name)
+        return (name == frame.name and not hasattr(builtins, name)) or frame.name == "__call__"
 
     def _frame_of(self, called: PathCall) -> Frame | None:
         with closing(self.session.travel.at(called.started)) as worker:
