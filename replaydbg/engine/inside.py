@@ -312,8 +312,8 @@ def content(question: Question) -> dict[str, Any] | None:
     None: it cannot change; an equal one may lie elsewhere.
     """
     value: Any = object_at(*question["object"])
-    if type(value) in PLAIN:
-        return None
+    if type(value) in PLAIN or frozen(value):
+        return None  # what a path or a fraction keeps of its own work is no content
     parts = [*items_of(value), *attributes_of(value)]
     return {
         "type": type(value).__name__,
