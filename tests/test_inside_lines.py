@@ -1,5 +1,7 @@
 """Places inside a line: on a line with several statements, a moment of output or of an event is at its statement."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -136,3 +138,11 @@ def test_a_point_that_is_not_there_is_refused(session: Session, point: str) -> N
 
     with pytest.raises(NoSuchMoment):
         session.seek(f"{here.event}:{here.step}.{point}")
+
+
+def test_a_replay_to_an_event_behind_the_end_is_refused(session: Session) -> None:
+    command = [sys.executable, "-m", "replaydbg", "replay", str(session.path), "--to", "99999"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 1
+    assert "There is no moment '99999'" in done.stderr
