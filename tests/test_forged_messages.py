@@ -43,10 +43,11 @@ _PLAIN: st.SearchStrategy[Any] = st.recursive(
     ),
     max_leaves=30,
 )
-_FRAME = ["/p.py", 3, "f", 1, 2, 3, 0, 0]
+_FRAME = ["/p.py", 3, "f", 1, 2, 3, 0, 0, 0]
 _POSITION = {
     "why": "count",
     "count": 5,
+    "point": 0,
     "event": 1,
     "digest": -7,
     "lane": 0,
@@ -55,6 +56,7 @@ _POSITION = {
     "depth": 1,
     "breakpoints": [[0, 0, 0]],
     "watch": [0, 0, 0, 0, 0, 0],
+    "path": [0, [], [], []],
 }
 _READERS: list[Callable[[bytes], object]] = [
     messages.read_where,

@@ -45,23 +45,24 @@ def test_what_is_printed_may_be_made_by_other_lines(tmp_path: Path) -> None:
         assert b"".join(each.data for each in session.output(1)) == b"asked\n3\n"
         tops = [session.seek(moment).top for moment in ("@out:1", "@out:2")]
         assert [each.line for each in tops if each is not None] == [5, 9]
-        assert not session.output(1)
+        # It stands inside the line, about to print: what it called has printed by then.
+        assert b"".join(each.data for each in session.output(1)) == b"asked\n"
 
 
 def test_what_is_written_besides_is_known_by_its_leaving() -> None:
     left = [(25, 3, 1, b"a\nb\n"), (28, 3, 1, b"c\n")]
-    given = [(5, 1, 1, 5), (15, 1, 1, 14)]
+    given = [(5, 1, 1, 5, 1), (15, 1, 1, 14, 1)]
     assert printed([*left, *given], STARTS) == tuple(Output(*each, line=each[0]) for each in left)
 
 
 def test_what_never_left_is_no_output() -> None:
-    given = [(5, 1, 1, 5), (15, 1, 1, 12), (16, 1, 1, 16)]
+    given = [(5, 1, 1, 5, 2), (15, 1, 1, 12, 3), (16, 1, 1, 16, 1)]
     assert printed([(25, 3, 1, b"a\nb\n"), *given], STARTS) == (
-        Output(5, 1, 1, b"a\n", 5),
-        Output(15, 2, 1, b"b\n", 12),
+        Output(5, 1, 1, b"a\n", 5, 2),
+        Output(15, 2, 1, b"b\n", 12, 3),
     )
 
 
 def test_streams_are_in_the_order_of_printing() -> None:
-    entries = [(3, 1, 2, b"error\n"), (25, 3, 1, b"one\ntwo\n"), (2, 1, 1, 2), (3, 2, 1, 3), (12, 1, 1, 12)]
+    entries = [(3, 1, 2, b"error\n"), (25, 3, 1, b"one\ntwo\n"), (2, 1, 1, 2, 1), (3, 2, 1, 3, 1), (12, 1, 1, 12, 1)]
     assert [each.data for each in printed(entries, STARTS)] == [b"one\n", b"error\n", b"two\n"]

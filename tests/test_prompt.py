@@ -319,8 +319,7 @@ def test_who_wrote_a_value(typed: Typed) -> None:
     assert "before  [0, 2, 4, 6, 8]\n" in shown
     assert "after   [0, 2, 4, 6, 8, 'hidden']\n" in shown
     assert re.search(r"Further: seek \d+:\d+, then why items", shown)
-    assert "event during this line: event" in typed("why started")
-    assert "time.time()" in typed("why started")
+    assert "from time.time(), which asked for event" in typed("why started")
     typed("last account.balance")
     assert line_of(typed) == 27
     assert "cannot be followed" in typed("why nothing_of_that_name")

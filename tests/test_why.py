@@ -172,4 +172,5 @@ def test_an_answer_that_is_thrown_away_is_not_given_as_the_origin(tmp_path: Path
 
     asked = [line for line in shown if "perf_counter" in line]
     assert [line.strip().startswith("event during this line: event") for line in asked] == [True]
-    assert not any(line.strip().startswith("from") for line in shown)
+    assert not any("from" in line and "perf_counter" in line for line in shown)
+    assert [line.strip() for line in shown if line.strip().startswith(("from", "computed from"))][-1] == "from found"

@@ -11,7 +11,7 @@ from replaydbg.cli.main import SCHEMA_VERSION
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.streams import open_closed_streams
 from replaydbg.config import load_settings
-from replaydbg.errors import UsageError
+from replaydbg.errors import NoSuchMoment, UsageError
 from replaydbg.replay import ReplayResult, replay
 from replaydbg.store.directory import Store
 
@@ -62,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
         clock=_clock(stop_at, step),
         stdout=2 if args.json else None,
     )
+    if stop_at > result.events and result.is_whole and not result.stack:
+        raise NoSuchMoment(args.to, f"the recording has {result.events:,} events")
     if args.json:
         from replaydbg.cli.output import print_json  # 20 ms that other replays need not take
 

@@ -10,7 +10,7 @@ from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
 from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Why
+from replaydbg.debugger.values import Origin, Why
 from replaydbg.errors import quoted
 
 
@@ -37,6 +37,20 @@ def run(args: argparse.Namespace) -> int:
         return 0 if told.moment is not None else 1
 
 
+def _origin(told: Origin) -> dict[str, Any]:
+    returned = {"moment": tell.moment_text(told.moment), "count": told.count} if told.moment is not None else None
+    if returned is not None:
+        returned |= {"file": told.file, "line": told.line, "function": told.function, "source": told.source}
+    return {
+        "text": told.text,
+        "kind": told.kind,
+        "is_same": told.is_same,
+        "events": list(told.events),
+        "returned": returned,
+        "parts": [_origin(each) for each in told.parts],
+    }
+
+
 def _facts(session: Session, told: Why) -> dict[str, Any]:
     if told.moment is None:
         return {"expression": told.expression, "written": False, "note": told.note or None}
@@ -60,6 +74,8 @@ def _facts(session: Session, told: Why) -> dict[str, Any]:
         "is_equal": told.is_equal,
         "changed": _facts(session, told.changed) if told.changed is not None else None,
         "note": told.note or None,
+        "origins": [_origin(each) for each in told.origins],
+        "unknown": told.unknown or None,
         "events": [event_facts(each) for each in events if each.number in told.events],
         "names": list(tell.names_to_follow(told)),
         "content": _facts(session, told.content) if told.content is not None else None,

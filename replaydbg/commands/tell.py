@@ -6,12 +6,12 @@ import ast
 import builtins
 import sys
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.paths import places_read
-from replaydbg.debugger.values import Change, Here, Lane, Logged, Moment, Variable, Why
+from replaydbg.debugger.values import Change, Here, Lane, Logged, Moment, Origin, Variable, Why
 from replaydbg.errors import quoted
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome
@@ -26,7 +26,7 @@ MOST_NAMES = 4
 
 def moment_text(moment: Moment) -> str:
     """Return a moment as every front end takes it: `120:35`."""
-    return f"{moment.event}:{moment.step}"
+    return f"{moment.event}:{moment.step}" + (f".{moment.point}" if moment.point else "")
 
 
 def recording_name(session: Session) -> str:
@@ -149,19 +149,43 @@ def why_lines(session: Session, why: Why, *, follow: str) -> Iterator[str]:
     else:
         yield f"  before  {why.before or '(there was none)'}"
         yield f"  after   {why.after or '(there is none)'}"
-    for event in _events(session, why):
-        yield f"  event during this line: {event_text(event)}"
+    yield from _origin_lines(session, why)
     if why.changed is not None:
         yield from _changed_lines(session, why.changed)
     if why.content is not None:
         yield "The object itself changed last at another place:"
         yield from why_lines(session, why.content, follow=follow)
         return
-    names = to_follow(why)
-    if names:
-        moment = moment_text(why.moment)
-        orders = (follow.format(name=name, quoted=quoted(name), moment=moment) for name in names)
+    further = [(name, moment_text(moment)) for name, moment in to_follow(why)]
+    if further:
+        orders = (follow.format(name=name, quoted=quoted(name), moment=moment) for name, moment in further)
         yield "Further: " + ", or ".join(orders)
+
+
+def _origin_lines(session: Session, why: Why) -> Iterator[str]:
+    """Yield where the value came from, what is not known of that, and what else the line asked for."""
+    events = {each.number: each for each in _events(session, why)}
+    named: set[int] = set()
+    for text, numbers in _origin_texts(session, why.origins, "  "):
+        named |= set(numbers)
+        shown = [event_text(events[each]) for each in numbers if each in events]
+        yield text + (f", which asked for {'; '.join(shown)}" if shown else "")
+    if why.unknown:
+        yield f"  note: {why.unknown}"
+    for number, event in events.items():
+        if number not in named:
+            yield f"  event during this line: {event_text(event)}"
+
+
+def _origin_texts(session: Session, origins: Sequence[Origin], indent: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for each in origins:
+        verb = "from" if each.is_same else "computed from"
+        returned = ""
+        if each.moment is not None:
+            place = place_text(session, each.file, each.line, each.function)
+            returned = f", returned at {moment_text(each.moment)}  {place}  {each.source}".rstrip()
+        yield f"{indent}{verb} {each.text}{returned}", each.events
+        yield from _origin_texts(session, each.parts, indent + "  ")
 
 
 def _part_lines(why: Why) -> Iterator[str]:
@@ -188,9 +212,20 @@ def _events(session: Session, why: Why) -> list[Event]:
     return [each for each in events_of(session, min(wanted), max(wanted)) if each.number in wanted]
 
 
-def to_follow(why: Why) -> tuple[str, ...]:
-    """Return what may be asked next, the attributes and items that the line reads first; as many as are shown."""
-    return (*places_read(why.source), *names_to_follow(why))[:MOST_NAMES]
+def to_follow(why: Why) -> list[tuple[str, Moment]]:
+    """Return what may be asked next, and where: what the value came from, else what the line reads."""
+    assert why.moment is not None, why
+    found = dict.fromkeys(_places_in(why.origins, why.moment))
+    if not why.origins or why.unknown:
+        found |= dict.fromkeys((name, why.moment) for name in (*places_read(why.source), *names_to_follow(why)))
+    return list(found)[:MOST_NAMES]
+
+
+def _places_in(origins: Sequence[Origin], moment: Moment) -> Iterator[tuple[str, Moment]]:
+    for each in origins:
+        if each.kind == "place":
+            yield each.text, moment
+        yield from _places_in(each.parts, each.moment or moment)
 
 
 def names_to_follow(why: Why) -> tuple[str, ...]:

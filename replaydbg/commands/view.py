@@ -10,7 +10,7 @@ from replaydbg.commands import tell
 from replaydbg.commands.surface import Row, Surface
 from replaydbg.debugger import Session
 from replaydbg.debugger.claimed import frame_to_show
-from replaydbg.debugger.values import Evaluation, Frame, Here
+from replaydbg.debugger.values import Evaluation, Frame, Here, Moment
 from replaydbg.errors import UsageError
 
 AROUND = 3
@@ -37,7 +37,7 @@ class View:
     displays: dict[int, str] = field(default_factory=dict)
     """Expressions that are shown wherever it stops."""
     display_number: int = 0
-    trail: list[int] = field(default_factory=list)
+    trail: list[int | Moment] = field(default_factory=list)
     """The counts of the lines at which it stopped, for `back` and `fwd`."""
     trail_at: int = -1
     listed: int = 0
@@ -95,10 +95,11 @@ class View:
 
     def keep(self) -> None:
         """Keep this place for `back`."""
-        if self.trail_at >= 0 and self.trail[self.trail_at] == self.here.count:
+        place = self.here.moment if self.here.moment.point else self.here.count
+        if self.trail_at >= 0 and self.trail[self.trail_at] == place:
             return
         del self.trail[self.trail_at + 1 :]
-        self.trail.append(self.here.count)
+        self.trail.append(place)
         self.trail_at = len(self.trail) - 1
 
     def show_here(self, around: int = AROUND) -> None:

@@ -31,7 +31,7 @@ from replaydbg.log.shapes import COUNT, ListOf, checked, one_of
 from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
 from replaydbg.store.private import private
 
-MAGIC = b"RDBGIDX7"
+MAGIC = b"RDBGIDX8"
 LIMIT = 512 << 20
 """Bytes of an index beside a recording; a longer one is made anew each time."""
 
@@ -47,7 +47,7 @@ _LINEAGE = ListOf(str)
 _RAISED = (COUNT, COUNT, str, str, int, COUNT)
 _ENTRY = one_of(_RAISED, (*_RAISED, 1), _LINEAGE)
 _WRITTEN = (COUNT, COUNT, COUNT, bytes)
-_GIVEN = (COUNT, COUNT, COUNT, COUNT)
+_GIVEN = (COUNT, COUNT, COUNT, COUNT, COUNT)
 MOST_OUTPUT = 1 << 20
 """Bytes of output: in more than that nobody looks for the text of an exception, since it would have to be decoded."""
 LAST_PIECES = 60
@@ -95,10 +95,10 @@ class Index:
         """What was written to the standard streams, in order."""
         return printed(_values(self.outputs, one_of(_WRITTEN, _GIVEN), "output"), self.starts)
 
-    def moment(self, count: int) -> Moment:
-        """Return the position of the line with that count."""
+    def moment(self, count: int, point: int = 0) -> Moment:
+        """Return the position of the line with that count, or of a point in it."""
         event = max(bisect_left(self.starts, count) - 1, 0)
-        return Moment(event, count - self.starts[event])
+        return Moment(event, count - self.starts[event], point)
 
     def count(self, moment: Moment) -> int:
         """Return the count of lines at `moment`, clamped to the run."""

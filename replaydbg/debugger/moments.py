@@ -1,9 +1,13 @@
-"""The grammar for moments: `120`, `120:35`, `71%`, `@exc`, `@end`, `@start`, `@t+1.2s`, `@out:17`, `@#3`, `@name`."""
+"""The grammar for moments: `120`, `120:35`, `71%`, `@exc`, `@end`, `@start`, `@t+1.2s`, `@out:17`, `@#3`, `@name`.
+
+`120:0` is inside the line that asked for event 120, and `120:35.2` at the second point inside that line.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from replaydbg.debugger.index import Index
 from replaydbg.debugger.values import Raised
@@ -11,7 +15,22 @@ from replaydbg.errors import NoSuchMoment
 from replaydbg.replay.clock import Moment
 
 _TIME = re.compile(r"@t\+?(\d+(?:\.\d+)?)(ms|s|m)?\Z")
+_NUMBERS = re.compile(r"(?P<event>\d+)(?::(?P<step>\d+)?(?:\.(?P<point>\d+))?)?\Z", re.ASCII)
 _UNITS = {"ms": 1e6, "s": 1e9, "m": 60e9, None: 1e9}
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a process stands at a moment: before a line, or inside one."""
+
+    count: int
+    """Lines so far, that line included."""
+    point: int = 0
+    """The point of the line; 0: before it, unless an event is given."""
+    event: int = 0
+    """Inside the line, where this event has been consumed."""
+    is_exact: bool = True
+    """Whether it is an error if there is no such point; otherwise the beginning of the line will do."""
 
 
 def parse_moment(
@@ -20,8 +39,8 @@ def parse_moment(
     marks: Mapping[str, int],
     event_at: Callable[[float], int],
     failure: Raised | None = None,
-) -> int:
-    """Return the count of lines at the moment that `text` names.
+) -> Position:
+    """Return the position of the moment that `text` names.
 
     `marks` are the named ones; `event_at` returns the last event before so many nanoseconds; `failure` is what `@exc`
     means. Raises NoSuchMoment.
@@ -30,24 +49,31 @@ def parse_moment(
     word = word.partition("@")[2] if word.startswith("rdbg://") else word
     word = f"@{word}" if text.strip().startswith("rdbg://") and not _is_plain(word) else word
     if word == "@exc":
-        return _exception(word, failure)
+        return Position(_exception(word, failure))
+    if word.startswith("@out:"):
+        return _line_of_output(word, index)
     if word.startswith("@"):
-        return _named(word, index, marks, event_at)
+        return Position(_named(word, index, marks, event_at))
     if word.endswith("%"):
         share = _number(word[:-1], text)
         if not 0 <= share <= 100:
             raise NoSuchMoment(text, "a share of the run lies between 0 % and 100 %")
-        return max(1, min(round(index.total * share / 100), index.total))
-    event, _, step = word.partition(":")
-    if not event.isdecimal() or (step and not step.isdecimal()):
+        return Position(max(1, min(round(index.total * share / 100), index.total)))
+    match = _NUMBERS.match(word)
+    if match is None:
         raise NoSuchMoment(text, "a moment is an event (120), an event and a step (120:35), 71%, or a name (@exc)")
+    event, step, point = match["event"], match["step"], match["point"]
     if int(event) > index.events:
         raise NoSuchMoment(text, f"the recording has {index.events:,} events")
     lines = index.lines_after(int(event))
     if step and int(step) > lines:
         until = "the end" if int(event) == index.events else "the next one"
         raise NoSuchMoment(text, f"{lines:,} lines ran between event {event} and {until}")
-    return index.count(Moment(int(event), int(step or 1)))
+    if step and not int(step) and int(event):
+        if point:
+            raise NoSuchMoment(text, f"points are counted in lines, and step 0 is event {event} itself")
+        return Position(index.count(Moment(int(event), 0)), event=int(event))
+    return Position(index.count(Moment(int(event), int(step or 1))), int(point or 0))
 
 
 def _is_plain(word: str) -> bool:
@@ -61,8 +87,6 @@ def _named(word: str, index: Index, marks: Mapping[str, int], event_at: Callable
         return index.end
     if word == "@last":
         return index.total
-    if word.startswith("@out:"):
-        return _line_of_output(word, index)
     if match := _TIME.match(word):
         return index.count(Moment(_event_then(word, match, event_at), 1))
     if word[1:] in marks:
@@ -86,13 +110,13 @@ def _exception(word: str, failure: Raised | None) -> int:
     return failure.count
 
 
-def _line_of_output(word: str, index: Index) -> int:
+def _line_of_output(word: str, index: Index) -> Position:
     wanted = int(_number(word[5:], word))
     lines = 0
     for each in index.output:
         lines += each.data.count(b"\n")
         if lines >= wanted > 0:
-            return each.line
+            return Position(each.count, each.point, is_exact=False) if each.point else Position(each.line)
     raise NoSuchMoment(word, f"the program wrote {lines:,} lines")
 
 

@@ -14,9 +14,9 @@ def printed(entries: Iterable[Sequence[Any]], starts: Sequence[int]) -> tuple[Ou
     """Return what was written to the standard streams in the order in which it was printed.
 
     `entries` are what left the program: count of lines, event, stream and data; and what the streams were given: count
-    of lines, stream, number of newlines, count at the line of the function that printed. `starts`: for each event, how
-    many lines had begun when it was consumed. A stream into which something was written besides (as by os.write) has
-    more newlines than were given to it: its output is known by the moment at which it left.
+    of lines, stream, number of newlines, count at the line of the function that printed, point of the line. `starts`:
+    for each event, how many lines had begun when it was consumed. A stream into which something was written besides
+    (as by os.write) has more newlines than were given to it: its output is known by the moment at which it left.
     """
     written: dict[int, list[Output]] = {}
     given: dict[int, list[_Given]] = {}
@@ -24,7 +24,7 @@ def printed(entries: Iterable[Sequence[Any]], starts: Sequence[int]) -> tuple[Ou
         if isinstance(each[3], bytes):
             written.setdefault(each[2], []).append(Output(each[0], each[1], each[2], each[3], line=each[0]))
         else:
-            given.setdefault(each[1], []).append(_Given(each[0], each[2], each[3]))
+            given.setdefault(each[1], []).append(_Given(each[0], each[2], each[3], each[4]))
     found = (_by_lines(chunks, given.get(stream, []), starts) for stream, chunks in written.items())
     return tuple(sorted(chain.from_iterable(found), key=lambda each: each.count))
 
@@ -33,6 +33,7 @@ class _Given(NamedTuple):
     at: int
     newlines: int
     line: int
+    point: int
 
 
 def _by_lines(chunks: list[Output], given: list[_Given], starts: Sequence[int]) -> Iterable[Output]:
@@ -40,10 +41,10 @@ def _by_lines(chunks: list[Output], given: list[_Given], starts: Sequence[int]) 
     if not given or data.count(b"\n") > sum(each.newlines for each in given):
         return chunks
     counts = _counts(given, chunks[-1].count)
-    timed = ((next(counts), line) for line in _lines(data))
+    timed = ((next(counts), text) for text in _lines(data))
     return [
-        Output(count, bisect_left(starts, count), chunks[0].stream, b"".join(text for _, text in group), line)
-        for (count, line), group in groupby(timed, key=lambda each: each[0])
+        Output(count, bisect_left(starts, count), chunks[0].stream, b"".join(text for _, text in group), line, point)
+        for (count, line, point), group in groupby(timed, key=lambda each: each[0])
     ]
 
 
@@ -53,11 +54,11 @@ def _lines(data: bytes) -> list[bytes]:
     return [each + b"\n" for each in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
-def _counts(given: list[_Given], otherwise: int) -> Iterator[tuple[int, int]]:
+def _counts(given: list[_Given], otherwise: int) -> Iterator[tuple[int, int, int]]:
     """Yield, line by line, when it was ended; of what no newline ends, when something was printed last."""
     for each in given:
         for _ in range(each.newlines):
-            yield each.at, each.line
+            yield each.at, each.line, each.point
     last = given[-1]
     while True:
-        yield (last.at, last.line) if last.newlines == 0 else (otherwise, otherwise)
+        yield (last.at, last.line, last.point) if last.newlines == 0 else (otherwise, otherwise, 0)

@@ -115,7 +115,7 @@ def places_read(line: str) -> tuple[str, ...]:
 
 
 def _gather(node: ast.AST, found: dict[str, None]) -> None:
-    if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load) and _is_place(node):
+    if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load) and is_place(node):
         found[ast.unparse(node)] = None
         return
     for child in ast.iter_child_nodes(node):
@@ -125,7 +125,8 @@ def _gather(node: ast.AST, found: dict[str, None]) -> None:
         _gather(child, found)
 
 
-def _is_place(node: ast.expr) -> bool:
+def is_place(node: ast.expr) -> bool:
+    """Whether an expression names a variable, an attribute or an item; nothing is computed but an index."""
     try:
         parse_place(ast.unparse(node), lambda index: "0")
     except UsageError:

@@ -49,8 +49,10 @@ def backward(session: Session, first: int) -> Found | None:
     lines = [each for each in points if _may_be_met(session, each)]
     sieve = Sieve(session, lines)
     lowest = other.count if other is not None else first
-    upper = session.here.count - 1
-    for begin in session.travel.timeline.earlier(session.here.count):
+    # Inside a line, that line has begun: its breakpoint lies behind.
+    behind = session.here.count + (session.here.moment.point > 0)
+    upper = behind - 1
+    for begin in session.travel.timeline.earlier(behind):
         if not lines or upper <= lowest - (other is None):
             break
         if begin < upper:

@@ -18,7 +18,7 @@ from replaydbg.debugger.endings import BOUNDED, how_a_changed_run_ended, how_it_
 from replaydbg.debugger.heaps import Heaps
 from replaydbg.debugger.index import Ending, Index, load_index, read_index, save_index
 from replaydbg.debugger.marks import Marks
-from replaydbg.debugger.moments import parse_moment
+from replaydbg.debugger.moments import Position, parse_moment
 from replaydbg.debugger.questions import checked
 from replaydbg.debugger.sources import Sources
 from replaydbg.debugger.stops import Found
@@ -173,7 +173,7 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
 
     def _stand(self, where: Where, why: str, *, breakpoint_: int = 0, message: str = "") -> Here:
         return Here(
-            moment=self.index.moment(where.count),
+            moment=self.index.moment(where.count, where.point if where.why == "point" else 0),
             count=where.count,
             total=self.index.total,
             why=why,
@@ -191,24 +191,49 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
 
     def seek(self, moment: str | int | Moment, *, why: str = "seek", breakpoint_: int = 0, message: str = "") -> Here:
         """Go to a moment (see UX: `120`, `120:35`, `71%`, `@exc` ...), or to a count of lines. Raises NoSuchMoment."""
-        count = self.count_of(moment)
+        position = self._position_of(moment)
         self.begin(f"going to {moment}")
-        is_elsewhere = count != self.here.count or self.here.is_changed
-        if is_elsewhere:
-            self._replace_cursor(self.travel.at(count))
-        where = (self._cursor if is_elsewhere else self.cursor).look()
+        is_inside = position.point or position.event or self.here.moment.point
+        if is_inside or position.count != self.here.count or self.here.is_changed:
+            self._replace_cursor(self._worker_at(position, moment))
+        where = self.cursor.look()
         self.here = self._stand(where, why, breakpoint_=breakpoint_, message=message)
         return self.here
 
+    def _worker_at(self, position: Position, moment: str | int | Moment) -> Worker:
+        """Return a process that stands at a position. Raises NoSuchMoment."""
+        worker = self.travel.at(position.count)
+        if not position.point and not position.event:
+            return worker
+        try:
+            order = Run(until=position.count, point=position.point, event=position.event)
+            where = worker.run(replace(order, until=position.count + 1) if position.event else order, idle=self.idle)
+        except BaseException:
+            worker.kill()
+            raise
+        if isinstance(where, Where) and where.why == "point":
+            return worker
+        worker.kill()
+        if not position.is_exact:
+            return self.travel.at(position.count)
+        what = "C code asked for that event" if position.event else "fewer points lie in that line"
+        raise NoSuchMoment(str(moment), what)
+
     def count_of(self, moment: str | int | Moment) -> int:
-        """Return the count of lines at `moment`. Raises NoSuchMoment."""
+        """Return the count of lines at `moment`, its line included if it is inside one. Raises NoSuchMoment."""
+        return self._position_of(moment).count
+
+    def _position_of(self, moment: str | int | Moment) -> Position:
         if isinstance(moment, Moment):
-            return self.index.count(moment)
+            lines = self.index.lines_after(moment.event) if moment.event <= self.index.events else 0
+            if moment.event > self.index.events or moment.step > max(lines, 1):
+                raise NoSuchMoment(str(moment), f"the run has {self.index.events:,} events and ends before that")
+            return Position(self.index.count(moment), moment.point)
         if isinstance(moment, str):
             return parse_moment(moment, self.index, self.marks_for(moment), self._event_at, self.failure)
         if not 1 <= moment <= self.index.total:
             raise NoSuchMoment(str(moment), f"the run has {self.index.total:,} lines")
-        return moment
+        return Position(moment)
 
     @cached_property
     def _times(self) -> list[int]:
@@ -298,6 +323,10 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         return self.here
 
     def _at_end(self) -> Here:
+        if self.here.moment.point and self.here.count == self._last():
+            # It stands inside the last line: its beginning would be a step back.
+            self.here = replace(self.here, why="end", message=self.index.ended)
+            return self.here
         return self.seek(self._last(), why="end", message=self.index.ended)
 
     def _last(self) -> int:
@@ -336,13 +365,17 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         found = next((each for each in self.here.lanes if each.id == number), None)
         if found is None:
             return self._back(0)
-        return self._back(found.before if number == self.here.lane else found.last)
+        # Inside a line, the step back leads to its beginning.
+        is_before = number == self.here.lane and not self.here.moment.point
+        return self._back(found.before if is_before else found.last)
 
     def reverse_next(self, *, lane: int | None = None) -> Here:
         """To the line before in the same activation; at its first line, to the caller's."""
         if lane is not None and lane != self.here.lane:
             return self.reverse_step(lane=lane)
         top = self.here.top
+        if top is not None and top.last and self.here.moment.point:
+            return self._back(top.last)
         return self._back(top.before if top is not None and top.before else self._callers_line(None))
 
     def reverse_finish(self, *, lane: int | None = None) -> Here:

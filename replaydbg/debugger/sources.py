@@ -44,6 +44,10 @@ class Sources:
             self._lines[file] = tuple(_decoded(data).splitlines()) if data is not None else ()
         return self._lines[file]
 
+    def text(self, file: str) -> str:
+        """Return the text of `file`; empty if it is nowhere."""
+        return "\n".join(self.lines(file))
+
     def line(self, file: str, number: int) -> str:
         """Return one line, counted from 1; empty if it is not at hand."""
         lines = self.lines(file)
@@ -52,7 +56,7 @@ class Sources:
     def stores(self, file: str) -> tuple[Store, ...]:
         """Return where `file` stores into variables, attributes and items."""
         if file not in self._stores:
-            self._stores[file] = stores_in("\n".join(self.lines(file)))
+            self._stores[file] = stores_in(self.text(file))
         return self._stores[file]
 
     def _content(self, file: str) -> bytes | None:

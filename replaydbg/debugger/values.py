@@ -16,6 +16,7 @@ __all__ = [
     "Lane",
     "Logged",
     "Moment",
+    "Origin",
     "Output",
     "PartChange",
     "Progress",
@@ -133,6 +134,8 @@ class Output:
     data: bytes
     line: int
     """The line of the function that printed it, as a count: its arguments may have been made after it began."""
+    point: int = 0
+    """The point of the line `count` at which it was printed; 0: it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,30 @@ class PartChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """A part of an expression from which a value came."""
+
+    text: str
+    """The part as it would be written: `price`, `order.lines[0]`, `total("a")`, `1.5`."""
+    kind: str
+    """`place`: a variable, an attribute or an item; `call`; `constant`; `made`: a function."""
+    is_same: bool
+    """Whether the value is that of this part itself; otherwise it is computed from it, or was taken out of it."""
+    events: tuple[int, ...] = ()
+    """The events that C code asked for in this very call."""
+    parts: tuple[Origin, ...] = ()
+    """What that value came from, of a call: what the function returned, or the arguments of C code."""
+    count: int = 0
+    """Of a call of the program's own function: the line that returned it; 0: of nothing else."""
+    moment: Moment | None = None
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    source: str = ""
+    """The text of that line."""
+
+
+@dataclass(frozen=True, slots=True)
 class Why:
     """The last write of a value."""
 
@@ -221,7 +248,7 @@ class Why:
     is_argument: bool
     """Whether it was passed by the call in that line."""
     events: tuple[int, ...]
-    """The events of the line until the value was there, at most 20. Whether the value depends on them is not known."""
+    """The events of the line until the value was there, at most 20. `origins` has those on which the value depends."""
     names: tuple[str, ...]
     """The variables that the line reads: ask about them at that moment to follow it further."""
     is_binding: bool = False
@@ -234,6 +261,10 @@ class Why:
     """Where the value changed last, if that write left it equal."""
     note: str = ""
     """What may have happened besides, unseen."""
+    origins: tuple[Origin, ...] = ()
+    """Where the value came from, as far as that was followed."""
+    unknown: str = ""
+    """What is not known of its origin; empty, with origins: nothing is missing."""
     parts: tuple[PartChange, ...] = ()
     """What changed in the value, if its text did not; some of it, if that is much."""
 

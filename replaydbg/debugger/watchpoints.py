@@ -39,7 +39,7 @@ def last_change(session: Session, points: Sequence[Breakpoint], first: int) -> F
     sieve = Sieve(session, points)
     found = None
     for point in points:
-        upper = session.here.count - 1
+        upper = session.here.count - (session.here.moment.point == 0)
         for begin in session.travel.timeline.earlier(upper) if point.watch is not None else ():
             if upper <= first:
                 break

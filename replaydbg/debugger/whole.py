@@ -25,10 +25,11 @@ class WholeRun:
     def output(self, stream: int | None = None) -> tuple[Output, ...]:
         """Return what the program had written until here."""
         session = _session(self)
+        here = (session.here.count, session.here.moment.point)
         return tuple(
             each
             for each in session.index.output
-            if each.count < session.here.count and (stream is None or each.stream == stream)
+            if (each.count, each.point) < here and (stream is None or each.stream == stream)
         )
 
     def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Why:

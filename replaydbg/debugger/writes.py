@@ -6,6 +6,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from replaydbg.debugger.origins import origins_of
 from replaydbg.debugger.paths import PlaceExpression, names_read, parse_place
 from replaydbg.debugger.questions import At
 from replaydbg.debugger.rewrites import Again, Rewrites
@@ -38,7 +39,10 @@ def why(session: Session, expression: str, at: At) -> Why:
     watch = watch_at(session, place, at)
     inside = unseen(session, place, watch, change.seen, session.here.count) if change.seen else ""
     notes = (inside or session.unseen_content(place, at), later.note)
-    return replace(later.why or change.why, note="; ".join(each for each in notes if each))
+    told = later.why or change.why
+    origins = origins_of(session, place, told, watch.started, 0 if later.why is not None else change.seen)
+    note = "; ".join(each for each in notes if each)
+    return replace(told, note=note, origins=origins.found, unknown=origins.unknown)
 
 
 def why_in_module(session: Session, module: str, expression: str) -> Why:
@@ -99,7 +103,10 @@ class _Elsewhere(Exception):
 
 
 def _last_write(session: Session, place: PlaceExpression, watch: Watch, *, and_rewrites: bool = False) -> _LastChange:
-    lies = session.cursor.locate(watch) if watch.object[0] else (0, 0)
+    if session.here.moment.point and (now := _written_by_this_line(session, place, watch)) is not None:
+        return _LastChange(now, 0, None)
+    with closing(session.travel.at(session.here.count)) as worker:
+        lies = worker.locate(watch) if watch.object[0] else (0, 0)
     rewrites = Rewrites(session, place, watch) if and_rewrites else None
     order = Run(watch=watch, breaks=rewrites.breaks if rewrites is not None else ())
     with closing(session.travel.scans_back(session.here.count, order)) as scans:
@@ -114,6 +121,40 @@ def _last_write(session: Session, place: PlaceExpression, watch: Watch, *, and_r
                 return _LastChange(told, scanned.where.changes.last_seen, rewrites)
             lies = scanned.begins
     return _LastChange(Why(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ()), 0, rewrites)
+
+
+def _written_by_this_line(session: Session, place: PlaceExpression, watch: Watch) -> Why | None:
+    """Return the write by the line inside which the session stands; None: it had not written it by then."""
+    count, point = session.here.count, session.here.moment.point
+    with closing(session.travel.at(count)) as writer, closing(writer.clone()) as runner:
+        where = runner.run(Run(until=count, point=point, watch=watch), idle=session.travel.idle)
+        if isinstance(where, dict) or not where.changes.count:
+            return None
+        top = where.stack[0]
+        before, after = text_at(session, writer, watch), text_at(session, runner, watch)
+        is_binding = not watch.object[0] and writer.locate(watch) != runner.locate(watch)
+        parts = changed_parts(session, writer, runner, watch) if before and before == after else ()
+    written = where.changes.last_written
+    source = session.source_line(top.file, top.line)
+    return Why(
+        expression=place.source,
+        count=written,
+        moment=session.index.moment(written),
+        file=top.file,
+        line=top.line,
+        function=top.function,
+        lane=where.lane,
+        source=source,
+        before=before,
+        after=after,
+        is_argument=False,
+        events=tuple(each for each in session.index.events_between(written, count + 1) if each <= where.event)[
+            -MOST_EVENTS:
+        ],
+        names=names_read(source),
+        is_binding=is_binding,
+        parts=parts,
+    )
 
 
 def watch_of(session: Session, expression: str, at: At) -> Watch:

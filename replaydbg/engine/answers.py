@@ -32,6 +32,7 @@ SHAPES: dict[str, object] = {
     "outgoing": ({"type": str, "text": str, "lost": ListOf((str, str, str))}, bytes),
     "types_named": ListOf(str),
     "stores": ListOf(one_of(None, bool)),
+    "spans": ListOf((COUNT, COUNT, COUNT, COUNT)),
     "waiting": ListOf((str, COUNT)),
     "judged": (range(3), str),
     "value_of_part": _TEXT_OR_NONE,

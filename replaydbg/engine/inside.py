@@ -1,9 +1,10 @@
 """Answers questions about the program from inside it, at a moment: run in a throw-away copy of its process.
 
-Not imported: the core runs it as a script, inside_search.py, inside_stores.py and inside_answer.py behind it, with
-`sys`, and with `argument`, the bytes of a plain value as repr() writes it, and takes `answer`, bytes of a plain value
-as docs/reference/format.md has it. The program's frames are those below this one. It imports nothing that need not be
-there: what it does costs the reader of every variable, and at the program's end nothing can be imported.
+Not imported: the core runs it as a script, with inside_fixed.py, inside_search.py, inside_stores.py and
+inside_answer.py behind it, with `sys`, and with `argument`, the bytes of a plain value as repr() writes it, and takes
+`answer`, bytes of a plain value as docs/reference/format.md has it. The program's frames are those below this one. It
+imports nothing that need not be there: what it does costs the reader of every variable, and at the program's end
+nothing can be imported.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     import sys
     from typing import Any
+
+    from replaydbg.engine.inside_fixed import frozen, is_of_fixed_content
 
     Described = tuple[str, str, str, int]
     Question = dict[str, Any]
@@ -287,7 +290,9 @@ def opaque(question: Question) -> str | None:
     followed = (object, list, tuple, dict, set, frozenset, bytearray, type, type(sys), *deques())
     for base in type(value).__mro__ if mutable(question) else ():
         methods = (type(each).__name__ for each in base.__dict__.values())
-        if base not in followed and base.__module__ != "typing" and "method_descriptor" in methods:
+        if base in followed or base.__module__ == "typing" or is_of_fixed_content(base):
+            continue
+        if "method_descriptor" in methods:
             return None if issubclass(base, followed[1:]) else str(base.__name__)
     return None
 
@@ -295,9 +300,7 @@ def opaque(question: Question) -> str | None:
 def mutable(question: Question) -> bool:
     """Whether a value may change by itself."""
     frame = frame_of(question)
-    value = eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals})
-    fixed = (int, float, complex, str, bytes, bool, type(None), range, type, type(sys), type(frame_of), type(len))
-    return not isinstance(value, fixed)
+    return not frozen(eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals}))
 
 
 PLAIN = (int, float, complex, str, bytes, bool, type(None))
@@ -309,8 +312,8 @@ def content(question: Question) -> dict[str, Any] | None:
     None: it cannot change; an equal one may lie elsewhere.
     """
     value: Any = object_at(*question["object"])
-    if type(value) in PLAIN:
-        return None
+    if type(value) in PLAIN or frozen(value):
+        return None  # what a path or a fraction keeps of its own work is no content
     parts = [*items_of(value), *attributes_of(value)]
     return {
         "type": type(value).__name__,

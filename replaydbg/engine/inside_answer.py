@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         variables,
     )
     from replaydbg.engine.inside_search import judged, judging, value_of_part
-    from replaydbg.engine.inside_stores import stores, waiting
+    from replaydbg.engine.inside_stores import spans, stores, waiting
 
 DOERS = {
     each.__name__: each
@@ -46,6 +46,7 @@ DOERS = {
         outgoing,
         types_named,
         stores,
+        spans,
         waiting,
         judged,
         judging,

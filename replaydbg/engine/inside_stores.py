@@ -17,6 +17,12 @@ def stores(question: Question) -> list[bool | None]:
     return stores_of(frame_of(question), question, question["targets"])
 
 
+def spans(question: Question) -> list[tuple[int, int, int, int]]:
+    """The source of each instruction of a frame's code: lines and columns; zeros where the compiler kept none."""
+    found = frame_of(question).f_code.co_positions()
+    return [(line or 0, end_line or 0, column or 0, end or 0) for line, end_line, column, end in found]
+
+
 def waiting(question: Question) -> list[tuple[str, int]]:
     """The lines at which tasks wait and are then going to store to the place, as far as that can be told."""
     asyncio = sys.modules.get("asyncio.tasks")

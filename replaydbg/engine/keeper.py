@@ -59,7 +59,7 @@ def _tell(debugger: socket.socket, text: bytes) -> None:
 
 def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, str]:
     with open_recording(path) as recording:
-        parts = ("inside.py", "inside_search.py", "inside_stores.py", "inside_answer.py")
+        parts = ("inside.py", "inside_fixed.py", "inside_search.py", "inside_stores.py", "inside_answer.py")
         inside = "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in parts)
         # The core sees to it: an import would fail at the program's end, even this one.
         inside = inside.replace("from __future__ import annotations\n", "\n")

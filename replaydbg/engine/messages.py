@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from replaydbg.log.encode import text, varint, zigzag
 from replaydbg.log.shapes import COUNT, ListOf, checked, decoded, one_of
 
-VERSION = 4
+VERSION = 5
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
@@ -124,6 +124,12 @@ class Run:
     """Seconds of CPU time between the checkpoints that are left behind; 0: none are."""
     at_raises: bool = False
     """Whether an exception stops it where it is raised."""
+    event: int = 0
+    """Stand inside the line that asked for this event, as soon as it has been consumed; 0: at none."""
+    point: int = 0
+    """Stand inside the line `until`, at this point of it; 0: before it."""
+    follows_path: bool = False
+    """Whether the path of the innermost frame is told: its instructions, calls and events."""
     breaks: tuple[Break, ...] = ()
     """At most MOST_BREAKS."""
     watch: Watch | Judged | None = None
@@ -133,7 +139,7 @@ class Run:
         """Return it as the core reads it."""
         assert len(self.breaks) <= MOST_BREAKS, len(self.breaks)
         head = varint(self.until) + varint(int(self.spacing * 1e9)) + varint(self.rule) + varint(self.lane)
-        head += varint(int(self.at_raises))
+        head += varint(int(self.at_raises)) + varint(self.event) + varint(self.point) + varint(int(self.follows_path))
         breaks = b"".join(
             text(each.file + "\0") + text(each.function + "\0") + varint(each.line) + varint(each.stop_at)
             for each in self.breaks
@@ -162,6 +168,8 @@ class Frame:
     """The count of the line before that in the same activation; 0: none."""
     is_generator: bool
     """Whether it is of a generator or a coroutine: it may wait and go on."""
+    unit: int = field(default=0, compare=False)
+    """The instruction that it executes, or is about to, in code units from the beginning of its code."""
 
     @property
     def name(self) -> str:
@@ -215,13 +223,58 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
+class PathCall:
+    """A function that a followed frame called."""
+
+    unit: int
+    """The instruction of the frame that called it, in code units."""
+    is_direct: bool
+    """Whether its bytecode called the function, without C code between."""
+    started: int
+    """The count of lines when the function's activation was started."""
+    last: int
+    """The count of its last line; 0: it has not returned."""
+    returned: int
+    """The instruction at which it returned; -1: it did not return."""
+    value: int
+    """The address of what it returned; 0: nothing."""
+    type: int
+    """The address of that object's type."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathEvent:
+    """An event that was consumed while a followed frame waited for it."""
+
+    number: int
+    unit: int
+    """The instruction of the frame that led to it, in code units."""
+    is_direct: bool
+    """Whether no other Python function lies between."""
+
+
+@dataclass(frozen=True, slots=True)
+class FramePath:
+    """What one frame did in a run, if that was to be followed."""
+
+    is_cut: bool
+    """Whether there was more than is told."""
+    units: tuple[int, ...]
+    """The instructions that it executed, in order, in code units."""
+    calls: tuple[PathCall, ...]
+    events: tuple[PathEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Where:
-    """Where a process stands: before a line."""
+    """Where a process stands: before a line, or inside one."""
 
     why: str
-    """`count`, `break`, `rule`, `watch`, `raise` or `asked`."""
+    """`count`, `break`, `rule`, `watch`, `raise`, `point` or `asked`."""
     count: int
-    """Lines so far, the one that is about to run included."""
+    """Lines so far, the one that is about to run, or runs, included."""
+    point: int
+    """The last point that was passed in that line; 0: it has not begun, or has none yet."""
     event: int
     """Events consumed."""
     digest: int
@@ -238,13 +291,16 @@ class Where:
     """One for each break of the run."""
     changes: Changes
     """What the watch saw."""
+    path: FramePath
+    """The path of the frame that was followed."""
 
 
-_FRAME = (str, COUNT, str, int, COUNT, COUNT, COUNT, range(2))
+_FRAME = (str, COUNT, str, int, COUNT, COUNT, COUNT, range(2), int)
 _LANE = (COUNT, str, COUNT, str, COUNT, COUNT, one_of((), (_FRAME,)))
 _WHERE = {
     "why": str,
     "count": COUNT,
+    "point": COUNT,
     "event": COUNT,
     "digest": int,
     "lane": COUNT,
@@ -253,6 +309,12 @@ _WHERE = {
     "depth": COUNT,
     "breakpoints": ListOf((COUNT, COUNT, COUNT)),
     "watch": (COUNT, COUNT, COUNT, COUNT, COUNT, range(2)),
+    "path": (
+        range(2),
+        ListOf(COUNT),
+        ListOf((COUNT, range(2), COUNT, COUNT, int, int, int)),
+        ListOf((COUNT, COUNT, range(2))),
+    ),
 }
 _ENDED = {"kind": str}
 _OPTIONAL: dict[str, tuple[object, object]] = {
@@ -274,6 +336,7 @@ def read_where(payload: bytes) -> Where:
     return Where(
         why=told["why"],
         count=told["count"],
+        point=told["point"],
         event=told["event"],
         digest=told["digest"] & (1 << 64) - 1,
         lane=told["lane"],
@@ -282,6 +345,7 @@ def read_where(payload: bytes) -> Where:
         depth=told["depth"],
         passages=tuple(Passages(*each) for each in told["breakpoints"]),
         changes=Changes(*told["watch"]),
+        path=_path(*told["path"]),
     )
 
 
@@ -320,8 +384,17 @@ def read_ended(payload: bytes) -> dict[str, Any]:
 
 
 def _frame(entry: list[Any]) -> Frame:
-    file, line, function, first_line, started, last, before, is_generator = entry
-    return Frame(file, line, function, first_line, started, last, before, bool(is_generator))
+    file, line, function, first_line, started, last, before, is_generator, unit = entry
+    return Frame(file, line, function, first_line, started, last, before, bool(is_generator), unit)
+
+
+def _path(is_cut: int, units: list[int], calls: list[list[int]], events: list[list[int]]) -> FramePath:
+    return FramePath(
+        bool(is_cut),
+        tuple(units),
+        tuple(PathCall(unit, bool(is_direct), *rest) for unit, is_direct, *rest in calls),
+        tuple(PathEvent(number, unit, bool(is_direct)) for number, unit, is_direct in events),
+    )
 
 
 def _lane(entry: list[Any]) -> Lane:

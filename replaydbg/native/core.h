@@ -402,6 +402,7 @@ int listen_to(unsigned what);                    /* 0: to nothing */
 void listen_switch(void **leaves, void **comes); /* another lane runs: what is kept for each thread of the interpreter */
 void listen_started(PyThreadState *ts);          /* a thread of the interpreter is new; may be NULL */
 unsigned listening_to(void);
+int listen_to_instructions(_PyInterpreterFrame *frame); /* of its code, from here on; the process is a throw-away one */
 void listen_library_loaded(void);                /* an extension module is new in the process */
 
 /* ---- engine.c; the rest of it is in engine.h ---- */
@@ -428,6 +429,11 @@ void engine_exit(int status);
 _Noreturn void engine_would_wait(const char *what); /* in a diversion */
 _Noreturn void engine_asks_outside(const char *what); /* the same: C code asks, which knows no exceptions */
 PyObject *engine_outcome(Gate *gate);            /* the same: of a crossing; raises */
+void points_crossed(void);                       /* an event has been consumed, inside its crossing */
+extern bool points_are_due;                      /* at the end of the crossing: */
+void points_stand(void);
+void path_instruction(_PyInterpreterFrame *frame); /* from listen.c */
+void path_return(_PyInterpreterFrame *frame, PyObject *value); /* NULL: it yields, or raises */
 void watch_start(_PyInterpreterFrame *frame);    /* a function begins */
 void judge_start(_PyInterpreterFrame *frame);    /* the same */
 void watch_look(_PyInterpreterFrame *frame);     /* frame: a function returns; NULL: another lane goes on */
@@ -491,6 +497,7 @@ void relink(Relinking *wanted);                  /* those that are there now cal
 /* ---- stepclock.c ---- */
 typedef struct {
     uint64_t count;      /* lines since it was started; the one that is about to run is counted */
+    uint64_t point;      /* points passed in this line; see points.c */
     uint64_t last_own;   /* count at the last line that is not of a library */
     uint64_t digest;     /* of the path: code objects and instructions */
     uint64_t stop_at;    /* the count at which `stop` is called */
@@ -543,6 +550,8 @@ clocks_crossed(void)
 {
     if (stepclock.fd >= 0)
         stepclock_crossed();
+    if (engine.is_on && stepclock.is_on)
+        points_crossed();
     if (ticks_are_reported)
         ticks_crossed();
     if (trace_is_on)

@@ -998,6 +998,8 @@ cross_end(Crossing *c, PyObject *result)
     own_work_end();
     if (ticks_are_counted && core.depth == 0)
         ticks_crossing();
+    if (__builtin_expect(points_are_due, 0) && core.depth == 0)
+        points_stand();
     return result;
 }
 

@@ -175,7 +175,7 @@ report_frame(Buf *b, _PyInterpreterFrame *frame)
     PyCodeObject *code = compat_frame_code(frame);
     const Activation *a = activation_find(frame);
     int line = PyCode_Addr2Line(code, compat_frame_lasti(frame));
-    report_list(b, 8);
+    report_list(b, 9);
     report_name(b, code->co_filename);
     report_number(b, line > 0 ? line : 0);
     report_name(b, code->co_qualname);
@@ -184,6 +184,7 @@ report_frame(Buf *b, _PyInterpreterFrame *frame)
     report_number(b, a ? (int64_t)a->last : 0);
     report_number(b, a ? (int64_t)a->before : 0);
     report_number(b, frame->owner == FRAME_OWNED_BY_GENERATOR);
+    report_number(b, compat_frame_lasti(frame) / (int)sizeof(_Py_CODEUNIT));
 }
 
 static uint64_t
@@ -250,11 +251,13 @@ report_lanes(Buf *b)
 static void
 report_where(Buf *b, const char *why)
 {
-    report_dict(b, 10);
+    report_dict(b, 12);
     report_key(b, "why");
     report_text(b, why, strlen(why));
     report_key(b, "count");
     report_number(b, (int64_t)stepclock.count);
+    report_key(b, "point");
+    report_number(b, (int64_t)stepclock.point);
     report_key(b, "event");
     report_number(b, (int64_t)core.crossings);
     report_key(b, "digest");
@@ -269,6 +272,7 @@ report_where(Buf *b, const char *why)
     report_number(b, (int64_t)depth_of(report_thread()));
     stepclock_report_breaks(b);
     watch_report(b);
+    path_report(b);
 }
 
 static void
@@ -339,6 +343,8 @@ obey_run(Command *c)
     int rule = (int)number(c);
     rule_begin(rule, (int)number(c));
     run.at_raises = number(c);
+    uint64_t event = number(c), point = number(c);
+    bool is_followed = number(c);
     uint64_t n = number(c);
     stepclock_drop_breaks();
     for (uint64_t i = 0; c->ok && i < n; i++) {
@@ -347,8 +353,11 @@ obey_run(Command *c)
         uint64_t stop_at = number(c);
         c->ok = c->ok && stepclock_add_break(file, function, line, stop_at);
     }
-    if (!watch_begin(c->p, c->end))
+    if (!watch_begin(c->p, c->end) || !path_begin(is_followed))
         c->ok = false;
+    points_begin(event, run.stop, point);
+    if (point && run.stop != UINT64_MAX)
+        run.stop++; /* it stands inside that line */
     stepclock.looks = rule_is_set() || watch_is_set();
     if (watch_looks_at_returns())
         listen_to(listening_to() | LISTEN_RETURNS);
@@ -565,8 +574,8 @@ obey(void)
     }
 }
 
-static void
-stand(const char *why)
+void
+engine_stand(const char *why)
 {
     Buf b = message;
     stepclock.stop_at = UINT64_MAX;
@@ -602,15 +611,15 @@ static void
 stop(void)
 {
     if (stepclock.broken) /* first: the line at which a run is to end anyway may be one */
-        stand("break");
+        engine_stand("break");
     else if (stepclock.count >= run.stop && run.goes_on)
         diverge("computing", NULL, NULL, "");
     else if (stepclock.count >= run.stop)
-        stand("count");
+        engine_stand("count");
     else if (rule_has_stopped())
-        stand("rule");
+        engine_stand("rule");
     else if (watch_has_stopped())
-        stand("watch");
+        engine_stand("watch");
     else
         look_at_time();
 }
@@ -692,7 +701,7 @@ engine_raised(PyObject *type, PyObject *value)
         raised_last[at].lane = lane_number();
     }
     if (run.at_raises)
-        stand("raise");
+        engine_stand("raise");
 }
 
 void

@@ -1,6 +1,6 @@
 /* A replay that the debugger travels through: see engine.c. With it rule.c, where a step ends, watch.c, whether
  * a value has changed, judge.c, what a question says, lineage.c, what exceptions
- * inherit from, clones.c and arenas.c, copies, and ending.c, how it ends. */
+ * inherit from, points.c, places inside a line, path.c, the path through one, clones.c and arenas.c, copies, and ending.c, how it ends. */
 #ifndef REPLAYDBG_ENGINE_H
 #define REPLAYDBG_ENGINE_H
 #include "core.h"
@@ -12,6 +12,7 @@
 /* engine.c */
 Buf engine_message(void);       /* where the next message is written; only one at a time */
 void engine_send(int kind, Buf *b);
+void engine_stand(const char *why); /* until it is told to go on */
 PyThreadState *lane_tstate(int lane); /* NULL: there is no such lane, or it has none */
 PyObject *engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end); /* runs inside.py; its answer, borrowed from `globals`, or NULL */
 
@@ -41,6 +42,16 @@ bool rule_is_set(void);
 bool rule_line(_PyInterpreterFrame *frame);
 bool rule_has_stopped(void);
 
+/* points.c */
+void points_begin(uint64_t event, uint64_t count, uint64_t point); /* where to stand inside a line; zeros: nowhere */
+void points_write(void);        /* a standard stream is about to be given text */
+
+/* path.c */
+bool path_begin(bool is_wanted); /* false: it cannot be followed */
+void path_start(_PyInterpreterFrame *frame);
+void path_event(void);          /* one has been consumed */
+void path_report(Buf *b);
+
 /* judge.c */
 bool judge_begin(const uint8_t *p, const uint8_t *end); /* false: there is nothing to ask */
 PyObject *judge_call_of(PyObject *self, PyObject *args);
@@ -53,6 +64,7 @@ uint32_t lineage_number(Buf *b, PyTypeObject *type);
 bool watch_begin(const uint8_t *p, const uint8_t *end); /* false: it cannot be read */
 bool watch_line(_PyInterpreterFrame *frame);
 bool watch_has_stopped(void);
+void watch_point(void);         /* it is about to stand inside a line */
 void watch_report_object(Buf *b);
 
 #endif

@@ -181,8 +181,31 @@ static PyObject *
 on_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     _PyInterpreterFrame *frame = current_frame();
-    if (frame)
+    if (frame) {
         watch_look(frame);
+        path_return(frame, PyVectorcall_NARGS(nargsf) == 3 ? args[2] : NULL);
+    }
+    Py_RETURN_NONE;
+}
+
+/* A generator waits, or an exception ends a function. */
+static PyObject *
+on_leave(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    _PyInterpreterFrame *frame = current_frame();
+    if (frame) {
+        watch_look(frame);
+        path_return(frame, NULL);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+on_instruction(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    _PyInterpreterFrame *frame = current_frame();
+    if (frame)
+        path_instruction(frame);
     Py_RETURN_NONE;
 }
 
@@ -197,6 +220,8 @@ on_resume(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwname
 
 static Listener raise_listener = {PyObject_HEAD_INIT(&listener_type) on_raise};
 static Listener return_listener = {PyObject_HEAD_INIT(&listener_type) on_return};
+static Listener leave_listener = {PyObject_HEAD_INIT(&listener_type) on_leave};
+static Listener instruction_listener = {PyObject_HEAD_INIT(&listener_type) on_instruction};
 static Listener resume_listener = {PyObject_HEAD_INIT(&listener_type) on_resume};
 static Listener line_listener = {PyObject_HEAD_INIT(&listener_type) on_line};
 static Listener start_listener = {PyObject_HEAD_INIT(&listener_type) on_start};
@@ -273,7 +298,9 @@ take_slot(int number)
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_RAISE] = Py_NewRef((PyObject *)&raise_listener);
     for (int e = 0; e < EVENT_COUNT; e++)
         if ((RETURNS | RESUMES) >> e & 1)
-            interp->monitoring_callables[slot][e] = Py_NewRef((PyObject *)(RETURNS >> e & 1 ? &return_listener : &resume_listener));
+            interp->monitoring_callables[slot][e] = Py_NewRef((PyObject *)(RETURNS >> e & 1 ? &leave_listener : &resume_listener));
+    interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_RETURN] = Py_NewRef((PyObject *)&return_listener);
+    interp->monitoring_callables[slot][PY_MONITORING_EVENT_INSTRUCTION] = Py_NewRef((PyObject *)&instruction_listener);
     if (listening & LISTEN_TICKS || stepclock_wants_starts() || PY_VERSION_HEX >= 0x030D0000)
         interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_START] = Py_NewRef((PyObject *)&start_listener);
     for (int e = 0; e < EVENT_COUNT; e++)
@@ -491,6 +518,31 @@ tell_parked(void)
     return rc;
 }
 
+/* The code is told twice: the first time it gets the room in which the tools of each event are kept. */
+int
+listen_to_instructions(_PyInterpreterFrame *frame)
+{
+    PyInterpreterState *interp = core.tstate->interp;
+    PyCodeObject *code = compat_frame_code(frame);
+    int tool = TOOLS - 1;
+    while (tool > 0 && interp->monitoring_tool_names[tool])
+        tool--;
+    PyObject *type, *value, *traceback, *name = interp->monitoring_tool_names[tool];
+    PyErr_Fetch(&type, &value, &traceback);
+    own_work_begin();
+    if (name == NULL)
+        interp->monitoring_tool_names[tool] = Py_None;
+    int rc = tell_code(tool, code);
+    if (rc == 0) {
+        code->_co_monitoring->local_monitors.tools[PY_MONITORING_EVENT_INSTRUCTION] |= (uint8_t)(1u << slot);
+        rc = tell_code(tool, code);
+    }
+    interp->monitoring_tool_names[tool] = name;
+    own_work_end();
+    PyErr_Restore(type, value, traceback);
+    return rc;
+}
+
 int
 listen_to(unsigned what)
 {
@@ -610,8 +662,12 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
     }
     else if (what == PyTrace_EXCEPTION && listening & LISTEN_RAISES)
         tell_raised(arg);
-    else if (what == PyTrace_RETURN && listening & LISTEN_RETURNS)
+    else if (what == PyTrace_RETURN && listening & LISTEN_RETURNS) {
         watch_look(frame);
+        path_return(frame, _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE ? NULL : arg);
+    }
+    else if (what == PyTrace_OPCODE && listening & LISTEN_RETURNS)
+        path_instruction(frame);
     if (program_function == NULL)
         return 0;
     int rc = program_function(object, f, what, arg);
@@ -680,6 +736,16 @@ listen_started(PyThreadState *ts)
         ts->c_tracefunc = trace;
         _PyThreadState_UpdateTracingState(ts);
     }
+}
+
+/* The program's own trace function would hear of them as well: then nothing is followed. */
+int
+listen_to_instructions(_PyInterpreterFrame *frame)
+{
+    if (frame->frame_obj == NULL || program_function)
+        return 0;
+    frame->frame_obj->f_trace_opcodes = 1;
+    return 0;
 }
 
 int

@@ -41,16 +41,19 @@ line_that_prints(void)
 static PyObject *
 write_text(PyObject *file, PyObject *text)
 {
-    uint64_t count = stepclock.count, line = line_that_prints();
+    uint64_t count = stepclock.count, line = line_that_prints(), point = stepclock.point + 1;
     int stream = to_fd >= 0 && PyUnicode_Check(text) ? stream_of(file) : 0;
+    if (PyUnicode_Check(text) && stream_of(file))
+        points_write();
     PyObject *result = write_original(file, text);
     if (stream == 0 || result == NULL)
         return result;
-    report_list(&printed, 4);
+    report_list(&printed, 5);
     report_number(&printed, (int64_t)count);
     report_number(&printed, stream);
     report_number(&printed, newlines_in(text));
     report_number(&printed, (int64_t)line);
+    report_number(&printed, (int64_t)point);
     if (printed.used > 60000)
         report_send(to_fd, &printed);
     return result;

@@ -4,7 +4,7 @@
  * A line is what the interpreter calls one: a LINE event of its monitoring (3.12 and later) or of its tracing (3.11). A place is a code
  * object and the index of the instruction, not the line's number, which 3.11 would compute anew each time (as dear as all the rest).
  * The importer's own lines are not counted (see codes.c). Nothing here makes a Python object. */
-#include "core.h"
+#include "engine.h"
 #include <stdlib.h>
 
 #define BREAK_SHIFT 56 /* a cell: hits below, number of the breakpoint above */
@@ -61,6 +61,7 @@ stepclock_start(_PyInterpreterFrame *frame)
         return;
     activation_start(frame);
     watch_start(frame);
+    path_start(frame);
     judge_start(frame);
 }
 
@@ -79,6 +80,7 @@ stepclock_line(_PyInterpreterFrame *frame)
         return;
     int unit = (int)((const _Py_CODEUNIT *)compat_frame_instr(frame) - _PyCode_CODE(code));
     stepclock.count++;
+    stepclock.point = 0;
     if (!facts->is_library)
         stepclock.last_own = stepclock.count;
     stepclock.digest = (stepclock.digest ^ (facts->hash + (uint64_t)unit)) * 0x9FB21C651E98DF25u;

@@ -342,6 +342,18 @@ watch_look(_PyInterpreterFrame *frame)
     has_changed(writer(a && a->last ? a->last : lane_lines ? lane_lines->last : stepclock.count));
 }
 
+/* It is about to stand inside a line: what is changed by now, that line did, or what it called. */
+void
+watch_point(void)
+{
+    if (watch.kind == NO_WATCH || !is_changed())
+        return;
+    if (watch.kind == LOCAL && watch.frame == NULL)
+        return;
+    const Activation *a = activation_find(compat_top_frame(core.tstate));
+    has_changed(a && a->last ? a->last : stepclock.count);
+}
+
 /* What is changed before a generator goes on was not done by the line in which it waited. */
 void
 watch_resume(_PyInterpreterFrame *frame)

@@ -44,6 +44,8 @@ class Moment:
     """From 0, the start of the program."""
     step: int
     """From 1; the last of these lines has not run yet."""
+    point: int = 0
+    """Inside that line, behind so many events and writes to standard streams; 0: before it."""
 
 
 @dataclass(frozen=True, slots=True)

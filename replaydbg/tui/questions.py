@@ -55,15 +55,17 @@ def _written(view: View, told: Why) -> Iterator[Choice]:
             break
         is_first = line.startswith(f"{told.expression} ") and told.moment is not None
         yield Choice(printable(line), "bold" if is_first else "", told.count if is_first else 0)
-    found = told.content if told.content is not None else told
+    session, found = view.session, told.content if told.content is not None else told
     if told.changed is not None and told.changed.moment is not None:
         moment = tell.moment_text(told.changed.moment)
         yield Choice(f"go to {moment}, where the value had changed", "accent", told.changed.count)
     if found.content is None and found.moment is not None:
         if told.content is not None:
             yield Choice(f"go to {tell.moment_text(found.moment)}, where the object changed", "accent", found.count)
-        for name in tell.to_follow(found):
-            yield Choice(f"go there, and ask who wrote {name}", "accent", found.count, why=name)
+        for name, asked_at in tell.to_follow(found):
+            count = session.index.count(asked_at)
+            there = "there" if count == found.count else f"to {tell.moment_text(asked_at)}"
+            yield Choice(f"go {there}, and ask who wrote {name}", "accent", count, why=name)
 
 
 def history(view: View, expression: str) -> Answer:
