@@ -108,7 +108,7 @@ def test_words_of_the_prompt_that_make_no_sense(recording: Path) -> None:
         for line, says in (
             ("bisect transfer > 1 --lineal", "There is no --lineal: --frame FUNC"),
             ("bisect transfer > 1 --from", "Say what --from is"),
-            ("bisect --linear --all transfer > 1", "Say --linear or --all, not both."),
+            ("bisect --linear --all transfer > 1", "Say only one of --linear, --for-good and --all."),
             ("bisect --raises --output x", "Say only one of --raises and --output."),
             ("bisect transfer --to 1 --to 2", "Say --to once."),
             ("bisect --linear", "Say what is wrong"),

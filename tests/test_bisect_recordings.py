@@ -366,3 +366,125 @@ def test_the_order_of_threads_that_wait_is_told_as_a_whole(settings: Settings) -
 
     assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
     assert flip["preemptions"] == []
+
+
+# ---- who it was, and how certain that is ----
+
+PROGRAMS = Path(__file__).parent / "flaky" / "programs"
+
+
+def _hunted_program(settings: Settings, name: str, *, chaos: bool = False, failures: int = 1) -> list[Path]:
+    wanted = Wanted([str(PROGRAMS / f"{name}.py")], runs=500, jobs=2, is_chaotic=chaos, failures=failures)
+    caught = hunt(wanted, settings)
+    assert caught.passed is not None and caught.failed is not None
+    return [caught.passed.path, caught.failed.path, *(each.path for each in caught.more)]
+
+
+@pytest.mark.slow
+def test_the_order_of_threads_that_sleep_is_told_with_the_lines_of_both(settings: Settings) -> None:
+    runs = _hunted_program(settings, "random_sleeps")
+
+    flip = _flip(*runs)
+
+    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
+    (turn,) = flip["turns"]
+    assert turn["instead_thread"] == "writer"
+    assert "read" in {each["function"] for each in turn["first"]}
+    assert {each["function"] for each in turn["then"]} == {"write"}
+    assert flip["is_confirmed"]
+    told = _run("--no-state", *runs).stdout
+    assert "reader went on before writer" in told
+    assert "Confirmed by 2 more replays: the bad run as recorded fails; with the other thread first, it passes." in told
+
+
+@pytest.mark.slow
+def test_a_race_is_named_before_the_random_numbers_that_its_threads_draw(settings: Settings) -> None:
+    runs = _hunted_program(settings, "race_beside_random", chaos=True, failures=2)
+
+    flip = _flip(*runs)
+
+    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
+    assert flip["explained"] == {"runs": len(runs) - 1, "of": len(runs) - 1}
+    assert [each["what"] for each in flip["replays"]] == [
+        "the bad run as recorded",
+        "with no thread preempted",
+        "with these preemptions and no others",
+    ]
+    assert flip["is_confirmed"]
+    for each in flip["preemptions"]:
+        assert each["resumed"] is not None
+        assert each["lane"] not in {ran["lane"] for ran in each["meanwhile"]}
+
+
+@pytest.mark.slow
+def test_random_numbers_are_named_though_there_are_threads(settings: Settings) -> None:
+    flip = _flip(*_hunted_program(settings, "draws_in_threads"))
+
+    assert [each.get("gate") for each in flip["inputs"]] == ["_random.Random.seed"]
+    assert flip["is_confirmed"]
+    assert [each["ended"] for each in flip["replays"]] == ["fails", "passes", "passes", "fails"]
+
+
+@pytest.mark.slow
+def test_a_deadlock_is_a_failure_like_any_other(settings: Settings) -> None:
+    flip = _flip(*_hunted_program(settings, "deadlock", chaos=True))
+
+    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
+    assert flip["preemptions"]
+    assert flip["is_confirmed"]
+
+
+@pytest.mark.slow
+def test_a_wait_whose_time_is_over_is_a_matter_of_order(settings: Settings) -> None:
+    """No clock is named: an answer of `time.monotonic` of another run would be a jump that no run has ever seen."""
+    flip = _flip(*_hunted_program(settings, "late_producer"))
+
+    assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
+    assert [each["instead_thread"] for each in flip["turns"]] == ["producer"]
+
+
+@pytest.mark.slow
+def test_what_a_replay_contradicts_is_not_confirmed(tmp_path: Path) -> None:
+    """Two things are needed for the failure: one of them from the bad run alone does not make the good run fail."""
+    program = tmp_path / "program.py"
+    program.write_text("import os, sys\nsys.exit('A' in os.environ and int(os.environ.get('B', 0)) > 1)\n")
+    good = _recorded(tmp_path / "good.rdbg", str(program))
+    bad = _recorded(tmp_path / "bad.rdbg", str(program), env={"A": "1", "B": "2"})
+
+    told = _run("--no-state", good, bad).stdout
+    flip = _flip(good, bad)
+
+    assert not flip["is_confirmed"]
+    assert "What may have made the difference: not confirmed" in told
+    assert "Not confirmed: the good run with this from the bad run passes: exit code 0." in told
+
+
+@pytest.mark.slow
+def test_no_reason_speaks_of_an_edited_program(tmp_path: Path) -> None:
+    """The bad run goes on to ask for what neither run has: nothing was edited."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import os, random\nn = random.random()\n"
+        "os.listdir('/') if n < 0.5 else os.getloadavg()\n"
+        "raise SystemExit(os.environ.get('BAD'))\n"
+    )
+    good = _recorded(tmp_path / "good.rdbg", str(program))
+    bad = _recorded(tmp_path / "bad.rdbg", str(program), env={"BAD": "yes"})
+
+    assert "edited" not in _run("--no-state", good, bad).stdout
+
+
+def test_trials_say_why_they_have_no_answer(tmp_path: Path) -> None:
+    from replaydbg.errors import Divergence
+    from replaydbg.hunt.bench import why_untold
+    from replaydbg.replay.result import ReplayResult
+
+    for kind, words in (("unanswered", "neither recording has"), ("stuck", "wait for each other")):
+        diverged = Divergence(
+            recording="r", lane="main", event=1, recorded="", observed="time.time()", where="", stack=(),
+            last_agreeing="", cause="The edited program asks.", kind=kind,
+        )  # fmt: skip
+        said = why_untold(ReplayResult(4, diverged, 1, "", cannot_test="The edited program asks"))
+        assert words in said
+        assert "time.time()" in said
+        assert "edited" not in said

@@ -69,6 +69,30 @@ def test_one_of_each_is_kept_and_nothing_else(counted: list[str], settings: Sett
 
 
 @pytest.mark.slow
+def test_so_many_failures_are_kept_as_are_asked_for(counted: list[str], settings: Settings) -> None:
+    caught = hunt(Wanted(counted, runs=20, failures=3), settings)
+
+    assert (caught.runs, caught.failures) == (9, 3)
+    assert [each.path.name for each in caught.more] == ["hunt-1-fail-2.rdbg", "hunt-1-fail-3.rdbg"]
+    names = {"hunt-1-fail", "hunt-1-fail-2", "hunt-1-fail-3", "hunt-1-pass"}
+    assert {each.name for each in Store(settings.store).list()} == names
+
+
+@pytest.mark.slow
+def test_no_other_failures_are_kept_if_nothing_passes(settings: Settings) -> None:
+    with pytest.raises(CannotHunt, match="Every one of 4 runs failed"):
+        hunt(Wanted(["-c", "raise SystemExit(1)"], runs=4), settings)
+
+    assert {each.name for each in Store(settings.store).list()} == {"hunt-1-fail"}
+
+
+@pytest.mark.parametrize("failures", [0, 21])
+def test_so_many_failures_make_no_sense(failures: int, settings: Settings) -> None:
+    with pytest.raises(UsageError, match="--failures must be between 1 and the number of runs"):
+        hunt(Wanted(["-c", "pass"], runs=20, failures=failures), settings)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("until", "runs"), [(Until.FAIL, 3), (Until.PASS, 1)])
 def test_it_stops_at_what_was_wanted(counted: list[str], settings: Settings, until: Until, runs: int) -> None:
     caught = hunt(Wanted(counted, until=until), settings)

@@ -14,7 +14,7 @@ from replaydbg.events.records import Control, ControlKind, Event, Site, Why
 from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, TypeName, Value
 from replaydbg.hunt.mixing import Mixer
 from replaydbg.hunt.reading import open_twins
-from replaydbg.hunt.schedule import without_preemptions
+from replaydbg.hunt.schedule import OtherTurns, choices, possible_choices, without_preemptions
 from replaydbg.log.encode import varint
 from replaydbg.log.raw import Raw
 from replaydbg.log.reader import open_recording
@@ -77,6 +77,43 @@ def test_each_lane_does_what_it_did_without_what_is_left_out(
     preempted = WHYS.index(Why.PREEMPTED)
     assert all(after.count(why) <= before.count(why) for why in range(4))
     assert after.count(preempted) <= before.count(preempted)
+
+
+@given(turns=TURNS, chosen=st.sets(st.integers(0, 8)), at=st.frozensets(st.integers(0, 12)), seed=st.integers(0, 5))
+def test_each_lane_does_what_it_did_in_another_order(
+    turns: list[tuple[int, int, int, int]], chosen: set[int], at: frozenset[int], seed: int
+) -> None:
+    records = _schedule(turns)
+    other = OtherTurns(at, lambda lane, marks: (lane * 7 + marks * 3 + seed) % 5)
+
+    written = list(without_preemptions(records, chosen, other))
+
+    assert _by_lane(written) == _by_lane(raw.data for raw in records)
+    made = choices(records, chosen, other)
+    assert {each.switch for each in made} <= at
+    assert all(each.chosen != each.recorded for each in made)
+
+
+@given(turns=TURNS, seed=st.integers(0, 5))
+def test_each_possible_choice_is_made_when_it_is_asked_for(turns: list[tuple[int, int, int, int]], seed: int) -> None:
+    records = _schedule(turns)
+    none = OtherTurns(frozenset(), lambda lane, marks: (lane * 7 + marks * 3 + seed) % 5)
+
+    for each in possible_choices(records, (), none):
+        made = choices(records, (), OtherTurns(frozenset({each.switch}), none.rank))
+        assert made == [each]
+
+
+def test_who_waits_for_a_lock_is_not_let_go_on_before_its_turn() -> None:
+    lock, crossing = WHYS.index(Why.LOCK), WHYS.index(Why.CROSSING)
+    start = Raw(b"start", Control(ControlKind.LANE_STARTED, 0, 0, 0, 1, name="a"))
+    for why, number in ((lock, 0), (crossing, 1)):
+        records = [
+            start,
+            *_schedule([(1, 1, crossing, 0), (1, 0, why, 0), (1, 2, crossing, 0), (1, 1, crossing, 0), (1, 1, 0, 0)]),
+        ]
+        found = possible_choices(records, (), OtherTurns(frozenset(), lambda lane, marks: -lane if lane < 2 else 9))
+        assert len([each for each in found if each.chosen == 1]) == number
 
 
 def test_ticks_are_added_up_where_a_lane_goes_on() -> None:

@@ -63,6 +63,8 @@ class Input:
     """Whether it only names something, as a process id or a descriptor does: exchanged, it names nothing any more."""
     is_elapsed: bool = False
     """Of a clock: `good` is as long after the first answer that `bad` had as in the good run."""
+    bad_elapsed: Value = None
+    """Then the other way round: what is as long after the first answer of the good run as in the bad one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,8 @@ class Side:
     """Gives what is kept apart from the events."""
     openers: frozenset[str]
     """The gates that answer with descriptors."""
+    afters: tuple[int, ...] = ()
+    """For each of the turns the number of the last event before it."""
 
 
 class Pair(NamedTuple):
@@ -167,6 +171,7 @@ class Lanes(NamedTuple):
     lanes: dict[int, LaneKey]
     preemptions: tuple[Preemption, ...]
     turns: tuple[Turn, ...]
+    afters: tuple[int, ...]
 
 
 @dataclass(slots=True)
@@ -187,6 +192,7 @@ def read_lanes(entries: Iterable[Entry]) -> Lanes:
     far: dict[int, _Progress] = defaultdict(_Progress)
     preemptions: list[Preemption] = []
     turns: list[Turn] = []
+    afters: list[int] = []
     for entry in entries:
         at, key = far[entry.lane], keys.get(entry.lane, ())
         if isinstance(entry, Event):
@@ -200,11 +206,29 @@ def read_lanes(entries: Iterable[Entry]) -> Lanes:
         elif entry.kind is ControlKind.LANE:
             at.ticks += entry.ticks or 0
             turns.append(Turn(key, at.marks, keys.get(entry.number or 0, ())))
+            afters.append(entry.after)
             if entry.why is Why.PREEMPTED:
                 found = Preemption(key, entry.lane, at.marks, at.ticks, at.own, at.nth, entry.after)
                 preemptions.append(found)
             at.nth += 1
-    return Lanes(events, keys, tuple(preemptions), tuple(turns))
+    return Lanes(events, keys, tuple(preemptions), tuple(turns), tuple(afters))
+
+
+def rank_of_turns(side: Side) -> Callable[[LaneKey, int], int]:
+    """Return what gives the place, in the order of a run, of a thread that has come to so many events and starts."""
+    begun: dict[LaneKey, list[tuple[int, int]]] = defaultdict(list)
+    come: dict[LaneKey, int] = defaultdict(int)
+    begun[()].append((0, 0))
+    for number, turn in enumerate(side.turns, 1):
+        come[turn.lane] = turn.marks
+        begun[turn.to].append((come[turn.to], number))
+
+    def rank(key: LaneKey, marks: int) -> int:
+        # The last stretch that begins there or before: it has the next event.
+        found = [number for at, number in begun.get(key, ()) if at <= marks]
+        return found[-1] if found else len(side.turns) + 1
+
+    return rank
 
 
 def compare(good: Side, bad: Side) -> Comparison:
@@ -239,7 +263,12 @@ def elapsed(answers: Sequence[Input]) -> list[Input]:
         return []
     first = answers[0]
     return [
-        replace(each, good=first.bad + (each.good - first.good), is_elapsed=True)
+        replace(
+            each,
+            good=first.bad + (each.good - first.good),
+            is_elapsed=True,
+            bad_elapsed=first.good + (each.bad - first.bad),
+        )
         for each in answers
         if each.bad - first.bad != each.good - first.good
     ]

@@ -8,8 +8,10 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeVar
 
 from replaydbg.bisect.twins import Comparison, Told, compare
 from replaydbg.cli.endings import show_status
@@ -18,9 +20,10 @@ from replaydbg.cli.output import add_json, print_json, the_store
 from replaydbg.commands.recordings import Found, Travelled, as_markdown, text
 from replaydbg.commands.recordings_json import facts
 from replaydbg.debugger import Session
-from replaydbg.debugger.twins import Apart, first_apart, first_turn, gave_way
+from replaydbg.debugger.switches import gave_way, took_turns
+from replaydbg.debugger.twins import Apart, first_apart, first_turn
 from replaydbg.debugger.values import Progress
-from replaydbg.errors import NotComparable, UsageError
+from replaydbg.errors import EngineLost, NoSuchMoment, NotComparable, UsageError
 from replaydbg.heap.diff import SCOPES
 from replaydbg.heap.holding import MINE
 from replaydbg.hunt.capture import captured
@@ -33,11 +36,18 @@ from replaydbg.replay import replay
 
 FOUND, INCONCLUSIVE = 1, 3
 
+_T = TypeVar("_T")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("good", help="a recording of a run that passed: a path, a name such as hunt-1-pass")
-    parser.add_argument("bad", help="a recording of a run of the same program that failed")
+    parser.add_argument(
+        "bad",
+        nargs="+",
+        help="recordings of runs of the same program that failed: the first is explained, the others tell which cause "
+        "explains all of them",
+    )
     parser.add_argument(
         "--fails", default="", metavar="PATTERN", help="a run has failed, too, if what it wrote has this in it"
     )
@@ -63,16 +73,21 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--trials and --jobs take a number from 1.")
     pattern = _pattern(args.fails)
     store = the_store()
-    paths = store.resolve(args.good), store.resolve(args.bad)
-    for path, name in zip(paths, (args.good, args.bad), strict=True):
+    given = [args.good, *args.bad]
+    paths = [store.resolve(each) for each in given]
+    for path, name in zip(paths, given, strict=True):
         warn_if_foreign(path, name, quiet=args.quiet)
     progress = ProgressLine(sys.stderr, lambda: None, is_quiet=args.quiet)
-    with open_twins(*paths) as twins:
+    with ExitStack() as stack:
+        twins = stack.enter_context(open_twins(paths[0], paths[1]))
+        others = [stack.enter_context(open_twins(paths[0], each)) for each in paths[2:]]
         endings = _ending(twins.good, pattern, is_good=True), _ending(twins.bad, pattern, is_good=False)
+        for other in others:
+            _ending(other.bad, pattern, is_good=False)
         comparison = compare(twins.good_side, twins.bad_side)
         if not comparison.inputs and comparison.first is None:
             raise NotComparable("The two runs were told the same and did the same.")
-        flip = None if args.no_trials else _flip(args, twins, comparison, pattern, progress)
+        flip = None if args.no_trials else _flip(args, twins, comparison, pattern, progress, others)
         travelled = _travelled(twins, comparison, flip, progress, _scopes(args, flip))
         progress.clear()
         names = store.name_of(paths[0]), store.name_of(paths[1])
@@ -90,6 +105,7 @@ def _flip(
     comparison: Comparison,
     pattern: re.Pattern[bytes] | None,
     progress: ProgressLine,
+    others: Sequence[Twins],
 ) -> Flip:
     began = time.monotonic()
 
@@ -97,7 +113,7 @@ def _flip(
         progress(Progress(f"trial {trials}", 0.0, time.monotonic() - began))
 
     jobs = args.jobs if args.jobs is not None else len(os.sched_getaffinity(0))
-    flip = find_flip(twins, comparison, How(jobs=jobs, pattern=pattern, most=args.trials, progress=told))
+    flip = find_flip(twins, comparison, How(jobs=jobs, pattern=pattern, most=args.trials, progress=told), others)
     progress.clear()
     return flip
 
@@ -155,25 +171,35 @@ def _travelled(
 ) -> Travelled:
     """Travel in both recordings: to where they come apart, and to where threads gave way."""
     preemptions = flip.preemptions if flip is not None else ()
-    if not scopes and not preemptions:
+    turns = flip.turns if flip is not None else ()
+    if not scopes and not preemptions and not turns:
         return Travelled()
     with ExitStack() as stack:
         bad = stack.enter_context(Session(twins.bad.path, progress=progress))
-        gave = tuple(gave_way(bad, each.number, each.own, each.nth, each.after) for each in preemptions)
+        gave = tuple(_unless_lost(gave_way, bad, each.number, each.own, each.nth, each.after) for each in preemptions)
+        took = tuple(_unless_lost(took_turns, bad, each.after, each.instead) for each in turns)
         if not scopes:
-            return Travelled(gave_way=gave)
+            return Travelled(gave_way=gave, took_turns=took)
         if flip is None or flip.reason or flip.is_from_bad or preemptions:
             good = stack.enter_context(Session(twins.good.path, progress=progress))
             together = [(pair.good, pair.bad) for pair in comparison.pairs if pair.is_exact]
             found = [first_apart(good, bad, together, scope=scope, since=_since(flip)) for scope in scopes]
-            return Travelled(_different(found), gave_way=gave)
+            return Travelled(_different(found), gave_way=gave, took_turns=took)
         place = stack.enter_context(tempfile.TemporaryDirectory(prefix="replaydbg-flipped-"))
         good = stack.enter_context(Session(write_flipped(twins, flip, Path(place)), progress=progress))
         same = [(event, event) for event in range(1, min(good.index.events, bad.index.events) + 1)]
         asked = _since(flip)
         since = (asked[1], asked[1]) if asked is not None else None
         found = [first_apart(good, bad, same, scope=scope, since=since, is_flipped=True) for scope in scopes]
-        return Travelled(_different(found), first_turn(good, bad), gave)
+        return Travelled(_different(found), first_turn(good, bad), gave, took)
+
+
+def _unless_lost(find: Callable[..., _T | None], *where: object) -> _T | None:
+    """Return what it finds; None if that moment cannot be reached: the answer itself is known without it."""
+    try:
+        return find(*where)
+    except (EngineLost, NoSuchMoment):
+        return None
 
 
 def _different(found: list[Apart | None]) -> tuple[Apart, ...]:

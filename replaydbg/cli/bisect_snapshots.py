@@ -12,7 +12,7 @@ from replaydbg.commands import bisecting
 from replaydbg.commands.searching import KINDS, predicate_of
 from replaydbg.commands.tell import events_of, moment_text
 from replaydbg.debugger import Session
-from replaydbg.debugger.bisected import Bisected, Culprit
+from replaydbg.debugger.bisected import Bisected, Culprit, Flip
 from replaydbg.debugger.bisection import MOST_FLIPS, Bisection, begun
 from replaydbg.debugger.claimed import bisect_claim, claim_of_test
 from replaydbg.debugger.predicates import Predicate
@@ -42,10 +42,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--frame", metavar="FUNCTION", default="", help="whose local variables are meant, where it runs"
     )
+    parser.add_argument(
+        "--only-at",
+        metavar="PLACE",
+        default="",
+        help="evaluate it only before FILE:LINE, or at the start of each call of FUNCTION",
+    )
     parser.add_argument("--from", dest="first", metavar="MOMENT", help="search from there on (@start)")
     parser.add_argument("--to", dest="last", metavar="MOMENT", help="search up to there (the failure, or the end)")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--linear", action="store_true", help="ask at every line: finds what was wrong for a while only")
+    how.add_argument(
+        "--for-good", action="store_true", help="ask at every line: finds what stayed wrong up to the end of the search"
+    )
     how.add_argument("--all", action="store_true", help="tell every line after which it became wrong, or right again")
     parser.add_argument("--md", action="store_true", help="print Markdown")
     add_quiet(parser)
@@ -63,15 +72,15 @@ def run(args: argparse.Namespace) -> int:
         found = None
         if predicate is None:
             claim = claim_of_test(session)
-            if not (args.linear or args.all or first or last):
+            if not (args.linear or args.for_good or args.all or args.only_at or first or last):
                 found = bisect_claim(session, claim)
             predicate = claim.in_its_call
             first, last = first or claim.started, last or claim.failed
         if found is None:
-            search = begun(session, predicate, first, last)
+            search = begun(session, predicate, first, last, only_at=args.only_at)
             if args.all:
                 return _show_flips(args, session, predicate, search)
-            found = search.scan() if args.linear else search.run()
+            found = search.scan() if args.linear else search.for_good() if args.for_good else search.run()
         if args.json:
             print_json(facts(session, found))
         elif args.md:
@@ -139,6 +148,10 @@ def facts(session: Session, found: Bisected) -> dict[str, Any]:
         "unfit": [moment_text(each) for each in found.unfit],
         "passing": found.passing if not found.has_unseen else None,
         "first_passing": moment_text(found.first_passing) if found.first_passing is not None else None,
+        "healed": _flip_facts(found.healed),
+        "first_healed": _flip_facts(found.first_healed),
+        "last_healed": _flip_facts(found.last_healed),
+        "seen_at": moment_text(found.seen_at) if found.seen_at is not None else None,
         "is_exact": found.is_exact,
         "note": found.note or None,
         "looks": [
@@ -153,6 +166,12 @@ def facts(session: Session, found: Bisected) -> dict[str, Any]:
         ],
         "culprit": _culprit_facts(session, culprit) if culprit is not None else None,
     }
+
+
+def _flip_facts(flip: Flip | None) -> dict[str, Any] | None:
+    if flip is None:
+        return None
+    return {"moment": moment_text(flip.moment), "file": flip.file, "line": flip.line, "function": flip.function}
 
 
 def _culprit_facts(session: Session, culprit: Culprit) -> dict[str, Any]:

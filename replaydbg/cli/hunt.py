@@ -37,6 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="stop when there is a run that fails, one that passes, or both (both)",
     )
     parser.add_argument(
+        "--failures",
+        type=int,
+        default=1,
+        metavar="N",
+        help="go on until N runs have failed, and keep their recordings (1)",
+    )
+    parser.add_argument(
         "--fails", default="", metavar="PATTERN", help="a run has failed, too, if what it wrote has this in it"
     )
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="a run that takes longer is ended: it failed")
@@ -55,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
         jobs=args.jobs if args.jobs is not None else min(len(os.sched_getaffinity(0)), args.runs),
         is_chaotic=args.chaos,
         until=Until(args.until),
+        failures=args.failures,
         fails=args.fails,
         timeout=args.timeout,
         directory=args.output,
@@ -88,7 +96,7 @@ def _following(caught: Caught, fails: str) -> list[str]:
     """Return the words of the command that goes on from here; none if there are not both recordings."""
     if caught.failed is None or caught.passed is None:
         return []
-    names = [the_store().name_of(each.path) for each in (caught.passed, caught.failed)]
+    names = [the_store().name_of(each.path) for each in (caught.passed, caught.failed, *caught.more)]
     return ["bisect", "recordings", *names, *(["--fails", fails] if fails else [])]
 
 
@@ -131,6 +139,9 @@ def _tell(caught: Caught, following: list[str]) -> None:
         print(f"{kind}: {facts['name']} ({', '.join(filter(None, told))})")
         if found.is_failure:
             _quote(found)
+    if caught.more:
+        names = ", ".join(the_store().name_of(each.path) for each in caught.more)
+        print(f"failed, too: {names}")
     if following:
         print(f"What made the difference: replaydbg {' '.join(map(quoted, following))}")
 
@@ -149,6 +160,7 @@ def _facts(caught: Caught, following: list[str]) -> dict[str, Any]:
         "rate": {"low": low, "high": high, "confidence": 0.95},
         "failed": _run_facts(caught.failed) if caught.failed is not None else None,
         "passed": _run_facts(caught.passed) if caught.passed is not None else None,
+        "more": [_run_facts(each) for each in caught.more],
         "is_interrupted": bool(caught.interrupted_by),
         "next": ["replaydbg", *following] if following else None,
     }

@@ -76,6 +76,7 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
         share = percent_text(culprit.count, session.index.total)
         is_one_of_some = found.unfit or found.has_unseen
         since = "first after" if found.is_monotone else "after" if is_one_of_some else "for good after"
+        since = "for a while after" if found.healed is not None else since
         yield f"{found.predicate}: {since} {moment_text(culprit.moment)}  {share}  lane {culprit.lane}  {place}"
     elif found.answer is Answer.ALWAYS:
         yield f"{found.predicate}: it is so at {moment_text(found.first)} already, where the search begins."
@@ -84,6 +85,8 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
         yield f"{found.predicate}: whether it was so between {between} cannot be told."
         if found.last_said:
             yield f"At {moment_text(found.last)} it is undecided: {found.last_said}."
+    elif found.last_healed is not None:
+        yield f"{found.predicate}: it is not so for good up to {moment_text(found.last)}."
     elif found.is_exact and not found.last_said:
         yield f"{found.predicate}: it is so at no line from {moment_text(found.first)} to {moment_text(found.last)}."
     elif found.last_said:
@@ -117,6 +120,10 @@ def _about(session: Session, culprit: Culprit) -> Iterator[str]:
                 yield f"  event during this line: {event_text(event)}"
 
 
+def _flip_text(session: Session, flip: Flip) -> str:
+    return f"{moment_text(flip.moment)} {place_text(session, flip.file, flip.line, flip.function)}"
+
+
 def _short(text: str) -> str:
     return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 3] + "..."
 
@@ -127,11 +134,27 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
         yield f"{number} looks at {found.places:,} checkpoints and the lines between two of them found it" + (
             "; each line there was looked at." if found.is_exact else "."
         )
+    if found.seen_at is not None:
+        yield f"It was seen at {moment_text(found.seen_at)}, at the place where it is evaluated."
+    times = "once" if found.passing == 1 else f"{found.passing:,} times"
     if found.passing and found.first_passing is not None:
-        times = "once" if found.passing == 1 else f"{found.passing:,} times"
+        healed = f" and good again after {_flip_text(session, found.first_healed)}" if found.first_healed else ""
         yield (
             f"In the same stretch it was so {times} before for a while, first after "
-            f"{moment_text(found.first_passing)}: --linear finds the very first, --all lists them."
+            f"{moment_text(found.first_passing)}{healed}: --linear finds the very first, --all lists them."
+        )
+    if found.healed is not None:
+        lines_between = found.healed.count - found.culprit.count if found.culprit is not None else 0
+        yield (
+            f"It healed: good again after {_flip_text(session, found.healed)}, {lines_between:,} "
+            f"line{'s' if lines_between != 1 else ''} later."
+        )
+        if found.passing:
+            yield f"It was so {times} more, each time for a while and never for good: --all lists them."
+    if found.last_healed is not None:
+        yield (
+            f"It was so for a while {times}, never for good; the last time it was good again after "
+            f"{_flip_text(session, found.last_healed)}: --all lists them."
         )
     if found.unfit and found.culprit is not None:
         yield (

@@ -12,7 +12,6 @@ from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import parse_search
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command, expression_in
-from replaydbg.debugger.bisection import begun
 from replaydbg.errors import UsageError
 
 OUTPUT_LINES = 20
@@ -65,14 +64,14 @@ def _last(view: View, rest: str) -> None:
 def _bisect(view: View, rest: str) -> None:
     wanted = parse_search(rest)
     session = view.session
-    search = begun(session, wanted.predicate, wanted.first, wanted.last)
+    search = wanted.search(session)
     if wanted.is_all:
         for line in bisecting.flip_lines(session, wanted.predicate.text, search.flips()):
             view.screen.line(line)
         if search.note:
             view.screen.line(search.note)
         return
-    found = search.scan() if wanted.is_linear else search.run()
+    found = wanted.found(search)
     for line in bisecting.lines(session, found, ""):
         view.screen.line(line)
     if found.culprit is not None:

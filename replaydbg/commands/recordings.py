@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from replaydbg.bisect.twins import Behaviour, Comparison, Did, Input, LaneKey, Preemption, Told
 from replaydbg.commands.tables import Table, markdown
 from replaydbg.commands.tell import moment_text
-from replaydbg.debugger.twins import Apart, GaveWay, Turn
+from replaydbg.debugger.switches import GaveWay, Ran, TookTurns
+from replaydbg.debugger.twins import Apart, Turn, is_own
 from replaydbg.errors import quoted
 from replaydbg.events.records import Event, Site
 from replaydbg.events.show import printable, show_call, show_outcome, show_value
 from replaydbg.heap.difference import REORDERED, Change
 from replaydbg.heap.holding import MINE
-from replaydbg.hunt.flip import Flip
+from replaydbg.hunt.flip import Flip, OtherTurn
 from replaydbg.hunt.reading import Twins
 
 MOST = 5
@@ -37,6 +39,8 @@ class Travelled:
     """Where the bad run and the same, told what makes the difference, took another way."""
     gave_way: tuple[GaveWay | None, ...] = ()
     """For each preemption that made the difference where that thread was; None: it was not found."""
+    took_turns: tuple[TookTurns | None, ...] = ()
+    """For each switch at which another thread has to go on what the two ran; None: it was not found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,28 +116,35 @@ def _flip_section(found: Found, flip: Flip) -> Table:
     if flip.reason:
         return Table("What made the difference is not known", (), (), notes=(f"{flip.reason} ({trials}).",))
     rows = [row for each in flip.inputs for row in _input_rows(found, each)]
-    if flip.preemptions:
-        rows += [
-            row
-            for pair in zip(flip.preemptions, found.travelled.gave_way, strict=True)
-            for row in _preemption_rows(*pair)
-        ]
-    notes = tuple(_flip_notes(found, flip))
-    return Table(f"What made the difference ({trials})", ("input", *_RUNS), tuple(rows), notes=notes)
+    for preemption, gave in zip(flip.preemptions, found.travelled.gave_way, strict=True):
+        rows += _preemption_rows(found, preemption, gave)
+    for turn, took in zip_longest(flip.turns, found.travelled.took_turns):
+        rows += _turn_rows(found, turn, took)
+    notes = (*_flip_notes(flip), *_confirmation(flip))
+    title = "What made the difference" if flip.is_confirmed else "What may have made the difference: not confirmed"
+    return Table(f"{title} ({trials})", ("input", *_RUNS), tuple(rows), notes=notes)
 
 
-def _flip_notes(found: Found, flip: Flip) -> Iterator[str]:
+def _flip_notes(flip: Flip) -> Iterator[str]:
     these = "this alone" if len(flip.inputs) == 1 else "these alone"
-    if any(each.told is Told.SCHEDULE for each in flip.inputs) and flip.preemptions:
+    is_schedule = any(each.told is Told.SCHEDULE for each in flip.inputs)
+    if is_schedule and flip.preemptions:
         yield "With no thread preempted the bad run passes; with the preemptions named above, and no others, it fails."
-    elif any(each.told is Told.SCHEDULE for each in flip.inputs) and len(flip.inputs) == 1:
-        yield "Told all else that the bad run was told, the good run passes: only the order of the threads is left."
+    elif is_schedule and flip.turns:
+        yield "With the other thread first, and all else as it was, the bad run passes."
+    elif is_schedule and len(flip.inputs) == 1 and not flip.is_confirmed:
+        yield "With every other input of the bad run the good run passes: only the order of the threads is left."
+        yield "Which switches of threads decide is not known."
+    elif is_schedule and len(flip.inputs) == 1:
+        yield "With no thread preempted, and all else as it was, the bad run passes."
     elif flip.is_from_bad:
         yield f"With {these} from the bad run, the good run fails like it."
     else:
         yield f"With {these} from the good run, the bad run passes like it."
-    if "lane" in dict(flip.liberties) and all(each.told is not Told.SCHEDULE for each in flip.inputs):
+    if "lane" in dict(flip.liberties) and not is_schedule:
         yield "Threads took turns in another order there, too: it may be that which made it pass."
+    if flip.explained.of > 1:
+        yield f"It explains {flip.explained.runs} of {flip.explained.of} failing runs."
     for other in flip.others[:MOST]:
         names = ", ".join(dict.fromkeys(each.gate or f"{each.told.value} {each.name}".strip() for each in other))
         how = "" if len(other) == 1 else f"{len(other)} answers of " if other[0].gate else f"{len(other)} of "
@@ -142,13 +153,59 @@ def _flip_notes(found: Found, flip: Flip) -> Iterator[str]:
         yield "There were too many trials to look for a smaller set."
 
 
-def _preemption_rows(each: Preemption, at: GaveWay | None) -> Iterator[tuple[str, str, str]]:
+def _confirmation(flip: Flip) -> Iterator[str]:
+    """Say what was replayed to confirm the answer, and what did not end as it says."""
+    good = [each for each in flip.replays if each.is_confirmed]
+    if good:
+        done = "; ".join(
+            f"{each.what}, it {each.how}" if _is_way(each.what) else f"{each.what} {each.how}" for each in good
+        )
+        yield f"Confirmed by {len(good)} more replay{'s' if len(good) != 1 else ''}: {done}."
+    for each in flip.replays:
+        if not each.is_confirmed:
+            said = f"was not replayed: {each.said}" if not each.how else each.said
+            yield f"Not confirmed: {each.what} {said}."
+    if not flip.replays:
+        yield "Not confirmed: no replay was made with and without it."
+
+
+def _is_way(what: str) -> bool:
+    return what.startswith("with ")
+
+
+def _preemption_rows(found: Found, each: Preemption, at: GaveWay | None) -> Iterator[tuple[str, str, str]]:
     name = _lane_text(each.lane)
     if at is None:
-        yield f"{name} gives way", f"after event {each.after:,}, {each.ticks:,} ticks on", ""
-    else:
-        place = f"{at.place.file}:{at.place.line} in {at.place.function}"
-        yield f"{name} gives way", f"{place}: {at.source}", f"({moment_text(at.moment)})"
+        yield f"{name} was interrupted", f"after event {each.after:,}, {each.ticks:,} ticks on", ""
+        return
+    before = f" before {at.resumed.file}:{at.resumed.line}" if at.resumed is not None else ""
+    place = f"{at.place.file}:{at.place.line} in {at.place.function}"
+    yield f"{name} at {place}", f"{at.source}", f"({moment_text(at.moment)})"
+    called = f", called from {at.called_from.file}:{at.called_from.line}" if at.called_from is not None else ""
+    yield "", f"  was interrupted{before}{called}", ""
+    # Lines of libraries alone say little: the first ones will do.
+    for ran in at.meanwhile[: MOST if any(is_own(each.file) for each in at.meanwhile) else 1]:
+        yield "", f"  meanwhile {_ran_text(found, ran)}", ""
+
+
+def _turn_rows(found: Found, each: OtherTurn, took: TookTurns | None) -> Iterator[tuple[str, str, str]]:
+    late = _lane_text(each.instead_key)
+    if took is None or not took.first:
+        yield f"after {_lane_text(each.gave_way)}", f"{_lane_text(each.recorded_key)} went on before {late}", ""
+        return
+    lanes = [ran.lane for ran in took.first]
+    names = [_lane_text(found.twins.bad_side.lanes.get(lane, ())) for lane in lanes if lane or not any(lanes)]
+    yield f"{', '.join(dict.fromkeys(names))} went on before {late}", "", f"({moment_text(took.moment)})"
+    for ran in took.first[:MOST]:
+        yield "", f"  {_ran_text(found, ran)}", ""
+    for ran in took.then[:MOST]:
+        yield "", f"  then {_ran_text(found, ran)}", ""
+
+
+def _ran_text(found: Found, ran: Ran) -> str:
+    source = found.twins.line(ran.file, ran.first)
+    name = _lane_text(found.twins.bad_side.lanes.get(ran.lane, ()))
+    return f"{name} ran {ran}{f': {source}' if source and ran.first == ran.last else ''}"
 
 
 def _inputs_section(found: Found) -> Table:
@@ -276,7 +333,8 @@ def _turn_section(turn: Turn) -> Table:
 def travels(found: Found) -> Iterator[list[str]]:
     """Yield the commands that go where it matters, in both recordings."""
     good, bad = found.names
-    ways = [at for at in found.travelled.gave_way if at is not None]
+    ways: list[GaveWay | TookTurns] = [at for at in found.travelled.gave_way if at is not None]
+    ways += [at for at in found.travelled.took_turns if at is not None]
     answers = [each for each in (found.flip.inputs if found.flip is not None else ()) if each.told is Told.ANSWER]
     if ways:
         yield from (["debug", bad, "--at", moment_text(at.moment)] for at in ways[:MOST])

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import Any
 
-from replaydbg.bisect.twins import Behaviour, Did, Input, Preemption, Told
+from replaydbg.bisect.twins import Behaviour, Did, Input, LaneKey, Preemption, Told
 from replaydbg.commands.recordings import Found, event_of, travels
 from replaydbg.commands.tell import moment_text
-from replaydbg.debugger.twins import Apart, GaveWay, Turn
+from replaydbg.debugger.switches import GaveWay, TookTurns
+from replaydbg.debugger.twins import Apart, Turn
 from replaydbg.errors import quoted
 from replaydbg.events.records import Site
 from replaydbg.events.show import show_call, to_json
-from replaydbg.hunt.flip import Flip
+from replaydbg.hunt.flip import Flip, OtherTurn
 
 
 def facts(found: Found) -> dict[str, Any]:
@@ -113,6 +115,13 @@ def _flip_facts(found: Found, flip: Flip | None) -> dict[str, Any] | None:
         "preemptions": [
             _preemption_facts(*pair) for pair in zip(flip.preemptions, found.travelled.gave_way, strict=True)
         ],
+        "turns": [_other_turn_facts(*pair) for pair in zip_longest(flip.turns, found.travelled.took_turns)],
+        "is_confirmed": flip.is_confirmed,
+        "replays": [
+            {"what": each.what, "ended": each.how or None, "said": each.said, "is_confirmed": each.is_confirmed}
+            for each in flip.replays
+        ],
+        "explained": flip.explained._asdict(),
         "others": [[_input_facts(found, each) for each in other] for other in flip.others],
         "is_from_bad": flip.is_from_bad,
         "liberties": dict(flip.liberties),
@@ -126,7 +135,7 @@ def _preemption_facts(each: Preemption, at: GaveWay | None) -> dict[str, Any]:
     place = at.place if at is not None else None
     return {
         "lane": each.number,
-        "thread": each.lane[-1][0] if each.lane else "main",
+        "thread": _name(each.lane),
         "event": each.after,
         "ticks": each.ticks,
         "moment": moment_text(at.moment) if at is not None else None,
@@ -134,4 +143,24 @@ def _preemption_facts(each: Preemption, at: GaveWay | None) -> dict[str, Any]:
         "line": place.line if place is not None else None,
         "function": place.function if place is not None else None,
         "source": at.source if at is not None else "",
+        "resumed": at.resumed._asdict() if at is not None and at.resumed is not None else None,
+        "called_from": at.called_from._asdict() if at is not None and at.called_from is not None else None,
+        "meanwhile": [ran._asdict() for ran in at.meanwhile] if at is not None else [],
     }
+
+
+def _other_turn_facts(each: OtherTurn, took: TookTurns | None) -> dict[str, Any]:
+    return {
+        "lane": each.recorded,
+        "thread": _name(each.recorded_key),
+        "instead": each.instead,
+        "instead_thread": _name(each.instead_key),
+        "event": each.after,
+        "moment": moment_text(took.moment) if took is not None else None,
+        "first": [ran._asdict() for ran in took.first] if took is not None else [],
+        "then": [ran._asdict() for ran in took.then] if took is not None else [],
+    }
+
+
+def _name(key: LaneKey) -> str:
+    return key[-1][0] if key else "main"

@@ -6,19 +6,25 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replaydbg.debugger import predicates
+from replaydbg.debugger import Session, predicates
+from replaydbg.debugger.bisected import Bisected, Look
+from replaydbg.debugger.bisection import Bisection, begun
 from replaydbg.debugger.predicates import Predicate
 from replaydbg.errors import UsageError
 
 KINDS = ("bad", "check", "raises", "function", "invariant", "output")
 """In which ways it can be said what is wrong; --bad is meant where none is named."""
 
-BEHIND = "--frame FUNC or --in MODULE, --from MOMENT, --to MOMENT, --linear, --all"
+BEHIND = (
+    "--frame FUNC or --in MODULE, --only-at PLACE, --from MOMENT, --to MOMENT, one of --linear, --for-good and --all"
+)
 """What may stand before and behind it."""
 
 USAGE = f"bisect [--check | --raises | --function | --invariant | --output] WHAT [{BEHIND}]"
 
-_OPTION = rf"--(?:(?P<flag>linear|all|{'|'.join(KINDS)})|(?P<name>in|frame|from|to)(?:=|\s+)(?P<value>\S+))"
+_OPTION = (
+    rf"--(?:(?P<flag>linear|for-good|all|{'|'.join(KINDS)})|(?P<name>in|frame|only-at|from|to)(?:=|\s+)(?P<value>\S+))"
+)
 _BEFORE = re.compile(rf"\s*{_OPTION}(?=\s|\Z)")
 _AFTER = re.compile(rf"(?:\A|\s){_OPTION}\s*\Z")
 _UNKNOWN = re.compile(r"\s(--[a-z]\S*)\s*\Z")
@@ -40,10 +46,22 @@ class Wanted:
     """From which moment on; None: from the start."""
     last: str | None
     """Up to which one; None: up to the failure, or the end."""
+    only_at: str
+    """The one place at which it is evaluated; empty: every line."""
     is_linear: bool
     """Whether every line is looked at."""
+    is_for_good: bool
+    """Whether what is looked for lasts to the end of the search."""
     is_all: bool
     """Whether every change is told, there and back again."""
+
+    def search(self, session: Session, tell: Callable[[Look], None] | None = None) -> Bisection:
+        """Begin the search. Raises UsageError, NoSuchMoment."""
+        return begun(session, self.predicate, self.first, self.last, tell, self.only_at)
+
+    def found(self, search: Bisection) -> Bisected:
+        """Return what it finds."""
+        return search.scan() if self.is_linear else search.for_good() if self.is_for_good else search.run()
 
 
 def predicate_of(kind: str, text: str, *, module: str = "", frame: str = "") -> Predicate:
@@ -74,16 +92,18 @@ def parse_search(text: str, kind: str = "bad") -> Wanted:
     unknown = _UNKNOWN.search(f" {text}")
     if unknown is not None:
         word = unknown[1]
-        lacks = word in ("--in", "--frame", "--from", "--to")
+        lacks = word in ("--in", "--frame", "--only-at", "--from", "--to")
         raise UsageError(f"Say what {word} is: {BEHIND}." if lacks else f"There is no {word}: {BEHIND}.")
     if not text.strip():
         raise UsageError(f"Say what is wrong: {USAGE}.")
-    if "linear" in given and "all" in given:
-        raise UsageError("Say --linear or --all, not both.")
+    if len(given.keys() & {"linear", "for-good", "all"}) > 1:
+        raise UsageError("Say only one of --linear, --for-good and --all.")
     return Wanted(
         predicate_of(given.get("kind", kind), text.strip(), module=given.get("in", ""), frame=given.get("frame", "")),
         given.get("from"),
         given.get("to"),
+        given.get("only-at", ""),
         "linear" in given,
+        "for-good" in given,
         "all" in given,
     )

@@ -105,10 +105,19 @@ class Bisected:
     """Whether each line from the last good checkpoint on was looked at; otherwise lines were bisected, too."""
     note: str = ""
     """What else is to be said."""
+    healed: Flip | None = None
+    """The line after which the culprit's violation was over; None: it lasted to the end of its call, or of the search,
+    or that was not looked at."""
+    first_healed: Flip | None = None
+    """The line after which the first violation that was over before the culprit was over."""
+    last_healed: Flip | None = None
+    """Where there is no culprit because it is good at the end: the line after which the last violation was over."""
+    seen_at: Moment | None = None
+    """Of a predicate that is evaluated at one place only: where it was seen to be bad."""
     has_unseen: bool = False
     """Whether each line was to be looked at, and some could not be: it may have been bad before, or at all."""
 
     @property
     def is_monotone(self) -> bool:
         """Whether it changed once, as far as was looked."""
-        return not self.unfit and not self.passing and not self.has_unseen
+        return not self.unfit and not self.passing and not self.has_unseen and self.healed is None

@@ -13,17 +13,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
 from replaydbg.bisect.search import Answer, Found, search
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.asking import in_time, is_disturbed
-from replaydbg.debugger.bisected import Bisected, Culprit, Flip, Look, Value
+from replaydbg.debugger.bisected import Bisected, Flip, Look
+from replaydbg.debugger.healing import Healing
 from replaydbg.debugger.history import meant, times
-from replaydbg.debugger.looks import Looks
 from replaydbg.debugger.predicates import Predicate
-from replaydbg.debugger.taken import taken_by, where_raised
-from replaydbg.engine.messages import Changes, Frame, Run, Where
+from replaydbg.debugger.taken import where_raised
+from replaydbg.debugger.violations import at_place
+from replaydbg.engine.messages import Changes, Run
 from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError
 
@@ -49,7 +50,7 @@ CHANGES = "Asking at each line changed the program, or what is asked for."
 _NOTHING = Found(Answer.NEVER, -1, -1, (), {}, 0, ())
 
 
-class Bisection(Looks):
+class Bisection(Healing):
     """A search in a session for the first line after which a predicate is bad."""
 
     def __init__(
@@ -70,13 +71,17 @@ class Bisection(Looks):
         inner = [count for count in session.travel.timeline.counts() if first < count < last]
         self._places = [first, *inner, last] if first < last else [last]
 
+    def _search(self, predicate: Predicate, first: int, last: int) -> Self:
+        return type(self)(self._session, predicate, first=first, last=last, width=self._width)
+
     def run(self) -> Bisected:
         """Return what was found. Raises Cancelled and EngineLost."""
         if self._predicate.is_of_history:
             return self._of_history()
-        if self._predicate.frame:
-            # Calls come and go: a history of them changes more than once, and at most checkpoints there is none.
-            return self.scan()
+        if self._predicate.frame or self._predicate.only_at is not None:
+            # Calls and passages come and go: a history of them changes more than once, and at most checkpoints there is
+            # none.
+            return self.lasting()
         found = search(len(self._places), self._look_at_places, width=self._width)
         self._looks = [replace(each, is_check=at >= found.searched) for at, each in enumerate(self._looks)]
         result = self._result(found)
@@ -98,7 +103,7 @@ class Bisection(Looks):
         for begin, end, changes in self._changes_between_places():
             if changes is not None and changes.count and self._is_confirmed(changes.first_seen):
                 result = self._at_each_line(Answer.FOUND, is_whole=not unseen)
-                return replace(result, culprit=self._culprit(changes.first_seen, is_first=True))
+                return self._with_healing(result, changes.first_seen, is_first=True)
             is_bad = self._ask(end)[0] is Verdict.BAD
             unseen = unseen or changes is None or changes.count > 0 or is_bad
             if is_bad:
@@ -114,24 +119,6 @@ class Bisection(Looks):
             return result
         before = ": it may have been so before." if answer is Answer.FOUND else "."
         return replace(result, note=f"{CHANGES} So not each line could be looked at{before}")
-
-    def for_good(self) -> Bisected:
-        """Ask at every line for the last one after which it was bad: it stays so to the end, and may have been before.
-
-        Where the question disturbs the program, it is what `scan` finds.
-        """
-        number, first, last = 0, 0, 0
-        for _, _, changes in self._changes_between_places():
-            if changes is None:
-                return self.scan()
-            if changes.count:
-                number, first, last = number + changes.count, first or changes.first_written, changes.last_seen
-        if self._ask(self._last)[0] is not Verdict.BAD or (number and not self._is_confirmed(last)):
-            return self.scan()
-        result = replace(self._result(_NOTHING), is_exact=True)
-        if not number:
-            return replace(result, answer=Answer.ALWAYS)
-        return replace(result, answer=Answer.FOUND, culprit=self._culprit(last), **self._passing(number, first))
 
     def flips(self, most: int = MOST_FLIPS) -> Iterator[Flip]:
         """Yield every line after which it became bad, or good again, from the first one on; undecided is neither.
@@ -168,12 +155,10 @@ class Bisection(Looks):
         Where a call has ended, the line that made it has begun before all that happened in it: then it is the last one.
         """
         seen = changes.first_seen
+        if self._predicate.only_at is not None:
+            return seen
         turns = (self._turn(seen, is_bad=is_bad), changes.first_written)
         return next((each for each in turns if each > before), seen - 1)
-
-    def _flip(self, count: int, *, is_bad: bool) -> Flip:
-        line = self._session.look_at(count).stack[0]
-        return Flip(count, self._session.index.moment(count), is_bad, line.file, line.line, line.function)
 
     # ---- looks ----
 
@@ -224,11 +209,6 @@ class Bisection(Looks):
             passing = self._passing(changes.count, changes.first_written)
             return replace(result, culprit=self._culprit(changes.last_seen), is_exact=True, **passing)
         return self._by_copies(replace(result, note=note if changes is None else CHANGES), low, high)
-
-    def _passing(self, changes: int, first: int) -> dict[str, Any]:
-        """Return how often it was bad for a while, of so many changes from good on, and since which line."""
-        passing = (changes - 1) // 2
-        return {"passing": passing, "first_passing": self._session.index.moment(first) if passing else None}
 
     def _by_copies(self, result: Bisected, low: int, high: int) -> Bisected:
         """Bisect the lines: not all of them are looked at."""
@@ -294,67 +274,6 @@ class Bisection(Looks):
             return None
         return None if is_disturbed(self._session, where) else where.changes
 
-    # ---- the line that did it ----
-
-    def _turn(self, seen: int, *, is_bad: bool) -> int:
-        """Return the line that ran when it became bad, or good again."""
-        lost = self._lost_call(seen)
-        if lost is None:
-            return self._written(seen)
-        meanwhile = self._meanwhile(lost, seen)
-        turns = [each.count for each in meanwhile.flips() if each.is_bad is is_bad] if meanwhile is not None else []
-        return turns[-1] if turns else seen - 1
-
-    def _meanwhile(self, lost: Frame, seen: int) -> Bisection | None:
-        """Return a search of that one call's variables while it was not found; None: there is no other way to ask."""
-        if self._predicate.started or not lost.started:
-            return None
-        meant_call = replace(self._predicate, started=lost.started)
-        return Bisection(self._session, meant_call, first=lost.before, last=seen, width=self._width)
-
-    def _culprit(self, seen: int, *, is_first: bool = False) -> Culprit:
-        lost = self._lost_call(seen)
-        meanwhile = self._meanwhile(lost, seen) if lost is not None else None
-        if meanwhile is not None:
-            found = (meanwhile.scan() if is_first else meanwhile.for_good()).culprit
-            if found is not None:
-                return found
-        count = self._written(seen) if lost is None else seen - 1
-        verdict, said = self._ask(count)
-        before, after = self._values_at(count), self._values_at(seen)
-        values = [Value(each, before.get(each, ""), after.get(each, "")) for each in {**before, **after}]
-        values.sort(key=lambda each: each.before == each.after)
-        before_verdict = verdict if verdict is not Verdict.BAD else Verdict.UNDECIDED
-        return self._line(count, seen, before_verdict, said, tuple(values))
-
-    def _line(
-        self,
-        count: int,
-        seen: int,
-        before: Verdict,
-        said: str,
-        values: tuple[Value, ...],
-        raised: Where | None = None,
-    ) -> Culprit:
-        session = self._session
-        stood = session.look_at(count)
-        line = stood.stack[0]
-        return Culprit(
-            count=count,
-            moment=session.index.moment(count),
-            seen=seen,
-            seen_moment=session.index.moment(seen),
-            lane=stood.lane,
-            file=line.file,
-            line=line.line,
-            function=line.function,
-            source=session.source_line(line.file, line.line),
-            before=before,
-            before_said=said,
-            values=values,
-            events=taken_by(session, count, seen, raised),
-        )
-
     # ---- results ----
 
     def _result(self, found: Found) -> Bisected:
@@ -376,6 +295,9 @@ class Bisection(Looks):
             first_passing=None,
             is_exact=False,
         )
+
+    def _nothing(self) -> Bisected:
+        return self._result(_NOTHING)
 
     def _of_history(self) -> Bisected:
         """What has happened by a moment is in the index: the first time is the line."""
@@ -402,8 +324,11 @@ def begun(
     first: str | int | Moment | None = None,
     last: str | int | Moment | None = None,
     tell: Callable[[Look], None] | None = None,
+    only_at: str = "",
 ) -> Bisection:
     """Return a search between two moments; without them, from the first line to the failure, or behind the last line.
+
+    `only_at` is the one place at which it is evaluated: FILE:LINE, FUNCTION or FILE:FUNCTION.
 
     Raises UsageError, NoSuchMoment.
     """
@@ -416,5 +341,7 @@ def begun(
             f"There is nothing between {first or '@start'} and {last or '@end'}: say the earlier moment first."
         )
     predicate = meant(predicate, session)
+    if only_at:
+        predicate = at_place(predicate, session, only_at)
     session.begin(f"looking for where {predicate.text}")
     return Bisection(session, predicate, first=begin, last=end, tell=tell)

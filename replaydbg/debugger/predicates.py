@@ -8,7 +8,7 @@ import tokenize
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from replaydbg.errors import UsageError
 
@@ -18,6 +18,20 @@ _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 MOST_SHOWN = 12
 """So many parts of an expression are shown with their values."""
+
+
+class OnlyAt(NamedTuple):
+    """A place of the program: a line, or the first line of each call of a function."""
+
+    file: str
+    """As its code names it; empty: any."""
+    line: int
+    """0: the first line of a call of `function`."""
+    function: str
+
+    def __str__(self) -> str:
+        name = Path(self.file).name
+        return f"{name}:{self.line}" if self.line else f"the start of {self.function}()"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,8 @@ class Predicate:
     """Of a function: where it is from."""
     name: str = ""
     """Of a function: its name."""
+    only_at: OnlyAt | None = None
+    """Where it is evaluated; elsewhere it is undecided. None: at every line."""
 
     @property
     def is_of_history(self) -> bool:
@@ -51,7 +67,8 @@ class Predicate:
     def text(self) -> str:
         """It in words, as it is when something is bad."""
         place = f" in {self.frame}()" if self.frame else f" in {self.module}" if self.module != "__main__" else ""
-        return {
+        at = f", evaluated only at {self.only_at}" if self.only_at is not None else ""
+        said = {
             "bad": f"{self.source}{place}",
             "check": f"not ({self.source}){place}",
             "raises": f"{self.source} raises{place}",
@@ -60,6 +77,7 @@ class Predicate:
             "output": f"the output matches {self.source!r}",
             "raised": f"{self.source} was raised",
         }[self.kind]
+        return said + at
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -79,6 +97,7 @@ class Predicate:
             "started": self.started,
             "file": self.file,
             "name": self.name,
+            "only_at": tuple(self.only_at) if self.only_at is not None else (),
         }
 
 

@@ -15,9 +15,6 @@ from replaydbg.heap.holding import MINE
 PROBES = 6
 """Moments of one round of the search; each is a snapshot in both recordings."""
 
-MOST_LINES = 3000
-"""Lines of a thread that are followed one by one, some 0.2 ms each."""
-
 MOST_TURNS = 20
 """Stretches between two events that are looked at for where two runs took another way."""
 
@@ -29,9 +26,6 @@ BY_CONTENT = frozenset({"builtins.str", "builtins.bytes", "builtins.bytearray", 
 
 NOISE_DIGITS = 15
 """Numbers as long as that are hashes, addresses or nanoseconds as a rule; amounts and counts are shorter."""
-
-MOST_SEEKS = 300
-"""Lines of other threads that are passed on the way to the first one of a thread, some 3 ms each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,40 +244,3 @@ def is_own(file: str) -> bool:
 def _top(session: Session, count: int) -> Place | None:
     top = session.seek(count).top
     return Place(top.file, top.line, top.function) if top is not None else None
-
-
-@dataclass(frozen=True, slots=True)
-class GaveWay:
-    """Where a thread was when it had to give way."""
-
-    moment: Moment
-    """Before the line in which it was."""
-    place: Place
-    """That line."""
-    source: str
-    """Its text."""
-
-
-def gave_way(session: Session, lane: int, own: int, nth: int, after: int) -> GaveWay | None:
-    """Return where lane `lane` gave way for the `nth` time (from 0) since its own event `own`; None: it was not found.
-
-    With 0 for `own` it had none yet, and is looked for from the event `after`, of any lane, on.
-    """
-    here = session.seek(session.count_of(Moment(own or after, 1)))
-    # It has just begun, or something else ran between its event and its next line.
-    for count in range(here.count, min(here.count + MOST_SEEKS, session.index.total) + 1):
-        here = session.seek(count)
-        if here.lane == lane:
-            break
-    for _ in range(MOST_LINES):
-        if here.lane != lane or here.top is None:
-            return None
-        top, before = here.top, here
-        here = session.step(lane=lane)
-        if here.count == before.count + 1:
-            continue
-        if nth == 0:
-            source = session.source_line(top.file, top.line)
-            return GaveWay(before.moment, Place(top.file, top.line, top.function), source)
-        nth -= 1
-    return None

@@ -65,14 +65,17 @@ class WholeRun:
         first: str | int | Moment | None = None,
         last: str | int | Moment | None = None,
         linear: bool = False,
+        for_good: bool = False,
+        only_at: str = "",
         tell: Callable[[Look], None] | None = None,
     ) -> Bisected:
         """Return the line after which `predicate` was bad first, between two moments: the whole run, up to the failure.
 
-        `linear` looks at every line in order. `tell` is given each look. Raises UsageError, NoSuchMoment.
+        `linear` looks at every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
+        which it is evaluated. `tell` is given each look. Raises UsageError, NoSuchMoment.
         """
-        bisection = begun(_session(self), predicate, first, last, tell)
-        return bisection.scan() if linear else bisection.run()
+        bisection = begun(_session(self), predicate, first, last, tell, only_at)
+        return bisection.scan() if linear else bisection.for_good() if for_good else bisection.run()
 
     def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
         """Yield what `expression` was each time that a line was about to run, over the whole run."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from replaydbg.engine.inside import Question, Text, cut, shown
 
     def call_of(function: str, started: int) -> Any: ...
+    def stands_at(file: str, line: int, function: str) -> bool: ...
 
 
 WAS_GOOD, WAS_BAD, UNDECIDED = range(3)
@@ -142,8 +143,11 @@ def judge_with(question: Question) -> Any:
         return lambda: (UNDECIDED, why)
     kind = question["kind"]
     is_good_if_true = kind in ("check", "invariant")
+    place = question["only_at"]
 
     def judged_here() -> tuple[int, str]:
+        if place and not stands_at(*place):
+            return UNDECIDED, "it is evaluated elsewhere only"
         try:
             names, missing = names_in(question)
             if missing:

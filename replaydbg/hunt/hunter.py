@@ -21,6 +21,9 @@ from replaydbg.launch.interruption import INTERRUPTIONS, number_of, postponed
 from replaydbg.record.target import find_target
 from replaydbg.store.directory import LIVE, SEALED, Store
 
+MOST_MORE = 2
+"""So many other runs that fail are kept, if they come before there is what was wanted."""
+
 
 class Until(enum.Enum):
     """What a hunt is after."""
@@ -47,6 +50,8 @@ class Wanted:
     """Whether threads get short, uneven slices, each run with a seed of its own."""
     until: Until = Until.BOTH
     """When to stop."""
+    failures: int = 1
+    """How many runs that fail there have to be before it stops."""
     fails: str = ""
     """A pattern: what has it in its output has failed, whatever its exit code."""
     timeout: float | None = None
@@ -87,6 +92,8 @@ class Caught:
     """One that failed, with its recording."""
     passed: Run | None
     """One that passed, with its recording."""
+    more: tuple[Run, ...] = ()
+    """Other ones that failed, with their recordings: a cause has to explain these as well."""
     interrupted_by: int = 0
     """The signal that ended the hunt; 0: none did."""
 
@@ -95,9 +102,10 @@ class Caught:
         """Between what the rate of failures lies, with a confidence of 95 %."""
         return interval(self.failures, self.runs)
 
-    def has(self, until: Until) -> bool:
-        """Whether it is what was wanted."""
-        return (until is Until.PASS or self.failed is not None) and (until is Until.FAIL or self.passed is not None)
+    def has(self, until: Until, failures: int = 1) -> bool:
+        """Whether it is what was wanted: with so many failures, if any."""
+        has_failed = self.failed is not None and self.failures >= failures
+        return (until is Until.PASS or has_failed) and (until is Until.FAIL or self.passed is not None)
 
 
 def hunt(wanted: Wanted, settings: Settings, *, seen: Callable[[Run], None] = lambda run: None) -> Caught:
@@ -113,6 +121,9 @@ def hunt(wanted: Wanted, settings: Settings, *, seen: Callable[[Run], None] = la
     finally:
         hunter.close()
     if not caught.interrupted_by and not caught.has(wanted.until):
+        # Nothing is to be explained with them.
+        for each in caught.more:
+            discard(each.path)
         raise CannotHunt(_why_not(caught), caught.runs, caught.failures)
     return caught
 
@@ -120,6 +131,8 @@ def hunt(wanted: Wanted, settings: Settings, *, seen: Callable[[Run], None] = la
 def _checked(wanted: Wanted) -> re.Pattern[bytes] | None:
     if wanted.runs < 1 or wanted.jobs < 1:
         raise UsageError("A hunt needs a number of runs from 1, and of jobs from 1.")
+    if wanted.failures < 1 or wanted.failures > wanted.runs:
+        raise UsageError(f"--failures must be between 1 and the number of runs (got {wanted.failures}).")
     if wanted.timeout is not None and not wanted.timeout > 0:
         raise UsageError("--timeout takes a number of seconds above 0.")
     _, words = interpreter.leading_options(wanted.command)
@@ -158,10 +171,11 @@ class _Hunter:
         self.begun = self.ended = self.failures = 0
         self.failed: Run | None = None
         self.passed: Run | None = None
+        self.more: list[Run] = []
 
     def run(self) -> Caught:
         try:
-            while not self.caught.has(self.wanted.until):
+            while not self.caught.has(self.wanted.until, self.wanted.failures):
                 while len(self.working) < self.wanted.jobs and self.begun < self.wanted.runs:
                     self._begin()
                 if not self.working:
@@ -173,7 +187,7 @@ class _Hunter:
 
     @property
     def caught(self) -> Caught:
-        return Caught(self.ended, self.failures, self.failed, self.passed)
+        return Caught(self.ended, self.failures, self.failed, self.passed, tuple(self.more))
 
     def close(self) -> None:
         for worker in self.working:
@@ -212,11 +226,15 @@ class _Hunter:
         why = self._why_failed(finished)
         kind = "fail" if why else "pass"
         is_first = (self.failed if why else self.passed) is None
-        path = self.place.keep(finished.path, kind) if is_first else finished.path
+        is_more = bool(why) and not is_first and len(self.more) < max(MOST_MORE, self.wanted.failures - 1)
+        name = kind if is_first else f"{kind}-{len(self.more) + 2}"
+        path = self.place.keep(finished.path, name) if is_first or is_more else finished.path
         run = Run(number, bool(why), why, finished.outside, path, finished.events, chaos)
         self.ended += 1
         self.failures += run.is_failure
-        if not is_first:
+        if is_more:
+            self.more.append(run)
+        elif not is_first:
             discard(finished.path)
         elif why:
             self.failed = run

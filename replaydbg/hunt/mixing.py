@@ -15,7 +15,7 @@ from typing import Any
 from replaydbg.bisect.twins import Input, Told
 from replaydbg.events.records import Control, ControlKind, Event, WorldAnswer
 from replaydbg.events.stops import StopReason
-from replaydbg.hunt.schedule import without_preemptions
+from replaydbg.hunt.schedule import OtherTurns, without_preemptions
 from replaydbg.log.codec import FORMAT
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
 from replaydbg.log.raw import Definitions, Places, Raw, answered, shifted, world_records
@@ -100,14 +100,23 @@ class Mixer:
 
     # ---- one log ----
 
-    def write(self, target: Path, changes: Collection[Input], left_out: Collection[int] = ()) -> None:
-        """Write the recording in which `changes` are as in the other one, and without the preemptions `left_out`."""
+    def write(
+        self,
+        target: Path,
+        changes: Collection[Input],
+        left_out: Collection[int] = (),
+        turns: OtherTurns | None = None,
+    ) -> None:
+        """Write the recording in which `changes` are as in the other one, and without the preemptions `left_out`.
+
+        `turns` says where another thread than the recorded one goes on.
+        """
         target.mkdir()
         for name in _SHARED:
             os.link(self.place / name, target / name)
         (target / "header.json").write_text(json.dumps(self._header(changes)), encoding="utf-8")
         answers = {self._here(each): self._answer(each) for each in changes if each.told is Told.ANSWER}
-        records = list(without_preemptions(self._answered(answers), left_out))
+        records = list(without_preemptions(self._answered(answers), left_out, turns))
         is_ended = any(isinstance(raw.entry, Control) and raw.entry.kind is ControlKind.END for raw in self.records)
         # Without an end nothing could stand behind it.
         spares = self.spares if is_ended else []
@@ -133,7 +142,7 @@ class Mixer:
     def _answer(self, each: Input) -> Event:
         by = self._others[each.good_event if self.is_bad_base else each.bad_event].entry
         assert isinstance(by, Event), "only they were read"
-        return replace(by, outcome=each.good) if each.is_elapsed else by
+        return replace(by, outcome=each.good if self.is_bad_base else each.bad_elapsed) if each.is_elapsed else by
 
     def _header(self, changes: Collection[Input]) -> dict[str, Any]:
         header = {**self.base.header.raw, "env": dict(self.base.header.raw["env"])}

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path, PurePath
 
-from replaydbg.bisect.twins import Side, read_lanes
+from replaydbg.bisect.twins import LaneKey, Side, rank_of_turns, read_lanes
 from replaydbg.errors import Corrupt, NotComparable
 from replaydbg.events.environment import Header
 from replaydbg.events.records import Site
@@ -18,7 +18,8 @@ from replaydbg.gates.table import gate_table
 from replaydbg.log.reader import Recording, open_recording
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: it keeps what it has computed.
+@dataclass(frozen=True)
 class Twins(AbstractContextManager["Twins"]):
     """The two recordings, open."""
 
@@ -31,9 +32,18 @@ class Twins(AbstractContextManager["Twins"]):
         self.good.close()
         self.bad.close()
 
+    @cached_property
+    def rank(self) -> Callable[[LaneKey, int], int]:
+        """Gives the place of a thread, that has come to so many events, in the order of the good run."""
+        return rank_of_turns(self.good_side)
+
     def text(self, site: Site) -> str:
         """Return the line of source at a place of the bad run, without what surrounds it; empty if it is not there."""
-        return _Lines(self.bad).text(site.file, site.line)
+        return self.line(site.file, site.line)
+
+    def line(self, file: str | None, line: int | None) -> str:
+        """Do the same for a line of a file."""
+        return _Lines(self.bad).text(file, line)
 
 
 def open_twins(good: Path, bad: Path) -> Twins:
@@ -92,6 +102,7 @@ def _side(recording: Recording, own: _Lines, other: _Lines) -> Side:
         lanes=found.lanes,
         preemptions=found.preemptions,
         turns=found.turns,
+        afters=found.afters,
         line_key=key,
         content=recording.content,
         openers=frozenset(row.full_name for row in gate_table(sys.path) if row.flags & (OPENS | OPENS_FIRST)),

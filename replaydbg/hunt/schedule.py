@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from replaydbg.events.records import ControlKind, Event, Why
 from replaydbg.log.decode import Cursor
@@ -36,35 +37,81 @@ class _Stretch:
     """Whether there is one."""
     preemption: int = -1
     """Which preemption ended it, counted over the whole log."""
+    marks: int = 0
+    """How many events its lane had had, and threads started, when it began."""
+    starts: list[int] = field(default_factory=list)
+    """The lanes that it started."""
 
 
-def without_preemptions(records: Iterable[Raw], left_out: Collection[int]) -> Iterator[bytes]:
+@dataclass(frozen=True, slots=True)
+class OtherTurns:
+    """Other choices of who goes on where a lane gives way."""
+
+    at: frozenset[int]
+    """The switches, counted from 0 over the whole log, at which another lane is chosen; empty: nowhere."""
+    rank: Callable[[int, int], int]
+    """Of a lane that has come to so many events and starts: the one with the lowest is chosen."""
+
+
+class Choice(NamedTuple):
+    """At a switch another lane was chosen."""
+
+    switch: int
+    """Counted from 0 over the whole log."""
+    recorded: int
+    """The lane that went on in the recording."""
+    chosen: int
+    """The one that goes on instead."""
+
+
+def without_preemptions(
+    records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns | None = None
+) -> Iterator[bytes]:
     """Yield the records of a log, definitions aside, as if those preemptions (counted from 0) had not been.
 
-    The lane goes on with what it did next; the others follow as soon as it gives way by itself, or has to. It is an
-    order that may not be possible: the replay of it has to be lenient.
+    The lane goes on with what it did next; the others follow as soon as it gives way by itself, or has to; `turns` says
+    who, where it is not the one that did when it was recorded. It is an order that may not be possible: the replay of
+    it has to be lenient.
     """
     stretches = list(_stretches(records))
-    if not left_out:
+    if not left_out and (turns is None or not turns.at):
         yield from _written(stretches)
         return
-    waiting: dict[int, deque[_Stretch]] = defaultdict(deque)
-    for each in stretches:
-        waiting[each.lane].append(each)
-    after = {one.order: two.lane for one, two in pairwise(stretches)}
-    yield from _written(list(_reordered(waiting, after, left_out)))
+    yield from _written(list(_Order(stretches, left_out, turns).run()))
+
+
+def choices(records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns) -> list[Choice]:
+    """Return where `turns` chooses another lane than the one that went on in the recording."""
+    order = _Order(list(_stretches(records)), left_out, turns)
+    for _ in order.run():
+        pass
+    return order.choices
+
+
+def possible_choices(records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns) -> list[Choice]:
+    """Return where another lane than the recorded one would be chosen, each for itself; `turns.at` does not matter."""
+    order = _Order(list(_stretches(records)), left_out, replace(turns, at=frozenset()))
+    for _ in order.run():
+        pass
+    return order.possible
 
 
 def _stretches(records: Iterable[Raw]) -> Iterator[_Stretch]:
     stretch = _Stretch(0, 0, 0)
     preemptions = 0
+    marks: dict[int, int] = defaultdict(int)
     for raw in records:
         entry = raw.entry
         if entry is None:
             continue
         if isinstance(entry, Event) or entry.kind is not ControlKind.LANE or entry.number is None:
             stretch.records.append(raw.data)
-            stretch.is_reset |= isinstance(entry, Event) or entry.kind is ControlKind.LANE_STARTED
+            is_start = not isinstance(entry, Event) and entry.kind is ControlKind.LANE_STARTED
+            if isinstance(entry, Event) or is_start:
+                stretch.is_reset = True
+                marks[stretch.lane] += 1
+            if is_start and entry.number is not None:
+                stretch.starts.append(entry.number)
             continue
         stretch.why, stretch.ticks = entry.why, entry.ticks or 0
         if entry.why is Why.PREEMPTED:
@@ -73,27 +120,90 @@ def _stretches(records: Iterable[Raw]) -> Iterator[_Stretch]:
         yield stretch
         cursor = Cursor(raw.data, ())
         cursor.varint(), cursor.varint()
-        stretch = _Stretch(entry.number, stretch.order + 1, cursor.varint() >> 2)
+        told = cursor.varint() >> 2
+        stretch = _Stretch(entry.number, stretch.order + 1, told, marks=marks[entry.number])
     yield stretch
 
 
-def _reordered(
-    waiting: dict[int, deque[_Stretch]], after: dict[int, int], left_out: Collection[int]
-) -> Iterator[_Stretch]:
-    lane = 0
-    while True:
-        stretch = waiting[lane].popleft()
-        while waiting[lane] and (_is_left_out(stretch, left_out) or _is_late(stretch, waiting[lane][0])):
-            stretch = _joined(stretch, waiting[lane].popleft())
-        yield stretch
-        left = [each[0] for each in waiting.values() if each]
+class _Order:
+    """Puts the stretches of a log in another order."""
+
+    def __init__(self, stretches: list[_Stretch], left_out: Collection[int], turns: OtherTurns | None) -> None:
+        self.left_out, self.turns = left_out, turns
+        self.waiting: dict[int, deque[_Stretch]] = defaultdict(deque)
+        for each in stretches:
+            self.waiting[each.lane].append(each)
+        self.after = {one.order: two.lane for one, two in pairwise(stretches)}
+        self.begun = {0} | {stretches[0].lane}
+        """The lanes that have been started. Threads that C code starts have no record of that: they go by the log."""
+        self.why: dict[int, Why | None] = {}
+        """Why each of them gave way."""
+        self.choices: list[Choice] = []
+        self.possible: list[Choice] = []
+
+    def run(self) -> Iterator[_Stretch]:
+        lane = 0
+        while True:
+            stretch = self.waiting[lane].popleft()
+            while self.waiting[lane] and (
+                _is_left_out(stretch, self.left_out)
+                or (_is_late(stretch, self.waiting[lane][0]) and self.may_get_it(stretch, lane))
+            ):
+                stretch = _joined(stretch, self.waiting[lane].popleft())
+            yield stretch
+            self.begun.update(stretch.starts)
+            self.why[lane] = stretch.why
+            left = [each[0] for each in self.waiting.values() if each]
+            if not left:
+                return
+            lane = self.instead(stretch, self.next_recorded(stretch, lane, left), left)
+
+    def may_get_it(self, stretch: _Stretch, lane: int) -> bool:
+        """Whether a lane waits for a lock itself where its time was over when it was recorded.
+
+        That its time is not over is one of the choices, where nothing else is another than in the recording.
+        """
+        if self.turns is None or self.left_out:
+            return True
+        left = [each[0] for each in self.waiting.values() if each and each[0].lane != lane]
         if not left:
-            return
-        wanted = after.get(stretch.order, lane)
-        if not waiting[wanted] or (wanted == lane and stretch.why is not Why.PREEMPTED):
+            return False
+        choice = Choice(stretch.order, lane, min(left, key=lambda each: each.order).lane)
+        self.possible.append(choice)
+        if stretch.order in self.turns.at:
+            self.choices.append(choice)
+        return stretch.order in self.turns.at
+
+    def next_recorded(self, stretch: _Stretch, lane: int, left: list[_Stretch]) -> int:
+        wanted = self.after.get(stretch.order, lane)
+        if not self.waiting[wanted] or (wanted == lane and stretch.why is not Why.PREEMPTED):
             others = [each for each in left if each.lane != lane] or left
             wanted = min(others, key=lambda each: each.order).lane
-        lane = wanted
+        return wanted
+
+    def instead(self, stretch: _Stretch, recorded: int, left: list[_Stretch]) -> int:
+        if self.turns is None:
+            return recorded
+        rank = self.turns.rank
+        # Who waits for a lock cannot be let go on before that is free: its turn comes as it was recorded.
+        able = [
+            each
+            for each in left
+            if each.lane == recorded or (each.lane in self.begun and self.why.get(each.lane) is not Why.LOCK)
+        ]
+        if stretch.why is not Why.PREEMPTED and len(able) > 1:
+            able = [each for each in able if each.lane != stretch.lane or each.lane == recorded]
+        chosen = min(able, key=lambda each: (rank(each.lane, each.marks), each.order)).lane if able else recorded
+        if chosen == recorded:
+            return recorded
+        choice = Choice(stretch.order, recorded, chosen)
+        if self.possible and self.possible[-1].switch == stretch.order:
+            return recorded  # a wait whose time is over there is the other choice
+        self.possible.append(choice)
+        if stretch.order not in self.turns.at:
+            return recorded
+        self.choices.append(choice)
+        return chosen
 
 
 def _is_left_out(stretch: _Stretch, left_out: Collection[int]) -> bool:
@@ -120,6 +230,8 @@ def _joined(first: _Stretch, then: _Stretch) -> _Stretch:
         then.ticks if is_reset else first.ticks + then.ticks,
         first.is_reset or is_reset,
         then.preemption,
+        first.marks,
+        first.starts + then.starts,
     )
 
 

@@ -2,60 +2,42 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from replaydbg.bisect.ddmin import minimal, minimal_in_groups
-from replaydbg.bisect.twins import Comparison, Input, Preemption, Told, elapsed
+from replaydbg.bisect.twins import Comparison, Input, Preemption, Told, compare, elapsed
 from replaydbg.bisect.verdict import Verdict
-from replaydbg.errors import ReplaydbgError
-from replaydbg.hunt.capture import captured
-from replaydbg.hunt.flip import Flip
-from replaydbg.hunt.forked import in_processes
+from replaydbg.hunt.bench import FAILS, MOST, PASSES, Bench, Count, How, Trial, told
+from replaydbg.hunt.confirming import confirmed, confirmed_turns
+from replaydbg.hunt.flip import Explained, Flip, OtherTurn, Replayed
 from replaydbg.hunt.mixing import Mixer
 from replaydbg.hunt.reading import Twins
-from replaydbg.replay import replay
-from replaydbg.replay.lenient import Lenient
+from replaydbg.hunt.schedule import choices, possible_choices
 
-MOST = 400
-"""Trials, after which what is known has to do. A search among 1,000 answers of which two matter takes some 60."""
-
-PATIENCE = 8
-"""So many times as long as the longer run, and one second, a trial may take. Clocks stand still where neither run has
-an answer: a program that waits for the time would wait for ever."""
+__all__ = ["MOST", "How", "find_flip", "write_flipped"]
 
 MOST_ALONE = 60
 """So many kinds of inputs are tried alone."""
 
-PASSES, FAILS, OTHERWISE, UNTOLD = "passes", "fails", "fails otherwise", "cannot be told"
-"""How a trial ends: as the good run; as the bad run; with another failure; nobody knows."""
+_ARBITRARY = ("time.monotonic", "time.perf_counter", "time.process_time", "time.thread_time")
+
+MOST_TURNS = 60
+"""At so many switches another thread is tried alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class How:
-    """How trials are made."""
+def find_flip(twins: Twins, comparison: Comparison, how: How, others: Sequence[Twins] = ()) -> Flip:
+    """Return the smallest set of inputs which, taken from the good run, makes the bad run pass.
 
-    jobs: int = 1
-    """So many at once."""
-    pattern: re.Pattern[bytes] | None = None
-    """What has this in its output has failed, too."""
-    most: int = MOST
-    """How many are made at most."""
-    progress: Callable[[int], None] = lambda trials: None
-    """Told now and then how many there were."""
-
-
-def find_flip(twins: Twins, comparison: Comparison, how: How) -> Flip:
-    """Return the smallest set of inputs which, taken from the good run, makes the bad run pass."""
+    `others` are the good run with other bad ones: a cause that explains these as well comes before one that does not.
+    """
     # Beside each other: the files that all trials share are linked, not copied.
     with tempfile.TemporaryDirectory(prefix="replaydbg-trials-") as place:
-        return _Search(twins, comparison, how, Path(place)).run()
+        return _Search(twins, comparison, others, Count(how, Path(place))).run()
 
 
 def write_flipped(twins: Twins, flip: Flip, place: Path) -> Path:
@@ -72,201 +54,289 @@ def write_flipped(twins: Twins, flip: Flip, place: Path) -> Path:
 class _Search:
     twins: Twins
     comparison: Comparison
-    how: How
-    place: Path
-    trials: int = 0
-    undecided: int = 0
-    like: dict[str, Any] = field(default_factory=dict)
-    """How the bad run ended when it was replayed as it was."""
+    others: Sequence[Twins]
+    count: Count
     liberties: dict[str, int] = field(default_factory=dict)
     """What the replay did otherwise than recorded in which the smallest set made the bad run pass."""
 
     def run(self) -> Flip:
-        bench = self._bench(is_bad_base=True)
-        base = bench.ended([bench.with_inputs(())])[0]
-        self.like = base
+        bench = Bench(self.count, self.twins, is_bad_base=True)
+        base = bench.ended([Trial(())])[0]
+        self.count.like = base
         if base["how"] != FAILS:
-            return self._flip(reason=f"Replayed with nothing exchanged, the bad run {_told(base)}")
+            return self._flip(reason=f"Replayed with nothing exchanged, the bad run {told(base)}")
+        # With no thread preempted, and told all the same, it passes: then that is it, whatever else makes it pass in
+        # its turn by moving the threads against each other.
+        schedule = [each for each in self.comparison.inputs if each.told is Told.SCHEDULE]
+        preempted = self._by_preemptions(bench, schedule) if schedule else None
+        if preempted is not None:
+            return preempted
         inputs = [each for each in self.comparison.inputs if self._can_be_exchanged(each)]
-        groups = _groups(inputs)
-        found = self._alone(bench, groups)
-        if found:
-            return self._found(bench, found[0], found[1:])
+        groups = [group for group in map(_of_one_boot, _groups(inputs)) if group]
+        inputs = [each for group in groups for each in group]
+        alone = self._alone(bench, groups)
+        best = self._best(bench, alone) if alone else None
+        if best is not None and self._is_enough(best):
+            return best
+        turned = self._by_turns(bench, schedule) if schedule else None
+        if turned is not None:
+            return turned
+        if best is not None:
+            return replace(best, trials=self.count.trials, undecided=self.count.undecided, is_cut=self.count.is_over)
         everything = bench.ended([bench.with_inputs(inputs)])[0]
         if everything["how"] == PASSES:
-            return self._found(bench, minimal_in_groups(groups, bench.makes_pass, at_once=self.how.jobs))
+            smallest = minimal_in_groups(groups, bench.makes_pass, at_once=self.count.how.jobs)
+            return self._best(bench, [smallest])
         return self._other_way_round(groups, everything)
 
-    def _alone(self, bench: _Bench, groups: list[list[Input]]) -> list[tuple[Input, ...]]:
+    def _is_enough(self, flip: Flip) -> bool:
+        """Whether an input explains both runs, each in its threads' own order; a clock only shows that order."""
+        return (
+            flip.is_confirmed
+            and "lane" not in dict(flip.liberties)
+            and not any(each.gate.startswith("time.") for each in flip.inputs)
+        )
+
+    # ---- the order of threads ----
+
+    def _by_preemptions(self, bench: Bench, schedule: Sequence[Input]) -> Flip | None:
+        """Return that it fails because of preemptions, and of which; None: it does not pass without them."""
+        preemptions = self.twins.bad_side.preemptions
+        without = bench.with_inputs(schedule)
+        if not preemptions or bench.ended([without])[0]["how"] != PASSES:
+            return None
+        self.liberties = bench.ended([without])[0].get("liberties", {})
+        kept = minimal(range(len(preemptions)), bench.fails_with_these_alone, at_once=self.count.how.jobs)
+        only = Trial((), frozenset(bench.preemptions) - set(kept))
+        replays = confirmed(
+            bench,
+            [
+                ("the bad run as recorded", Trial(()), FAILS),
+                ("with no thread preempted", without, PASSES),
+                *([("with these preemptions and no others", only, FAILS)] if kept else []),
+            ],
+        )
+        return self._flip(schedule, [preemptions[number] for number in kept], replays=replays, explained=self._races())
+
+    def _by_turns(self, bench: Bench, schedule: Sequence[Input]) -> Flip | None:
+        """Return that it fails because of who goes on where threads wait; None: another order does not make it pass."""
+        for left_out in dict.fromkeys([frozenset[int](), frozenset(bench.preemptions)]):
+            possible = possible_choices(bench.mixer.records, left_out, bench.other_turns(frozenset()))
+            numbers = tuple(each.switch for each in possible)
+            found = self._first_turn(bench, numbers, left_out)
+            if found is None and len(numbers) > 1:
+                found = self._fewest_turns(bench, numbers, left_out)
+            if found is not None:
+                return self._of_turns(bench, schedule, found, left_out)
+        return None
+
+    def _first_turn(self, bench: Bench, numbers: tuple[int, ...], left_out: frozenset[int]) -> tuple[int, ...] | None:
+        """Return a single switch, the one that is nearest to the failure."""
+        jobs = max(self.count.how.jobs, 1)
+        near = numbers[::-1][:MOST_TURNS]
+        for start in range(0, len(near), jobs):
+            batch = near[start : start + jobs]
+            trials = [Trial((), left_out, frozenset({each})) for each in batch]
+            for number, verdict in zip(batch, bench.verdicts(trials, PASSES, FAILS), strict=True):
+                if verdict is Verdict.BAD:
+                    return (number,)
+        return None
+
+    def _fewest_turns(self, bench: Bench, numbers: tuple[int, ...], left_out: frozenset[int]) -> tuple[int, ...] | None:
+        def passes(sets: Sequence[tuple[int, ...]]) -> list[Verdict]:
+            return bench.verdicts([Trial((), left_out, frozenset(each)) for each in sets], PASSES, FAILS)
+
+        if passes([numbers])[0] is not Verdict.BAD:
+            return None
+        return minimal(numbers, passes, at_once=self.count.how.jobs)
+
+    def _of_turns(
+        self, bench: Bench, schedule: Sequence[Input], found: tuple[int, ...], left_out: frozenset[int]
+    ) -> Flip:
+        side = self.twins.bad_side
+        chosen = choices(bench.mixer.records, left_out, bench.other_turns(frozenset(found)))
+        turns = tuple(
+            OtherTurn(
+                switch=each.switch,
+                gave_way=side.turns[each.switch].lane if each.switch < len(side.turns) else (),
+                recorded=each.recorded,
+                recorded_key=side.lanes.get(each.recorded, ()),
+                instead=each.chosen,
+                instead_key=side.lanes.get(each.chosen, ()),
+                after=side.afters[each.switch] if each.switch < len(side.afters) else 0,
+            )
+            for each in chosen
+        )
+        other = Trial((), left_out, frozenset(found))
+        self.liberties = bench.ended([other])[0].get("liberties", {})
+        return self._flip(schedule, turns=turns, replays=confirmed_turns(bench, other), explained=self._races())
+
+    def _races(self) -> Explained:
+        """Return how many of the bad runs pass in another order of their threads."""
+        explained = 0
+        for each in self.others:
+            bench = Bench(self.count, each, is_bad_base=True)
+            if bench.ended([Trial(())])[0]["how"] == PASSES:
+                continue
+            without = Trial((), frozenset(bench.preemptions))
+            possible = possible_choices(bench.mixer.records, (), bench.other_turns(frozenset()))
+            turned = Trial((), frozenset(), frozenset(choice.switch for choice in possible))
+            explained += PASSES in [ended["how"] for ended in bench.ended([without, turned])]
+        return Explained(explained + 1, len(self.others) + 1)
+
+    # ---- what it was told ----
+
+    def _alone(self, bench: Bench, groups: list[list[Input]]) -> list[tuple[Input, ...]]:
         """Return the sets within one group that make the bad run pass alone, the smallest first.
 
         Delta debugging from everything on ends at any set of which nothing can be left out; one of a single kind says
         more as a rule than what led to it in a roundabout way.
         """
         # Of two sets of one size the first is told: the same clock, as if both runs had begun at once.
-        kinds = [kind for group in groups[:MOST_ALONE] for kind in (_elapsed(group), group) if kind]
+        kinds = [
+            kind
+            for group in groups[:MOST_ALONE]
+            for kind in ([] if group[0].is_elapsed else _elapsed(group), group)
+            if kind
+        ]
         verdicts = bench.makes_pass([tuple(kind) for kind in kinds])
         good = [kind for kind, verdict in zip(kinds, verdicts, strict=True) if verdict is Verdict.BAD]
-        sets = [minimal(kind, bench.makes_pass, at_once=self.how.jobs) for kind in good]
+        sets = [minimal(kind, bench.makes_pass, at_once=self.count.how.jobs) for kind in good]
         return sorted(sets, key=lambda each: (self._is_roundabout(bench, each), len(each)))
 
-    def _is_roundabout(self, bench: _Bench, inputs: tuple[Input, ...]) -> bool:
+    def _is_roundabout(self, bench: Bench, inputs: tuple[Input, ...]) -> bool:
         """Whether threads took turns in another order, too: then it may be that which made the run pass."""
         liberties = bench.ended([bench.with_inputs(inputs)])[0].get("liberties", {})
         return "lane" in liberties and all(each.told is not Told.SCHEDULE for each in inputs)
 
+    def _best(self, bench: Bench, sets: Sequence[tuple[Input, ...]]) -> Flip:
+        """Return the set that explains most of the bad runs, and of these the first that makes the good run fail."""
+        reverse = Bench(self.count, self.twins, is_bad_base=False)
+        known = []
+        for number, each in enumerate(sets):
+            replays = self._confirmed(bench, reverse, each)
+            explained = self._explained(each)
+            is_confirmed = all(replay.is_confirmed for replay in replays)
+            known.append(((-explained.runs, not is_confirmed, number), each, replays, explained))
+        _, best, replays, explained = min(known, key=lambda each: each[0])
+        self.liberties = bench.ended([bench.with_inputs(best)])[0].get("liberties", {})
+        others = [each for each in sets if each is not best]
+        return self._flip(best, others=others, replays=replays, explained=explained)
+
+    def _confirmed(self, bench: Bench, reverse: Bench, inputs: tuple[Input, ...]) -> tuple[Replayed, ...]:
+        """Replay both runs with and without these."""
+        what = "this" if len(inputs) == 1 else "these"
+        found = confirmed(
+            bench,
+            [
+                ("the bad run as recorded", Trial(()), FAILS),
+                (f"the bad run with {what} from the good run", bench.with_inputs(inputs), PASSES),
+            ],
+        )
+        back = confirmed(
+            reverse,
+            [
+                ("the good run as recorded", Trial(()), PASSES),
+                (f"the good run with {what} from the bad run", Trial(inputs), FAILS),
+            ],
+        )
+        if not back[-1].is_confirmed:
+            # The moments of the two runs do not fit one by one, perhaps: then all that was told in this way does.
+            kinds = {(each.told, each.gate, each.name) for each in inputs}
+            alike = [each for each in self.comparison.inputs if (each.told, each.gate, each.name) in kinds]
+            if any(each.is_elapsed for each in inputs):
+                alike = elapsed(alike)
+            gates = ", ".join(dict.fromkeys(each.gate or each.told.value for each in inputs))
+            if len(alike) > len(inputs):
+                whole = (f"the good run with all answers of {gates} from the bad run", Trial(alike), FAILS)
+                again = confirmed(reverse, [whole])
+                back = (back[0], again[0]) if again[0].is_confirmed else back
+        return (*found, *back)
+
+    def _explained(self, inputs: tuple[Input, ...]) -> Explained:
+        """Return of how many of the bad runs the same kind of inputs, from the same places, makes each pass."""
+        explained = 0
+        wanted = {self._source_of(self.twins, each) for each in inputs}
+        for other in self.others:
+            bench = Bench(self.count, other, is_bad_base=True)
+            found = [each for each in compare(other.good_side, other.bad_side).inputs if not each.is_handle]
+            same = [each for each in found if self._source_of(other, each) in wanted]
+            shifted = elapsed(same) if any(each.is_elapsed for each in inputs) else same
+            explained += bool(same) and Verdict.BAD in bench.makes_pass([tuple(shifted), tuple(same)])
+        return Explained(explained + 1, len(self.others) + 1)
+
+    def _source_of(self, twins: Twins, each: Input) -> tuple[object, ...]:
+        if each.told is not Told.ANSWER:
+            return each.told, each.name
+        site = twins.bad_side.events[each.bad_event - 1].site
+        return each.told, each.gate, site.file, site.line
+
     def _other_way_round(self, groups: list[list[Input]], everything: dict[str, Any]) -> Flip:
         """Look for what makes the good run fail: there the answers of the bad run may fit where these did not."""
         groups = [group for group in groups if group and group[0].told is not Told.SCHEDULE]
-        bench = self._bench(is_bad_base=False)
-        ended = bench.ended([bench.with_inputs(()), bench.with_inputs([each for group in groups for each in group])])
+        bench = Bench(self.count, self.twins, is_bad_base=False)
+        ended = bench.ended([Trial(()), Trial([each for group in groups for each in group])])
         if ended[0]["how"] == PASSES and ended[1]["how"] == FAILS:
-            found = minimal_in_groups(groups, bench.makes_fail, at_once=self.how.jobs)
-            return self._flip(found, is_from_bad=True)
+            found = minimal_in_groups(groups, bench.makes_fail, at_once=self.count.how.jobs)
+            replays = confirmed(
+                bench,
+                [
+                    ("the good run as recorded", Trial(()), PASSES),
+                    ("the good run with these from the bad run", Trial(found), FAILS),
+                ],
+            )
+            return self._flip(found, is_from_bad=True, replays=replays)
         schedule = [each for each in self.comparison.inputs if each.told is Told.SCHEDULE]
         if schedule and ended[0]["how"] == ended[1]["how"] == PASSES:
             # Told all that the bad run was told, the good run passes: only the order of the threads is left.
-            return self._flip(schedule)
-        return self._flip(reason=f"With all that differs from the good run, the bad run {_told(everything)}")
-
-    def _bench(self, *, is_bad_base: bool) -> _Bench:
-        shared = self.place / ("bad" if is_bad_base else "good")
-        shared.mkdir()
-        base, other = (self.twins.bad, self.twins.good) if is_bad_base else (self.twins.good, self.twins.bad)
-        return _Bench(self, Mixer(base, other, shared, is_bad_base=is_bad_base))
+            replays = confirmed(bench, [("the good run with all other inputs of the bad run", Trial(()), PASSES)])
+            why = "no other order of its threads that was tried made the bad run pass"
+            return self._flip(schedule, replays=(*replays, Replayed("the bad run in another order", "", why, False)))
+        return self._flip(reason=f"With all that differs from the good run, the bad run {told(everything)}")
 
     def _can_be_exchanged(self, each: Input) -> bool:
         return not each.is_handle and (each.told is not Told.SCHEDULE or bool(self.twins.bad_side.preemptions))
-
-    def _found(self, bench: _Bench, inputs: Sequence[Input], others: Sequence[tuple[Input, ...]] = ()) -> Flip:
-        """Say which preemptions it was, if it was those: a few of many are enough as a rule."""
-        preemptions = self.twins.bad_side.preemptions
-        self.liberties = bench.ended([bench.with_inputs(inputs)])[0].get("liberties", {})
-        if not any(each.told is Told.SCHEDULE for each in inputs):
-            return self._flip(inputs, others=others)
-        kept = minimal(range(len(preemptions)), bench.fails_with_these_alone, at_once=self.how.jobs)
-        return self._flip(inputs, [preemptions[number] for number in kept], others=others)
 
     def _flip(
         self,
         inputs: Sequence[Input] = (),
         preemptions: Sequence[Preemption] = (),
         *,
+        turns: tuple[OtherTurn, ...] = (),
         others: Sequence[tuple[Input, ...]] = (),
         reason: str = "",
         is_from_bad: bool = False,
+        replays: tuple[Replayed, ...] = (),
+        explained: Explained | None = None,
     ) -> Flip:
         return Flip(
             inputs=tuple(sorted(inputs, key=lambda each: each.bad_event)),
             preemptions=tuple(preemptions),
+            turns=turns,
             others=tuple(others),
-            trials=self.trials,
-            undecided=self.undecided,
+            trials=self.count.trials,
+            undecided=self.count.undecided,
             reason=reason,
             is_from_bad=is_from_bad,
-            is_cut=self.trials >= self.how.most,
+            is_cut=self.count.is_over,
             liberties=tuple(self.liberties.items()),
+            replays=replays,
+            explained=explained or Explained(1, len(self.others) + 1),
         )
-
-
-_Trial = tuple[Sequence[Input], frozenset[int]]
-"""What is exchanged, and which preemptions are left out."""
-
-
-class _Bench:
-    """Trials on the log of one of the two recordings."""
-
-    def __init__(self, search: _Search, mixer: Mixer) -> None:
-        self.search, self.mixer = search, mixer
-        self.known: dict[tuple[frozenset[int], frozenset[int]], dict[str, Any]] = {}
-        self.preemptions = range(len(search.twins.bad_side.preemptions)) if mixer.is_bad_base else range(0)
-
-    def with_inputs(self, inputs: Sequence[Input]) -> _Trial:
-        """Return a trial: what is exchanged, and which preemptions are left out."""
-        is_rescheduled = any(each.told is Told.SCHEDULE for each in inputs)
-        return inputs, frozenset(self.preemptions) if is_rescheduled else frozenset()
-
-    def makes_pass(self, sets: Sequence[tuple[Input, ...]]) -> list[Verdict]:
-        """Say of each set whether the run passes with it."""
-        return [self._verdict(each, PASSES, FAILS) for each in self.ended([self.with_inputs(each) for each in sets])]
-
-    def makes_fail(self, sets: Sequence[tuple[Input, ...]]) -> list[Verdict]:
-        """Say of each set whether the run fails with it."""
-        return [self._verdict(each, FAILS, PASSES) for each in self.ended([self.with_inputs(each) for each in sets])]
-
-    def fails_with_these_alone(self, sets: Sequence[tuple[int, ...]]) -> list[Verdict]:
-        """Say of each set of preemptions whether the run fails with no others."""
-        trials: list[_Trial] = [((), frozenset(self.preemptions) - set(each)) for each in sets]
-        return [self._verdict(each, FAILS, PASSES) for each in self.ended(trials)]
-
-    def _verdict(self, ended: dict[str, Any], bad: str, good: str) -> Verdict:
-        return {bad: Verdict.BAD, good: Verdict.GOOD}.get(ended["how"], Verdict.UNDECIDED)
-
-    def ended(self, trials: Sequence[_Trial]) -> list[dict[str, Any]]:
-        """Make trials, as many at once as may be, and say how each ended; none is made twice."""
-        keys = [(frozenset(map(id, inputs)), left_out) for inputs, left_out in trials]
-        new = [(key, trial) for key, trial in dict(zip(keys, trials, strict=True)).items() if key not in self.known]
-        jobs = self.search.how.jobs
-        for start in range(0, len(new), jobs):
-            batch = new[start : start + jobs]
-            ended = self._at_once([trial for _, trial in batch])
-            self.known.update(zip([key for key, _ in batch], ended, strict=True))
-        return [self.known[key] for key in keys]
-
-    def _at_once(self, trials: Sequence[_Trial]) -> list[dict[str, Any]]:
-        search = self.search
-        if search.trials + len(trials) > search.how.most:
-            search.trials = search.how.most
-            return [{"how": UNTOLD, "why": "there were too many trials"}] * len(trials)
-        places = []
-        for changes, left_out in trials:
-            search.trials += 1
-            places.append(search.place / f"trial-{search.trials}.rdbg-live")
-            self.mixer.write(places[-1], changes, left_out)
-        search.how.progress(search.trials)
-        seconds = max(each.end.seconds for each in (search.twins.good, search.twins.bad) if each.end is not None)
-        tasks = [_Task(place, search.how.pattern) for place in places]
-        ended = [self._judged(each) for each in in_processes(tasks, timeout=PATIENCE * (1 + seconds))]
-        for place in places:
-            shutil.rmtree(place)
-        search.undecided += sum(each["how"] in (UNTOLD, OTHERWISE) for each in ended)
-        return ended
-
-    def _judged(self, ended: dict[str, Any] | None) -> dict[str, Any]:
-        if ended is None:
-            return {"how": UNTOLD, "why": "it took too long"}
-        like = self.search.like
-        is_other = like and (ended.get("status"), ended.get("exception")) != (like.get("status"), like.get("exception"))
-        return {**ended, "how": OTHERWISE} if ended["how"] == FAILS and is_other else ended
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """Replays one log; runs in a process of its own."""
-
-    place: Path
-    pattern: re.Pattern[bytes] | None
-
-    def __call__(self) -> dict[str, Any]:
-        with captured() as capture:
-            try:
-                result = replay(
-                    self.place, lenient=Lenient(), stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno()
-                )
-            except (ReplaydbgError, OSError) as error:
-                return {"how": UNTOLD, "why": str(error)}
-            outside = capture.run(result.status)
-        if result.outcome is None:
-            return {"how": UNTOLD, "why": result.cannot_test}
-        is_found = self.pattern is not None and self.pattern.search(outside.output + outside.errors) is not None
-        exception = result.outcome.exception.type if result.outcome.exception is not None else None
-        how = FAILS if result.outcome.is_failure or is_found else PASSES
-        told = {"how": how, "status": result.outcome.status, "exception": exception, "why": str(result.outcome)}
-        return told | {"liberties": result.liberty_counts}
 
 
 def _elapsed(group: list[Input]) -> list[Input]:
     return elapsed(group[::-1])[::-1]
+
+
+def _of_one_boot(group: list[Input]) -> list[Input]:
+    """Return answers of a clock that counts from an arbitrary moment as if both runs had begun at once.
+
+    As it stands an answer of the other run would be a jump of that clock, which no run has ever seen.
+    """
+    if not group[0].gate.startswith(_ARBITRARY):
+        return group
+    return _elapsed(group)
 
 
 def _groups(inputs: Sequence[Input]) -> list[list[Input]]:
@@ -278,8 +348,3 @@ def _groups(inputs: Sequence[Input]) -> list[list[Input]]:
     for each in reversed(inputs):
         groups[each.told.value, each.gate].append(each)
     return list(groups.values())
-
-
-def _told(ended: dict[str, Any]) -> str:
-    words = {PASSES: "passes", FAILS: "fails", OTHERWISE: "fails in another way", UNTOLD: "cannot be replayed"}
-    return f"{words[ended['how']]}: {ended.get('why', '')}".rstrip(": ")

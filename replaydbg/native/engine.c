@@ -380,7 +380,9 @@ object_at(PyObject *self, PyObject *args)
     PyErr_SetString(PyExc_LookupError, "it is not there");
     return NULL;
 }
-static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL}, {"call_of", judge_call_of, METH_VARARGS, NULL}};
+static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL},
+                             {"call_of", judge_call_of, METH_VARARGS, NULL},
+                             {"stands_at", judge_stands_at, METH_VARARGS, NULL}};
 
 /* NULL: with an exception. */
 PyObject *

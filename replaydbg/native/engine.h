@@ -55,6 +55,7 @@ void path_report(Buf *b);
 /* judge.c */
 bool judge_begin(const uint8_t *p, const uint8_t *end); /* false: there is nothing to ask */
 PyObject *judge_call_of(PyObject *self, PyObject *args);
+PyObject *judge_stands_at(PyObject *self, PyObject *args);
 uint64_t judge(uint64_t before); /* what it says here; `before` where it cannot tell */
 
 /* lineage.c */

@@ -221,3 +221,22 @@ judge_call_of(PyObject *self, PyObject *args)
     PyObject *frame = runs_in ? frame_on_stack(runs_in, found) : found ? frame_of_generator(found) : Py_NewRef(Py_None);
     return frame ? frame : Py_NewRef(Py_None);
 }
+
+/* stands_at(file, line, function): whether a line of the program's is about to run there; the function's first one if `line` is 0. No frame
+ * object is made for it: the program might find it, and most lines are elsewhere. */
+PyObject *
+judge_stands_at(PyObject *self, PyObject *args)
+{
+    PyObject *file, *function;
+    int line;
+    if (!PyArg_ParseTuple(args, "UiU", &file, &line, &function))
+        return NULL;
+    _PyInterpreterFrame *frame = programs_frame(PyThreadState_Get());
+    PyCodeObject *code = frame ? compat_frame_code(frame) : NULL;
+    if (code == NULL || (PyUnicode_GET_LENGTH(file) && PyUnicode_Compare(code->co_filename, file) != 0))
+        Py_RETURN_FALSE;
+    if (line > 0)
+        return PyBool_FromLong(PyCode_Addr2Line(code, compat_frame_lasti(frame)) == line);
+    const Activation *a = is_called(frame, function) ? activation_find(frame) : NULL;
+    return PyBool_FromLong(a && a->started == stepclock.count);
+}

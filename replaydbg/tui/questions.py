@@ -13,7 +13,7 @@ from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import Wanted, parse_search
 from replaydbg.commands.view import View
 from replaydbg.debugger.bisected import Bisected, Culprit, Flip, Look, Verdict
-from replaydbg.debugger.bisection import MOST_FLIPS, Bisection, begun
+from replaydbg.debugger.bisection import MOST_FLIPS, Bisection
 from replaydbg.debugger.claimed import Claim
 from replaydbg.debugger.claimed import bisect_claim as bisect_claim_of
 from replaydbg.debugger.values import Change, Moment, Why
@@ -185,10 +185,10 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
             shown_at = time.monotonic()
             show(_track(looks))
 
-    search = begun(session, wanted.predicate, wanted.first, wanted.last, tell_look)
+    search = wanted.search(session, tell_look)
     if wanted.is_all:
         return _all_changes(view, wanted, search, show)
-    found = search.scan() if wanted.is_linear else search.run()
+    found = wanted.found(search)
     show(_track(looks, found.culprit))
     return _bisected(view, found)
 

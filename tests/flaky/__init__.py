@@ -1,1 +1,1 @@
-"""Flaky bugs that real packages had: `hunt` catches each, and `bisect recordings` finds what makes it come."""
+"""Flaky programs, some of real packages: `hunt` catches each, and `bisect recordings` names what makes it fail."""

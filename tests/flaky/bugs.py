@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Any
 
 _PROGRAMS = Path(__file__).parent / "programs"
+_FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+THREADS = {"switches of threads"}
+ANSWER = {"answer"}
+RACES, FLAKY = _FIXTURES / "races", _FIXTURES / "flaky"
+CHAOS = ("-n", "1000", "--chaos")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +36,16 @@ class Bug:
     line: tuple[str, str]
     # Words for `hunt`.
     options: tuple[str, ...] = ()
+    # Where the program is.
+    folder: Path = _PROGRAMS
 
     @property
     def program(self) -> Path:
-        return _PROGRAMS / f"{self.name}.py"
+        return self.folder / f"{self.name}.py"
+
+    def is_wrong_with_confidence(self, facts: dict[str, Any]) -> bool:
+        """Whether another cause is named as if it were certain."""
+        return bool(self.wrong(facts)) and facts["outcome"] == "found" and bool(facts["flip"]["is_confirmed"])
 
     def wrong(self, facts: dict[str, Any]) -> str:
         """Why what `bisect recordings --json` told is wrong; empty if it is right."""
@@ -61,8 +73,14 @@ def _of_states(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [_place(each) for each in facts["states"]]
 
 
-def _of_preemptions(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    return [_place(each) for each in facts["flip"]["preemptions"]]
+def _of_switches(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Where threads were interrupted, and the first and last lines of what others ran meanwhile, or before them."""
+    flip = facts["flip"]
+    found = [_place(each) for each in flip["preemptions"]]
+    ran = [ran for each in flip["preemptions"] for ran in each["meanwhile"]]
+    ran += [ran for each in flip["turns"] for ran in (*each["first"], *each["then"])]
+    ran += [each[name] for each in flip["preemptions"] for name in ("resumed", "called_from") if each[name]]
+    return found + [(each["file"], each["function"]) for each in ran]
 
 
 def _place(each: dict[str, Any]) -> tuple[str, str]:
@@ -94,9 +112,62 @@ BUGS = (
         "injector 0.20.1",
         "https://github.com/python-injector/injector/pull/215",
         "two threads that ask for a singleton at once get two",
-        {"switches of threads"},
-        _of_preemptions,
+        THREADS,
+        _of_switches,
         ("injector/__init__.py", ""),
         ("-n", "600", "--chaos"),
+    ),
+    *(
+        Bug(name, "a small program", "", what, THREADS, _of_switches, (f"{name}.py", function), options, folder)
+        for name, what, function, options, folder in (
+            ("lost_update", "a counter is raised without a lock", "", CHAOS, RACES),
+            ("check_then_act", "a balance is checked, then taken from", "", CHAOS, RACES),
+            ("lock_order", "two locks are taken in opposite orders", "", CHAOS, RACES),
+            ("made_twice", "an instance is made when it is first asked for", "", CHAOS, RACES),
+            ("missed_notify", "what is waited for comes before the wait", "", CHAOS, RACES),
+            ("order_of_children", "two threads wait for their children", "work", (), FLAKY),
+            ("race_beside_random", "a race, of threads that draw random numbers", "cashier", CHAOS, _PROGRAMS),
+            ("lazy_cache", "a race, with random keys", "", CHAOS, _PROGRAMS),
+            ("stale_copy", "a copy is changed and put back, with the time in it", "", CHAOS, _PROGRAMS),
+            ("random_sleeps", "threads sleep for random times", "", (), _PROGRAMS),
+            ("late_producer", "a wait is over before the producer comes", "produce", (), _PROGRAMS),
+            ("order_of_completion", "results are taken in the order in which they come", "work", (), _PROGRAMS),
+            ("deadlock", "two locks are taken in opposite orders, for ever", "work", CHAOS, _PROGRAMS),
+        )
+    ),
+    *(
+        Bug(name, "a small program", "", what, told, places, line, ("-n", "400"), folder)
+        for name, what, told, places, line, folder in (
+            ("order_of_a_set", "the first of a set", {"hash seed"}, _of_states, ("order_of_a_set.py", ""), FLAKY),
+            (
+                "clock_across_midnight",
+                "two looks at the day",
+                ANSWER,
+                _of_inputs,
+                ("midnight.py", "time.time()"),
+                FLAKY,
+            ),
+            ("order_of_listdir", "the order of a directory", ANSWER, _of_inputs, ("listdir.py", "os.listdir"), FLAKY),
+            ("draws_in_threads", "threads draw random numbers", ANSWER, _of_inputs, ("random.py", ""), _PROGRAMS),
+            ("dice_in_a_pool", "random numbers, beside threads", ANSWER, _of_inputs, ("random.py", ""), _PROGRAMS),
+            (
+                "set_order_in_threads",
+                "the order of a set, beside threads",
+                {"hash seed"},
+                _of_states,
+                ("threads.py", "order = list(names)"),
+                _PROGRAMS,
+            ),
+            ("too_late", "the clock has run out", ANSWER, _of_inputs, ("too_late.py", "perf_counter"), _PROGRAMS),
+            ("name_of_a_file", "names of temporary files", ANSWER, _of_inputs, ("random.py", ""), _PROGRAMS),
+            (
+                "number_of_the_process",
+                "the number of the process",
+                ANSWER,
+                _of_inputs,
+                ("process.py", "getpid"),
+                _PROGRAMS,
+            ),
+        )
     ),
 )

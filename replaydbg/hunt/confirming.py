@@ -1,0 +1,30 @@
+"""Confirms an answer: replays with and without what it names, made anew when the search is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from replaydbg.hunt.bench import FAILS, PASSES, Bench, Trial, told
+from replaydbg.hunt.flip import Replayed
+
+
+def confirmed(bench: Bench, replays: Sequence[tuple[str, Trial, str]]) -> tuple[Replayed, ...]:
+    """Make each replay once more; each is given as what is replayed, the trial, and how it should end."""
+    if bench.count.is_over:
+        return tuple(Replayed(what, "", "there were too many trials", False) for what, _, _ in replays)
+    ended = bench.ended([trial for _, trial, _ in replays], is_again=True)
+    return tuple(
+        Replayed(what, each["how"], told(each), each["how"] == wanted)
+        for (what, _, wanted), each in zip(replays, ended, strict=True)
+    )
+
+
+def confirmed_turns(bench: Bench, other: Trial) -> tuple[Replayed, ...]:
+    """Confirm that the run fails in the order in which it was recorded, and passes in another one."""
+    return confirmed(
+        bench,
+        [
+            ("the bad run as recorded", Trial(()), FAILS),
+            ("with the other thread first", other, PASSES),
+        ],
+    )
