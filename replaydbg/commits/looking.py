@@ -17,13 +17,14 @@ from typing import Any
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits import start
+from replaydbg.commits.depends import Dependencies, of_replay, of_run
 from replaydbg.commits.processes import TimedOut, last_words, run_command
 from replaydbg.commits.question import Look, Question
 from replaydbg.commits.recorded import moved, write_missing
 from replaydbg.commits.repository import GitFailed
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktrees import Worktrees
-from replaydbg.errors import Inconclusive
+from replaydbg.errors import Inconclusive, ReplaydbgError
 from replaydbg.log.reader import open_recording
 
 CANNOT_TEST = 125
@@ -71,25 +72,39 @@ class Looker:
         set, and Inconclusive if the program does not run the commit's code.
         """
         began = time.monotonic()
+        began_ns = time.time_ns()
         try:
             worktree = self._worktrees.take(commit)
         except GitFailed as error:
             return Look(commit, Verdict.UNDECIDED, f"git cannot lay it out: {error}", time.monotonic() - began, runs=0)
         try:
             with tempfile.TemporaryDirectory(dir=self._worktrees.directory) as scratch:
-                found = self._look(commit, worktree, Path(scratch), passes, cancel, is_measured)
+                found = self._look(commit, worktree, Path(scratch), passes, cancel, is_measured, began_ns)
         finally:
             self._worktrees.give_back(worktree)
         return Look(**found, commit=commit, seconds=time.monotonic() - began)
 
     def _look(
-        self, commit: str, worktree: Path, scratch: Path, passes: int, cancel: threading.Event, is_measured: bool
+        self,
+        commit: str,
+        worktree: Path,
+        scratch: Path,
+        passes: int,
+        cancel: threading.Event,
+        is_measured: bool,
+        began_ns: int,
     ) -> dict[str, Any]:
         question = self._question
-        self._around.take_along(question.taken_along, worktree)
-        why = self._prepare(worktree, scratch, cancel)
+        try:
+            self._around.take_along(question.taken_along, worktree)
+            if question.replay is not None and question.recorded_root is not None:
+                write_missing(question.replay, question.recorded_root, self._around.files, worktree)
+            why = self._prepare(worktree, scratch, cancel)
+        except OSError as error:
+            why = f"files cannot be copied into it: {error}"
         if why:
-            return {"verdict": Verdict.UNDECIDED, "why": why, "runs": 0}
+            return {"verdict": Verdict.UNDECIDED, "why": why, "runs": 0, "depends": self._of_build()}
+        depends: Dependencies | None = self._of_build()
         most = question.runs if is_measured else passes
         failed, runs, bad, good, why, failure = 0, 0, "", "", "", ""
         ran = _Ran(Verdict.UNDECIDED, "it was not run")
@@ -97,8 +112,10 @@ class Looker:
             output = scratch / f"{runs}.rdbg"
             ran = self._run(worktree, scratch, output, cancel)
             runs += 1
+            depends = self._with_run(depends, output, began_ns)
             if ran.verdict is Verdict.UNDECIDED:
-                return {"verdict": ran.verdict, "why": ran.why, "runs": runs, "liberties": ran.liberties}
+                facts = {"verdict": ran.verdict, "why": ran.why, "runs": runs, "liberties": ran.liberties}
+                return facts | {"depends": depends}
             failed += ran.verdict is Verdict.BAD
             if ran.verdict is Verdict.BAD and not why:
                 why, failure, bad = ran.why, ran.failure, self._keep(output, f"{commit}-bad.rdbg")
@@ -117,7 +134,27 @@ class Looker:
             "failure": failure,
             "recording": bad if failed else good,
             "liberties": ran.liberties,
+            "depends": depends,
         }
+
+    def _of_build(self) -> Dependencies:
+        return Dependencies(unwatched={"the build command"} if self._question.build else set())
+
+    def _with_run(self, before: Dependencies | None, output: Path, began_ns: int) -> Dependencies | None:
+        """Return what a look depends on after one more run; None if that run cannot be read."""
+        question = self._question
+        try:
+            if question.replay is not None and question.recorded_root is not None:
+                more = of_replay(question.replay, question.recorded_root, began_ns)
+            elif before is None or not output.exists():
+                return None
+            else:
+                more = of_run(output, self._worktrees.directory, began_ns)
+        except (ReplaydbgError, OSError):
+            return None
+        if before is None:
+            return more
+        return Dependencies(before.states | more.states, before.unwatched | more.unwatched)
 
     def _prepare(self, worktree: Path, scratch: Path, cancel: threading.Event) -> str:
         """Build; return why nothing can be told, or nothing."""
@@ -163,7 +200,6 @@ class Looker:
     def _replay_order(self, worktree: Path) -> dict[str, Any]:
         question = self._question
         assert question.replay is not None and question.recorded_root is not None, question
-        write_missing(question.replay, question.recorded_root, self._around.files, worktree)
         return {
             "replay": str(question.replay),
             "sources": moved(question.replay, question.recorded_root, worktree),

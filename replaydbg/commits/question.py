@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.bisect.verdict import Verdict
+from replaydbg.commits.depends import Dependencies
 
 TIMEOUT = 600.0
 """Seconds that a build or a run may take unless said otherwise: long for a program that is run a dozen times, short for
@@ -72,6 +73,8 @@ class Look:
     """What a lenient replay allowed itself there, a line for each."""
     is_reused: bool = False
     """Whether it is from an earlier, interrupted search."""
+    depends: Dependencies | None = None
+    """What it depends on outside the commit; None: that is not known, and the verdict is not used in a later search."""
 
 
 @dataclass(frozen=True, slots=True)

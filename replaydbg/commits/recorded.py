@@ -11,6 +11,7 @@ from importlib.util import source_from_cache
 from pathlib import Path
 
 from replaydbg.commits.repository import Repository
+from replaydbg.commits.surroundings import place_in
 from replaydbg.errors import UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sources import sources_of
@@ -96,12 +97,13 @@ def _source_of_cache(path: str) -> str:
 
 
 def write_missing(recording: Path, root: Path, files: Collection[str], worktree: Path) -> None:
-    """Write to the worktree what was recorded of the repository and is in no commit, and test files that it lacks."""
+    """Write to the worktree what was recorded of the repository and is in no commit, and test files that it lacks.
+
+    Raises OSError.
+    """
     for inside, content in {**test_files(recording, root), **untracked(recording, root, files)}.items():
-        target = worktree / inside
-        if not os.path.lexists(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+        if not os.path.lexists(worktree / inside):
+            place_in(worktree, Path(inside)).write_bytes(content)
 
 
 def _sources(recording: Path) -> dict[str, bytes]:

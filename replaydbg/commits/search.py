@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
-from replaydbg.bisect.graph import History, choose, is_telling, narrow
+from replaydbg.bisect.graph import History, Narrowed, choose, is_telling, narrow
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.looking import Looker
 from replaydbg.commits.processes import GivenUp
@@ -106,8 +106,7 @@ class _Search:
         """Verify the ends, then narrow the history down."""
         self._verify()
         history = self._setting.history
-        self._narrow(history)
-        left = narrow(history, self._verdicts(history))
+        left = self._search(history)
         self._notes += [
             f"{name[:10]} is bad, but what follows from the other verdicts does not explain it: the failure was "
             "repaired after it, or has two causes."
@@ -119,6 +118,7 @@ class _Search:
             self._notes.append(f"{culprit[:10]} itself could not be tested: what is before it is good, after it bad.")
         if culprit is not None:
             self._notes += self._about_failures(culprit)
+        self._notes += self._about_reuse()
         commits = self._repository.commits({*left.suspects, *(look.commit for look in looks)})
         return Found(
             question=self._question,
@@ -128,7 +128,7 @@ class _Search:
             total=len(history.order),
             good=self._setting.good,
             bad=self._setting.bad,
-            notes=tuple(self._notes),
+            notes=tuple(dict.fromkeys(self._notes)),
             stat=self._repository.stat(culprit) if culprit is not None else "",
             passes_needed=self._state.passes_needed,
             root=self._repository.root,
@@ -137,18 +137,67 @@ class _Search:
             untracked=self._untracked(),
         )
 
+    def _search(self, history: History) -> Narrowed:
+        """Narrow the history down; the one suspect that is left, and its parents, are then looked at themselves.
+
+        What was concluded from other commits, or was kept without its recording, is looked at as well. That can say
+        otherwise: then the search goes on.
+        """
+        seen: set[str] = set()
+        while True:
+            self._narrow(history)
+            left = narrow(history, self._verdicts(history))
+            if len(left.suspects) != 1:
+                return left
+            names = (left.suspects[0], *self._parents(history, left.suspects[0]))
+            names = tuple(name for name in names if name not in seen and not self._is_witnessed(name))
+            if not names:
+                return left
+            seen.update(names)
+            for name in names:
+                self._state.looks.pop(name, None)
+            self._look_at(names)
+            self._verify()  # an end may be among them
+            self._check_parents(left.suspects[0], names)
+
+    def _parents(self, history: History, name: str) -> tuple[str, ...]:
+        return history.parents.get(name, ())
+
+    def _is_witnessed(self, name: str) -> bool:
+        """Whether a commit was looked at, and its run is recorded where it is run."""
+        look = self._state.looks.get(name)
+        if look is None:
+            return False
+        is_recorded = not look.recording or Path(look.recording).exists()
+        needs_recording = self._question.replay is None and look.verdict is not Verdict.UNDECIDED
+        return is_recorded and (bool(look.recording) or not needs_recording)
+
+    def _check_parents(self, culprit: str, names: tuple[str, ...]) -> None:
+        """Note a parent from before the good end that is bad: it is in no part of the history that is searched."""
+        for name in names:
+            look = self._state.looks[name]
+            if look.verdict is Verdict.BAD and name != culprit and name not in self._setting.history.parents:
+                self._notes.append(
+                    f"{name[:10]}, a parent of {culprit[:10]}, is bad ({look.why}) though the good end comes after it: "
+                    "the failure was repaired in between."
+                )
+
     def _verify(self) -> None:
         """Look at the ends; raises Inconclusive unless they are as was said."""
         setting, question = self._setting, self._question
+        if setting.bad not in self._state.looks:
+            self._state.passes_needed = 0
         if question.runs == 1 and not question.is_same_failure:
             # Then both can be looked at at once.
             self._state.passes_needed = 1
             self._look_at((setting.bad, setting.good))
         self._look_at((setting.bad,), is_measured=True)
         bad = self._state.looks[setting.bad]
-        _check_told(bad, f"the bad end {question.bad}")
+        self._check_told(bad, f"the bad end {question.bad}")
         if bad.verdict is not Verdict.BAD:
             hint = "" if question.replay or self._looker.has_met_ours or bad.is_reused else _NOTHING_MET
+            # Something will be repaired before the same is asked again, perhaps where nobody can see it.
+            self._state.forget(setting.bad, setting.good)
             raise Inconclusive(f"The bad end {question.bad} is not bad ({bad.why}): nothing can be searched for.{hint}")
         self._looker.end = bad.failure
         if question.is_same_failure:
@@ -157,8 +206,9 @@ class _Search:
             self._state.passes_needed = _passes_needed(bad, question)
         self._look_at((setting.good,))
         good = self._state.looks[setting.good]
-        _check_told(good, f"the good end {question.good}")
+        self._check_told(good, f"the good end {question.good}")
         if good.verdict is not Verdict.GOOD:
+            self._state.forget(setting.bad, setting.good)
             raise Inconclusive(f"The good end {question.good} is not good ({good.why}): nothing can be searched for.")
         self._look_at(setting.bases)
         for base in setting.bases:
@@ -173,6 +223,11 @@ class _Search:
                     f"{question.good} is no ancestor of {question.bad}, and {base[:10]}, where they parted, cannot be "
                     f"tested ({look.why}): the failure may be older than every commit that was searched."
                 )
+
+    def _check_told(self, look: Look, what: str) -> None:
+        if look.verdict is Verdict.UNDECIDED:
+            self._state.forget(self._setting.bad, self._setting.good)
+            raise Inconclusive(f"Nothing can be told at {what}: {look.why.rstrip('.')}.")
 
     def _untracked(self) -> tuple[Path, ...]:
         question = self._question
@@ -190,6 +245,27 @@ class _Search:
             f"{culprit[:10]} fails with {here}, the bad end with {end}: it may be another failure. With --same-failure "
             "commits that fail otherwise than the bad end say nothing."
         ]
+
+    def _about_reuse(self) -> list[str]:
+        """Return what to think of verdicts of an earlier search, and of this one."""
+        notes = [
+            f"{count} earlier verdict{'s are' if count > 1 else ' is'} not used, because {path!r} has changed since."
+            for path, count in self._state.dropped.items()
+        ]
+        reused = (look.depends for look in self._state.looks.values() if look.is_reused)
+        unwatched = sorted({what for each in reused if each is not None for what in each.unwatched})
+        if unwatched:
+            notes.append(
+                f"Earlier verdicts are used; changes in what came from {' and '.join(unwatched)} would not be noticed "
+                "(--restart looks at all commits again)."
+            )
+        meanwhile = self._state.changed_meanwhile()
+        if meanwhile:
+            notes.append(
+                f"{meanwhile!r} changed while the search ran: verdicts from before and after it may differ for that "
+                "reason. Ask again: those from before will not be used."
+            )
+        return notes
 
     def _narrow(self, history: History) -> None:
         """Look at commits until no look tells more."""
@@ -259,11 +335,6 @@ _NOTHING_MET = (
     " The program imported nothing of the repository: set PYTHONPATH to the directory of its packages, such as "
     "PYTHONPATH=. or PYTHONPATH=src."
 )
-
-
-def _check_told(look: Look, what: str) -> None:
-    if look.verdict is Verdict.UNDECIDED:
-        raise Inconclusive(f"Nothing can be told at {what}: {look.why.rstrip('.')}.")
 
 
 def _passes_needed(bad: Look, question: Question) -> int:
