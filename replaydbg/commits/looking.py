@@ -43,6 +43,8 @@ class _Ran:
     why: str
     liberties: tuple[str, ...] = ()
     failure: str = ""
+    shift: str = ""
+    clock_shift: str = ""
 
 
 DOES_NOT_START = ("SyntaxError", "IndentationError", "TabError", "ImportError", "ModuleNotFoundError")
@@ -62,6 +64,8 @@ class Looker:
         """The failure that is searched for; another one says nothing. Empty: every failure counts."""
         self.end = ""
         """How the bad end fails: a commit that does not even start, and fails otherwise, is not bad."""
+        self._rate: list[int] | None = None
+        """How often the recorded code fails with other random numbers, and of how many replays; None: not measured."""
         self.has_met_ours = False
         """Whether any program has imported a file of the repository."""
 
@@ -115,7 +119,7 @@ class Looker:
             depends = self._with_run(depends, output, began_ns)
             if ran.verdict is Verdict.UNDECIDED:
                 facts = {"verdict": ran.verdict, "why": ran.why, "runs": runs, "liberties": ran.liberties}
-                return facts | {"depends": depends}
+                return facts | {"depends": depends, "shift": ran.shift, "clock_shift": ran.clock_shift}
             failed += ran.verdict is Verdict.BAD
             if ran.verdict is Verdict.BAD and not why:
                 why, failure, bad = ran.why, ran.failure, self._keep(output, f"{commit}-bad.rdbg")
@@ -135,6 +139,8 @@ class Looker:
             "recording": bad if failed else good,
             "liberties": ran.liberties,
             "depends": depends,
+            "shift": ran.shift,
+            "clock_shift": ran.clock_shift,
         }
 
     def _of_build(self) -> Dependencies:
@@ -193,7 +199,9 @@ class Looker:
         if "error" in told:
             return _Ran(Verdict.UNDECIDED, told["error"].removesuffix("."))
         if question.replay is not None:
-            return _Ran(Verdict(told["verdict"]), told["why"], tuple(told["liberties"]))
+            self._rate = told["rate"] or self._rate
+            shifts = told["numbers_shift"], told["clock_shift"]
+            return _Ran(Verdict(told["verdict"]), told["why"], tuple(told["liberties"]), "", *shifts)
         self._check_sources(Path(told["recording"]), worktree)
         return _judge(told["status"], last_words(printed), self.expected, self.end)
 
@@ -204,6 +212,7 @@ class Looker:
             "replay": str(question.replay),
             "sources": moved(question.replay, question.recorded_root, worktree),
             "check": question.check,
+            "rate": self._rate,
         }
 
     def _command(self, command: list[str], worktree: Path, output: Path, cancel: threading.Event) -> int:

@@ -71,6 +71,10 @@ class Look:
     """The path of what was recorded there; empty for nothing."""
     liberties: tuple[str, ...] = ()
     """What a lenient replay allowed itself there, a line for each."""
+    shift: str = ""
+    """With a replay: from where on random numbers went to another purpose than recorded; empty: nowhere."""
+    clock_shift: str = ""
+    """The same of readings of the clock."""
     is_reused: bool = False
     """Whether it is from an earlier, interrupted search."""
     depends: Dependencies | None = None

@@ -118,6 +118,7 @@ class _Search:
             self._notes.append(f"{culprit[:10]} itself could not be tested: what is before it is good, after it bad.")
         if culprit is not None:
             self._notes += self._about_failures(culprit)
+            self._notes += self._about_shifts(culprit)
         self._notes += self._about_reuse()
         commits = self._repository.commits({*left.suspects, *(look.commit for look in looks)})
         return Found(
@@ -245,6 +246,20 @@ class _Search:
             f"{culprit[:10]} fails with {here}, the bad end with {end}: it may be another failure. With --same-failure "
             "commits that fail otherwise than the bad end say nothing."
         ]
+
+    def _about_shifts(self, culprit: str) -> list[str]:
+        """Return what to think of a culprit whose good parents got other inputs than recorded."""
+        notes = []
+        for name in self._parents(self._setting.history, culprit):
+            look = self._state.looks.get(name)
+            if look is not None and look.shift:
+                notes.append(f"{name[:10]} takes other random numbers than recorded ({look.shift}): {look.why}.")
+            if look is not None and look.clock_shift:
+                notes.append(
+                    f"{name[:10]} reads the clock elsewhere than recorded ({look.clock_shift}), so that it may not "
+                    "fail for that reason alone."
+                )
+        return notes
 
     def _about_reuse(self) -> list[str]:
         """Return what to think of verdicts of an earlier search, and of this one."""

@@ -5,6 +5,7 @@
  *   lenient.c        a crossing, and where its answer is
  *   lenient_lanes.c  which lane goes on
  *   liberties.c      what was not as recorded
+ *   draws.c          in which order it takes random numbers and reads the clock
  *
  * Each lane of the recording has a *stream* of items: its events, and what belongs between them (handlers, switches, memory). The cursor of
  * a stream stands behind the last item that the program has come by. A program that is not edited takes each item where the cursor
@@ -100,6 +101,9 @@ bool liberty_fold(uint64_t event, uint64_t loose);     /* that event is what was
 void liberty_written(Crossing *c, uint64_t loose);
 uint64_t liberties_taken(void);
 void liberties_report(Buf *b);                         /* two keys with their values */
+
+/* draws.c */
+void draws_report(Buf *b);                             /* two keys with their values */
 
 /* cross.c */
 void cross_read_definition(uint64_t rest);

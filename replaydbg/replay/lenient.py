@@ -32,6 +32,9 @@ class Lenient:
     answers_to: int = 0
     """No event after this one is an answer; 0: all may be."""
 
+    reseed: int = 0
+    """Other random numbers than recorded, the same ones for the same value; 0: as recorded."""
+
     def must_be_sound(self) -> None:
         """Raise UsageError if the check is no expression."""
         if self.check is not None:
@@ -44,6 +47,7 @@ class Lenient:
             "check": self.check,
             "cpu_seconds": self.cpu_seconds,
             "answers_to": self.answers_to,
+            "reseed": self.reseed,
             "sources": [tuple(os.fsencode(_plain(each)) for each in pair) for pair in self.sources.items()],
             "edited": self._is_edited(recording, current_source=current_source),
         }
