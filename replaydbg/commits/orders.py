@@ -53,7 +53,7 @@ def _replay(order: dict[str, Any]) -> dict[str, Any]:
     if word == GOOD and verdict.numbers_shift:
         rate = order.get("rate") or _rate(judge, verdict)
         word, what, replays = _with_other_numbers(judge, verdict, *rate)
-        why = f"{why}; but {verdict.numbers_shift}: {what}"
+        why = f"{what}; {verdict.numbers_shift}"
     os.close(null)
     liberties = [str(liberty) for liberty in verdict.result.liberties[:MOST_LIBERTIES]]
     more = sum(verdict.result.liberty_counts.values()) - len(liberties)
@@ -81,18 +81,26 @@ def _with_other_numbers(judge: Judge, verdict: Judged, failed: int, measured: in
     such replays of the recorded code fail.
     """
     if not failed:
-        return CANNOT_TEST, f"nor does the recorded code fail with {measured} other seeds, so this says nothing", 0
+        return (
+            CANNOT_TEST,
+            f"does not fail, nor does the recorded code with {measured} other seeds: that says nothing",
+            0,
+        )
     needed = runs_needed(failed=failed, measured=max(measured, 2), confidence=CONFIDENCE)
     if needed > MOST_SEEDS:
-        return CANNOT_TEST, f"with other seeds the recorded code fails {failed} of {measured} times, too rarely", 0
+        return (
+            CANNOT_TEST,
+            f"does not fail; with other seeds the recorded code fails too rarely, {failed} of {measured} times",
+            0,
+        )
     passed = 0
     for other in range(MOST_SEEDS + 1, 2 * MOST_SEEDS + 1):
         word = judge.with_other_numbers(other, verdict, is_edited=True)
         if word == BAD:
             tried = other - MOST_SEEDS
-            return BAD, f"it fails with other random numbers ({tried} replay{'s' if tried > 1 else ''})", tried
+            return BAD, f"fails with other random numbers ({tried} replay{'s' if tried > 1 else ''})", tried
         passed += word == GOOD
         if passed == needed:
-            text = f"confirmed by {passed} replays with other random numbers (the recorded code fails {failed} of "
+            text = f"does not fail with {passed} other seeds (the recorded code fails {failed} of "
             return GOOD, f"{text}{measured} times)", other - MOST_SEEDS
-    return CANNOT_TEST, "replays with other random numbers ask for what was not recorded", MOST_SEEDS
+    return CANNOT_TEST, "does not fail, but replays with other seeds ask for what was not recorded", MOST_SEEDS

@@ -253,11 +253,11 @@ class _Search:
         for name in self._parents(self._setting.history, culprit):
             look = self._state.looks.get(name)
             if look is not None and look.shift:
-                notes.append(f"{name[:10]} takes other random numbers than recorded ({look.shift}): {look.why}.")
+                notes.append(f"At {name[:10]} random numbers are taken in another order than recorded: {look.why}.")
             if look is not None and look.clock_shift:
                 notes.append(
-                    f"{name[:10]} reads the clock elsewhere than recorded ({look.clock_shift}), so that it may not "
-                    "fail for that reason alone."
+                    f"At {name[:10]} the clock is read in another order than recorded ({look.clock_shift}): perhaps "
+                    "it does not fail for that reason alone."
                 )
         return notes
 

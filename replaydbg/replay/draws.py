@@ -9,6 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+_SEED = "_random.Random.seed"
+"""The seed of a generator is drawn where its module is imported, in edited code perhaps earlier or later."""
+
 Draw: TypeAlias = tuple[str, str]
 """What was asked for, such as `random()` or `time.time`, and the program's function that did; empty: none of its own
 did."""
@@ -52,6 +55,7 @@ def clock_shift(recorded: Draws, now: Draws) -> str:
 
 
 def _shift(recorded: Taken, now: Taken, what: str, takes: str, were_taken: str) -> str:
+    recorded, now = _without_seeds(recorded), _without_seeds(now)
     new_names: dict[str, str] = {}
     for index, (before, after) in enumerate(zip(recorded.draws, now.draws, strict=False)):
         # A function may have another name in other code: the same one each time.
@@ -62,6 +66,11 @@ def _shift(recorded: Taken, now: Taken, what: str, takes: str, were_taken: str) 
         some = what.replace("reading", "readings") if "reading" in what else f"{what}s"
         return f"it {takes} {now.total} {some}, and {recorded.total} {were_taken} in the recorded run"
     return ""
+
+
+def _without_seeds(taken: Taken) -> Taken:
+    own = tuple(draw for draw in taken.draws if draw[0] != _SEED)
+    return Taken(own, taken.total - len(taken.draws) + len(own))
 
 
 def _of_functions(taken: Taken) -> Taken:

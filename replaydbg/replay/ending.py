@@ -29,6 +29,7 @@ MEANINGS = {
     "signal": "a signal handler runs at another place",
     "preemption": "a switch of threads in the middle of a computation was left out",
     "lane": "threads take turns in another order",
+    "follows": "was not asked for then, and follows from what was",
     "unused": "the program ended without asking for what was recorded",
 }
 """The kinds of liberties, and what each means."""

@@ -48,6 +48,7 @@ class Lenient:
             "cpu_seconds": self.cpu_seconds,
             "answers_to": self.answers_to,
             "reseed": self.reseed,
+            "facts": _facts(recording),
             "sources": [tuple(os.fsencode(_plain(each)) for each in pair) for pair in self.sources.items()],
             "edited": self._is_edited(recording, current_source=current_source),
         }
@@ -60,6 +61,13 @@ class Lenient:
         from replaydbg.replay.changed import changed_sources
 
         return bool(changed_sources(recording, self.sources, only_moved=not current_source))
+
+
+def _facts(recording: Recording) -> dict[str, Any]:
+    # Imported here: only edited code asks for it.
+    from replaydbg.replay.facts import known_paths
+
+    return known_paths(recording)
 
 
 def check_expression(check: str) -> None:
