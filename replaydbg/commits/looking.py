@@ -54,8 +54,21 @@ DOES_NOT_START = ("SyntaxError", "IndentationError", "TabError", "ImportError", 
 class Looker:
     """Looks at commits; usable from several threads."""
 
-    def __init__(self, question: Question, worktrees: Worktrees, around: Surroundings, recordings: Path) -> None:
-        """What is recorded goes to the directory `recordings`."""
+    def __init__(
+        self,
+        question: Question,
+        worktrees: Worktrees,
+        around: Surroundings,
+        recordings: Path,
+        *,
+        recorded: tuple[Path, Path] | None = None,
+    ) -> None:
+        """What is recorded goes to the directory `recordings`.
+
+        `recorded` is a recording, and where the repository lay then: its sources that are in no commit, such as the
+        script, are written into the worktrees.
+        """
+        self._recorded = recorded
         self._question = question
         self._worktrees = worktrees
         self._around = around
@@ -101,8 +114,8 @@ class Looker:
         question = self._question
         try:
             self._around.take_along(question.taken_along, worktree)
-            if question.replay is not None and question.recorded_root is not None:
-                write_missing(question.replay, question.recorded_root, self._around.files, worktree)
+            if self._recorded is not None:
+                write_missing(*self._recorded, self._around.files, worktree)
             why = self._prepare(worktree, scratch, cancel)
         except OSError as error:
             why = f"files cannot be copied into it: {error}"
@@ -213,7 +226,17 @@ class Looker:
             "sources": moved(question.replay, question.recorded_root, worktree),
             "check": question.check,
             "rate": self._rate,
+            "data": self._data(worktree),
         }
+
+    def _data(self, worktree: Path) -> list[str]:
+        """Return the recorded paths of the files and directories that come from the commit."""
+        root = self._question.recorded_root
+        if not self._question.is_data_of_commit or root is None:
+            return []
+        files = self._around.files | self._worktrees.files(worktree)
+        folders = {str(parent) for file in files for parent in Path(file).parents}
+        return [str(root / each) for each in files | folders]
 
     def _command(self, command: list[str], worktree: Path, output: Path, cancel: threading.Event) -> int:
         seed = self._question.hash_seed

@@ -42,6 +42,7 @@ def _replay(order: dict[str, Any]) -> dict[str, Any]:
         path.name,
         order["sources"],
         order["check"] or None,
+        data=frozenset(order.get("data", ())),
         stdout=null,
         stderr=null,
         # A commit may differ in a module alone that was not there to be imported when the program was recorded.

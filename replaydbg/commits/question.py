@@ -45,6 +45,10 @@ class Question:
     """PYTHONHASHSEED of every run, so that sets have one order at all commits; 0: each run draws its own."""
     taken_along: tuple[Path, ...] = ()
     """Files and directories of the checkout that are copied into each worktree."""
+    confirming: int = 0
+    """With `replay`: how often the program itself runs at the culprit and before it, to confirm the answer; 0: not."""
+    is_data_of_commit: bool = False
+    """With `replay`: whether files of the repository that are read as data come from the commit, not the recording."""
     recorded_root: Path | None = None
     """With `replay`: where the repository lay when it was recorded; None: that is found out."""
 

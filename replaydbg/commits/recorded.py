@@ -13,6 +13,7 @@ from pathlib import Path
 from replaydbg.commits.repository import Repository
 from replaydbg.commits.surroundings import place_in
 from replaydbg.errors import UsageError
+from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sources import sources_of
 
@@ -94,6 +95,20 @@ def _source_of_cache(path: str) -> str:
     with suppress(ValueError):  # a path of another kind
         return source_from_cache(path) if path.endswith(".pyc") else path
     return path
+
+
+def data_files(recording: Path, root: Path, files: Collection[str]) -> tuple[str, ...]:
+    """Return the tracked files that the program opened as data, from the root."""
+    found: dict[str, None] = {}
+    with open_recording(recording) as opened:
+        code = opened.end.sources if opened.end is not None else {}
+        for event in opened.events(gate="_io.FileIO.__init__"):
+            path = event.arguments[0] if isinstance(event, Event) and event.arguments else None
+            if isinstance(path, str) and path not in code:
+                whole = Path(os.path.normpath(Path(opened.header.cwd, path)))
+                if whole.is_relative_to(root) and str(whole.relative_to(root)) in files:
+                    found[str(whole.relative_to(root))] = None
+    return tuple(found)
 
 
 def write_missing(recording: Path, root: Path, files: Collection[str], worktree: Path) -> None:

@@ -13,13 +13,15 @@ from typing import Protocol
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
 from replaydbg.bisect.graph import History, Narrowed, choose, is_telling, narrow
 from replaydbg.bisect.verdict import Verdict
+from replaydbg.commits.confirm import RealRuns
 from replaydbg.commits.looking import Looker
 from replaydbg.commits.processes import GivenUp
 from replaydbg.commits.question import Found, Look, Question
-from replaydbg.commits.recorded import untracked
+from replaydbg.commits.recorded import data_files, untracked
 from replaydbg.commits.repository import GitFailed, Repository
 from replaydbg.commits.setting import Setting
 from replaydbg.commits.state import State
+from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktrees import Worktrees, remove_all
 from replaydbg.errors import Inconclusive
 from replaydbg.store.directory import SEALED, Store
@@ -79,8 +81,15 @@ def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, 
         kept.worktrees = str(worktrees.directory)
         kept.write()
         setting = setting.with_hash_seed(kept.key)
-        looker = Looker(setting.question, worktrees, setting.around, kept.recordings)
-        found = _Search(setting, kept, looker, watch).run()
+        recording, root = setting.question.replay, setting.question.recorded_root
+        pair = (recording, root) if recording is not None and root is not None else None
+
+        def looker_of(question: Question, around: Surroundings) -> Looker:
+            return Looker(question, worktrees, around, kept.recordings, recorded=pair)
+
+        looker = looker_of(setting.question, setting.around)
+        real = RealRuns(setting.question, setting.around.files, looker_of) if setting.question.confirming else None
+        found = _Search(setting, kept, looker, watch, real).run()
         return _settle(found, setting.history, kept, store)
 
 
@@ -92,7 +101,10 @@ def _forget_worktrees(state: State) -> None:
 class _Search:
     """One search while it runs."""
 
-    def __init__(self, setting: Setting, state: State, looker: Looker, watch: Watcher) -> None:
+    def __init__(
+        self, setting: Setting, state: State, looker: Looker, watch: Watcher, real: RealRuns | None = None
+    ) -> None:
+        self._real = real
         self._setting = setting
         self._question = setting.question
         self._repository: Repository = setting.repository
@@ -152,7 +164,7 @@ class _Search:
                 return left
             names = (left.suspects[0], *self._parents(history, left.suspects[0]))
             names = tuple(name for name in names if name not in seen and not self._is_witnessed(name))
-            if not names:
+            if not names and self._is_confirmed(left.suspects[0], history):
                 return left
             seen.update(names)
             for name in names:
@@ -160,6 +172,20 @@ class _Search:
             self._look_at(names)
             self._verify()  # an end may be among them
             self._check_parents(left.suspects[0], names)
+
+    def _is_confirmed(self, culprit: str, history: History) -> bool:
+        """Run the program itself at the culprit and before it, if that is wanted; false if the search must go on."""
+        if self._real is None:
+            return True
+        parents = self._parents(history, culprit)
+        looks, sentence = self._real.check(culprit, parents)
+        self._notes.append(sentence)
+        for look in looks:
+            before = self._state.looks[look.commit]
+            self._state.note(replace(look, depends=before.depends, shift=before.shift, clock_shift=before.clock_shift))
+        return not any(
+            look.commit in parents and look.commit in history.parents and look.verdict is Verdict.BAD for look in looks
+        )
 
     def _parents(self, history: History, name: str) -> tuple[str, ...]:
         return history.parents.get(name, ())
@@ -210,7 +236,10 @@ class _Search:
         self._check_told(good, f"the good end {question.good}")
         if good.verdict is not Verdict.GOOD:
             self._state.forget(setting.bad, setting.good)
-            raise Inconclusive(f"The good end {question.good} is not good ({good.why}): nothing can be searched for.")
+            raise Inconclusive(
+                f"The good end {question.good} is not good ({good.why}): nothing can be searched for."
+                f"{self._about_data()}"
+            )
         self._look_at(setting.bases)
         for base in setting.bases:
             look = self._state.looks[base]
@@ -236,6 +265,21 @@ class _Search:
             return ()
         found = untracked(question.replay, question.recorded_root, self._setting.around.files)
         return tuple(question.recorded_root / inside for inside in found)
+
+    def _about_data(self) -> str:
+        """Return which data files of the repository differ between the ends and were not read from the commits."""
+        question = self._question
+        if question.replay is None or question.recorded_root is None or question.is_data_of_commit:
+            return ""
+        good, bad = (self._repository.blobs(name) for name in (self._setting.good, self._setting.bad))
+        read = data_files(question.replay, question.recorded_root, self._setting.around.files)
+        names = [name for name in read if good.get(name) != bad.get(name)]
+        if not names:
+            return ""
+        return (
+            f" The program read {names[0]!r}, which differs between the ends, as it was recorded: with "
+            "--data-from-commit it is read from each commit."
+        )
 
     def _about_failures(self, culprit: str) -> list[str]:
         """Return what to think of a culprit that fails otherwise than the bad end; nothing if it does not."""

@@ -84,6 +84,10 @@ def _check(question: Question) -> None:
         raise UsageError("A program behind -- and --replay exclude each other.")
     if question.check and question.replay is None:
         raise UsageError("--check is evaluated in a replay: it needs --replay RECORDING.")
+    if question.confirming and question.replay is None:
+        raise UsageError("--confirm needs --replay RECORDING: without it the program runs at each commit.")
+    if question.is_data_of_commit and question.replay is None:
+        raise UsageError("--data-from-commit needs --replay RECORDING: a program that runs reads the commit's files.")
     if question.runs > 1 and question.replay is not None:
         raise UsageError("--runs is for programs that fail now and then: a replay is the same each time.")
 

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,12 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 class Surroundings:
     """Translates between the user's checkout and a worktree of it."""
 
-    def __init__(self, root: Path, prefix: str, files: Iterable[str]) -> None:
-        """For the checkout at `root`, in its directory `prefix`; `files` are those that git has there."""
+    def __init__(self, root: Path, prefix: str, files: Iterable[str], *, base: Mapping[str, str] | None = None) -> None:
+        """For the checkout at `root`, in its directory `prefix`; `files` are those that git has there.
+
+        `base` is the environment that is changed for worktrees (default: our own).
+        """
+        self._base = base
         self.root = root
         self.prefix = prefix
         self._files = frozenset(files)
@@ -45,7 +49,7 @@ class Surroundings:
 
     def environment(self, worktree: Path) -> dict[str, str]:
         """Return the environment of programs there: what the checkout would be imported for comes from the worktree."""
-        found = outside_environment()
+        found = outside_environment() if self._base is None else dict(self._base)
         found["PWD"] = str(self.directory(worktree))
         given = [word for word in found.get("PYTHONPATH", "").split(os.pathsep) if word]
         moved = [self._moved(word, worktree) for word in given]

@@ -123,6 +123,7 @@ read_recording(PyObject *boot)
     if (core.lenient) {
         index_read();
         facts_prepare(item(boot, "facts"));
+        data_prepare(item(boot, "data"));
     }
     return world_moved(item(boot, "sources")) < 0 ? -1 : world_load();
 }

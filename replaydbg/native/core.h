@@ -347,6 +347,9 @@ void draws_install(PyTypeObject *generator);     /* of _random */
 void draws_seeded(PyObject *generator, bool is_from_outside);
 void draws_crossed(const Gate *g);
 PyObject *draws_changed(const Gate *g, PyObject *result);
+/* ---- lenient_data.c: data files that are read where they lie today ---- */
+bool data_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **result);
+int data_open(PyObject *file, PyObject *mode);
 /* ---- directories.c: a directory entry is made from name and path ---- */
 void directories_install(PyObject *posix);
 extern PyTypeObject *direntry_type;

@@ -106,7 +106,14 @@ void liberties_report(Buf *b);                         /* two keys with their va
 /* lenient_facts.c */
 int facts_prepare(PyObject *facts);
 void facts_done(Crossing *c);
+size_t facts_path(PyObject *o, char *text, size_t size); /* the absolute path, by the program's working directory; 0: not known */
 PyObject *facts_answer(Crossing *c, bool *is_known);
+
+/* lenient_data.c */
+int data_prepare(PyObject *paths);
+
+/* world.c */
+PyObject *world_moved_path(PyObject *path);
 
 /* draws.c */
 void draws_report(Buf *b);                             /* two keys with their values */

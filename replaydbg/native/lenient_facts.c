@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { UNKNOWN, DIRECTORY, REGULAR, ABSENT, OWN_DIRECTORY, OWN_REGULAR };
+enum { UNKNOWN, DIRECTORY, REGULAR, ABSENT, OWN_DIRECTORY, OWN_REGULAR, PHYSICAL }; /* PHYSICAL: a directory, and no link to one */
 
 static IdMap at_start, today; /* by hash of the absolute path; 0: nothing is known (at_start), nothing has been done to it (today) */
 static PyObject *cwd;         /* str; NULL: not known */
@@ -79,6 +79,16 @@ read_path(PyObject *o, Path *path)
     return path->n > 0;
 }
 
+size_t
+facts_path(PyObject *o, char *text, size_t size)
+{
+    Path path;
+    if (!read_path(o, &path) || path.n >= size)
+        return 0;
+    memcpy(text, path.text, path.n + 1);
+    return path.n;
+}
+
 static int
 kind_of(const Path *path)
 {
@@ -107,7 +117,7 @@ is_there(int kind)
 static bool
 is_directory(int kind)
 {
-    return kind == DIRECTORY || kind == OWN_DIRECTORY;
+    return kind == DIRECTORY || kind == OWN_DIRECTORY || kind == PHYSICAL;
 }
 
 static int
@@ -204,7 +214,8 @@ static bool
 is_only_of_kind(void)
 {
     static const char *const names[] = {"exists", "lexists", "isfile", "isdir", "Path.exists", "Path.is_dir", "Path.is_file", "PathBase.exists",
-        "PathBase.is_dir", "PathBase.is_file", "makedirs", "Path.mkdir", NULL};
+        "PathBase.is_dir", "PathBase.is_file", "makedirs", "Path.mkdir", "_joinrealpath",
+        "realpath", "islink", "Path.is_symlink", NULL};
     PyThreadState *thread = report_thread();
     _PyInterpreterFrame *frame = thread ? compat_top_frame(thread) : NULL;
     for (int depth = 0; frame && depth < 2; depth++, frame = compat_previous_frame(frame)) {
@@ -245,7 +256,8 @@ answer_of_path(Crossing *c, const Path *path, bool *is_known)
     if (is_named(c, "stat") || is_named(c, "lstat")) {
         if (kind == ABSENT)
             return raise_of(ENOENT, c->args[0]);
-        if (kind != UNKNOWN && is_only_of_kind())
+        bool may_be_link = (kind == DIRECTORY || kind == REGULAR) && is_named(c, "lstat");
+        if (kind != UNKNOWN && !may_be_link && is_only_of_kind())
             return as_stat(kind);
     }
     else if (is_named(c, "access") && (kind == ABSENT || (is_there(kind) && number_at(c, 1, -1) == F_OK)))

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from replaydbg.log.reader import Recording
 
 UNKNOWN, DIRECTORY, REGULAR, ABSENT = range(4)
+PHYSICAL = 6
 """The same numbers as in native/lenient_facts.c."""
 
 MOST_EVENTS = 500_000
@@ -49,13 +50,15 @@ def known_paths(recording: Recording) -> dict[str, Any]:
 def _with_parents(first: dict[str, int], cwd: str) -> dict[str, int]:
     """Return it with the directories in which something was, which were there as well."""
     found = {path: kind for path, kind in first.items() if kind != UNKNOWN}
-    there = [path for path, kind in found.items() if kind in (DIRECTORY, REGULAR)]
-    for path in [*there, f"{cwd}/."]:
+    known = (DIRECTORY, REGULAR, PHYSICAL)
+    there = [path for path, kind in found.items() if kind in known]
+    for path in there:
         for parent in PurePosixPath(path).parents:
             # What was asked of it first may say that the program made it.
             if str(parent) not in first:
                 found[str(parent)] = DIRECTORY
-    found[cwd] = first.get(cwd) or DIRECTORY
+    # The kernel's name of the working directory leads through no link.
+    found |= dict.fromkeys((cwd, *map(str, PurePosixPath(cwd).parents)), PHYSICAL)
     return found
 
 
@@ -104,7 +107,7 @@ def _of_removal(event: Event) -> int:
 
 _SAYS: dict[str, Callable[[Event], int]] = {
     "posix.stat": lambda event: _of_stat(event.outcome),
-    "posix.lstat": lambda event: _of_stat(event.outcome),
+    "posix.lstat": lambda event: {DIRECTORY: PHYSICAL}.get(_of_stat(event.outcome), _of_stat(event.outcome)),
     "posix.listdir": _of_listing,
     "posix.scandir": _of_listing,
     "posix.chdir": _of_listing,

@@ -32,6 +32,8 @@ class Lenient:
     answers_to: int = 0
     """No event after this one is an answer; 0: all may be."""
 
+    data: frozenset[str] = frozenset()
+    """Absolute paths of the recording below `sources` that are read as data where they are today."""
     reseed: int = 0
     """Other random numbers than recorded, the same ones for the same value; 0: as recorded."""
 
@@ -49,6 +51,7 @@ class Lenient:
             "answers_to": self.answers_to,
             "reseed": self.reseed,
             "facts": _facts(recording),
+            "data": sorted(os.fsencode(path) for path in self.data),
             "sources": [tuple(os.fsencode(_plain(each)) for each in pair) for pair in self.sources.items()],
             "edited": self._is_edited(recording, current_source=current_source),
         }

@@ -60,6 +60,8 @@ class Judge:
     """A descriptor for what the edited program prints; None: our own."""
     stderr: int | None = None
     """The same for its errors."""
+    data: frozenset[str] = frozenset()
+    """Absolute paths of the recording below `sources` that are read as data where they are today."""
     is_replayed_unchanged: bool = False
     """Whether the code is run even if none of the recorded sources has changed: a module may have come besides."""
 
@@ -106,11 +108,17 @@ class Judge:
             moved_only = test is not None and bool(self.sources)
             now = self._now(test, {**plugin, **(self.sources or {})}, is_current=not moved_only, reseed=seed)
         else:
-            now = self._now(test, plugin, is_current=False, reseed=seed)
+            now = self._now(test, plugin, is_current=False, reseed=seed, is_edited=False)
         return self._of(now, verdict.recorded)[0]
 
     def _now(
-        self, test: Tested | None, sources: Mapping[str, str], *, is_current: bool, reseed: int = 0
+        self,
+        test: Tested | None,
+        sources: Mapping[str, str],
+        *,
+        is_current: bool,
+        reseed: int = 0,
+        is_edited: bool = True,
     ) -> ReplayResult:
         """Replay leniently: today's code, or with `is_current` false the recorded one, but for `sources`."""
         now = replay(
@@ -124,6 +132,7 @@ class Judge:
                 answers_to=test.failed_at if test is not None else 0,
                 cpu_seconds=self.cpu_seconds,
                 reseed=reseed,
+                data=self.data if is_edited else frozenset(),
             ),
             stdout=self.stdout,
             stderr=self.stderr,
