@@ -160,6 +160,7 @@ class _Asked:
         self.cwd = cwd
         self.found: dict[Dependency, None] = {}
         self.written: set[str] = set()
+        self.made: set[str] = set()
         self._ours = str(ours)
         self._real: dict[str, str] = {}
 
@@ -169,11 +170,13 @@ class _Asked:
         if path and not self._is_written(path):
             self.found[dependency._replace(path=path)] = None
 
-    def write(self, path: str) -> None:
-        """Note that it is written."""
+    def write(self, path: str, *, is_made: bool = False) -> None:
+        """Note that it is written, or made as a directory."""
         outside = self._outside(path)
         if outside:
             self.written.add(outside)
+            if is_made:
+                self.made.add(outside)
 
     def _outside(self, path: str) -> str:
         """Return the absolute path; empty for one in the worktree, and for what changes all the time."""
@@ -187,7 +190,7 @@ class _Asked:
 
     def _is_written(self, path: str) -> bool:
         # Below a directory that the program made everything is its own.
-        return bool(self.written) and any(each in self.written for each in _with_parents(path))
+        return path in self.written or (bool(self.made) and any(each in self.made for each in _with_parents(path)))
 
 
 def _with_parents(path: str) -> Iterator[str]:
@@ -206,7 +209,7 @@ def _imported(recording: Recording, asked: _Asked) -> Iterator[Dependency]:
         yield Dependency(CONTENT, path)
     for answer in recording.world():
         path = answer.path
-        if not path.startswith("/") or ("/lib/python3." in path and "/site-packages" not in path):
+        if not path.startswith("/") or _is_of_interpreter(path):
             continue
         if answer.operation == "listdir":
             yield Dependency(MODULES, path)
@@ -214,6 +217,10 @@ def _imported(recording: Recording, asked: _Asked) -> Iterator[Dependency]:
             yield Dependency(CONTENT if path.endswith(".so") else PRESENCE, path)
         elif answer.operation == "read" and not path.endswith(".pyc"):
             yield Dependency(CONTENT, path)
+
+
+def _is_of_interpreter(path: str) -> bool:
+    return "/lib/python3." in path and "/site-packages" not in path and "/dist-packages" not in path
 
 
 def _take(entry: Event | Control, asked: _Asked, found: Dependencies) -> None:
@@ -235,8 +242,8 @@ def _take(entry: Event | Control, asked: _Asked, found: Dependencies) -> None:
         asked.look(Dependency(PRESENCE, paths[0]))
         asked.cwd = os.path.join(asked.cwd, paths[0])  # noqa: PTH118
     elif name in _CHANGES:
-        for path in paths:
-            asked.write(path)
+        for path in paths if not entry.raised else ():
+            asked.write(path, is_made=name == "mkdir")
     elif module != "_sqlite3" or name in _SQLITE_FOLLOWS:
         aspect = NAMES if entry.gate in _LISTS else CONTENT
         for path in paths or (["."] if aspect == NAMES else []):
@@ -258,7 +265,7 @@ def _take_open(entry: Event, paths: list[str], asked: _Asked) -> None:
         reads, writes = not is_new and access != os.O_WRONLY, access != os.O_RDONLY or bool(flags & os.O_CREAT)
     if reads:
         asked.look(Dependency(CONTENT, path))
-    if writes:
+    if writes and not entry.raised:
         asked.write(path)
 
 

@@ -16,7 +16,7 @@ enum { UNKNOWN, DIRECTORY, REGULAR, ABSENT, OWN_DIRECTORY, OWN_REGULAR, PHYSICAL
 
 static IdMap at_start, today; /* by hash of the absolute path; 0: nothing is known (at_start), nothing has been done to it (today) */
 static PyObject *cwd;         /* str; NULL: not known */
-static bool is_on;
+static bool is_on, is_all;   /* is_all: nothing else makes files, such as C code */
 
 static uint64_t
 hash_path(const char *path, size_t n)
@@ -32,6 +32,7 @@ facts_prepare(PyObject *facts)
     if (paths == NULL || !PyDict_CheckExact(paths))
         return 0;
     is_on = true;
+    is_all = PyDict_GetItemString(facts, "all") == Py_True;
     cwd = Py_XNewRef(PyDict_GetItemString(facts, "cwd"));
     while (PyDict_Next(paths, &at, &path, &kind))
         if (PyBytes_CheckExact(path) && PyLong_CheckExact(kind))
@@ -90,7 +91,7 @@ facts_path(PyObject *o, char *text, size_t size)
 }
 
 static int
-kind_of(const Path *path)
+kind_if_closed(const Path *path)
 {
     uint32_t *own = idmap_slot(&today, hash_path(path->text, path->n));
     if (*own)
@@ -106,6 +107,14 @@ kind_of(const Path *path)
             return UNKNOWN;
     }
     return (int)*idmap_slot(&at_start, hash_path(path->text, path->n));
+}
+
+/* That something is not there can have changed where others may make files. */
+static int
+kind_of(const Path *path)
+{
+    int kind = kind_if_closed(path);
+    return kind == ABSENT && !is_all ? UNKNOWN : kind;
 }
 
 static bool
@@ -181,7 +190,13 @@ is_open(const Crossing *c)
 void
 facts_done(Crossing *c)
 {
+    static const char *const starts[] = {"fork", "forkpty", "vfork", "fork_exec", "posix_spawn", "posix_spawnp", "system", NULL};
     Path path, other;
+    for (int i = 0; is_on && starts[i]; i++)
+        if (is_named(c, starts[i])) /* another program may do anything */
+            is_on = false;
+    if (strcmp(c->gate->module, "libc") == 0 || strcmp(c->gate->module, "_sqlite3") == 0)
+        is_all = false; /* C code that may make files */
     if (!is_on || c->nargs < 1 || (strcmp(c->gate->module, "posix") != 0 && strcmp(c->gate->module, "_io") != 0))
         return;
     bool makes = is_named(c, "mkdir"), removes = is_named(c, "rmdir") || is_named(c, "unlink") || is_named(c, "remove");

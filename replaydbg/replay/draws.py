@@ -64,7 +64,8 @@ def _shift(recorded: Taken, now: Taken, what: str, takes: str, were_taken: str) 
             return f"{what} {index + 1} was {_shown(before)} and is {_shown(after)}"
     if now.total < recorded.total:
         some = what.replace("reading", "readings") if "reading" in what else f"{what}s"
-        return f"it {takes} {now.total} {what if now.total == 1 else some}, and {recorded.total} {were_taken} in the recorded run"
+        taken = f"{now.total} {what if now.total == 1 else some}"
+        return f"it {takes} {taken}, and {recorded.total} {were_taken} in the recorded run"
     return ""
 
 

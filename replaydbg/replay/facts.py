@@ -22,29 +22,95 @@ UNKNOWN, DIRECTORY, REGULAR, ABSENT = range(4)
 PHYSICAL = 6
 """The same numbers as in native/lenient_facts.c."""
 
+_DIRECTORIES = {DIRECTORY, PHYSICAL}
+
 MOST_EVENTS = 500_000
 """Later events are not read for it, which would take seconds."""
 
 
+_STARTS = frozenset(
+    f"{module}.{name}"
+    for module, names in {
+        "posix": "fork forkpty posix_spawn posix_spawnp system execv execve",
+        "_posixsubprocess": "fork_exec",
+        "libc": "fork vfork system posix_spawn posix_spawnp",
+    }.items()
+    for name in names.split()
+)
+"""Other programs may make and remove any file."""
+
+_known: dict[tuple[str, int, int], dict[str, Any]] = {}
+"""Of the last recording: one is replayed many times."""
+
+
 def known_paths(recording: Recording) -> dict[str, Any]:
-    """Return what the core is told: the working directory, and the paths with what they were."""
+    """Return what the core is told: the working directory, the paths with what they were, and whether that is all.
+
+    It is not all where C code that was installed, or `ctypes`, ran in the program: it may make files unseen.
+    """
+    about = recording.path.stat()
+    key = (str(recording.path), about.st_mtime_ns, about.st_size)
+    if key not in _known:
+        _known.clear()
+        _known[key] = _find_paths(recording)
+    return _known[key]
+
+
+def _find_paths(recording: Recording) -> dict[str, Any]:
     first: dict[str, int] = {}
-    cwd = recording.header.cwd
+    now: dict[str, int] = {}
+    unsure: set[str] = set()
+    cwd, is_closed = recording.header.cwd, True
     for event in recording.events(last=MOST_EVENTS, controls=False):
-        if not isinstance(event, Event) or not event.arguments or event.gate not in _SAYS:
+        if not isinstance(event, Event) or not event.arguments:
             continue
+        if event.gate in _STARTS:
+            return {
+                "cwd": recording.header.cwd,
+                "paths": _encoded(_with_parents({}, recording.header.cwd)),
+                "all": False,
+            }
         path = event.arguments[0]
-        if not isinstance(path, str) or any(isinstance(each, dict) and "dir_fd" in each for each in event.arguments):
+        if event.gate.startswith(("libc.", "_sqlite3.vfs.")) and isinstance(path, str) and path:
+            unsure.add(_whole(path, cwd))
+        if event.gate not in _SAYS or not isinstance(path, str):
+            continue
+        if any(isinstance(each, dict) and "dir_fd" in each for each in event.arguments):
             continue
         if event.gate == "posix.chdir" and not event.raised:
             cwd = _whole(path, cwd) or cwd
         whole = _whole(path, cwd)
-        if whole and whole not in first:
-            first[whole] = _SAYS[event.gate](event)
+        if not whole:
+            continue
+        was = _SAYS[event.gate](event)
+        if was != UNKNOWN and now.get(whole, UNKNOWN) not in (UNKNOWN, was) and {was, now[whole]} != _DIRECTORIES:
+            unsure.add(whole)  # somebody else has changed it
+        first.setdefault(whole, was)
+        now[whole] = _after(event, was)
+        if event.gate in ("posix.rename", "posix.replace") and len(event.arguments) > 1:
+            now.pop(_whole(str(event.arguments[1]), cwd), None)
     for answer in recording.world():
+        if answer.path.endswith(".so") and "/lib-dynload/" not in answer.path and not answer.raised:
+            is_closed = False
+        is_closed = is_closed and "/lib-dynload/_ctypes." not in answer.path
         if answer.operation == "stat" and answer.path.startswith("/") and answer.asked == 1:
             first.setdefault(answer.path, _of_stat(answer.outcome))
-    return {"cwd": recording.header.cwd, "paths": _encoded(_with_parents(first, recording.header.cwd))}
+    paths = _with_parents(
+        {path: UNKNOWN if path in unsure else kind for path, kind in first.items()}, recording.header.cwd
+    )
+    return {"cwd": recording.header.cwd, "paths": _encoded(paths), "all": is_closed and "" not in unsure}
+
+
+def _after(event: Event, was: int) -> int:
+    """Return what a path is after a call that concerns it."""
+    if event.raised:
+        return was
+    name = event.gate.rpartition(".")[2]
+    if name == "mkdir":
+        return DIRECTORY
+    if name in ("rmdir", "unlink", "remove", "rename", "replace"):
+        return ABSENT
+    return UNKNOWN if name in ("open", "__init__") else was
 
 
 def _with_parents(first: dict[str, int], cwd: str) -> dict[str, int]:

@@ -50,7 +50,8 @@ class Lenient:
             "cpu_seconds": self.cpu_seconds,
             "answers_to": self.answers_to,
             "reseed": self.reseed,
-            "facts": _facts(recording),
+            # Code that is not edited asks for nothing else.
+            "facts": _facts(recording) if current_source or self.sources else None,
             "data": sorted(os.fsencode(path) for path in self.data),
             "sources": [tuple(os.fsencode(_plain(each)) for each in pair) for pair in self.sources.items()],
             "edited": self._is_edited(recording, current_source=current_source),
