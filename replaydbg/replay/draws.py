@@ -41,6 +41,11 @@ NO_DRAWS = Draws(Taken(), Taken())
 """Of a replay that took none, or was ended before the core could tell."""
 
 
+def has_own_draws(draws: Draws) -> bool:
+    """Whether functions of the program took any, and not libraries by themselves alone."""
+    return any(draw[1] for taken in (draws.numbers, draws.clock) for draw in taken.draws)
+
+
 def numbers_shift(recorded: Draws, now: Draws) -> str:
     """Return in words from where on random numbers went to another purpose than recorded; empty: nowhere.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from replaydbg.log.reader import open_recording
 from replaydbg.replay.changed import changed_sources
-from replaydbg.replay.draws import clock_shift, numbers_shift
+from replaydbg.replay.draws import clock_shift, has_own_draws, numbers_shift
 from replaydbg.replay.ending import Outcome
 from replaydbg.replay.launcher import replay
 from replaydbg.replay.lenient import Lenient, check_expression
@@ -71,7 +71,8 @@ class Judge:
             test = tested(recording)
             if test is not None and self.check is not None:
                 check_expression(self.check)
-            sources = {**plugin_today(recording), **(self.sources or {})} if test is not None else self.sources
+            plugin_of_test = plugin_today(recording) if test is not None else {}
+            sources = {**plugin_of_test, **(self.sources or {})} if test is not None else self.sources
             # Of a test that failed elsewhere: what else was imported need not be here, and comes from the recording.
             moved_only = test is not None and bool(self.sources)
             changed = changed_sources(recording, self.sources, only_moved=moved_only)
@@ -93,7 +94,13 @@ class Judge:
         verdict = Verdict(word, sentence, recorded, now.outcome, changed, now)
         if not self.is_replayed_unchanged or before.draws is None or now.draws is None:
             return verdict
-        shifts = numbers_shift(before.draws, now.draws), clock_shift(before.draws, now.draws)
+        recorded_draws = before.draws
+        if test is not None and (has_own_draws(before.draws) or has_own_draws(now.draws)):
+            # The recording goes on behind the test's end; the recorded code is replayed to there, too.
+            recorded_draws = self._now(test, plugin_of_test, is_current=False, is_edited=False).draws or recorded_draws
+        elif test is not None:
+            return verdict
+        shifts = numbers_shift(recorded_draws, now.draws), clock_shift(recorded_draws, now.draws)
         return replace(verdict, numbers_shift=shifts[0], clock_shift=shifts[1])
 
     def with_other_numbers(self, seed: int, verdict: Verdict, *, is_edited: bool) -> str:
