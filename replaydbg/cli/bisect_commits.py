@@ -57,6 +57,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recorded-root", type=Path, metavar="DIR", help="with --replay: where the repository lay then"
     )
+    parser.add_argument(
+        "--confirm",
+        type=int,
+        default=0,
+        metavar="N",
+        help="with --replay: run the program itself up to N times at the commit that is found and before it",
+    )
+    parser.add_argument(
+        "--data-from-commit",
+        action="store_true",
+        help="with --replay: read tracked data files from each commit, not from the recording",
+    )
     parser.add_argument("--state", type=Path, metavar="FILE", help="where the verdicts are kept (the user's cache)")
     parser.add_argument("--restart", action="store_true", help="forget the verdicts of an interrupted search")
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
@@ -98,6 +110,8 @@ def run(args: argparse.Namespace) -> int:
 def _question(args: argparse.Namespace, replay: Path | None) -> Question:
     if args.runs < 1 or args.jobs < 1:
         raise UsageError("--runs and --jobs need a number from 1 on.")
+    if args.confirm < 0:
+        raise UsageError(f"--confirm must be at least 1 (got {args.confirm}).")
     if not 0 < args.confidence < 1:
         raise UsageError(f"--confidence cannot be {args.confidence:g}: it is between 0 and 1.")
     if args.timeout < 0:
@@ -119,4 +133,6 @@ def _question(args: argparse.Namespace, replay: Path | None) -> Question:
         is_same_failure=args.same_failure,
         taken_along=tuple(args.taken_along),
         recorded_root=args.recorded_root,
+        confirming=args.confirm,
+        is_data_of_commit=args.data_from_commit,
     )

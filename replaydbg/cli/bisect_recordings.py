@@ -27,6 +27,7 @@ from replaydbg.errors import EngineLost, NoSuchMoment, NotComparable, UsageError
 from replaydbg.heap.diff import SCOPES
 from replaydbg.heap.holding import MINE
 from replaydbg.hunt.capture import captured
+from replaydbg.hunt.codes import compare_code
 from replaydbg.hunt.flip import Flip
 from replaydbg.hunt.reading import Twins, open_twins
 from replaydbg.hunt.trials import MOST, How, find_flip, write_flipped
@@ -87,11 +88,13 @@ def run(args: argparse.Namespace) -> int:
         comparison = compare(twins.good_side, twins.bad_side)
         if not comparison.inputs and comparison.first is None:
             raise NotComparable("The two runs were told the same and did the same.")
-        flip = None if args.no_trials else _flip(args, twins, comparison, pattern, progress, others)
+        code = compare_code(twins, with_trials=not args.no_trials)
+        is_code = code is not None and code.is_cause
+        flip = None if args.no_trials or is_code else _flip(args, twins, comparison, pattern, progress, others)
         travelled = _travelled(twins, comparison, flip, progress, _scopes(args, flip))
         progress.clear()
         names = store.name_of(paths[0]), store.name_of(paths[1])
-        found = Found(twins, names, endings, comparison, flip, travelled)
+        found = Found(twins, names, endings, comparison, flip, travelled, code)
         if args.json:
             print_json(facts(found))
         else:

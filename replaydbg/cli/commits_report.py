@@ -170,5 +170,7 @@ def _look_facts(found: Found, look: Look) -> dict[str, Any]:
         "failed": look.failed,
         "recording": look.recording or None,
         "liberties": list(look.liberties),
+        "random_numbers_shift": look.shift or None,
+        "clock_shift": look.clock_shift or None,
         "reused": look.is_reused,
     }

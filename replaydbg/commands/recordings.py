@@ -17,6 +17,7 @@ from replaydbg.events.records import Event, Site
 from replaydbg.events.show import printable, show_call, show_outcome, show_value
 from replaydbg.heap.difference import REORDERED, Change
 from replaydbg.heap.holding import MINE
+from replaydbg.hunt.codes import CodeDifference
 from replaydbg.hunt.flip import Flip, OtherTurn
 from replaydbg.hunt.reading import Twins
 
@@ -59,6 +60,8 @@ class Found:
     """What makes the difference; None: nobody looked."""
     travelled: Travelled
     """What was found by going to moments of both."""
+    code: CodeDifference | None = None
+    """How the sources of the two runs differ; None: they do not."""
 
 
 def text(found: Found) -> str:
@@ -94,6 +97,8 @@ def as_markdown(found: Found) -> str:
 
 
 def _sections(found: Found) -> Iterator[Table]:
+    if found.code is not None:
+        yield _code_section(found.code)
     if found.flip is not None:
         yield _flip_section(found, found.flip)
     for apart in found.travelled.apart:
@@ -107,6 +112,29 @@ def _sections(found: Found) -> Iterator[Table]:
     ways = [(f"replaydbg {' '.join(map(quoted, words))}",) for words in travels(found)]
     if ways:
         yield Table("Go there", ("command",), tuple(ways))
+
+
+def _code_section(code: CodeDifference) -> Table:
+    rows = []
+    for change in code.changes[:MOST]:
+        place = f"{change.path}:{change.line}" if change.line else change.path
+        good, bad = (text if change.line else "" for text in (change.good or "", change.bad or ""))
+        rows.append((place, "(not imported)" if change.good is None else good, bad))
+        if change.bad is None:
+            rows[-1] = (place, good, "(not imported)")
+    notes = [f"and {len(code.changes) - MOST} more files"] if len(code.changes) > MOST else []
+    if code.bad_passes:
+        notes.append("With the sources of the good run, the bad run passes.")
+    elif code.bad_passes is not None:
+        notes.append("With the sources of the good run, the bad run still fails.")
+    if code.good_fails:
+        notes.append("With the sources of the bad run, the good run fails like it.")
+    elif code.good_fails is not None:
+        notes.append("With the sources of the bad run, the good run does not fail like it.")
+    if code.why:
+        notes.append(f"Not everything could be confirmed: {code.why.rstrip('.')}.")
+    title = f"What made the difference: the code ({code.trials} replays)" if code.is_cause else "The code differs"
+    return Table(title, ("first different line", *_RUNS), tuple(rows), notes=tuple(notes))
 
 
 def _flip_section(found: Found, flip: Flip) -> Table:

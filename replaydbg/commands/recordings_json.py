@@ -13,6 +13,7 @@ from replaydbg.debugger.twins import Apart, Turn
 from replaydbg.errors import quoted
 from replaydbg.events.records import Site
 from replaydbg.events.show import show_call, to_json
+from replaydbg.hunt.codes import CodeDifference
 from replaydbg.hunt.flip import Flip, OtherTurn
 
 
@@ -20,7 +21,7 @@ def facts(found: Found) -> dict[str, Any]:
     """Return it as data."""
     good, bad = found.names
     flip = found.flip
-    is_found = flip is not None and not flip.reason
+    is_found = (flip is not None and not flip.reason) or (found.code is not None and found.code.is_cause)
     return {
         "kind": "recordings",
         "outcome": "found" if is_found else "none",
@@ -35,7 +36,23 @@ def facts(found: Found) -> dict[str, Any]:
         "states": [_apart_facts(apart) for apart in found.travelled.apart],
         "turn": _turn_facts(found.travelled.turn),
         "flip": _flip_facts(found, flip),
+        "code": _code_facts(found.code),
         "commands": [f"replaydbg {' '.join(map(quoted, words))}" for words in travels(found)],
+    }
+
+
+def _code_facts(code: CodeDifference | None) -> dict[str, Any] | None:
+    if code is None:
+        return None
+    return {
+        "is_cause": code.is_cause,
+        "changes": [
+            {"path": each.path, "line": each.line or None, "good": each.good, "bad": each.bad} for each in code.changes
+        ],
+        "bad_passes": code.bad_passes,
+        "good_fails": code.good_fails,
+        "reason": code.why or None,
+        "trials": code.trials,
     }
 
 

@@ -17,13 +17,14 @@ from typing import Any
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits import start
+from replaydbg.commits.depends import Dependencies, of_replay, of_run
 from replaydbg.commits.processes import TimedOut, last_words, run_command
 from replaydbg.commits.question import Look, Question
 from replaydbg.commits.recorded import moved, write_missing
 from replaydbg.commits.repository import GitFailed
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktrees import Worktrees
-from replaydbg.errors import Inconclusive
+from replaydbg.errors import Inconclusive, ReplaydbgError
 from replaydbg.log.reader import open_recording
 
 CANNOT_TEST = 125
@@ -42,6 +43,8 @@ class _Ran:
     why: str
     liberties: tuple[str, ...] = ()
     failure: str = ""
+    shift: str = ""
+    clock_shift: str = ""
 
 
 DOES_NOT_START = ("SyntaxError", "IndentationError", "TabError", "ImportError", "ModuleNotFoundError")
@@ -51,8 +54,21 @@ DOES_NOT_START = ("SyntaxError", "IndentationError", "TabError", "ImportError", 
 class Looker:
     """Looks at commits; usable from several threads."""
 
-    def __init__(self, question: Question, worktrees: Worktrees, around: Surroundings, recordings: Path) -> None:
-        """What is recorded goes to the directory `recordings`."""
+    def __init__(
+        self,
+        question: Question,
+        worktrees: Worktrees,
+        around: Surroundings,
+        recordings: Path,
+        *,
+        recorded: tuple[Path, Path] | None = None,
+    ) -> None:
+        """What is recorded goes to the directory `recordings`.
+
+        `recorded` is a recording, and where the repository lay then: its sources that are in no commit, such as the
+        script, are written into the worktrees.
+        """
+        self._recorded = recorded
         self._question = question
         self._worktrees = worktrees
         self._around = around
@@ -61,6 +77,8 @@ class Looker:
         """The failure that is searched for; another one says nothing. Empty: every failure counts."""
         self.end = ""
         """How the bad end fails: a commit that does not even start, and fails otherwise, is not bad."""
+        self._rate: list[int] | None = None
+        """How often the recorded code fails with other random numbers, and of how many replays; None: not measured."""
         self.has_met_ours = False
         """Whether any program has imported a file of the repository."""
 
@@ -71,25 +89,39 @@ class Looker:
         set, and Inconclusive if the program does not run the commit's code.
         """
         began = time.monotonic()
+        began_ns = time.time_ns()
         try:
             worktree = self._worktrees.take(commit)
         except GitFailed as error:
             return Look(commit, Verdict.UNDECIDED, f"git cannot lay it out: {error}", time.monotonic() - began, runs=0)
         try:
             with tempfile.TemporaryDirectory(dir=self._worktrees.directory) as scratch:
-                found = self._look(commit, worktree, Path(scratch), passes, cancel, is_measured)
+                found = self._look(commit, worktree, Path(scratch), passes, cancel, is_measured, began_ns)
         finally:
             self._worktrees.give_back(worktree)
         return Look(**found, commit=commit, seconds=time.monotonic() - began)
 
     def _look(
-        self, commit: str, worktree: Path, scratch: Path, passes: int, cancel: threading.Event, is_measured: bool
+        self,
+        commit: str,
+        worktree: Path,
+        scratch: Path,
+        passes: int,
+        cancel: threading.Event,
+        is_measured: bool,
+        began_ns: int,
     ) -> dict[str, Any]:
         question = self._question
-        self._around.take_along(question.taken_along, worktree)
-        why = self._prepare(worktree, scratch, cancel)
+        try:
+            self._around.take_along(question.taken_along, worktree)
+            if self._recorded is not None:
+                write_missing(*self._recorded, self._around.files, worktree)
+            why = self._prepare(worktree, scratch, cancel)
+        except OSError as error:
+            why = f"files cannot be copied into it: {error}"
         if why:
-            return {"verdict": Verdict.UNDECIDED, "why": why, "runs": 0}
+            return {"verdict": Verdict.UNDECIDED, "why": why, "runs": 0, "depends": self._of_build()}
+        depends: Dependencies | None = self._of_build()
         most = question.runs if is_measured else passes
         failed, runs, bad, good, why, failure = 0, 0, "", "", "", ""
         ran = _Ran(Verdict.UNDECIDED, "it was not run")
@@ -97,8 +129,10 @@ class Looker:
             output = scratch / f"{runs}.rdbg"
             ran = self._run(worktree, scratch, output, cancel)
             runs += 1
+            depends = self._with_run(depends, output, began_ns)
             if ran.verdict is Verdict.UNDECIDED:
-                return {"verdict": ran.verdict, "why": ran.why, "runs": runs, "liberties": ran.liberties}
+                facts = {"verdict": ran.verdict, "why": ran.why, "runs": runs, "liberties": ran.liberties}
+                return facts | {"depends": depends, "shift": ran.shift, "clock_shift": ran.clock_shift}
             failed += ran.verdict is Verdict.BAD
             if ran.verdict is Verdict.BAD and not why:
                 why, failure, bad = ran.why, ran.failure, self._keep(output, f"{commit}-bad.rdbg")
@@ -117,7 +151,29 @@ class Looker:
             "failure": failure,
             "recording": bad if failed else good,
             "liberties": ran.liberties,
+            "depends": depends,
+            "shift": ran.shift,
+            "clock_shift": ran.clock_shift,
         }
+
+    def _of_build(self) -> Dependencies:
+        return Dependencies(unwatched={"the build command"} if self._question.build else set())
+
+    def _with_run(self, before: Dependencies | None, output: Path, began_ns: int) -> Dependencies | None:
+        """Return what a look depends on after one more run; None if that run cannot be read."""
+        question = self._question
+        try:
+            if question.replay is not None and question.recorded_root is not None:
+                more = of_replay(question.replay, question.recorded_root, began_ns)
+            elif before is None or not output.exists():
+                return None
+            else:
+                more = of_run(output, self._worktrees.directory, began_ns)
+        except (ReplaydbgError, OSError):
+            return None
+        if before is None:
+            return more
+        return Dependencies(before.states | more.states, before.unwatched | more.unwatched)
 
     def _prepare(self, worktree: Path, scratch: Path, cancel: threading.Event) -> str:
         """Build; return why nothing can be told, or nothing."""
@@ -156,19 +212,31 @@ class Looker:
         if "error" in told:
             return _Ran(Verdict.UNDECIDED, told["error"].removesuffix("."))
         if question.replay is not None:
-            return _Ran(Verdict(told["verdict"]), told["why"], tuple(told["liberties"]))
+            self._rate = told["rate"] or self._rate
+            shifts = told["numbers_shift"], told["clock_shift"]
+            return _Ran(Verdict(told["verdict"]), told["why"], tuple(told["liberties"]), "", *shifts)
         self._check_sources(Path(told["recording"]), worktree)
         return _judge(told["status"], last_words(printed), self.expected, self.end)
 
     def _replay_order(self, worktree: Path) -> dict[str, Any]:
         question = self._question
         assert question.replay is not None and question.recorded_root is not None, question
-        write_missing(question.replay, question.recorded_root, self._around.files, worktree)
         return {
             "replay": str(question.replay),
             "sources": moved(question.replay, question.recorded_root, worktree),
             "check": question.check,
+            "rate": self._rate,
+            "data": self._data(worktree),
         }
+
+    def _data(self, worktree: Path) -> list[str]:
+        """Return the recorded paths of the files and directories that come from the commit."""
+        root = self._question.recorded_root
+        if not self._question.is_data_of_commit or root is None:
+            return []
+        files = self._around.files | self._worktrees.files(worktree)
+        folders = {str(parent) for file in files for parent in Path(file).parents}
+        return [str(root / each) for each in files | folders]
 
     def _command(self, command: list[str], worktree: Path, output: Path, cancel: threading.Event) -> int:
         seed = self._question.hash_seed

@@ -6,13 +6,21 @@ import os
 from pathlib import Path
 from typing import Any
 
+from replaydbg.bisect.confidence import runs_needed
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.config import load_settings
 from replaydbg.record import record
 from replaydbg.replay.verdict import BAD, CANNOT_TEST, GOOD, Judge
+from replaydbg.replay.verdict import Verdict as Judged
 
 MOST_LIBERTIES = 200
 """So many liberties of one replay are kept; the others are counted."""
+MOST_SEEDS = 60
+"""With so many other random numbers one commit is tried at most, and the recorded code to see how often it fails."""
+ENOUGH_FAILURES = 6
+"""After so many failures of the recorded code it is known well enough how often it fails."""
+CONFIDENCE = 0.95
+"""How sure it is that the failure would have shown at a commit that counts as good."""
 _VERDICTS = {GOOD: Verdict.GOOD, BAD: Verdict.BAD, CANNOT_TEST: Verdict.UNDECIDED}
 
 
@@ -34,15 +42,66 @@ def _replay(order: dict[str, Any]) -> dict[str, Any]:
         path.name,
         order["sources"],
         order["check"] or None,
+        data=frozenset(order.get("data", ())),
         stdout=null,
         stderr=null,
         # A commit may differ in a module alone that was not there to be imported when the program was recorded.
         is_replayed_unchanged=True,
     )
     verdict = judge.judge()
+    why = verdict.sentence.removeprefix(f"{CANNOT_TEST}: ")
+    word, replays, rate = verdict.word, 0, order.get("rate")
+    if word == GOOD and verdict.numbers_shift:
+        rate = order.get("rate") or _rate(judge, verdict)
+        word, what, replays = _with_other_numbers(judge, verdict, *rate)
+        why = f"{what}; {verdict.numbers_shift}"
     os.close(null)
     liberties = [str(liberty) for liberty in verdict.result.liberties[:MOST_LIBERTIES]]
     more = sum(verdict.result.liberty_counts.values()) - len(liberties)
     liberties += [f"and {more} more"] if more > 0 else []
-    why = verdict.sentence.removeprefix(f"{CANNOT_TEST}: ")
-    return {"verdict": _VERDICTS[verdict.word].value, "why": why, "liberties": liberties}
+    told = {"rate": rate, "verdict": _VERDICTS[word].value, "why": why, "liberties": liberties, "replays": replays}
+    return told | {"numbers_shift": verdict.numbers_shift, "clock_shift": verdict.clock_shift}
+
+
+def _rate(judge: Judge, verdict: Judged) -> tuple[int, int]:
+    """Return how often the recorded code fails with other random numbers, and of how many replays that say anything."""
+    failed = measured = 0
+    for seed in range(1, MOST_SEEDS + 1):
+        word = judge.with_other_numbers(seed, verdict, is_edited=False)
+        measured += word != CANNOT_TEST
+        failed += word == BAD
+        if failed == ENOUGH_FAILURES:
+            break
+    return failed, measured
+
+
+def _with_other_numbers(judge: Judge, verdict: Judged, failed: int, measured: int) -> tuple[str, str, int]:
+    """Return the word for code whose random numbers are shifted, why, and after how many replays.
+
+    It does not fail with the recorded ones, which says little. So it is replayed with others; `failed` of `measured`
+    such replays of the recorded code fail.
+    """
+    if not failed:
+        return (
+            CANNOT_TEST,
+            f"does not fail, nor does the recorded code with {measured} other seeds: that says nothing",
+            0,
+        )
+    needed = runs_needed(failed=failed, measured=max(measured, 2), confidence=CONFIDENCE)
+    if needed > MOST_SEEDS:
+        return (
+            CANNOT_TEST,
+            f"does not fail; with other seeds the recorded code fails too rarely, {failed} of {measured} times",
+            0,
+        )
+    passed = 0
+    for other in range(MOST_SEEDS + 1, 2 * MOST_SEEDS + 1):
+        word = judge.with_other_numbers(other, verdict, is_edited=True)
+        if word == BAD:
+            tried = other - MOST_SEEDS
+            return BAD, f"fails with other random numbers ({tried} replay{'s' if tried > 1 else ''})", tried
+        passed += word == GOOD
+        if passed == needed:
+            text = f"does not fail with {passed} other seeds (the recorded code fails {failed} of "
+            return GOOD, f"{text}{measured} times)", other - MOST_SEEDS
+    return CANNOT_TEST, "does not fail, but replays with other seeds ask for what was not recorded", MOST_SEEDS

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.bisect.verdict import Verdict
+from replaydbg.commits.depends import Dependencies
 
 TIMEOUT = 600.0
 """Seconds that a build or a run may take unless said otherwise: long for a program that is run a dozen times, short for
@@ -44,6 +45,10 @@ class Question:
     """PYTHONHASHSEED of every run, so that sets have one order at all commits; 0: each run draws its own."""
     taken_along: tuple[Path, ...] = ()
     """Files and directories of the checkout that are copied into each worktree."""
+    confirming: int = 0
+    """With `replay`: how often the program itself runs at the culprit and before it, to confirm the answer; 0: not."""
+    is_data_of_commit: bool = False
+    """With `replay`: whether files of the repository that are read as data come from the commit, not the recording."""
     recorded_root: Path | None = None
     """With `replay`: where the repository lay when it was recorded; None: that is found out."""
 
@@ -70,8 +75,14 @@ class Look:
     """The path of what was recorded there; empty for nothing."""
     liberties: tuple[str, ...] = ()
     """What a lenient replay allowed itself there, a line for each."""
+    shift: str = ""
+    """With a replay: from where on random numbers went to another purpose than recorded; empty: nowhere."""
+    clock_shift: str = ""
+    """The same of readings of the clock."""
     is_reused: bool = False
     """Whether it is from an earlier, interrupted search."""
+    depends: Dependencies | None = None
+    """What it depends on outside the commit; None: that is not known, and the verdict is not used in a later search."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from importlib.util import source_from_cache
 from pathlib import Path
 
 from replaydbg.commits.repository import Repository
+from replaydbg.commits.surroundings import place_in
 from replaydbg.errors import UsageError
+from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sources import sources_of
 
@@ -95,13 +97,28 @@ def _source_of_cache(path: str) -> str:
     return path
 
 
+def data_files(recording: Path, root: Path, files: Collection[str]) -> tuple[str, ...]:
+    """Return the tracked files that the program opened as data, from the root."""
+    found: dict[str, None] = {}
+    with open_recording(recording) as opened:
+        code = opened.end.sources if opened.end is not None else {}
+        for event in opened.events(gate="_io.FileIO.__init__"):
+            path = event.arguments[0] if isinstance(event, Event) and event.arguments else None
+            if isinstance(path, str) and path not in code:
+                whole = Path(os.path.normpath(Path(opened.header.cwd, path)))
+                if whole.is_relative_to(root) and str(whole.relative_to(root)) in files:
+                    found[str(whole.relative_to(root))] = None
+    return tuple(found)
+
+
 def write_missing(recording: Path, root: Path, files: Collection[str], worktree: Path) -> None:
-    """Write to the worktree what was recorded of the repository and is in no commit, and test files that it lacks."""
+    """Write to the worktree what was recorded of the repository and is in no commit, and test files that it lacks.
+
+    Raises OSError.
+    """
     for inside, content in {**test_files(recording, root), **untracked(recording, root, files)}.items():
-        target = worktree / inside
-        if not os.path.lexists(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+        if not os.path.lexists(worktree / inside):
+            place_in(worktree, Path(inside)).write_bytes(content)
 
 
 def _sources(recording: Path) -> dict[str, bytes]:

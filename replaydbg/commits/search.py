@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Protocol
 
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
-from replaydbg.bisect.graph import History, choose, is_telling, narrow
+from replaydbg.bisect.graph import History, Narrowed, choose, is_telling, narrow
 from replaydbg.bisect.verdict import Verdict
+from replaydbg.commits.confirm import RealRuns
 from replaydbg.commits.looking import Looker
 from replaydbg.commits.processes import GivenUp
 from replaydbg.commits.question import Found, Look, Question
-from replaydbg.commits.recorded import untracked
+from replaydbg.commits.recorded import data_files, untracked
 from replaydbg.commits.repository import GitFailed, Repository
 from replaydbg.commits.setting import Setting
 from replaydbg.commits.state import State
+from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktrees import Worktrees, remove_all
 from replaydbg.errors import Inconclusive
 from replaydbg.store.directory import SEALED, Store
@@ -79,8 +81,15 @@ def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, 
         kept.worktrees = str(worktrees.directory)
         kept.write()
         setting = setting.with_hash_seed(kept.key)
-        looker = Looker(setting.question, worktrees, setting.around, kept.recordings)
-        found = _Search(setting, kept, looker, watch).run()
+        recording, root = setting.question.replay, setting.question.recorded_root
+        pair = (recording, root) if recording is not None and root is not None else None
+
+        def looker_of(question: Question, around: Surroundings) -> Looker:
+            return Looker(question, worktrees, around, kept.recordings, recorded=pair)
+
+        looker = looker_of(setting.question, setting.around)
+        real = RealRuns(setting.question, setting.around.files, looker_of) if setting.question.confirming else None
+        found = _Search(setting, kept, looker, watch, real).run()
         return _settle(found, setting.history, kept, store)
 
 
@@ -92,7 +101,10 @@ def _forget_worktrees(state: State) -> None:
 class _Search:
     """One search while it runs."""
 
-    def __init__(self, setting: Setting, state: State, looker: Looker, watch: Watcher) -> None:
+    def __init__(
+        self, setting: Setting, state: State, looker: Looker, watch: Watcher, real: RealRuns | None = None
+    ) -> None:
+        self._real = real
         self._setting = setting
         self._question = setting.question
         self._repository: Repository = setting.repository
@@ -106,8 +118,7 @@ class _Search:
         """Verify the ends, then narrow the history down."""
         self._verify()
         history = self._setting.history
-        self._narrow(history)
-        left = narrow(history, self._verdicts(history))
+        left = self._search(history)
         self._notes += [
             f"{name[:10]} is bad, but what follows from the other verdicts does not explain it: the failure was "
             "repaired after it, or has two causes."
@@ -119,6 +130,8 @@ class _Search:
             self._notes.append(f"{culprit[:10]} itself could not be tested: what is before it is good, after it bad.")
         if culprit is not None:
             self._notes += self._about_failures(culprit)
+            self._notes += self._about_shifts(culprit)
+        self._notes += self._about_reuse()
         commits = self._repository.commits({*left.suspects, *(look.commit for look in looks)})
         return Found(
             question=self._question,
@@ -128,7 +141,7 @@ class _Search:
             total=len(history.order),
             good=self._setting.good,
             bad=self._setting.bad,
-            notes=tuple(self._notes),
+            notes=tuple(dict.fromkeys(self._notes)),
             stat=self._repository.stat(culprit) if culprit is not None else "",
             passes_needed=self._state.passes_needed,
             root=self._repository.root,
@@ -137,18 +150,81 @@ class _Search:
             untracked=self._untracked(),
         )
 
+    def _search(self, history: History) -> Narrowed:
+        """Narrow the history down; the one suspect that is left, and its parents, are then looked at themselves.
+
+        What was concluded from other commits, or was kept without its recording, is looked at as well. That can say
+        otherwise: then the search goes on.
+        """
+        seen: set[str] = set()
+        while True:
+            self._narrow(history)
+            left = narrow(history, self._verdicts(history))
+            if len(left.suspects) != 1:
+                return left
+            names = (left.suspects[0], *self._parents(history, left.suspects[0]))
+            names = tuple(name for name in names if name not in seen and not self._is_witnessed(name))
+            if not names and self._is_confirmed(left.suspects[0], history):
+                return left
+            seen.update(names)
+            for name in names:
+                self._state.looks.pop(name, None)
+            self._look_at(names)
+            self._verify()  # an end may be among them
+            self._check_parents(left.suspects[0], names)
+
+    def _is_confirmed(self, culprit: str, history: History) -> bool:
+        """Run the program itself at the culprit and before it, if that is wanted; false if the search must go on."""
+        if self._real is None:
+            return True
+        parents = self._parents(history, culprit)
+        looks, sentence = self._real.check(culprit, parents)
+        self._notes.append(sentence)
+        for look in looks:
+            before = self._state.looks[look.commit]
+            self._state.note(replace(look, depends=before.depends, shift=before.shift, clock_shift=before.clock_shift))
+        return not any(
+            look.commit in parents and look.commit in history.parents and look.verdict is Verdict.BAD for look in looks
+        )
+
+    def _parents(self, history: History, name: str) -> tuple[str, ...]:
+        return history.parents.get(name, ())
+
+    def _is_witnessed(self, name: str) -> bool:
+        """Whether a commit was looked at, and its run is recorded where it is run."""
+        look = self._state.looks.get(name)
+        if look is None:
+            return False
+        is_recorded = not look.recording or Path(look.recording).exists()
+        needs_recording = self._question.replay is None and look.verdict is not Verdict.UNDECIDED
+        return is_recorded and (bool(look.recording) or not needs_recording)
+
+    def _check_parents(self, culprit: str, names: tuple[str, ...]) -> None:
+        """Note a parent from before the good end that is bad: it is in no part of the history that is searched."""
+        for name in names:
+            look = self._state.looks[name]
+            if look.verdict is Verdict.BAD and name != culprit and name not in self._setting.history.parents:
+                self._notes.append(
+                    f"{name[:10]}, a parent of {culprit[:10]}, is bad ({look.why}) though the good end comes after it: "
+                    "the failure was repaired in between."
+                )
+
     def _verify(self) -> None:
         """Look at the ends; raises Inconclusive unless they are as was said."""
         setting, question = self._setting, self._question
+        if setting.bad not in self._state.looks:
+            self._state.passes_needed = 0
         if question.runs == 1 and not question.is_same_failure:
             # Then both can be looked at at once.
             self._state.passes_needed = 1
             self._look_at((setting.bad, setting.good))
         self._look_at((setting.bad,), is_measured=True)
         bad = self._state.looks[setting.bad]
-        _check_told(bad, f"the bad end {question.bad}")
+        self._check_told(bad, f"the bad end {question.bad}")
         if bad.verdict is not Verdict.BAD:
             hint = "" if question.replay or self._looker.has_met_ours or bad.is_reused else _NOTHING_MET
+            # Something will be repaired before the same is asked again, perhaps where nobody can see it.
+            self._state.forget(setting.bad, setting.good)
             raise Inconclusive(f"The bad end {question.bad} is not bad ({bad.why}): nothing can be searched for.{hint}")
         self._looker.end = bad.failure
         if question.is_same_failure:
@@ -157,9 +233,13 @@ class _Search:
             self._state.passes_needed = _passes_needed(bad, question)
         self._look_at((setting.good,))
         good = self._state.looks[setting.good]
-        _check_told(good, f"the good end {question.good}")
+        self._check_told(good, f"the good end {question.good}")
         if good.verdict is not Verdict.GOOD:
-            raise Inconclusive(f"The good end {question.good} is not good ({good.why}): nothing can be searched for.")
+            self._state.forget(setting.bad, setting.good)
+            raise Inconclusive(
+                f"The good end {question.good} is not good ({good.why}): nothing can be searched for."
+                f"{self._about_data()}"
+            )
         self._look_at(setting.bases)
         for base in setting.bases:
             look = self._state.looks[base]
@@ -174,12 +254,32 @@ class _Search:
                     f"tested ({look.why}): the failure may be older than every commit that was searched."
                 )
 
+    def _check_told(self, look: Look, what: str) -> None:
+        if look.verdict is Verdict.UNDECIDED:
+            self._state.forget(self._setting.bad, self._setting.good)
+            raise Inconclusive(f"Nothing can be told at {what}: {look.why.rstrip('.')}.")
+
     def _untracked(self) -> tuple[Path, ...]:
         question = self._question
         if question.replay is None or question.recorded_root is None:
             return ()
         found = untracked(question.replay, question.recorded_root, self._setting.around.files)
         return tuple(question.recorded_root / inside for inside in found)
+
+    def _about_data(self) -> str:
+        """Return which data files of the repository differ between the ends and were not read from the commits."""
+        question = self._question
+        if question.replay is None or question.recorded_root is None or question.is_data_of_commit:
+            return ""
+        good, bad = (self._repository.blobs(name) for name in (self._setting.good, self._setting.bad))
+        read = data_files(question.replay, question.recorded_root, self._setting.around.files)
+        names = [name for name in read if good.get(name) != bad.get(name)]
+        if not names:
+            return ""
+        return (
+            f" The program read {names[0]!r}, which differs between the ends, as it was recorded: with "
+            "--data-from-commit it is read from each commit."
+        )
 
     def _about_failures(self, culprit: str) -> list[str]:
         """Return what to think of a culprit that fails otherwise than the bad end; nothing if it does not."""
@@ -190,6 +290,41 @@ class _Search:
             f"{culprit[:10]} fails with {here}, the bad end with {end}: it may be another failure. With --same-failure "
             "commits that fail otherwise than the bad end say nothing."
         ]
+
+    def _about_shifts(self, culprit: str) -> list[str]:
+        """Return what to think of a culprit whose good parents got other inputs than recorded."""
+        notes = []
+        for name in self._parents(self._setting.history, culprit):
+            look = self._state.looks.get(name)
+            if look is not None and look.shift:
+                notes.append(f"At {name[:10]} random numbers are taken in another order than recorded: {look.why}.")
+            if look is not None and look.clock_shift:
+                notes.append(
+                    f"At {name[:10]} the clock is read in another order than recorded ({look.clock_shift}): perhaps "
+                    "it does not fail for that reason alone."
+                )
+        return notes
+
+    def _about_reuse(self) -> list[str]:
+        """Return what to think of verdicts of an earlier search, and of this one."""
+        notes = [
+            f"{count} earlier verdict{'s are' if count > 1 else ' is'} not used, because {path!r} has changed since."
+            for path, count in self._state.dropped.items()
+        ]
+        reused = (look.depends for look in self._state.looks.values() if look.is_reused)
+        unwatched = sorted({what for each in reused if each is not None for what in each.unwatched})
+        if unwatched:
+            notes.append(
+                f"Earlier verdicts are used; changes in what came from {' and '.join(unwatched)} would not be noticed "
+                "(--restart looks at all commits again)."
+            )
+        meanwhile = self._state.changed_meanwhile()
+        if meanwhile:
+            notes.append(
+                f"{meanwhile!r} changed while the search ran: verdicts from before and after it may differ for that "
+                "reason. Ask again: those from before will not be used."
+            )
+        return notes
 
     def _narrow(self, history: History) -> None:
         """Look at commits until no look tells more."""
@@ -259,11 +394,6 @@ _NOTHING_MET = (
     " The program imported nothing of the repository: set PYTHONPATH to the directory of its packages, such as "
     "PYTHONPATH=. or PYTHONPATH=src."
 )
-
-
-def _check_told(look: Look, what: str) -> None:
-    if look.verdict is Verdict.UNDECIDED:
-        raise Inconclusive(f"Nothing can be told at {what}: {look.why.rstrip('.')}.")
 
 
 def _passes_needed(bad: Look, question: Question) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from replaydbg.bisect.graph import History
+from replaydbg.commits.fingerprint import key_of, parts_of
 from replaydbg.commits.question import Question
 from replaydbg.commits.recorded import find_root
 from replaydbg.commits.repository import Repository, outside_environment
-from replaydbg.commits.state import State, key_of
+from replaydbg.commits.state import State
 from replaydbg.commits.surroundings import Surroundings, without_python
 from replaydbg.config import user_cache_directory
 from replaydbg.errors import Inconclusive, UsageError
@@ -69,8 +71,8 @@ class Setting:
     def open_state(self, path: Path | None, *, is_restart: bool) -> State:
         """Open the file with the verdicts of earlier searches for the same; raises UsageError."""
         sides = replace(self.question, good=self.good, bad=self.bad)
-        key = key_of(self.repository.root, self.repository.prefix, sides, python=sys.version)
-        state = State(path or user_cache_directory() / "bisect" / f"{key}.json", key)
+        parts = parts_of(self.repository, sides)
+        state = State(path or user_cache_directory() / "bisect" / f"{key_of(parts)}.json", parts)
         state.open(is_restart=is_restart)
         return state
 
@@ -82,6 +84,10 @@ def _check(question: Question) -> None:
         raise UsageError("A program behind -- and --replay exclude each other.")
     if question.check and question.replay is None:
         raise UsageError("--check is evaluated in a replay: it needs --replay RECORDING.")
+    if question.confirming and question.replay is None:
+        raise UsageError("--confirm needs --replay RECORDING: without it the program runs at each commit.")
+    if question.is_data_of_commit and question.replay is None:
+        raise UsageError("--data-from-commit needs --replay RECORDING: a program that runs reads the commit's files.")
     if question.runs > 1 and question.replay is not None:
         raise UsageError("--runs is for programs that fail now and then: a replay is the same each time.")
 
@@ -122,10 +128,13 @@ def _complete(
         whole = (root / repository.prefix / path).resolve()
         if not whole.exists() or not whole.is_relative_to(root):
             raise UsageError(f"{str(path)!r} is not in the checkout: only what is there can be taken along.")
+        if whole == root or ".git" in whole.relative_to(root).parts:
+            raise UsageError(f"{str(path)!r} cannot be taken along: name files or directories of the checkout.")
         taken.append(whole)
-    program = without_python(question.program)
+    here = root / repository.prefix
+    program = tuple(_from_anywhere(word, here, root) for word in without_python(question.program))
     if program and not program[0].startswith("-"):
-        script = root / repository.prefix / program[0]
+        script = _place(here / program[0])
         inside = script.is_relative_to(root) and str(script.relative_to(root)) not in files
         if inside and script.is_file() and script.is_relative_to(Path(sys.prefix)):
             program = (str(script), *program[1:])
@@ -138,3 +147,28 @@ def _complete(
     elif repository.is_dirty():
         notes.append("The checkout has changes that are in no commit; they are not part of what is tested.")
     return replace(question, program=program, taken_along=tuple(taken)), tuple(notes)
+
+
+def _from_anywhere(word: str, here: Path, root: Path) -> str:
+    """Return a word of the command line that means the same file when it is used in a worktree.
+
+    A relative path that leads out of the repository becomes absolute: a worktree has other things around it. One that
+    comes back, or goes through a link, becomes the shortest one.
+    """
+    path = Path(word)
+    if word.startswith("-") or path.is_absolute():
+        return word
+    try:
+        if not (here / path).exists():
+            return word
+        whole = _place(here / path)
+    except (OSError, ValueError):
+        return word  # no path, such as the text of a program
+    if not whole.is_relative_to(root):
+        return str(whole)
+    return os.path.relpath(whole, here) if ".." in path.parts else word
+
+
+def _place(path: Path) -> Path:
+    """Return where a file lies, the links of its directory resolved; it may be a link itself."""
+    return path.parent.resolve() / path.name if path.name not in ("", "..") else path.resolve()

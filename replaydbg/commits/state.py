@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from replaydbg.bisect.verdict import Verdict
-from replaydbg.commits.question import Look, Question
+from replaydbg.commits.depends import Dependencies, Dependency, States, changed_since
+from replaydbg.commits.fingerprint import key_of
+from replaydbg.commits.question import Look
 from replaydbg.errors import UsageError
 
-VERSION = 1
+VERSION = 2
 """The number of the form in which it is written; another one is not read."""
-
-
-def key_of(root: Path, prefix: str, question: Question, *, python: str) -> str:
-    """Return the name of a question: equal if every look would find the same."""
-    facts = asdict(replace(question, jobs=1, timeout=0.0, hash_seed=0))
-    facts |= {"root": str(root), "prefix": prefix, "python": python, "taken": [*map(_content, question.taken_along)]}
-    facts["replayed"] = _content(question.replay) if question.replay is not None else ""
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()[:24]
 
 
 @dataclass(slots=True)
@@ -33,20 +26,28 @@ class State:
 
     path: Path
     """The file."""
-    key: str
-    """The question that it belongs to."""
+    parts: Mapping[str, str]
+    """The question that it belongs to, as `parts_of` gives it."""
     looks: dict[str, Look] = field(default_factory=dict)
     """The look at each commit, in the order of their ends."""
     passes_needed: int = 0
     """After how many passing runs a commit counts as good; 0: not measured yet."""
     worktrees: str = ""
     """The directory of the worktrees of the search that runs, or was killed."""
+    dropped: dict[str, int] = field(default_factory=dict)
+    """How many earlier verdicts are not used because this file or directory has changed."""
     _lock: IO[bytes] | None = None
+
+    @property
+    def key(self) -> str:
+        """The name of the question."""
+        return key_of(self.parts)
 
     def open(self, *, is_restart: bool) -> None:
         """Take the file for us alone and read what an earlier search left; raises UsageError.
 
-        With `is_restart` the verdicts that are there are forgotten.
+        With `is_restart` the verdicts that are there are forgotten. One that depends on what is not as it was is
+        dropped.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = self.path.with_name(self.path.name + ".lock").open("ab")
@@ -60,10 +61,38 @@ class State:
         self.worktrees = told.get("worktrees", "")
         if is_restart:
             return
-        if told.get("key") != self.key:
-            raise UsageError(f"{str(self.path)!r} is the state of another search: --restart begins anew.")
+        if told.get("parts") != dict(self.parts):
+            then = told.get("parts") or {}
+            others = ", ".join(name for name in self.parts if then.get(name) != self.parts[name])
+            raise UsageError(
+                f"{str(self.path)!r} is the state of another search; they differ in: {others}. --restart begins anew."
+            )
         self.passes_needed = told["passes_needed"]
-        self.looks = {each["commit"]: _as_look(each) for each in told["looks"]}
+        self._reuse(told)
+
+    def _reuse(self, told: Mapping[str, Any]) -> None:
+        now = States()
+        table = [(Dependency(aspect, path), state) for aspect, path, state in told["depends"]]
+        for each in told["looks"]:
+            depends = _depends_of(each, table)
+            changed = changed_since(depends.states.items(), now) if depends is not None else ""
+            if changed:
+                self.dropped[changed] = self.dropped.get(changed, 0) + 1
+            elif depends is not None:
+                self.looks[each["commit"]] = _as_look(each, depends)
+
+    def changed_meanwhile(self) -> str:
+        """Return the path of a file or directory that a look depended on and that has changed since; empty: none."""
+        now = States()
+        looks = (look.depends for look in self.looks.values())
+        return next(filter(None, (changed_since(each.states.items(), now) for each in looks if each is not None)), "")
+
+    def forget(self, *commits: str) -> None:
+        """Drop the looks at these commits: the next search looks again."""
+        for commit in commits:
+            self.looks.pop(commit, None)
+        self.passes_needed = 0
+        self.write()
 
     def note(self, look: Look) -> None:
         """Add a look, and write the file."""
@@ -72,8 +101,10 @@ class State:
 
     def write(self) -> None:
         """Write the file, so that at any moment it is either the old one or the new one."""
-        looks = [asdict(look) | {"verdict": look.verdict.value} for look in self.looks.values()]
-        told = {"version": VERSION, "key": self.key, "passes_needed": self.passes_needed, "looks": looks}
+        table: dict[tuple[str, str, str], int] = {}
+        looks = [_as_facts(look, table) for look in self.looks.values()]
+        told = {"version": VERSION, "parts": dict(self.parts), "passes_needed": self.passes_needed, "looks": looks}
+        told["depends"] = [list(each) for each in table]
         data = json.dumps(told | {"worktrees": self.worktrees}, indent=1)
         new = self.path.with_name(self.path.name + ".new")
         with new.open("w", encoding="utf-8", errors="surrogateescape") as file:
@@ -104,19 +135,23 @@ class State:
         return told
 
 
-def _as_look(told: dict[str, Any]) -> Look:
-    values = told | {"verdict": Verdict(told["verdict"]), "liberties": tuple(told["liberties"]), "is_reused": True}
-    return Look(**values)
+def _as_facts(look: Look, table: dict[tuple[str, str, str], int]) -> dict[str, Any]:
+    """Return it for the file; dependencies, which most looks share, are numbers in `table`."""
+    facts = asdict(replace(look, depends=None)) | {"verdict": look.verdict.value}
+    if look.depends is not None:
+        rows = [(each.aspect, each.path, state) for each, state in look.depends.states.items()]
+        facts["depends"] = [table.setdefault(row, len(table)) for row in rows]
+        facts["unwatched"] = sorted(look.depends.unwatched)
+    return facts
 
 
-def _content(path: Path) -> str:
-    """Return a name for the content of a file or a tree."""
-    whole = hashlib.sha256()
-    for each in _files(path):
-        whole.update(str(each.relative_to(path.parent)).encode("utf-8", "surrogateescape") + b"\0")
-        whole.update(each.read_bytes())
-    return whole.hexdigest()
+def _depends_of(told: Mapping[str, Any], table: list[tuple[Dependency, str]]) -> Dependencies | None:
+    if told["depends"] is None:
+        return None
+    return Dependencies(dict(table[number] for number in told["depends"]), set(told["unwatched"]))
 
 
-def _files(path: Path) -> Iterable[Path]:
-    return sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+def _as_look(told: Mapping[str, Any], depends: Dependencies) -> Look:
+    values = {name: value for name, value in told.items() if name != "unwatched"}
+    values |= {"verdict": Verdict(told["verdict"]), "liberties": tuple(told["liberties"])}
+    return Look(**values | {"is_reused": True, "depends": depends})

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,12 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 class Surroundings:
     """Translates between the user's checkout and a worktree of it."""
 
-    def __init__(self, root: Path, prefix: str, files: Iterable[str]) -> None:
-        """For the checkout at `root`, in its directory `prefix`; `files` are those that git has there."""
+    def __init__(self, root: Path, prefix: str, files: Iterable[str], *, base: Mapping[str, str] | None = None) -> None:
+        """For the checkout at `root`, in its directory `prefix`; `files` are those that git has there.
+
+        `base` is the environment that is changed for worktrees (default: our own).
+        """
+        self._base = base
         self.root = root
         self.prefix = prefix
         self._files = frozenset(files)
@@ -45,7 +49,7 @@ class Surroundings:
 
     def environment(self, worktree: Path) -> dict[str, str]:
         """Return the environment of programs there: what the checkout would be imported for comes from the worktree."""
-        found = outside_environment()
+        found = outside_environment() if self._base is None else dict(self._base)
         found["PWD"] = str(self.directory(worktree))
         given = [word for word in found.get("PYTHONPATH", "").split(os.pathsep) if word]
         moved = [self._moved(word, worktree) for word in given]
@@ -61,14 +65,12 @@ class Surroundings:
         return [self._moved(word, worktree) if os.path.isabs(word) else word for word in words]  # noqa: PTH117
 
     def take_along(self, paths: Iterable[Path], worktree: Path) -> None:
-        """Copy files and directories of the checkout into the worktree, to the same places."""
+        """Copy files and directories of the checkout into the worktree, to the same places. Raises OSError."""
         for path in paths:
-            target = worktree / path.relative_to(self.root)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_dir():
-                shutil.copytree(path, target, dirs_exist_ok=True, symlinks=True)
-            else:
-                shutil.copy2(path, target)
+            for each in _files_of(path):
+                target = place_in(worktree, each.relative_to(self.root))
+                # The one that was named may be a link: then the file is meant.
+                shutil.copy2(each, target, follow_symlinks=each == path)
 
     def _moved(self, word: str, worktree: Path) -> str:
         path = Path(word)
@@ -91,6 +93,30 @@ class Surroundings:
                 mapping: Any = getattr(module, "MAPPING", {})
                 found += [Path(place).parent for place in mapping.values()] if isinstance(mapping, dict) else []
         return [path for path in found if self.is_tracked(path)]
+
+
+def place_in(worktree: Path, inside: Path) -> Path:
+    """Return where a file of the worktree is written, with its directory made. Raises OSError.
+
+    A link that the commit has on the way must not lead out of the worktree: what lies there is somebody else's.
+    """
+    target = worktree / inside
+    if ".." in inside.parts or not target.parent.resolve().is_relative_to(worktree.resolve()):
+        raise PermissionError(f"{str(inside)!r} leads out of the worktree")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_symlink():
+        target.unlink()
+    return target
+
+
+def _files_of(path: Path) -> Iterator[Path]:
+    """Yield a file, or the files and links below a directory."""
+    if not path.is_dir():
+        yield path
+        return
+    for folder, names, files in os.walk(path):
+        for name in [*files, *(name for name in names if Path(folder, name).is_symlink())]:
+            yield Path(folder, name)
 
 
 def without_python(words: Sequence[str]) -> tuple[str, ...]:

@@ -51,6 +51,10 @@ class Worktrees:
             self._repository.run("worktree", "add", "--quiet", "--detach", "--force", str(place), commit)
         return place
 
+    def files(self, place: Path) -> frozenset[str]:
+        """Return the paths of the files that the commit in a worktree has."""
+        return frozenset(filter(None, self._repository.run("ls-files", "-z", directory=place).split("\0")))
+
     def give_back(self, place: Path) -> None:
         """Let another commit have the worktree."""
         with self._lock:

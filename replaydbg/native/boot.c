@@ -121,8 +121,11 @@ read_recording(PyObject *boot)
     int seconds = number(boot, "cpu_seconds", 0);
     if (seconds > 0) /* edited code may compute for ever; the kernel ends it then */
         setrlimit(RLIMIT_CPU, &(struct rlimit){(rlim_t)seconds, (rlim_t)seconds + 1});
-    if (core.lenient)
+    if (core.lenient) {
         index_read();
+        facts_prepare(item(boot, "facts"));
+        data_prepare(item(boot, "data"));
+    }
     return world_moved(item(boot, "sources")) < 0 ? -1 : world_load();
 }
 

@@ -113,13 +113,16 @@ entropy(Gate *g)
 static PyObject *
 random_seed(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    if (nargs > 1 || kwnames || (nargs == 1 && args[0] != Py_None))
+    if (nargs > 1 || kwnames || (nargs == 1 && args[0] != Py_None)) {
+        draws_seeded(self, false);
         return gate_call_original(g, self, args, nargs, kwnames); /* the seed is the program's */
+    }
     PyObject *bytes = entropy(g);
     if (bytes == NULL)
         return NULL;
     PyObject *number = _PyLong_FromByteArray((const unsigned char *)PyBytes_AS_STRING(bytes), SEED_BYTES, 1, 0);
     PyObject *result = number ? gate_call_original(g, self, &number, 1, NULL) : NULL;
+    draws_seeded(self, true);
     Py_XDECREF(number);
     Py_DECREF(bytes);
     return result;
@@ -138,8 +141,12 @@ static newfunc original_random_new;
 static int
 seed_anew(PyObject *self, PyObject *args, PyObject *kwds)
 {
-    if (gate_passes() || !unseeded(args, kwds))
+    if (gate_passes())
         return 0;
+    if (!unseeded(args, kwds)) {
+        draws_seeded(self, false);
+        return 0;
+    }
     PyObject *done = random_seed(seed_gate, self, NULL, 0, NULL);
     Py_XDECREF(done);
     return done ? 0 : -1;
@@ -272,7 +279,7 @@ clock_module_loaded(PyObject *module, const char *name)
         PyErr_Clear();
     }
     else if (strcmp(name, "_random") == 0 && random_type == NULL)
-        install_random(module);
+        install_random(module), draws_install(random_type);
     else if (strcmp(name, "_lsprof") == 0)
         patch_init(module, "Profiler", &original_profiler_init, profiler_init);
 }

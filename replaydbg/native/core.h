@@ -342,6 +342,15 @@ PyObject *value_decode(const uint8_t **p, const uint8_t *end, TypeTable *types, 
 int value_prepare(void);
 bool value_skip(const uint8_t **p, const uint8_t *end);
 int types_define(TypeTable *types, const uint8_t **p, const uint8_t *end); /* reads one TYPE record */
+/* ---- draws.c: random numbers and readings of the clock, in the order in which a replayed program asks for them ---- */
+void draws_prepare(bool is_reported, uint64_t number); /* `number`: other random numbers than recorded; 0: as recorded */
+void draws_install(PyTypeObject *generator);     /* of _random */
+void draws_seeded(PyObject *generator, bool is_from_outside);
+void draws_crossed(const Gate *g);
+PyObject *draws_changed(const Gate *g, PyObject *result);
+/* ---- lenient_data.c: data files that are read where they lie today ---- */
+bool data_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **result);
+int data_open(PyObject *file, PyObject *mode);
 /* ---- directories.c: a directory entry is made from name and path ---- */
 void directories_install(PyObject *posix);
 extern PyTypeObject *direntry_type;

@@ -977,7 +977,7 @@ cross_end(Crossing *c, PyObject *result)
             result = engine_outcome(c->gate);
     }
     else if (core.mode == REPLAY && __builtin_expect(core.lenient, 0))
-        result = lenient_end(c, result);
+        result = draws_changed(c->gate, lenient_end(c, result));
     else if (core.mode == REPLAY) {
         Py_XDECREF(result);
         if (PyErr_Occurred()) /* of program code that ran inside (an opener): kept until the log says whether it came out */
@@ -995,6 +995,8 @@ cross_end(Crossing *c, PyObject *result)
     if (result == NULL || PyType_IS_GC(Py_TYPE(result)))
         give_outcome(c, result);
     state.open = c->outer;
+    if (core.mode == REPLAY)
+        draws_crossed(c->gate);
     own_work_end();
     if (ticks_are_counted && core.depth == 0)
         ticks_crossing();
@@ -1052,6 +1054,7 @@ native_end_filled(NativeCrossing *n, int64_t rc, const void **out, size_t *nout)
         Py_XDECREF(result);
         *out = c->fill;
         *nout = c->fill_length;
+        draws_crossed(c->gate);
     }
     else if (core.mode == RECORD) {
         PyObject *result = PyLong_FromLongLong(rc);

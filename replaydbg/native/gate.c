@@ -19,6 +19,9 @@ pass_through(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
 {
     if (gate_passes() && !(g->flags & GATE_ALWAYS))
         return gate_call_original(g, self, args, nargs, kwnames);
+    PyObject *result;
+    if (__builtin_expect(core.lenient, 0) && data_call(g, self, args, nargs, kwnames, &result))
+        return result;
     return g->handler(g, self, args, nargs, kwnames);
 }
 

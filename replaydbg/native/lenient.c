@@ -4,6 +4,7 @@
  *   a later one that nobody has asked for (what lies between is skipped, and stays there), then an earlier one. What is read from a file
  *   or socket comes in its order: the earliest first, and never from another file that had the same number;
  *   an event behind the recorded end, which somebody has put there;
+ *   what follows from the recording about a path (lenient_facts.c);
  *   then what the gate's row allows (replaydbg/gates/lenient.py): a clock stands still, output counts as written, what closes is done.
  *
  * A clock is asked everywhere, and any answer is as good: one from further on is taken only if the same function asked then, and not far from
@@ -320,6 +321,8 @@ give_event(Stream *s, Answer answer, Crossing *c)
     check_descriptors(item, c);
     PyObject *result = cross_outcome_at(event_log.base + item->at, c, head);
     core.crossings++;
+    if (result)
+        facts_done(c);
     if (forward)
         lanes_crossed();
     clocks_crossed();
@@ -350,6 +353,14 @@ give_otherwise(Crossing *c, PyObject *own)
 {
     unsigned flags = c->gate->flags;
     uint32_t *given = last_of(c);
+    bool is_known;
+    PyObject *fact = facts_answer(c, &is_known);
+    if (is_known) {
+        liberty(FOLLOWS, 0, c, "");
+        if (fact)
+            facts_done(c);
+        return fact;
+    }
     if (given && *given) {
         if (++repeats > MOST_REPEATS)
             cannot_answer(c, "it is asked again and again, and has nothing new to say");

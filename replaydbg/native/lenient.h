@@ -5,6 +5,8 @@
  *   lenient.c        a crossing, and where its answer is
  *   lenient_lanes.c  which lane goes on
  *   liberties.c      what was not as recorded
+ *   lenient_facts.c  what follows from the recording, though nobody asked it then
+ *   draws.c          in which order it takes random numbers and reads the clock
  *
  * Each lane of the recording has a *stream* of items: its events, and what belongs between them (handlers, switches, memory). The cursor of
  * a stream stands behind the last item that the program has come by. A program that is not edited takes each item where the cursor
@@ -94,13 +96,28 @@ Stream *lenient_stream_of(int lane);
 
 /* liberties.c */
 typedef enum {
-    SKIPPED, REORDERED, REPEATED, WRITTEN, ACCEPTED, SPARE, SIGNALLED, PREEMPTION, LANE, UNUSED, LIBERTY_KINDS
+    SKIPPED, REORDERED, REPEATED, WRITTEN, ACCEPTED, SPARE, SIGNALLED, PREEMPTION, LANE, UNUSED, FOLLOWS, LIBERTY_KINDS
 } LibertyKind;
 void liberty(LibertyKind kind, uint64_t event, Crossing *c, const char *detail);
 bool liberty_fold(uint64_t event, uint64_t loose);     /* that event is what was written otherwise: told already */
 void liberty_written(Crossing *c, uint64_t loose);
 uint64_t liberties_taken(void);
 void liberties_report(Buf *b);                         /* two keys with their values */
+
+/* lenient_facts.c */
+int facts_prepare(PyObject *facts);
+void facts_done(Crossing *c);
+size_t facts_path(PyObject *o, char *text, size_t size); /* the absolute path, by the program's working directory; 0: not known */
+PyObject *facts_answer(Crossing *c, bool *is_known);
+
+/* lenient_data.c */
+int data_prepare(PyObject *paths);
+
+/* world.c */
+PyObject *world_moved_path(PyObject *path);
+
+/* draws.c */
+void draws_report(Buf *b);                             /* two keys with their values */
 
 /* cross.c */
 void cross_forget_definitions(void);

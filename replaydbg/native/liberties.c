@@ -13,7 +13,7 @@ typedef struct {
     Buf what;          /* the rest of it, encoded: arguments, bytes, detail, lane, file, line, function */
 } Liberty;
 
-static const char *const names[LIBERTY_KINDS] = {"skipped", "reordered", "repeated", "written", "accepted", "spare", "signal", "preemption", "lane", "unused"};
+static const char *const names[LIBERTY_KINDS] = {"skipped", "reordered", "repeated", "written", "accepted", "spare", "signal", "preemption", "lane", "unused", "follows"};
 static Liberty kept[MOST_KEPT];
 static size_t kept_count;
 static uint64_t counts[LIBERTY_KINDS], taken;

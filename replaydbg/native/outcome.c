@@ -198,6 +198,8 @@ outcome_prepare(PyObject *boot)
     PyObject *kind = PyDict_GetItemString(boot, "kind");
     if (fd && PyLong_Check(fd))
         ending_fd = fd_keep((int)PyLong_AsLong(fd));
+    PyObject *other = PyDict_GetItemString(boot, "reseed");
+    draws_prepare(ending_fd >= 0, other && PyLong_Check(other) ? PyLong_AsUnsignedLongLongMask(other) : 0);
     if (text == NULL || !PyUnicode_Check(text))
         return 0;
     check = strdup(PyUnicode_AsUTF8(text));
@@ -227,8 +229,9 @@ ending_report(void)
     Buf b = {0};
     if (ending_fd < 0 || engine.is_on)
         return;
-    report_dict(&b, 5);
+    report_dict(&b, 7);
     liberties_report(&b);
+    draws_report(&b);
     report_key(&b, "said");
     report_list(&b, said.used ? 1 : 0);
     if (said.used)

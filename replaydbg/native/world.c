@@ -3,6 +3,7 @@
  * that the recorded sources run even when the originals were edited or are gone. (A finder on sys.meta_path over archived
  * sources was tried before: it shows, and pkgutil still looks at the real disk.) */
 #include "garbage.h"
+#include "lenient.h"
 #include <stdlib.h>
 
 typedef struct {
@@ -188,6 +189,12 @@ moved_path(PyObject *path)
     PyErr_Clear();
     Py_XDECREF(bytes);
     return found;
+}
+
+PyObject *
+world_moved_path(PyObject *path)
+{
+    return moved_path(path);
 }
 
 /* Byte code beside sources that were edited may be that of others: it is told apart by seconds and length. */

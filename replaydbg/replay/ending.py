@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from replaydbg.errors import ReplaydbgError
+from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
 from replaydbg.log.shapes import COUNT, DictOf, ListOf, decoded, one_of
+from replaydbg.replay.draws import NO_DRAWS, Draws, Taken
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from replaydbg.log.reader import Recording
 
 MOST_SHOWN_EVENTS = 300_000
@@ -26,6 +29,7 @@ MEANINGS = {
     "signal": "a signal handler runs at another place",
     "preemption": "a switch of threads in the middle of a computation was left out",
     "lane": "threads take turns in another order",
+    "follows": "was not asked for then, and follows from what was",
     "unused": "the program ended without asking for what was recorded",
 }
 """The kinds of liberties, and what each means."""
@@ -38,6 +42,8 @@ _TOLD = {
     "uncaught": one_of((), (str, _TEXT_OR_NONE, ListOf((str, COUNT, str, bool)))),
     "check": one_of((), (str, str, _TEXT_OR_NONE)),
     "said": one_of((), (str,)),
+    "kinds": ListOf((str, str)),
+    "draws": ((bytes, COUNT), (bytes, COUNT)),
 }
 
 
@@ -173,6 +179,8 @@ class Ending:
     """None if nothing was asked, or if the program's end was not reached."""
     said: str = ""
     """What the program said came of what it was replayed for; empty: nothing."""
+    draws: Draws = NO_DRAWS
+    """Which random numbers and readings of the clock it took."""
 
 
 NOTHING = Ending((), {}, None, None)
@@ -191,7 +199,16 @@ def read_ending(data: bytes, recording: Recording) -> Ending:
         exception=_uncaught(*told["uncaught"]) if told["uncaught"] else None,
         check=_check(*told["check"]) if told["check"] else None,
         said=told["said"][0] if told["said"] else "",
+        draws=Draws(*(_taken(told["kinds"], *each) for each in told["draws"])),
     )
+
+
+def _taken(kinds: Sequence[tuple[str, str]], data: bytes, total: int) -> Taken:
+    """Return a sequence: two bytes for each draw, the number of its kind from 1."""
+    numbers = [data[at] | data[at + 1] << 8 for at in range(0, len(data) - 1, 2)]
+    if max(numbers, default=0) > len(kinds) or min(numbers, default=1) < 1:
+        raise ForgedMessage("it sent a malformed report of the end")
+    return Taken(tuple((kinds[number - 1][0], kinds[number - 1][1]) for number in numbers), total)
 
 
 def _uncaught(name: str, text: str | None, frames: list[tuple[str, int, str, bool]]) -> Uncaught:

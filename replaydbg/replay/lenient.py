@@ -32,6 +32,11 @@ class Lenient:
     answers_to: int = 0
     """No event after this one is an answer; 0: all may be."""
 
+    data: frozenset[str] = frozenset()
+    """Absolute paths of the recording below `sources` that are read as data where they are today."""
+    reseed: int = 0
+    """Other random numbers than recorded, the same ones for the same value; 0: as recorded."""
+
     def must_be_sound(self) -> None:
         """Raise UsageError if the check is no expression."""
         if self.check is not None:
@@ -44,6 +49,10 @@ class Lenient:
             "check": self.check,
             "cpu_seconds": self.cpu_seconds,
             "answers_to": self.answers_to,
+            "reseed": self.reseed,
+            # Code that is not edited asks for nothing else.
+            "facts": _facts(recording) if current_source or self.sources else None,
+            "data": sorted(os.fsencode(path) for path in self.data),
             "sources": [tuple(os.fsencode(_plain(each)) for each in pair) for pair in self.sources.items()],
             "edited": self._is_edited(recording, current_source=current_source),
         }
@@ -56,6 +65,13 @@ class Lenient:
         from replaydbg.replay.changed import changed_sources
 
         return bool(changed_sources(recording, self.sources, only_moved=not current_source))
+
+
+def _facts(recording: Recording) -> dict[str, Any]:
+    # Imported here: only edited code asks for it.
+    from replaydbg.replay.facts import known_paths
+
+    return known_paths(recording)
 
 
 def check_expression(check: str) -> None:

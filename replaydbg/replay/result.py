@@ -27,6 +27,7 @@ _ENDS_ITSELF = frozenset(
 
 if TYPE_CHECKING:
     from replaydbg.replay.clock import ClockReport
+    from replaydbg.replay.draws import Draws
     from replaydbg.replay.ending import Check, Liberty, Outcome
     from replaydbg.replay.report import Stop
 
@@ -65,6 +66,8 @@ class ReplayResult:
     """What the expression was worth at the program's end; None if none was given, or if it was not reached."""
     said: str = ""
     """What the program said came of what it was replayed for, in a lenient replay; empty: nothing."""
+    draws: Draws | None = None
+    """Which random numbers and readings of the clock it took; None unless it was asked how the program ended."""
     is_mixed: bool = False
     """Whether the program moved about in an output file, and its bytes were shown in the order of writing instead."""
     missing: tuple[str, ...] = ()
@@ -166,6 +169,7 @@ def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> Repl
         liberty_counts=ending.liberty_counts,
         check=ending.check,
         said=ending.said,
+        draws=ending.draws,
     )
 
 

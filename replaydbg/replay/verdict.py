@@ -9,6 +9,7 @@ from pathlib import Path
 
 from replaydbg.log.reader import open_recording
 from replaydbg.replay.changed import changed_sources
+from replaydbg.replay.draws import clock_shift, has_own_draws, numbers_shift
 from replaydbg.replay.ending import Outcome
 from replaydbg.replay.launcher import replay
 from replaydbg.replay.lenient import Lenient, check_expression
@@ -35,6 +36,10 @@ class Verdict:
     """The recorded paths of the sources that are others today."""
     result: ReplayResult
     """Of the last replay: with the liberties that it took."""
+    numbers_shift: str = ""
+    """From where on random numbers went to another purpose than recorded, in words; empty: nowhere, or not looked."""
+    clock_shift: str = ""
+    """The same of readings of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,8 @@ class Judge:
     """A descriptor for what the edited program prints; None: our own."""
     stderr: int | None = None
     """The same for its errors."""
+    data: frozenset[str] = frozenset()
+    """Absolute paths of the recording below `sources` that are read as data where they are today."""
     is_replayed_unchanged: bool = False
     """Whether the code is run even if none of the recorded sources has changed: a module may have come besides."""
 
@@ -64,7 +71,8 @@ class Judge:
             test = tested(recording)
             if test is not None and self.check is not None:
                 check_expression(self.check)
-            sources = {**plugin_today(recording), **(self.sources or {})} if test is not None else self.sources
+            plugin_of_test = plugin_today(recording) if test is not None else {}
+            sources = {**plugin_of_test, **(self.sources or {})} if test is not None else self.sources
             # Of a test that failed elsewhere: what else was imported need not be here, and comes from the recording.
             moved_only = test is not None and bool(self.sources)
             changed = changed_sources(recording, self.sources, only_moved=moved_only)
@@ -79,16 +87,59 @@ class Judge:
                 word, sentence = _compare(recorded, recorded)
                 sentence = f"{sentence} (no source has changed)"
                 return Verdict(word, sentence, recorded, recorded, changed, before)
+        elif self.is_replayed_unchanged:
+            before = self._as_recorded(is_shown=False)
+        now = self._now(test, sources or {}, is_current=not moved_only)
+        word, sentence = self._of(now, recorded)
+        verdict = Verdict(word, sentence, recorded, now.outcome, changed, now)
+        if not self.is_replayed_unchanged or before.draws is None or now.draws is None:
+            return verdict
+        recorded_draws = before.draws
+        if test is not None and (has_own_draws(before.draws) or has_own_draws(now.draws)):
+            # The recording goes on behind the test's end; the recorded code is replayed to there, too.
+            recorded_draws = self._now(test, plugin_of_test, is_current=False, is_edited=False).draws or recorded_draws
+        elif test is not None:
+            return verdict
+        shifts = numbers_shift(recorded_draws, now.draws), clock_shift(recorded_draws, now.draws)
+        return replace(verdict, numbers_shift=shifts[0], clock_shift=shifts[1])
+
+    def with_other_numbers(self, seed: int, verdict: Verdict, *, is_edited: bool) -> str:
+        """Return the verdict of a replay with other random numbers than recorded, the same ones for the same `seed`.
+
+        Of the edited code, or of the recorded code; `verdict` is what `judge` returned.
+        """
+        with open_recording(self.path) as recording:
+            test = tested(recording)
+            plugin = plugin_today(recording) if test is not None else {}
+        if is_edited:
+            moved_only = test is not None and bool(self.sources)
+            now = self._now(test, {**plugin, **(self.sources or {})}, is_current=not moved_only, reseed=seed)
+        else:
+            now = self._now(test, plugin, is_current=False, reseed=seed, is_edited=False)
+        return self._of(now, verdict.recorded)[0]
+
+    def _now(
+        self,
+        test: Tested | None,
+        sources: Mapping[str, str],
+        *,
+        is_current: bool,
+        reseed: int = 0,
+        is_edited: bool = True,
+    ) -> ReplayResult:
+        """Replay leniently: today's code, or with `is_current` false the recorded one, but for `sources`."""
         now = replay(
             self.path,
             name=self.name,
-            current_source=not moved_only,
+            current_source=is_current,
             lenient=Lenient(
-                sources=sources or {},
+                sources=sources,
                 check=self.check if test is None else None,
                 asked=test.asked(self.check) if test is not None else "",
                 answers_to=test.failed_at if test is not None else 0,
                 cpu_seconds=self.cpu_seconds,
+                reseed=reseed,
+                data=self.data if is_edited else frozenset(),
             ),
             stdout=self.stdout,
             stderr=self.stderr,
@@ -96,8 +147,7 @@ class Judge:
         if test is not None:
             outcome, check, why = judged(now)
             now = replace(of_test(now), outcome=outcome, check=check, cannot_test=why, ended_early="")
-        word, sentence = self._of(now, recorded)
-        return Verdict(word, sentence, recorded, now.outcome, changed, now)
+        return now
 
     def _as_recorded(self, *, is_shown: bool) -> ReplayResult:
         null = os.open(os.devnull, os.O_WRONLY)

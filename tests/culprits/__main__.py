@@ -90,7 +90,7 @@ def _ask(case: Case, scratch: Path, cache: Path, how: str | None) -> list[Answer
         # The checkout is the bad end.
         command = [sys.executable, "-m", "replaydbg", "record", "--quiet", "-o", recording, case.program]
         subprocess.run(command, cwd=repository, env=environment, check=False, capture_output=True)
-        answers.append(_bisect(repository, environment, [*ends, "--replay", recording]))
+        answers.append(_bisect(repository, environment, [*ends, "--replay", recording, *case.options]))
     return answers
 
 

@@ -44,13 +44,28 @@ class Case:
     unanswered: str = ""
     """Why one recording cannot tell: what other releases ask for and it was not asked for; empty if it can."""
 
+    options: Sequence[str] = ()
+    """Further options of the bisection of one recording."""
+
     @property
     def program(self) -> str:
         """The name of the program that shows it, in `programs/`."""
         return f"{self.package.replace('-', '_')}_bug.py"
 
 
+_PACKAGING = (
+    "16.8 17.0 17.1 18.0 19.0 19.1 19.2 20.0 20.1 20.3 20.4 20.7 20.8 20.9 21.0 21.2 21.3 22.0 23.0 23.1 23.2 24.0 "
+    "24.1 24.2 25.0"
+)
+
 CASES = (
+    Case(
+        package="packaging",
+        releases=_PACKAGING.split(),
+        culprit="22.0",
+        bug="a version that follows no standard cannot be parsed",
+        source="https://github.com/pypa/packaging/blob/25.0/CHANGELOG.rst",
+    ),
     Case(
         package="tomlkit",
         releases=_TOMLKIT.split(),
@@ -86,6 +101,7 @@ CASES = (
         culprit="3.1.0",
         bug="a copy of a `Word` raises exceptions with the name of the original",
         source="https://github.com/pyparsing/pyparsing/issues/612",
-        unanswered="before 3.0 it looks for its own source file, which the recording was not asked for",
+        # Before 3.0 it looks for its own source file.
+        options=("--data-from-commit",),
     ),
 )
