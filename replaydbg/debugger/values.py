@@ -113,6 +113,14 @@ class Raised:
     """Whether it ended the program."""
     lineage: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """The full names of its type and of what that inherits from, in the order in which Python looks."""
+    file: str = field(default="", compare=False)
+    """The source file of the function that raised it, as its code object names it; empty: not known."""
+    line: int = field(default=0, compare=False)
+    """The line there."""
+    function: str = field(default="", compare=False)
+    """The function's qualified name."""
+    is_again: bool = field(default=False, compare=False)
+    """Whether it had been raised before: by `raise error` in a handler, or an exception that was kept."""
 
     @property
     def text(self) -> str:

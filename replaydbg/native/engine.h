@@ -1,5 +1,5 @@
 /* A replay that the debugger travels through: see engine.c. With it rule.c, where a step ends, watch.c, whether
- * a value has changed, judge.c, what a question says, lineage.c, what exceptions
+ * a value has changed, raises.c, the exceptions for the index, judge.c, what a question says, lineage.c, what exceptions
  * inherit from, clones.c and arenas.c, copies, and ending.c, how it ends. */
 #ifndef REPLAYDBG_ENGINE_H
 #define REPLAYDBG_ENGINE_H
@@ -45,6 +45,12 @@ bool rule_has_stopped(void);
 bool judge_begin(const uint8_t *p, const uint8_t *end); /* false: there is nothing to ask */
 PyObject *judge_call_of(PyObject *self, PyObject *args);
 uint64_t judge(uint64_t before); /* what it says here; `before` where it cannot tell */
+
+/* raises.c */
+void raises_prepare(int fd);
+void raises_leave(void);        /* in a clone */
+void raises_write(const Raise *raise);
+void raises_send(void);
 
 /* lineage.c */
 uint32_t lineage_number(Buf *b, PyTypeObject *type);

@@ -59,6 +59,7 @@ stepclock_start(_PyInterpreterFrame *frame)
 {
     if (!activations_are_kept)
         return;
+    code_facts(compat_frame_code(frame))->has_run = true;
     activation_start(frame);
     watch_start(frame);
     judge_start(frame);
@@ -79,6 +80,7 @@ stepclock_line(_PyInterpreterFrame *frame)
         return;
     int unit = (int)((const _Py_CODEUNIT *)compat_frame_instr(frame) - _PyCode_CODE(code));
     stepclock.count++;
+    facts->has_run = true;
     if (!facts->is_library)
         stepclock.last_own = stepclock.count;
     stepclock.digest = (stepclock.digest ^ (facts->hash + (uint64_t)unit)) * 0x9FB21C651E98DF25u;
