@@ -53,11 +53,13 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         current_source: bool = False,
         spacing: float = SPACING,
         memory: int = 0,
+        course: bool = False,
     ) -> None:
         """Open the recording at `path` and run it once; then stand where its program failed, or at its end.
 
         `spacing`: seconds of CPU time between two checkpoints. `memory`: bytes that all its processes may take; 0: what
-        is right for the program. Raises what `replay` does, EngineLost and Cancelled.
+        is right for the program. `course`: the first pass writes down the program's own lines, see `debugger.course`.
+        Raises what `replay` does, EngineLost and Cancelled.
         """
         super().__init__()
         self.path = path = Path(path)
@@ -68,14 +70,21 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
             self.header = recording.header
             self.test: Test | None = test_of(recording)
             """The test that this is the recording of, if it is one of a test."""
-        held = None if current_source else take_over(path)
+        held = None if current_source or course else take_over(path)
         known = None if current_source else load_index(path)
         # A second session ends where the first one did, where that was a matter of time.
         last_line = known.total if known is not None and known.ending.is_bounded else 0
         self.travel = (
             held[0]
             if held is not None
-            else Travel(path, current_source=current_source, spacing=spacing, most_memory=memory, last_line=last_line)
+            else Travel(
+                path,
+                current_source=current_source,
+                spacing=spacing,
+                most_memory=memory,
+                last_line=last_line,
+                course=course,
+            )
         )
         self.was_held = held is not None
         """Whether its checkpoints were kept while it was recorded."""

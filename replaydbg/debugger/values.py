@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from replaydbg.engine.messages import Frame, Lane, Watch
@@ -24,6 +25,8 @@ __all__ = [
     "Variable",
     "Why",
 ]
+
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,16 @@ class Variable:
     """Its repr, cut to some 400 characters."""
     parts: int
     """How many items or attributes it has."""
+    digest: int = field(default=0, compare=False, repr=False)
+    """The same for equal values in whatever run; odd if a part of the value is an object of C code, whose content is not
+    known without running it."""
+
+
+def are_other_values(one: tuple[str, int], two: tuple[str, int]) -> bool:
+    """Whether two values, each as its text and its digest, differ in more than the addresses of objects."""
+    if one[1] != two[1] or not one[1] & 1:
+        return one[1] != two[1]
+    return _ADDRESS.sub("", one[0]) != _ADDRESS.sub("", two[0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@
  *   stepclock.c the count of lines in a replay: positions, hits, breakpoints
  *   activations.c  which lines ran in the same activation of a frame, in the same lane
  *   heap.c      pictures of the heap: see heap.h
- *   engine.c    a replay that the debugger travels through: see engine.h; with it rule.c, watch.c, signature.c, raises.c, clones.c, arenas.c, ending.c
+ *   engine.c    a replay that the debugger travels through: see engine.h; with it rule.c, watch.c, signature.c, raises.c, course.c, clones.c, arenas.c, ending.c
  *   ticks.c     the count behind the slices of lanes
  *   trace.c     every tick and event of a run written down, for the comparison of two runs
  *   limit.c     how long a replay may compute without asking for anything
@@ -376,6 +376,7 @@ typedef struct CodeFacts {
     bool is_importers;   /* Python of the importer itself: neither its lines nor its ticks count */
     bool has_run;        /* it began, or ran a line, while the step clock ran */
     uint32_t raise_id;   /* raises.c: from 1; 0: not met yet */
+    uint32_t course_hash; /* course.c; 0: not met yet */
     uint32_t trace_id, inside_id; /* trace.c: from 1; 0: not met yet */
 } CodeFacts;
 typedef struct {
@@ -424,6 +425,8 @@ typedef struct {
     int lasti;
     bool is_again;  /* it had been raised before: `raise error` in a handler, or of an exception that was kept */
 } Raise;
+extern bool course_is_on;                        /* course.c */
+void course_line(_PyInterpreterFrame *frame, CodeFacts *facts, int unit);
 void engine_raised(const Raise *raise);          /* from listen.c */
 void engine_uncaught(PyObject *type, PyObject *value);        /* it ends the program */
 void engine_report_uncaught(Buf *b);

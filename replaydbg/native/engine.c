@@ -297,6 +297,7 @@ leave_clone(int kind)
             clone_begin();
             output_fd = stepclock.steps_fd = stepclock.fd = -1;
             raises_leave();
+            course_leave();
             printed_ignore();
             streams_leave();
             shared_part();
@@ -371,7 +372,14 @@ object_at(PyObject *self, PyObject *args)
     PyErr_SetString(PyExc_LookupError, "it is not there");
     return NULL;
 }
-static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL}, {"call_of", judge_call_of, METH_VARARGS, NULL}};
+
+/* digest_of(value): see course_digest(). */
+static PyObject *
+digest_of(PyObject *self, PyObject *value)
+{
+    return PyLong_FromUnsignedLongLong(course_digest(value) >> 4); /* a number that is read as a count */
+}
+static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL}, {"digest_of", digest_of, METH_O, NULL}, {"call_of", judge_call_of, METH_VARARGS, NULL}};
 
 /* NULL: with an exception. */
 PyObject *
@@ -686,6 +694,7 @@ void
 engine_send(int kind, Buf *b)
 {
     raises_send();
+    course_send();
     streams_collect();
     printed_send();
     send_all(kind, b, -1);
@@ -715,6 +724,7 @@ engine_prepare(PyObject *asked)
     engine.fd = asked_fd(asked, "fd");
     output_fd = asked_fd(asked, "output_fd");
     raises_prepare(asked_fd(asked, "raises_fd"));
+    course_prepare(asked_fd(asked, "course_fd"));
     clones_prepare();
     engine_hear_of_crashes();
     arenas_prepare();

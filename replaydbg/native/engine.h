@@ -52,6 +52,12 @@ void raises_leave(void);        /* in a clone */
 void raises_write(const Raise *raise);
 void raises_send(void);
 
+/* course.c */
+void course_prepare(int fd);    /* -1: it is not asked for */
+void course_leave(void);        /* in a clone */
+void course_send(void);
+uint64_t course_digest(PyObject *value); /* of two equal values, in whatever run, the same; bit 4: a part of it is not known */
+
 /* lineage.c */
 uint32_t lineage_number(Buf *b, PyTypeObject *type);
 
