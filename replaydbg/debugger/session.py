@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -124,10 +124,13 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         """Return the exception that the test failed with, at the line that raised it; name that moment."""
         if self.test is None:
             return None
-        found = find_failure(self.test, self.index, lambda count: self.top_at(count))
+        found = find_failure(self.test, self.index, self._stack_at, partial(search.last_passage, self))
         if found is not None:
             self._marks["failure"] = found.count
         return found
+
+    def _stack_at(self, count: int) -> list[tuple[str, int]]:
+        return [(each.file, each.line) for each in self.look_at(count).stack]
 
     def top_at(self, count: int) -> tuple[str, int]:
         """Return file and line of the innermost frame at a count of lines; nothing and 0 without Python code."""
