@@ -1,8 +1,8 @@
 """Writes down every exception that a program raises, by `sys.settrace`, without the tool.
 
-`python raise_tracer.py OUT prog.py` writes JSON into OUT: for each thread, by its name, a list of the exception's type, the
-line and the function that raised it, and whether it had been raised before. An exception that only passes through a
-function on its way out is not listed there. Lines of the importer are nobody's.
+`python raise_tracer.py OUT prog.py` writes JSON into OUT: for each thread, by its name, a list of the exception's type,
+the line and the function that raised it, and whether it had been raised before. An exception that only passes through
+a function on its way out is not listed there. Lines of the importer are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ file = ""
 
 
 class Mark:
-    """Hangs at a frame as its `f_trace`: its caller, when it was last begun or gone on with, and whether a line has run since."""
+    """Hangs at a frame as its `f_trace`: its last caller, and whether it is a generator that has run no line since."""
 
     def __init__(self, caller: FrameType | None) -> None:
         self.caller = id(caller)
@@ -102,7 +102,7 @@ def main(out: str, program: str) -> None:
         exec(code, names)
     finally:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
     with open(out, "w", encoding="utf-8") as target:  # noqa: PTH123
         json.dump(raised, target)
 

@@ -1,6 +1,6 @@
 """The first difference between two runs, in control flow, in inputs and in values, is the one that a plain trace shows.
 
-Programs are drawn that take what they do from numbers of `os.urandom`; a plain run gets the same numbers from a file, and
+Programs are drawn that take what they do from numbers of `os.urandom`; a plain run gets the same numbers, and
 `sys.settrace` writes down each line with its variables. `TEST_DIFFERENCES` is how many programs are drawn.
 """
 
@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from replaydbg.commands.first_differences import FirstDifferences, facts, first_differences
+from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
 from tests.harness.recording import record_file
 from tests.harness.surroundings import without_steering
@@ -82,27 +83,45 @@ with open(out, "w") as target:
 
 
 def drawn(chance: random.Random) -> str:
-    """Returns a program of small statements, some of which ask for a number, and some of which go one way or another."""
+    """Returns a program of small statements: some ask for a number, and some go one way or another."""
     lines, names = [], ["n0"]
     functions = []
     for number in range(3):
         body = [f"def f{number}(a, items):", "    clock = time.perf_counter()", "    kept = []"]
         for at in range(chance.randrange(2, 5)):
-            body.append("    " + chance.choice((
-                f"a = a * 3 + {at}", "items.append(a)", "kept.append(Box(a))", "a += ask()", "made = noise()",
-                "clock = time.time() - clock", f"if a % 3 == {at % 3}:\n        a += {at + 7}", "a += sum(range(4))",
-            )))
+            body.append(
+                "    "
+                + chance.choice(
+                    (
+                        f"a = a * 3 + {at}",
+                        "items.append(a)",
+                        "kept.append(Box(a))",
+                        "a += ask()",
+                        "made = noise()",
+                        "clock = time.time() - clock",
+                        f"if a % 3 == {at % 3}:\n        a += {at + 7}",
+                        "a += sum(range(4))",
+                    )
+                )
+            )
         functions += [*body, "    return a", ""]
     lines += ["n0 = 1", "items = []", "clock0 = time.time()", "box = Box(0)"]
     for at in range(chance.randrange(8, 16)):
         name = chance.choice(names)
         new = f"n{len(names)}"
-        line = chance.choice((
-            f"{new} = {name} + {at}", f"{new} = ask() + {name}", f"{new} = f{chance.randrange(3)}({name}, items)",
-            f"box.n = {name}\n{new} = box.n", f"if {name} % 2:\n    {new} = 5\nelse:\n    {new} = {name}",
-            f"{new} = 0\nfor i in range({name} % 5):\n    {new} += i", f"made = noise()\n{new} = len(made)",
-            f"clock{at} = time.monotonic()\n{new} = {name}", f"{new} = ({name}, {at})[0]",
-        ))
+        line = chance.choice(
+            (
+                f"{new} = {name} + {at}",
+                f"{new} = ask() + {name}",
+                f"{new} = f{chance.randrange(3)}({name}, items)",
+                f"box.n = {name}\n{new} = box.n",
+                f"if {name} % 2:\n    {new} = 5\nelse:\n    {new} = {name}",
+                f"{new} = 0\nfor i in range({name} % 5):\n    {new} += i",
+                f"made = noise()\n{new} = len(made)",
+                f"clock{at} = time.monotonic()\n{new} = {name}",
+                f"{new} = ({name}, {at})[0]",
+            )
+        )
         names.append(new)
         lines.append(line)
     return HEAD + "\n".join([*functions, *lines, "print('end')", ""])
@@ -121,21 +140,26 @@ class Expected:
 
 
 def expected(one: list[Any], two: list[Any]) -> Expected:
-    same = next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a[:2] != b[:2]), min(len(one), len(two)))
+    same = next(
+        (at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a[:2] != b[:2]), min(len(one), len(two))
+    )
     is_other_way = same < max(len(one), len(two))
     at = next((at for at in range(same) if one[at][2] != two[at][2]), None)
     names = set()
     if at is not None:
         left, right = one[at][2], two[at][2]
         names = {name for name in {**left, **right} if left.get(name, "-") != right.get(name, "-")}
-    return Expected(one[same - 1][0] if is_other_way else None, one[at][0] if at is not None else None, frozenset(names))
+    return Expected(
+        one[same - 1][0] if is_other_way else None, one[at][0] if at is not None else None, frozenset(names)
+    )
 
 
 def numbers_of(recording: Path) -> list[int]:
     """Returns what the program itself got from `os.urandom`."""
     with open_recording(recording) as opened:
-        events = [each for each in opened.events(controls=False) if each.gate.endswith(".urandom")]
-        return [each.outcome[0] for each in events if str(each.site.file).endswith("drawn.py")]
+        events = [each for each in opened.events(controls=False) if isinstance(each, Event)]
+        own = [each for each in events if str(each.site.file).endswith("drawn.py")]
+        return [each.outcome[0] for each in own if each.gate.endswith(".urandom")]
 
 
 def plain_trace(folder: Path, program: Path, numbers: list[int]) -> list[Any]:
@@ -188,7 +212,9 @@ def compared(tmp_path: Path, text: str, is_wanted: str) -> FirstDifferences:
 
 
 def test_equal_runs_differ_in_nothing_that_matters(tmp_path: Path) -> None:
-    text = HEAD + """\
+    text = (
+        HEAD
+        + """\
 import threading
 begun = time.time()
 box, lock, same = Box(1), threading.Lock(), {"k": [1, 2]}
@@ -203,6 +229,7 @@ threads = [threading.Thread(target=work) for _ in range(2)]
 for each in threads: each.start(); each.join()
 print("end")
 """
+    )
     found = compared(tmp_path, text, "True")
 
     assert found.way is None
@@ -213,7 +240,9 @@ print("end")
 
 
 def test_objects_at_other_addresses_are_equal(tmp_path: Path) -> None:
-    text = HEAD + """\
+    text = (
+        HEAD
+        + """\
 junk = len([object() for _ in range(ask() * 1000)]) * 0
 kept = [object() for _ in range(ask() * 100)]
 del kept
@@ -221,6 +250,7 @@ box, other = Box(1), [Box([1, Box(2)]), {Box: Box("x")}, {1, "a", (2, 3)}]
 said = f"{box} and {other[0]!r}"
 print("end")
 """
+    )
     found = compared(tmp_path, text, "a != b")
 
     assert found.input is not None
@@ -228,7 +258,9 @@ print("end")
 
 
 def test_a_clock_that_decides_is_named(tmp_path: Path) -> None:
-    text = HEAD + """\
+    text = (
+        HEAD
+        + """\
 number = time.time_ns() // 1000 % 2
 if number:
     way = "odd"
@@ -236,6 +268,7 @@ else:
     way = "even"
 print("end")
 """
+    )
     for _ in range(20):
         _, recordings = record_two(tmp_path, text)
         found = first_differences(*recordings)
@@ -250,7 +283,9 @@ print("end")
 
 
 def test_the_command_names_the_three(tmp_path: Path) -> None:
-    text = HEAD + """\
+    text = (
+        HEAD
+        + """\
 begun = time.time()
 first = ask()
 if first > 1:
@@ -259,6 +294,7 @@ else:
     way = "down"
 print("end")
 """
+    )
     while True:
         _, recordings = record_two(tmp_path, text)
         one, two = (numbers_of(each)[0] % 4 for each in recordings)
@@ -281,7 +317,10 @@ print("end")
     assert [each["name"] for each in told["values"]["variables"]] == ["first"] or told["values"]["at"][0]["line"] < 16
     same = subprocess.run(
         [sys.executable, "-m", "replaydbg", "diff", "--first", str(recordings[0]), "@end"],
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert same.returncode == 2
     assert "--first compares two recordings" in same.stderr

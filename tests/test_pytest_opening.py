@@ -229,7 +229,9 @@ def test_whatever_the_manner_it_opens_at_the_line_that_failed(manners: Ran, name
         assert f"# own {OWN_MANNERS[name]}\n" in typed("seek @end", "seek @exc")
 
 
-@pytest.mark.parametrize(("name", "first"), [("test_several_lines", "assert sorted("), ("TestCase-test_list", "self.assert")])
+@pytest.mark.parametrize(
+    ("name", "first"), [("test_several_lines", "assert sorted("), ("TestCase-test_list", "self.assert")]
+)
 def test_a_statement_of_several_lines(manners: Ran, name: str, first: str) -> None:
     with Session(recording_of(manners, name)) as session:
         typed = Typed(session)

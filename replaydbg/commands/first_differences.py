@@ -56,9 +56,7 @@ class FirstDifferences:
         return self.way is None and self.input is None and self.values is None and is_same_start
 
 
-def first_differences(
-    one: Path, two: Path, *, progress: Callable[[Progress], None] | None = None
-) -> FirstDifferences:
+def first_differences(one: Path, two: Path, *, progress: Callable[[Progress], None] | None = None) -> FirstDifferences:
     """Compare two recordings of one program. Raises NotComparable, and what opening a session does.
 
     Values are compared with the clock readings and process numbers of `two` in `one`: so those that follow from them
@@ -123,7 +121,9 @@ def _values(
     course = _course(same, twins.good_side.lanes)
     notes.append("Values are compared with the clock readings and process numbers of the second run in the first.")
     if other_way((sessions[0], same), (courses[0], course)) is not None:
-        notes.append("With them, the first run takes another way than before, or ends early: only what is before that is compared.")
+        notes.append(
+            "With them, the first run takes another way than before, or ends early; values are compared up to there."
+        )
     return other_values(both, (course, courses[1]))
 
 
@@ -183,10 +183,17 @@ def _input_table(found: FirstDifferences) -> Table:
         notes.append(f"The first clock reading or process number that differs: {name}, {one} and {two} ({events}).")
     rows = (*(() if found.input is None else (found.input_text,)), *found.start)
     if found.input is not None:
-        moments = f"`--at {found.input.good_event}` in the first recording, `--at {found.input.bad_event}` in the second"
+        moments = (
+            f"`--at {found.input.good_event}` in the first recording, `--at {found.input.bad_event}` in the second"
+        )
         notes.insert(0, f"Look there: {moments}.")
     elif not rows:
-        notes.insert(0, "None but clock readings and process numbers." if found.clock is not None else "None: both runs had the same inputs.")
+        notes.insert(
+            0,
+            "None but clock readings and process numbers."
+            if found.clock is not None
+            else "None: both runs had the same inputs.",
+        )
     return Table(title, ("input", "first run", "second run"), rows, notes=tuple(notes))
 
 
@@ -197,11 +204,17 @@ def _values_table(found: FirstDifferences) -> Table:
     if values is None:
         same = "None, as long as the threads took the same way." if found.way is not None else "None."
         return Table(title, (), (), notes=(same, *notes))
-    after = f"{lane_text(values.lane)}, after {_at(values.after[1])}" if values.after is not None else lane_text(values.lane)
+    after = (
+        f"{lane_text(values.lane)}, after {_at(values.after[1])}"
+        if values.after is not None
+        else lane_text(values.lane)
+    )
     rows = tuple((name, one or "(not set)", two or "(not set)") for name, one, two in values.names[:MOST_NAMES])
     left = len(values.names) - len(rows)
     more = f"and {left:,} more variables" if left > 0 else ""
-    return Table(title, ("variable", "first run", "second run"), rows, more=more, notes=(after, _moments(values.moments), *notes))
+    return Table(
+        title, ("variable", "first run", "second run"), rows, more=more, notes=(after, _moments(values.moments), *notes)
+    )
 
 
 def facts(found: FirstDifferences) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The courses of two runs of one program compared: the first line at which a thread went another way or had another value.
+"""Compares the courses of two runs: the first line at which a thread took another way, or had another value.
 
-A course is what the first pass over a recording writes down (`course.c`): the program's own lines, thread by thread, with
-digests of the variables that each can see. Digests depend on no address.
+A course is what the first pass over a recording writes down (`course.c`): the program's own lines, thread by thread,
+with digests of the variables that each can see. Digests depend on no address.
 """
 
 from __future__ import annotations
@@ -182,7 +182,9 @@ def _steps(sessions: tuple[Session, Session], lines: tuple[Lines, Lines], at: in
 
 def _step(session: Session, line: int) -> Step:
     top = session.look_at(line).stack[0]
-    return Step(session.index.moment(line), Place(top.file, top.line, top.function), session.source_line(top.file, top.line))
+    return Step(
+        session.index.moment(line), Place(top.file, top.line, top.function), session.source_line(top.file, top.line)
+    )
 
 
 def _names(sessions: tuple[Session, Session], lines: tuple[int, int]) -> tuple[tuple[str, str, str], ...]:

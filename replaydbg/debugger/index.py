@@ -246,9 +246,7 @@ class _Codes(NamedTuple):
     functions: list[str]
 
 
-def _raised(
-    entries: Iterator[list[Any]], ending: Ending, last_own: int
-) -> tuple[tuple[Raised, ...], LeftOut | None]:
+def _raised(entries: Iterator[list[Any]], ending: Ending, last_own: int) -> tuple[tuple[Raised, ...], LeftOut | None]:
     found: list[Raised] = []
     last: dict[int, int] = {}
     lineages: list[tuple[str, ...]] = [()]  # as they are numbered from 1
@@ -277,9 +275,7 @@ def _raised(
         # A module or a command (-m, -c): the interpreter runs them by itself, and does not say which one it was. After
         # the program's last line libraries raise others while they print it.
         main = [
-            at
-            for at, each in enumerate(found)
-            if each.lane == 0 and each.type != "StopIteration" and not each.is_again
+            at for at, each in enumerate(found) if each.lane == 0 and each.type != "StopIteration" and not each.is_again
         ]
         exits = [at for at in main if found[at].type == "SystemExit" and found[at].count > last_own]
         raised_last = max((found[at].count for at in main if found[at].count <= last_own), default=0)

@@ -77,8 +77,8 @@ class Variable:
     parts: int
     """How many items or attributes it has."""
     digest: int = field(default=0, compare=False, repr=False)
-    """The same for equal values in whatever run; odd if a part of the value is an object of C code, whose content is not
-    known without running it."""
+    """The same for equal values in whatever run; odd if a part of the value is an object of C code, whose content is
+    not known without running it."""
 
 
 def are_other_values(one: tuple[str, int], two: tuple[str, int]) -> bool:

@@ -46,12 +46,20 @@ class Files:
 class Engine:
     """The keeper of a session, and what it was started with. Close it, or everything ends with this process."""
 
-    def __init__(self, path: Path, *, current_source: bool = False, follows: bool = False, last_line: int = 0, course: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        current_source: bool = False,
+        follows: bool = False,
+        last_line: int = 0,
+        course: bool = False,
+    ) -> None:
         """Start the recording at `path`. Raises what `replay` does.
 
         `current_source` runs today's sources; with `follows` it is a live directory whose program runs. No process goes
-        further than to `last_line`, a count of lines; 0: there is no such limit. `course`: the process that runs the whole
-        program writes down its own lines and variables, see `read_course`.
+        further than to `last_line`, a count of lines; 0: there is no such limit. `course`: the process that runs the
+        whole program writes down its own lines and variables, see `read_course`.
         """
         with ExitStack() as stack:
             own, keepers = socket.socketpair()

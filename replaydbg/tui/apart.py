@@ -29,7 +29,9 @@ def differences(one: Path, two: Path) -> tuple[Difference, ...]:
     return tuple(
         Difference(
             table.title,
-            tuple(printable(line) for line in (*map(_row_text, table.rows), *table.notes[: None if not table.rows else 1])),
+            tuple(
+                printable(line) for line in (*map(_row_text, table.rows), *table.notes[: None if not table.rows else 1])
+            ),
             at,
         )
         for table, at in zip(tables(found), moments, strict=True)

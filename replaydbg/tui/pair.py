@@ -120,16 +120,16 @@ class PairApp(TypedApp):
         """Mark what differs, in both."""
         if not self.query(StatusLine):
             return
-        one, two = (
-            {each.expression: each for each in side.scene.values} if side.scene else {} for side in self.sides
-        )
+        one, two = ({each.expression: each for each in side.scene.values} if side.scene else {} for side in self.sides)
         places = [side.scene.at for side in self.sides if side.scene is not None]
         is_same_place = (
             len(places) == 2
             and all(each is not None for each in places)
             and len({(each.function) for each in places if each is not None}) == 1
         )
-        known = [name for name in one if name and name in two and is_other(one[name], two[name])] if is_same_place else []
+        known = (
+            [name for name in one if name and name in two and is_other(one[name], two[name])] if is_same_place else []
+        )
         self.sides[0].draw({name: f"there {two[name].text}" for name in known})
         self.sides[1].draw({name: f"there {one[name].text}" for name in known})
         errors = [f"{side.path.name}: {side.error}" for side in self.sides if side.error]
