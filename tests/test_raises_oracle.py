@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 from collections import defaultdict
 from pathlib import Path
 
@@ -57,6 +58,61 @@ def test_every_exception_is_there(seed: int, tmp_path: Path) -> None:
     assert found.keys() == expected.keys()
     for name, listed in expected.items():
         assert found[name] == listed, name
+
+
+C_CODE = """
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <frameobject.h>
+static PyObject *
+fail(PyObject *self, PyObject *unused)
+{
+    PyCodeObject *code = PyCode_NewEmpty("lib.pyx", "lib.fail", 12);
+    PyObject *globals = PyDict_New(), *type, *value, *traceback;
+    PyErr_SetString(PyExc_ValueError, "from C code");
+    PyErr_Fetch(&type, &value, &traceback);
+    PyFrameObject *frame = PyFrame_New(PyThreadState_Get(), code, globals, NULL);
+    PyErr_Restore(type, value, traceback);
+    PyTraceBack_Here(frame);
+    Py_DECREF(frame);
+    Py_DECREF(code);
+    Py_DECREF(globals);
+    return NULL;
+}
+static PyMethodDef methods[] = {{"fail", fail, METH_NOARGS, NULL}, {NULL}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "fails_in_c", NULL, -1, methods};
+PyMODINIT_FUNC PyInit_fails_in_c(void) { return PyModule_Create(&definition); }
+"""
+OF_C_CODE = """\
+import fails_in_c
+def use():
+    fails_in_c.fail()
+for _ in range(3):
+    try:
+        use()
+    except ValueError:
+        pass
+use()
+"""
+
+
+def test_a_frame_that_never_ran_hides_no_exception(tmp_path: Path) -> None:
+    """Cython puts such frames into tracebacks, to name its own lines."""
+    source = tmp_path / "fails_in_c.c"
+    source.write_text(C_CODE)
+    target = tmp_path / f"fails_in_c{sysconfig.get_config_var('EXT_SUFFIX')}"
+    include = f"-I{sysconfig.get_path('include')}"
+    subprocess.run(["gcc", "-shared", "-fPIC", include, str(source), "-o", str(target)], check=True)
+    program = tmp_path / "uses_c.py"
+    program.write_text(OF_C_CODE)
+
+    with Session(record_file(program, tmp_path, status=1)) as session:
+        own = [each for each in session.index.raised if each.file == str(program)]
+
+        assert [(each.type, each.line, each.is_again) for each in own] == 4 * [("ValueError", 3, False)]
+        assert session.failure is not None
+        assert session.failure.count == own[-1].count
+        assert Typed(session)("exceptions").count("uses_c.py:3 use") == 4
 
 
 MANY = """\

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from replaydbg.bisect.twins import Input, LaneKey, Told, compare
@@ -136,7 +136,8 @@ def _input_text(twins: Twins, each: Input | None) -> tuple[str, str, str]:
     if each.told is not Told.ANSWER:
         return (f"{each.told.value} {each.name}".strip(), one, two)
     event = twins.bad_side.events[each.bad_event - 1]
-    return (f"{show_call(event, _WIDTH)} at {event.site}", one, two)
+    place = f"{PurePath(event.site.file).name}:{event.site.line}" if event.site.file else event.site.function
+    return (f"{show_call(event, _WIDTH)} at {place}", one, two)
 
 
 # ---- as tables ----
@@ -157,7 +158,7 @@ def tables(found: FirstDifferences) -> Iterator[Table]:
 def _at(step: Step | None) -> str:
     if step is None:
         return "runs no further line of its own"
-    return f"{step.place.file}:{step.place.line} {step.source}"
+    return f"{PurePath(step.place.file).name}:{step.place.line} {step.source}"
 
 
 def _moments(moments: tuple[Moment | None, Moment | None]) -> str:

@@ -30,11 +30,11 @@ _WORDS = 3
 class Lines:
     """The program's own lines that one thread ran, in order."""
 
-    counts: Sequence[int]
+    counts: array[int]
     """The counts of lines of the run at which they did."""
-    places: Sequence[int]
+    places: array[int]
     """Which lines they are."""
-    values: Sequence[int]
+    values: array[int]
     """Digests of the variables before each of them."""
 
 
@@ -108,16 +108,20 @@ def read_course(session: Session, lanes: Mapping[int, Hashable]) -> Course:
     if len(data) % (8 * _WORDS) or sys.byteorder != "little":
         raise ForgedMessage("it wrote a malformed course")
     words = array("Q", data)
-    counts, values, ends = words[0::_WORDS], words[1::_WORDS], words[2::_WORDS]
-    places, numbers = array("L", (each & 0xFFFFFFFF for each in ends)), array("L", (each >> 32 for each in ends))
-    found: dict[Hashable, Lines] = {}
-    for number in sorted(set(numbers)):
-        mine = [each == number for each in numbers]
-        parts = [array("Q", compress(column, mine)) for column in (counts, places, values)]
-        found.setdefault(lanes.get(number, ("?", number)), Lines(*parts))
+    counts = words[0::_WORDS]
     if counts and not 0 < min(counts) <= max(counts) <= session.index.total:
         raise ForgedMessage("it wrote a course with lines that the run does not have")
-    return Course(found, len(counts) >= MOST_RECORDS)
+    found: dict[int, Lines] = {}
+    for count_, digest, end in zip(counts, words[1::_WORDS], words[2::_WORDS], strict=True):
+        number = end >> 32
+        lines = found.get(number)
+        if lines is None:
+            lines = found[number] = Lines(array("Q"), array("Q"), array("Q"))
+        lines.counts.append(count_)
+        lines.places.append(end & 0xFFFFFFFF)
+        lines.values.append(digest)
+    named = {lanes.get(number, ("?", number)): lines for number, lines in found.items()}
+    return Course(named, len(counts) >= MOST_RECORDS)
 
 
 def _first_unequal(one: Sequence[int], two: Sequence[int]) -> int:
@@ -129,7 +133,7 @@ def other_way(sessions: tuple[Session, Session], courses: tuple[Course, Course])
     """Return the first line at which a thread took another way; None: all of them took the same."""
     one, two = courses
     found: list[tuple[int, Hashable, int]] = []
-    nothing = Lines((), (), ())
+    nothing = Lines(array("Q"), array("Q"), array("Q"))
     for lane in {**one.lanes, **two.lanes}:
         left, right = one.lanes.get(lane, nothing), two.lanes.get(lane, nothing)
         at = _first_unequal(left.places, right.places)
