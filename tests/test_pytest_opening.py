@@ -169,7 +169,7 @@ MANNERS = """
         thread.start()
         thread.join()
         total = 0
-        for n in range(700_000):
+        for n in range(1_200_000):
             total += n
         assert total == 1  # own test_long
 

@@ -47,8 +47,8 @@ def indexed(session: Session) -> Listed:
 
 @pytest.mark.parametrize("seed", range(1, PROGRAMS + 1))
 def test_every_exception_is_there(seed: int, tmp_path: Path) -> None:
-    # The last number: lines between the threads, for more ticks than a thread alone is counted.
-    argv = (str(seed), "150", "600000" if seed == 1 else "0")
+    # The last number: rounds of a loop between the threads, more than a program with one thread is counted in ticks.
+    argv = (str(seed), "150", "1200000" if seed == 1 else "0")
     expected = traced(tmp_path, *argv)
 
     with Session(record_file(PROGRAM, tmp_path, *argv, timeout=120)) as session:
