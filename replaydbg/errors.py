@@ -344,7 +344,10 @@ class NotComparable(ReplaydbgError):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"{reason} `bisect recordings` needs a good and a bad run of one program.")
+        super().__init__(
+            f"{reason} Only two whole recordings of one program can be compared; `bisect recordings` needs one that "
+            "passed and one that failed."
+        )
 
 
 class CannotHunt(ReplaydbgError):

@@ -108,16 +108,70 @@ def test_values_that_differ_are_marked(runs: tuple[Path, Path]) -> None:
     see(runs, look)
 
 
-def test_goes_where_they_come_apart(runs: tuple[Path, Path]) -> None:
+def test_the_first_differences_are_offered_by_name(runs: tuple[Path, Path]) -> None:
     async def look(both: Both) -> None:
         await both.pilot.press("x")
-        await both.until(lambda: both.lines != [30, 30])
-        await both.until(lambda: not both.app.is_waiting)
-
-        # What they are told by the clock is the first thing that is not the same.
-        assert both.lines[0] == both.lines[1] != 30
+        dialog = await both.dialog()
+        rows = [row.text for row in dialog.rows]
+        names = [each for each in rows if not each.startswith("  ")]
+        assert names == [f"First difference in {each}" for each in ("control flow", "inputs", "values")]
+        # The two differ in what the clock said alone.
+        assert any("every thread ran the same lines" in each for each in rows), rows
+        await both.press("escape")
+        assert both.lines == [30, 30]
 
     see(runs, look)
+
+
+ADDRESSES = """\
+import sys, threading
+class Box:
+    def __init__(self, n): self.n = n
+drawn = open(sys.argv[1], "rb").read()
+junk = [object() for _ in range(drawn[0] * 7 + 1)]
+box, other, lock = Box(1), Box(drawn[0]), threading.Lock()
+same = {"k": [1, Box(2)]}
+way = "up" if drawn[1] > 127 else "down"
+del junk
+assert not box
+"""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same program twice, with its objects at other addresses; it draws two numbers, of which the first differs."""
+    folder = tmp_path_factory.mktemp("addresses")
+    program = folder / "addresses.py"
+    program.write_text(ADDRESSES)
+    made: list[Path] = []
+    for number in (1, 200):
+        numbers = folder / "numbers"
+        numbers.write_bytes(bytes([number, 1]))
+        made.append(record_file(program, folder, str(numbers), status=1).rename(folder / f"{number}.rdbg"))
+    return made[0], made[1]
+
+
+def test_equal_objects_at_other_addresses_are_not_marked(elsewhere: tuple[Path, Path]) -> None:
+    async def look(both: Both) -> None:
+        marked = [each.lstrip("! ▸").split(" = ")[0] for each in both.values(0) if each.startswith("!")]
+        assert not {"box", "lock", "same", "Box", "sys", "threading"} & set(marked), both.values(0)
+        assert "drawn" in marked, both.values(0)
+        assert "other" in marked, "what it holds is not the same"
+
+    see(elsewhere, look)
+
+
+def test_enter_goes_to_a_first_difference_in_both(elsewhere: tuple[Path, Path]) -> None:
+    async def look(both: Both) -> None:
+        await both.pilot.press("x")
+        dialog = await both.dialog()
+        texts = [row.text for row in dialog.rows]
+        dialog.cursor = texts.index("First difference in values")
+        await both.press("enter")
+        # Before the line behind the one that reads the file.
+        await both.until(lambda: both.lines == [5, 5])
+
+    see(elsewhere, look)
 
 
 def test_memory_of_both_is_compared(runs: tuple[Path, Path]) -> None:
@@ -138,7 +192,7 @@ def test_memory_of_both_is_compared(runs: tuple[Path, Path]) -> None:
             at for at, row in enumerate((await both.dialog()).rows) if row.text.startswith("~ started  ")
         )
         await both.press("enter")
-        assert both.lines == [20, 20]
+        await both.until(lambda: both.lines == [20, 20])
 
     see(runs, look)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,9 @@ from replaydbg.cli.heaps import (
     stored,
 )
 from replaydbg.cli.opening import add_quiet, opened
-from replaydbg.cli.output import open_named, print_json
+from replaydbg.cli.origin import warn_if_foreign
+from replaydbg.cli.output import open_named, print_json, the_store
+from replaydbg.commands.first_differences import facts, first_differences, tables
 from replaydbg.commands.heap_tables import diff_tables
 from replaydbg.commands.heaps import writers
 from replaydbg.debugger.objects import holdings
@@ -28,6 +31,7 @@ from replaydbg.heap.diff import SCOPES, diff
 from replaydbg.heap.difference import Diff, without
 from replaydbg.heap.drift import drift
 from replaydbg.heap.holding import MINE, Holding
+from replaydbg.prompt.terminal import ProgressLine
 
 _MOMENT = re.compile(r"@.+|\d+(:\d+)?|\d+(\.\d+)?%|rdbg://.+")
 
@@ -50,6 +54,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATTERN",
         help="leave out what lies at paths such as 'app.stats*'; may be repeated",
     )
+    parser.add_argument(
+        "--first",
+        action="store_true",
+        help="of two recordings: the first difference in control flow, in inputs and in values",
+    )
     parser.add_argument("--no-writes", action="store_true", help="do not look for the lines that wrote changed values")
     add_shape(parser)
     add_quiet(parser)
@@ -65,7 +74,27 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{args.others[0]!r} is no moment, such as 120:35, 71% or @end.")
     if moments and args.at is not None:
         raise UsageError("--at is of two recordings; of one, say the two moments.")
+    if args.first:
+        if moments or args.at is not None:
+            raise UsageError("--first compares two recordings from beginning to end: diff --first RECORDING RECORDING.")
+        return _first(args)
     return _of_moments(args, moments) if moments else _of_recordings(args)
+
+
+def _first(args: argparse.Namespace) -> int:
+    store = the_store()
+    names = (args.recording, args.others[0])
+    one, two = (store.resolve(name) for name in names)
+    for path, name in zip((one, two), names, strict=True):
+        warn_if_foreign(path, name, quiet=args.quiet)
+    progress = ProgressLine(sys.stderr, lambda: None, is_quiet=args.quiet)
+    found = first_differences(one, two, progress=progress)
+    progress.clear()
+    if args.json:
+        print_json(facts(found))
+    else:
+        print_tables(args, tables(found))
+    return 0 if found.is_empty else 1
 
 
 def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:

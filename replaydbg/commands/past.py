@@ -175,9 +175,22 @@ def _print_raised(view: View, most: int) -> None:
     if len(raised) > most:
         view.screen.line(f"({len(raised) - most:,} earlier ones; `exceptions {len(raised)}` shows them)", "dim")
     for each in raised[-most:]:
-        more = ", which ended the program" if each.is_uncaught else ""
+        more = ", which ended the program" if each.is_uncaught else " again" if each.is_again else ""
         moment = tell.moment_text(view.session.index.moment(each.count))
-        view.screen.line(f"{moment:>8}  lane {each.lane}  raised {each.text}{more}")
+        place = f"  {tell.place_text(view.session, each.file, each.line, each.function)}" if each.file else ""
+        view.screen.line(f"{moment:>8}  lane {each.lane}  raised {each.text}{more}{place}")
+    _print_left_out(view)
+
+
+def _print_left_out(view: View) -> None:
+    left_out = view.session.index.left_out
+    if left_out is not None:
+        first, last = (tell.moment_text(view.session.index.moment(count)) for count in (left_out.first, left_out.last))
+        view.screen.line(
+            f"The run raised too many exceptions to keep them all: {left_out.number:,} between {first} and {last} are "
+            "not known, and `catch` does not stop at them.",
+            "dim",
+        )
 
 
 def tasks(view: View, rest: str) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import zstandard
 
@@ -44,8 +44,12 @@ MOST_ENTRIES = 4_000_000
 
 _PARTS = ("totals", "steps", "output", "raises")
 _LINEAGE = ListOf(str)
-_RAISED = (COUNT, COUNT, str, str, int, COUNT)
-_ENTRY = one_of(_RAISED, (*_RAISED, 1), _LINEAGE)
+_CODE = (COUNT, str, str)
+"""A code object: its first line, file and name."""
+_LEFT_OUT = (COUNT, COUNT, COUNT)
+_RAISED = (COUNT, COUNT, str, str, int, COUNT, COUNT, COUNT)
+_FRESH, _AGAIN, _UNCAUGHT = range(3)
+_ENTRY = one_of(*((*_RAISED, kind) for kind in (_FRESH, _AGAIN, _UNCAUGHT)), _LEFT_OUT, _CODE, _LINEAGE)
 _WRITTEN = (COUNT, COUNT, COUNT, bytes)
 _GIVEN = (COUNT, COUNT, COUNT, COUNT, COUNT)
 MOST_OUTPUT = 1 << 20
@@ -85,9 +89,18 @@ class Index:
         """How the run ended, in words."""
         return self.ending.text
 
-    @cached_property
+    @property
     def raised(self) -> tuple[Raised, ...]:
-        """The exceptions, in order."""
+        """The exceptions, in order; without those in `left_out`."""
+        return self._raises[0]
+
+    @property
+    def left_out(self) -> LeftOut | None:
+        """What is missing in `raised`, as there were too many exceptions; None: nothing is."""
+        return self._raises[1]
+
+    @cached_property
+    def _raises(self) -> tuple[tuple[Raised, ...], LeftOut | None]:
         return _raised(_values(self.raises, _ENTRY, "exceptions"), self.ending, self.end)
 
     @cached_property
@@ -139,6 +152,18 @@ class Index:
                 for line, number in each.lines.items():
                     found[line] = found.get(line, 0) + number
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Exceptions in the middle of a run that raised very many of them."""
+
+    number: int
+    """How many."""
+    first: int
+    """The count of the line that raised the first one."""
+    last: int
+    """The same of the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,36 +239,70 @@ def _values(data: bytes, shape: object, what: str) -> Iterator[list[Any]]:
         yield checked(value, shape, what)
 
 
-def _raised(entries: Iterator[list[Any]], ending: Ending, last_own: int) -> tuple[Raised, ...]:
+class _Codes(NamedTuple):
+    """Where exceptions are raised, as they are numbered from 0; the first one is not known."""
+
+    files: list[str]
+    functions: list[str]
+
+
+def _raised(entries: Iterator[list[Any]], ending: Ending, last_own: int) -> tuple[tuple[Raised, ...], LeftOut | None]:
     found: list[Raised] = []
     last: dict[int, int] = {}
     lineages: list[tuple[str, ...]] = [()]  # as they are numbered from 1
+    codes = _Codes([""], [""])
+    left_out = None
     for entry in entries:
         if not entry or isinstance(entry[0], str):
             lineages.append(tuple(entry))
             continue
-        count, lane, kind, message, address, number, *is_uncaught = entry
-        if number >= len(lineages):
-            raise ForgedMessage("it wrote an exception of an unknown type")
+        if len(entry) == 3:
+            if isinstance(entry[1], int):
+                left_out = LeftOut(*entry)
+            else:
+                codes.files.append(entry[1])
+                codes.functions.append(entry[2])
+            continue
+        address, kind = entry[4], entry[8]
         at = last.get(address)
-        if is_uncaught and at is not None and found[at].type == kind:
+        if kind == _UNCAUGHT and at is not None and found[at].type == entry[2]:
             found[at] = replace(found[at], is_uncaught=True)
             continue
-        if is_uncaught:  # it was raised in no frame: a syntax error of the program itself
-            found.append(Raised(max(count, 1), lane, kind, message, is_uncaught=True, lineage=lineages[number]))
-            continue
-        last[address] = len(found)
-        found.append(Raised(count, lane, kind, message, lineage=lineages[number]))
+        found.append(_of_entry(entry, lineages, codes))
+        if kind == _FRESH:
+            last[address] = len(found) - 1
     if ending.status == 1 and not ending.is_script and not any(each.is_uncaught for each in found):
         # A module or a command (-m, -c): the interpreter runs them by itself, and does not say which one it was. After
         # the program's last line libraries raise others while they print it.
-        main = [at for at, each in enumerate(found) if each.lane == 0 and each.type != "StopIteration"]
+        main = [
+            at for at, each in enumerate(found) if each.lane == 0 and each.type != "StopIteration" and not each.is_again
+        ]
         exits = [at for at in main if found[at].type == "SystemExit" and found[at].count > last_own]
         raised_last = max((found[at].count for at in main if found[at].count <= last_own), default=0)
         for at in exits[-1:] or [at for at in main if found[at].count == raised_last][:1]:
             found[at] = replace(found[at], is_uncaught=True)
     # In the order of the lines that raised them: what such a line has called may have raised others before.
-    return tuple(sorted(found, key=lambda each: each.count))
+    return tuple(sorted(found, key=lambda each: each.count)), left_out
+
+
+def _of_entry(entry: list[Any], lineages: Sequence[tuple[str, ...]], codes: _Codes) -> Raised:
+    count, lane, type_, message, _, lineage, code, line, kind = entry
+    if lineage >= len(lineages):
+        raise ForgedMessage("it wrote an exception of an unknown type")
+    if code >= len(codes.files):
+        raise ForgedMessage("it wrote an exception of an unknown code object")
+    return Raised(
+        max(count, 1) if kind == _UNCAUGHT else count,  # raised in no frame: a syntax error of the program itself
+        lane,
+        type_,
+        message,
+        is_uncaught=kind == _UNCAUGHT,
+        lineage=lineages[lineage],
+        file=codes.files[code],
+        line=line,
+        function=codes.functions[code],
+        is_again=kind == _AGAIN,
+    )
 
 
 # ---- beside the recording ----

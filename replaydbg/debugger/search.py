@@ -96,6 +96,17 @@ def passages(session: Session, place: Break, first: int = 1) -> Iterator[int]:
         worker.kill()
 
 
+def last_passage(session: Session, file: str, line: int, until: int) -> tuple[int, int]:
+    """Return the last count up to `until` at which a line ran, and the lane that ran it; zeros: there is none."""
+    worker = session.travel.at(1)
+    try:
+        where = worker.run(Run(until=until, breaks=(Break(file, line, stop_at=0),)), idle=session.travel.idle)
+    finally:
+        worker.kill()
+    count = where.passages[0].last if not isinstance(where, dict) else 0
+    return (count, session.look_at(count).lane) if count else (0, 0)
+
+
 def log(session: Session, file: str, line: int, expression: str, condition: str) -> Iterator[Logged]:
     """Yield what `expression` was at each passage of a line."""
     worker = session.travel.at(1)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -53,11 +53,13 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         current_source: bool = False,
         spacing: float = SPACING,
         memory: int = 0,
+        course: bool = False,
     ) -> None:
         """Open the recording at `path` and run it once; then stand where its program failed, or at its end.
 
         `spacing`: seconds of CPU time between two checkpoints. `memory`: bytes that all its processes may take; 0: what
-        is right for the program. Raises what `replay` does, EngineLost and Cancelled.
+        is right for the program. `course`: the first pass writes down the program's own lines, see `debugger.course`.
+        Raises what `replay` does, EngineLost and Cancelled.
         """
         super().__init__()
         self.path = path = Path(path)
@@ -68,14 +70,21 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
             self.header = recording.header
             self.test: Test | None = test_of(recording)
             """The test that this is the recording of, if it is one of a test."""
-        held = None if current_source else take_over(path)
+        held = None if current_source or course else take_over(path)
         known = None if current_source else load_index(path)
         # A second session ends where the first one did, where that was a matter of time.
         last_line = known.total if known is not None and known.ending.is_bounded else 0
         self.travel = (
             held[0]
             if held is not None
-            else Travel(path, current_source=current_source, spacing=spacing, most_memory=memory, last_line=last_line)
+            else Travel(
+                path,
+                current_source=current_source,
+                spacing=spacing,
+                most_memory=memory,
+                last_line=last_line,
+                course=course,
+            )
         )
         self.was_held = held is not None
         """Whether its checkpoints were kept while it was recorded."""
@@ -115,10 +124,13 @@ class Session(Breakpoints, Marks, Heaps, WholeRun):
         """Return the exception that the test failed with, at the line that raised it; name that moment."""
         if self.test is None:
             return None
-        found = find_failure(self.test, self.index, lambda count: self.top_at(count))
+        found = find_failure(self.test, self.index, self._stack_at, partial(search.last_passage, self))
         if found is not None:
             self._marks["failure"] = found.count
         return found
+
+    def _stack_at(self, count: int) -> list[tuple[str, int]]:
+        return [(each.file, each.line) for each in self.look_at(count).stack]
 
     def top_at(self, count: int) -> tuple[str, int]:
         """Return file and line of the innermost frame at a count of lines; nothing and 0 without Python code."""

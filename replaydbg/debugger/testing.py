@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from replaydbg.debugger.index import Index
@@ -96,10 +96,16 @@ def test_of(recording: Recording) -> Test | None:
 test_of.__test__ = False  # type: ignore[attr-defined]
 
 
-def find_failure(test: Test, index: Index, place_of: Callable[[int], tuple[str, int]]) -> Raised | None:
-    """Return where the test's exception was raised; `place_of` tells file and line that are about to run at a count.
+def find_failure(
+    test: Test,
+    index: Index,
+    stack_at: Callable[[int], Sequence[tuple[str, int]]],
+    last_passage: Callable[[str, int, int], tuple[int, int]],
+) -> Raised | None:
+    """Return where the test's exception was raised, or passed through the test's own file on its way from elsewhere.
 
-    Its line may have been passed on by C code, which is no line: then the nearest one in the test's own file is it.
+    `stack_at` tells file and line of each frame at a count, `last_passage` the last count of a line up to another
+    count, and its thread; 0: there is none.
     """
     failure = test.failure
     if failure is None or not failure.file:
@@ -107,8 +113,14 @@ def find_failure(test: Test, index: Index, place_of: Callable[[int], tuple[str, 
     last = index.count(Moment(min(failure.event + 1, index.events), 1))
     name = failure.type.rpartition(".")[2]
     raised = [each for each in index.raised if each.count <= last and each.type.rpartition(".")[2] == name]
+    # Its line may have been passed on by C code, which is no line: then the nearest one in the test's own file is it.
     places = ((failure.file, failure.line), (failure.own_file, failure.own_line))
+    found = next((each for each in reversed(raised) if (each.file, each.line) in places), None)
+    if found is not None or not name:
+        return found
     for each in raised[: -_MOST_LOOKS - 1 : -1]:
-        if place_of(each.count) in places:
+        if places[1] in stack_at(each.count):
             return each
-    return None
+    # No such exception is known: at least the line that failed is.
+    count, lane = last_passage(*places[1], last)
+    return Raised(count, lane, name, "", file=failure.own_file, line=failure.own_line) if count else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from replaydbg.engine.messages import Frame, Lane, Watch
@@ -25,6 +26,8 @@ __all__ = [
     "Variable",
     "Why",
 ]
+
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,16 @@ class Variable:
     """Its repr, cut to some 400 characters."""
     parts: int
     """How many items or attributes it has."""
+    digest: int = field(default=0, compare=False, repr=False)
+    """The same for equal values in whatever run; odd if a part of the value is an object of C code, whose content is
+    not known without running it."""
+
+
+def are_other_values(one: tuple[str, int], two: tuple[str, int]) -> bool:
+    """Whether two values, each as its text and its digest, differ in more than the addresses of objects."""
+    if one[1] != two[1] or not one[1] & 1:
+        return one[1] != two[1]
+    return _ADDRESS.sub("", one[0]) != _ADDRESS.sub("", two[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +127,14 @@ class Raised:
     """Whether it ended the program."""
     lineage: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """The full names of its type and of what that inherits from, in the order in which Python looks."""
+    file: str = field(default="", compare=False)
+    """The source file of the function that raised it, as its code object names it; empty: not known."""
+    line: int = field(default=0, compare=False)
+    """The line there."""
+    function: str = field(default="", compare=False)
+    """The function's qualified name."""
+    is_again: bool = field(default=False, compare=False)
+    """Whether it had been raised before: by `raise error` in a handler, or an exception that was kept."""
 
     @property
     def text(self) -> str:

@@ -7,7 +7,7 @@ from replaydbg.log.shapes import COUNT, DictOf, ListOf, one_of
 FAILED = {"failed": str}
 """The answer that there is none."""
 
-_VARIABLE = (str, str, str, COUNT)
+_VARIABLE = (str, str, str, COUNT, COUNT)
 _TEXT_OR_NONE = one_of(None, str)
 
 SHAPES: dict[str, object] = {

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from replaydbg.engine.inside_fixed import frozen, is_of_fixed_content
 
-    Described = tuple[str, str, str, int]
+    Described = tuple[str, str, str, int, int]
     Question = dict[str, Any]
     argument = b""
 
     def object_at(address: int, kind: int) -> Any: ...
+    def digest_of(value: Any) -> int: ...
 
 
 LONGEST = 400
@@ -90,7 +91,7 @@ def first_of(value: Any, kind: Any, limit: int, depth: int) -> str:
 
 def described(name: Any, value: Any) -> Described:
     kind = type(value)
-    return (str(name), kind.__qualname__, shown(value), children(value))
+    return (str(name), kind.__qualname__, shown(value), children(value), digest_of(value))
 
 
 def children(value: Any) -> int:

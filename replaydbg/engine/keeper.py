@@ -28,6 +28,9 @@ from replaydbg.log.reader import open_recording
 from replaydbg.replay.launcher import inheritable, prepare
 from replaydbg.replay.result import ended_by_itself, why_it_ends
 
+_WRITTEN = ("fd", "output_fd", "raises_fd", "course_fd")
+"""What the first process of the session writes to; the last one only if it is asked to."""
+
 
 def main() -> int:
     """Start the replay, say so, and stay until the debugger has gone."""
@@ -63,7 +66,7 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, s
         inside = "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in parts)
         # The core sees to it: an import would fail at the program's end, even this one.
         inside = inside.replace("from __future__ import annotations\n", "\n")
-        fds = {name: inheritable(stack, orders[name]) for name in ("fd", "output_fd", "raises_fd")}
+        fds = {name: inheritable(stack, orders[name]) for name in _WRITTEN if name in orders}
         clock = {name: inheritable(stack, orders[f"clock_{name}"]) for name in ("fd", "steps_fd")}
         null = os.open(os.devnull, os.O_WRONLY)
         stack.callback(os.close, null)
@@ -76,8 +79,9 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, s
         pid = start_process(start.command, start.env, fds=start.streams, ignored=start.ignored)
         is_whole = orders["follows"] or (not start.is_cut and ended_by_itself(recording))
         why = "" if is_whole else why_it_ends(recording, start.is_cut)
-    for name in ("fd", "output_fd", "raises_fd", "clock_fd", "clock_steps_fd"):
-        os.close(orders[name])
+    for name in (*_WRITTEN, "clock_fd", "clock_steps_fd"):
+        if name in orders:
+            os.close(orders[name])
     return pid, why
 
 

@@ -25,7 +25,7 @@ _KEEPER = (
 )
 """Starts the keeper of this installation; nothing is imported from the working directory, which may be of anybody."""
 
-MOST_WRITTEN = {"totals": 16 << 20, "steps": 64 << 20, "output": 128 << 20, "raises": 64 << 20}
+MOST_WRITTEN = {"totals": 16 << 20, "steps": 64 << 20, "output": 128 << 20, "raises": 64 << 20, "course": 128 << 20}
 """Bytes that the process which runs the whole program may write into each of its files."""
 
 
@@ -46,11 +46,20 @@ class Files:
 class Engine:
     """The keeper of a session, and what it was started with. Close it, or everything ends with this process."""
 
-    def __init__(self, path: Path, *, current_source: bool = False, follows: bool = False, last_line: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        current_source: bool = False,
+        follows: bool = False,
+        last_line: int = 0,
+        course: bool = False,
+    ) -> None:
         """Start the recording at `path`. Raises what `replay` does.
 
         `current_source` runs today's sources; with `follows` it is a live directory whose program runs. No process goes
-        further than to `last_line`, a count of lines; 0: there is no such limit.
+        further than to `last_line`, a count of lines; 0: there is no such limit. `course`: the process that runs the
+        whole program writes down its own lines and variables, see `read_course`.
         """
         with ExitStack() as stack:
             own, keepers = socket.socketpair()
@@ -71,6 +80,9 @@ class Engine:
                 "output_fd": self.files.output.fileno(),
                 "raises_fd": self.files.raises.fileno(),
             }
+            self._course = _memory_file("course") if course else None
+            if self._course is not None:
+                orders["course_fd"] = self._course.fileno()
             self._keeper: subprocess.Popen[bytes] | None = subprocess.Popen(
                 [sys.executable, "-P", "-c", _KEEPER, repr(orders)],
                 pass_fds=[value for name, value in orders.items() if name.endswith("fd") and isinstance(value, int)],
@@ -99,7 +111,7 @@ class Engine:
         engine = cls.__new__(cls)
         engine.why_it_ends = why_it_ends
         engine.keeping, engine.files = keeping, files
-        engine._keeper, engine.root = None, None
+        engine._keeper, engine.root, engine._course = None, None, None
         return engine
 
     def descriptors(self) -> list[int]:
@@ -112,7 +124,16 @@ class Engine:
 
     def read(self, name: str) -> bytes:
         """Return what was written into one of the files, by its name. Raises ForgedMessage if that is too much."""
-        file: BinaryIO = getattr(self.files, name)
+        return self._read(getattr(self.files, name), name)
+
+    def read_course(self) -> bytes:
+        """Return the program's own lines with digests of their variables (see course.c); empty: nobody asked for it.
+
+        Raises ForgedMessage.
+        """
+        return self._read(self._course, "course") if self._course is not None else b""
+
+    def _read(self, file: BinaryIO, name: str) -> bytes:
         if os.fstat(file.fileno()).st_size > MOST_WRITTEN[name]:
             raise self.keeping.forged(f"it wrote more than {MOST_WRITTEN[name] >> 20:,} MiB of {name}")
         file.seek(0)
@@ -127,6 +148,8 @@ class Engine:
             self._keeper.wait()
         for file in (self.files.totals, self.files.steps, self.files.output, self.files.raises):
             file.close()
+        if self._course is not None:
+            self._course.close()
 
     def _await_start(self) -> None:
         said = b""

@@ -43,16 +43,17 @@ class Travel:
         most_memory: int = 0,
         follows: bool = False,
         last_line: int = 0,
+        course: bool = False,
     ) -> None:
         """Start the recording at `path`; the program stands before its first line then.
 
         `most_memory`: bytes that all processes may take; 0: what is right for the program. With `follows` it is a
         live directory, and the replay runs behind the program. `last_line`: the count of lines at which the run ends,
-        of a program that was killed while it computed; 0: where the recording does.
+        of a program that was killed while it computed; 0: where the recording does. `course`: see Engine.
         """
         self.last_line = last_line
         """The same for processes that are started again."""
-        self._engine = Engine(path, current_source=current_source, follows=follows, last_line=last_line)
+        self._engine = Engine(path, current_source=current_source, follows=follows, last_line=last_line, course=course)
         self._set_up(path, current_source, most, spacing, most_memory)
         try:
             self._start()

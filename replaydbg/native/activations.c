@@ -154,5 +154,31 @@ activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit)
     a->before_unit = a->last_unit;
     a->last = stepclock.count;
     a->last_unit = unit;
+    a->is_passed = false;
     return a->before == 0;
+}
+
+static Activation *
+activation_now(_PyInterpreterFrame *frame)
+{
+    Activation *a = frame && table.size ? &table.at[slot_of(frame)] : NULL;
+    return a && a->frame && a->code == compat_frame_code(frame) ? a : NULL;
+}
+
+void
+activation_pass(_PyInterpreterFrame *frame)
+{
+    Activation *a = activation_now(frame);
+    if (a)
+        a->is_passed = true;
+}
+
+bool
+activation_passes(_PyInterpreterFrame *frame)
+{
+    Activation *a = activation_now(frame);
+    bool passes = a == NULL || a->is_passed; /* of one that began before the clock nothing is known */
+    if (a)
+        a->is_passed = false;
+    return passes;
 }

@@ -43,7 +43,7 @@
  *   stepclock.c the count of lines in a replay: positions, hits, breakpoints
  *   activations.c  which lines ran in the same activation of a frame, in the same lane
  *   heap.c      pictures of the heap: see heap.h
- *   engine.c    a replay that the debugger travels through: see engine.h; with it rule.c, watch.c, signature.c, clones.c, arenas.c, ending.c
+ *   engine.c    a replay that the debugger travels through: see engine.h; with it rule.c, watch.c, signature.c, raises.c, course.c, clones.c, arenas.c, ending.c
  *   ticks.c     the count behind the slices of lanes
  *   trace.c     every tick and event of a run written down, for the comparison of two runs
  *   limit.c     how long a replay may compute without asking for anything
@@ -385,6 +385,9 @@ typedef struct CodeFacts {
     bool breaks_at_start;    /* a breakpoint is at the first line of each activation */
     bool is_library;     /* of the standard library, or installed */
     bool is_importers;   /* Python of the importer itself: neither its lines nor its ticks count */
+    bool has_run;        /* it began, or ran a line, while the step clock ran */
+    uint32_t raise_id;   /* raises.c: from 1; 0: not met yet */
+    uint32_t course_hash; /* course.c; 0: not met yet */
     uint32_t trace_id, inside_id; /* trace.c: from 1; 0: not met yet */
 } CodeFacts;
 typedef struct {
@@ -428,7 +431,15 @@ void *engine_apart(size_t n);                    /* the same in small; never giv
 void engine_idle(void);                          /* ends the process if nobody listens any more */
 void *engine_room(size_t n);                     /* memory that the kernel gives when it is used; apart from the program's */
 bool engine_line(_PyInterpreterFrame *frame);    /* true: stand here */
-void engine_raised(PyObject *type, PyObject *value); /* from listen.c */
+typedef struct {
+    PyObject *type, *value;
+    _PyInterpreterFrame *frame; /* that raises it */
+    int lasti;
+    bool is_again;  /* it had been raised before: `raise error` in a handler, or of an exception that was kept */
+} Raise;
+extern bool course_is_on;                        /* course.c */
+void course_line(_PyInterpreterFrame *frame, CodeFacts *facts, int unit);
+void engine_raised(const Raise *raise);          /* from listen.c */
 void engine_uncaught(PyObject *type, PyObject *value);        /* it ends the program */
 void engine_report_uncaught(Buf *b);
 void engine_output(int stream, const void *data, size_t n);
@@ -459,6 +470,7 @@ typedef struct {
     uint64_t last, before; /* its last line, and the one before that, as counts; 0: none */
     int last_unit, before_unit, first_line;
     bool is_generator; /* it lies in an object, which may die */
+    bool is_passed; /* since its last line an exception came out of what it called, or was thrown into it */
 } Activation;
 typedef struct {
     uint64_t last, before; /* the lane's last line, and the one before that */
@@ -473,6 +485,8 @@ const Activation *activation_at(const _PyInterpreterFrame *frame); /* the same o
 const Activation *activation_started(uint64_t started, int first_line); /* the frame may have ended, unless it is a generator's */
 const Activation *activation_next(const Activation *a); /* NULL: the first one, or there are no more */
 void activation_forget(_PyInterpreterFrame *frame);
+void activation_pass(_PyInterpreterFrame *frame);             /* an exception comes to it from elsewhere; NULL: nothing is done */
+bool activation_passes(_PyInterpreterFrame *frame);           /* whether one came since its last line; asked once for each */
 
 /* ---- lanes.c; the rest of it is in lanes.h ---- */
 int lanes_begin(void);

@@ -35,8 +35,8 @@
 Engine engine = {.fd = -1};
 static PyObject *inside, *sys_module; /* inside: code, see inside.py */
 /* Of the process that runs the whole program first, in which the index is made; -1 in its clones. */
-static int output_fd = -1, raises_fd = -1;
-static Buf raises, uncaught, message, written;
+static int output_fd = -1;
+static Buf message, written;
 static uint8_t *command;
 
 /* The count of lines at which all processes of a session end, in memory that they share; 0: they end where the log does. Nobody knows in which
@@ -300,7 +300,9 @@ leave_clone(int kind)
             close(pair[0]);
             close(pair[1]);
             clone_begin();
-            output_fd = raises_fd = stepclock.steps_fd = stepclock.fd = -1;
+            output_fd = stepclock.steps_fd = stepclock.fd = -1;
+            raises_leave();
+            course_leave();
             printed_ignore();
             streams_leave();
             shared_part();
@@ -380,9 +382,17 @@ object_at(PyObject *self, PyObject *args)
     PyErr_SetString(PyExc_LookupError, "it is not there");
     return NULL;
 }
+
+/* digest_of(value): see course_digest(). */
+static PyObject *
+digest_of(PyObject *self, PyObject *value)
+{
+    return PyLong_FromUnsignedLongLong(course_digest(value) >> 4); /* a number that is read as a count */
+}
 static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL},
                              {"call_of", judge_call_of, METH_VARARGS, NULL},
-                             {"stands_at", judge_stands_at, METH_VARARGS, NULL}};
+                             {"stands_at", judge_stands_at, METH_VARARGS, NULL},
+                             {"digest_of", digest_of, METH_O, NULL}};
 
 /* NULL: with an exception. */
 PyObject *
@@ -634,104 +644,13 @@ engine_line(_PyInterpreterFrame *frame)
     return watch_line(frame) || stands;
 }
 
-/* The last line of a frame that raises; others may have run since, in functions that it called and in other lanes. */
-static uint64_t
-line_that_raises(void)
-{
-    const Activation *a = activation_find(compat_top_frame(core.tstate));
-    return a && a->last ? a->last : lane_lines ? lane_lines->last : stepclock.count;
-}
-
-static void
-report_exception(Buf *b, uint64_t line, int lane, PyObject *type, PyObject *value)
-{
-    const char *name = PyType_Check(type) ? ((PyTypeObject *)type)->tp_name : "?";
-    PyObject *args = value && PyExceptionInstance_Check(value) ? ((PyBaseExceptionObject *)value)->args : value;
-    PyObject *first = args && PyTuple_CheckExact(args) && PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
-    report_number(b, (int64_t)line);
-    report_number(b, lane);
-    report_text(b, name, strlen(name));
-    int overflow = 0;
-    if (first && PyUnicode_CheckExact(first) && PyUnicode_GET_LENGTH(first) < 500)
-        report_name(b, first);
-    else if (first && PyLong_CheckExact(first)) { /* a status, say, or a key */
-        char digits[24];
-        int n = snprintf(digits, sizeof digits, "%lld", PyLong_AsLongLongAndOverflow(first, &overflow));
-        report_text(b, digits, overflow ? 0 : (size_t)n);
-    }
-    else
-        report_text(b, "", 0);
-    report_number(b, (int64_t)(uintptr_t)value);
-}
-
-/* Where the last exceptions were raised, by their address: for those that end the program, at once, whatever was raised before. */
-static struct {
-    PyObject *type, *value; /* only compared */
-    uint64_t line;
-    int lane;
-} raised_last[1024];
-
-static size_t
-place_of(PyObject *value)
-{
-    return (uintptr_t)value >> 4 & 1023;
-}
-
-/* 0: it has none. */
-static uint32_t
-lineage_of(PyObject *type)
-{
-    return PyType_Check(type) ? lineage_number(&raises, (PyTypeObject *)type) : 0;
-}
-
 /* An exception, at the frame in which it was raised. */
 void
-engine_raised(PyObject *type, PyObject *value)
+engine_raised(const Raise *raise)
 {
-    if (raises_fd >= 0) {
-        uint64_t line = line_that_raises();
-        uint32_t lineage = lineage_of(type);
-        report_list(&raises, 6);
-        report_exception(&raises, line, lane_number(), type, value);
-        report_number(&raises, lineage);
-        if (raises.used > 60000)
-            report_send(raises_fd, &raises);
-        size_t at = place_of(value);
-        raised_last[at].type = type;
-        raised_last[at].value = value;
-        raised_last[at].line = line;
-        raised_last[at].lane = lane_number();
-    }
+    raises_write(raise);
     if (run.at_raises)
         engine_stand("raise");
-}
-
-void
-engine_uncaught(PyObject *type, PyObject *value)
-{
-    static PyObject *told; /* only compared: a script's comes twice */
-    if (raises_fd < 0 || value == told)
-        return;
-    told = value;
-    uint32_t lineage = lineage_of(type);
-    report_list(&raises, 7); /* one that the compiler raised was raised in no frame */
-    report_exception(&raises, line_that_raises(), lane_number(), type, value);
-    report_number(&raises, lineage);
-    report_number(&raises, 1);
-    size_t at = place_of(value);
-    uncaught.used = 0;
-    if (raised_last[at].value == value && raised_last[at].type == type)
-        report_exception(&uncaught, raised_last[at].line, raised_last[at].lane, type, value);
-}
-
-/* The exception that ended the program: a list of five, or an empty one where the table above did not know it any more. */
-void
-engine_report_uncaught(Buf *b)
-{
-    report_key(b, "uncaught");
-    report_list(b, uncaught.used ? 5 : 0);
-    if (uncaught.used)
-        buf_bytes(b, uncaught.data, uncaught.used);
 }
 
 /* What the program has written since it was changed: the last of it, for whoever asks how that run ended. */
@@ -822,7 +741,8 @@ engine_message(void)
 void
 engine_send(int kind, Buf *b)
 {
-    report_send(raises_fd, &raises);
+    raises_send();
+    course_send();
     streams_collect();
     printed_send();
     send_all(kind, b, -1);
@@ -851,7 +771,8 @@ engine_prepare(PyObject *asked)
         return -1;
     engine.fd = asked_fd(asked, "fd");
     output_fd = asked_fd(asked, "output_fd");
-    raises_fd = asked_fd(asked, "raises_fd");
+    raises_prepare(asked_fd(asked, "raises_fd"));
+    course_prepare(asked_fd(asked, "course_fd"));
     clones_prepare();
     engine_hear_of_crashes();
     arenas_prepare();
@@ -864,7 +785,5 @@ engine_prepare(PyObject *asked)
     command = engine_room(MOST_COMMAND);
     message = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
     written = (Buf){.data = engine_room(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
-    uncaught = (Buf){.data = engine_room(1u << 16), .size = 1u << 16, .is_fixed = true};
-    raises = (Buf){.data = engine_room(1u << 20), .size = 1u << 20, .is_fixed = true};
     return printed_prepare(output_fd) < 0 ? -1 : rule_prepare();
 }

@@ -1,5 +1,5 @@
 /* A replay that the debugger travels through: see engine.c. With it rule.c, where a step ends, watch.c, whether
- * a value has changed, judge.c, what a question says, lineage.c, what exceptions
+ * a value has changed, raises.c, the exceptions for the index, judge.c, what a question says, lineage.c, what exceptions
  * inherit from, points.c, places inside a line, path.c, the path through one, clones.c and arenas.c, copies, and ending.c, how it ends. */
 #ifndef REPLAYDBG_ENGINE_H
 #define REPLAYDBG_ENGINE_H
@@ -57,6 +57,18 @@ bool judge_begin(const uint8_t *p, const uint8_t *end); /* false: there is nothi
 PyObject *judge_call_of(PyObject *self, PyObject *args);
 PyObject *judge_stands_at(PyObject *self, PyObject *args);
 uint64_t judge(uint64_t before); /* what it says here; `before` where it cannot tell */
+
+/* raises.c */
+void raises_prepare(int fd);
+void raises_leave(void);        /* in a clone */
+void raises_write(const Raise *raise);
+void raises_send(void);
+
+/* course.c */
+void course_prepare(int fd);    /* -1: it is not asked for */
+void course_leave(void);        /* in a clone */
+void course_send(void);
+uint64_t course_digest(PyObject *value); /* of two equal values, in whatever run, the same; bit 4: a part of it is not known */
 
 /* lineage.c */
 uint32_t lineage_number(Buf *b, PyTypeObject *type);

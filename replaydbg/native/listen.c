@@ -16,23 +16,37 @@
 
 static unsigned listening; /* LISTEN_... */
 
-/* Whether a traceback's first frame is the one that an exception comes from; in the others it only passes. The importer's own frames run
- * no lines that count: what it raises and handles itself is nobody's, and what comes out of it is the importing line's. */
+/* Whether an exception has been in another frame before: one that ran Python. C libraries (Cython, pyexpat) put frames into tracebacks that never
+ * ran, to name their own lines. The importer's own frames run no lines that count: what it raises and handles itself is nobody's, and what comes out of it is the
+ * importing line's. */
 static bool
-is_raised_here(PyTracebackObject *traceback)
+comes_from_elsewhere(const PyTracebackObject *traceback)
 {
-    if (code_facts(compat_frame_code(traceback->tb_frame->f_frame))->is_importers)
-        return false;
-    for (PyTracebackObject *inner = traceback->tb_next; inner; inner = inner->tb_next)
-        if (!code_facts(compat_frame_code(inner->tb_frame->f_frame))->is_importers)
-            return false;
-    return true;
+    for (const PyTracebackObject *inner = traceback->tb_next; inner; inner = inner->tb_next) {
+        const CodeFacts *facts = code_facts(compat_frame_code(inner->tb_frame->f_frame));
+        if (facts->has_run && !facts->is_importers)
+            return true;
+    }
+    return false;
+}
+
+/* An exception has come to the frame of its traceback's first entry: it is raised there, unless it passes from a function that was called. One that comes
+ * from elsewhere and did not pass was kept, or handled, and is raised again. */
+static void
+tell_raised(_PyInterpreterFrame *frame, PyObject *type, PyObject *value, const PyTracebackObject *traceback)
+{
+    if (traceback->tb_frame->f_frame != frame || code_facts(compat_frame_code(frame))->is_importers)
+        return; /* 3.11 also shows the StopIteration that ends a loop to the function with the loop */
+    bool passes = activation_passes(frame), is_again = comes_from_elsewhere(traceback);
+    if (!is_again || !passes)
+        engine_raised(&(Raise){type, value, frame, traceback->tb_lasti, is_again});
 }
 
 #if PY_VERSION_HEX >= 0x030C0000
 #define EVENT_COUNT _PY_MONITORING_UNGROUPED_EVENTS
-#define RETURNS (1u << PY_MONITORING_EVENT_PY_RETURN | 1u << PY_MONITORING_EVENT_PY_YIELD | 1u << PY_MONITORING_EVENT_PY_UNWIND)
-#define RESUMES (1u << PY_MONITORING_EVENT_PY_RESUME | 1u << PY_MONITORING_EVENT_PY_THROW)
+#define RETURNS (1u << PY_MONITORING_EVENT_PY_RETURN | 1u << PY_MONITORING_EVENT_PY_YIELD)
+#define RESUMES (1u << PY_MONITORING_EVENT_PY_RESUME)
+#define BOTH (1u << PY_MONITORING_EVENT_PY_UNWIND | 1u << PY_MONITORING_EVENT_PY_THROW) /* of functions that end or go on with an exception */
 enum { PROFILE_SLOT = PY_MONITORING_SYS_PROFILE_ID, TOOLS = PY_MONITORING_SYS_PROFILE_ID };
 
 static int slot = -1; /* the tool id that we have */
@@ -161,19 +175,39 @@ on_jump(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
     Py_RETURN_NONE;
 }
 
-static void
-tell_raised(PyObject *value)
-{
-    PyObject *traceback = PyExceptionInstance_Check(value) ? ((PyBaseExceptionObject *)value)->traceback : NULL;
-    if (traceback && is_raised_here((PyTracebackObject *)traceback))
-        engine_raised((PyObject *)Py_TYPE(value), value);
-}
-
 static PyObject *
 on_raise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
-    if (current_frame() && PyVectorcall_NARGS(nargsf) == 3)
-        tell_raised(args[2]);
+    _PyInterpreterFrame *frame = current_frame();
+    if (frame && PyVectorcall_NARGS(nargsf) == 3 && PyExceptionInstance_Check(args[2])) {
+        PyObject *traceback = ((PyBaseExceptionObject *)args[2])->traceback;
+        if (traceback)
+            tell_raised(frame, (PyObject *)Py_TYPE(args[2]), args[2], (PyTracebackObject *)traceback);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+on_unwind(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    _PyInterpreterFrame *frame = current_frame();
+    if (frame && listening & LISTEN_RAISES)
+        activation_pass(compat_previous_frame(frame));
+    if (frame && listening & LISTEN_RETURNS) {
+        watch_look(frame);
+        path_return(frame, NULL);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+on_throw(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    _PyInterpreterFrame *frame = current_frame();
+    if (frame && listening & LISTEN_RAISES)
+        activation_pass(frame);
+    if (frame && listening & LISTEN_RETURNS)
+        watch_resume(frame);
     Py_RETURN_NONE;
 }
 
@@ -188,7 +222,7 @@ on_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwname
     Py_RETURN_NONE;
 }
 
-/* A generator waits, or an exception ends a function. */
+/* A generator waits. */
 static PyObject *
 on_leave(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
@@ -219,6 +253,8 @@ on_resume(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwname
 }
 
 static Listener raise_listener = {PyObject_HEAD_INIT(&listener_type) on_raise};
+static Listener unwind_listener = {PyObject_HEAD_INIT(&listener_type) on_unwind};
+static Listener throw_listener = {PyObject_HEAD_INIT(&listener_type) on_throw};
 static Listener return_listener = {PyObject_HEAD_INIT(&listener_type) on_return};
 static Listener leave_listener = {PyObject_HEAD_INIT(&listener_type) on_leave};
 static Listener instruction_listener = {PyObject_HEAD_INIT(&listener_type) on_instruction};
@@ -290,9 +326,9 @@ take_slot(int number)
     if (listening & LISTEN_TICKS)
         events |= 1u << PY_MONITORING_EVENT_JUMP | 1u << PY_MONITORING_EVENT_PY_START;
     if (listening & LISTEN_RAISES)
-        events |= 1u << PY_MONITORING_EVENT_RAISE;
+        events |= 1u << PY_MONITORING_EVENT_RAISE | BOTH;
     if (listening & LISTEN_RETURNS)
-        events |= RETURNS | RESUMES;
+        events |= RETURNS | RESUMES | BOTH;
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_LINE] = Py_NewRef((PyObject *)&line_listener);
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_JUMP] = Py_NewRef((PyObject *)&jump_listener);
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_RAISE] = Py_NewRef((PyObject *)&raise_listener);
@@ -301,6 +337,8 @@ take_slot(int number)
             interp->monitoring_callables[slot][e] = Py_NewRef((PyObject *)(RETURNS >> e & 1 ? &leave_listener : &resume_listener));
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_RETURN] = Py_NewRef((PyObject *)&return_listener);
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_INSTRUCTION] = Py_NewRef((PyObject *)&instruction_listener);
+    interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_UNWIND] = Py_NewRef((PyObject *)&unwind_listener);
+    interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_THROW] = Py_NewRef((PyObject *)&throw_listener);
     if (listening & LISTEN_TICKS || stepclock_wants_starts() || PY_VERSION_HEX >= 0x030D0000)
         interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_START] = Py_NewRef((PyObject *)&start_listener);
     for (int e = 0; e < EVENT_COUNT; e++)
@@ -626,13 +664,16 @@ hide_frame_object(_PyInterpreterFrame *frame, int what, PyObject *arg)
         *count += arg == NULL || _Py_OPCODE(*frame->prev_instr) != YIELD_VALUE; /* NULL: an exception ends it */
 }
 
-/* raised: type, value, traceback */
+/* An exception, or where one goes on. arg: type, value, traceback of an event that is an exception */
 static void
-tell_raised(PyObject *raised)
+hear_of_exception(_PyInterpreterFrame *frame, int what, PyObject *arg)
 {
-    PyObject *traceback = PyTuple_GET_ITEM(raised, 2);
-    if (PyTraceBack_Check(traceback) && is_raised_here((PyTracebackObject *)traceback))
-        engine_raised(PyTuple_GET_ITEM(raised, 0), PyTuple_GET_ITEM(raised, 1));
+    if (what == PyTrace_EXCEPTION && PyTraceBack_Check(PyTuple_GET_ITEM(arg, 2)))
+        tell_raised(frame, PyTuple_GET_ITEM(arg, 0), PyTuple_GET_ITEM(arg, 1), (PyTracebackObject *)PyTuple_GET_ITEM(arg, 2));
+    else if (what == PyTrace_RETURN && arg == NULL)
+        activation_pass(compat_previous_frame(frame));
+    else if (what == PyTrace_CALL && !is_first_call(frame))
+        activation_pass(frame); /* perhaps one is thrown into it; otherwise its next line comes before any */
 }
 
 static int
@@ -660,14 +701,14 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
         if (listening & LISTEN_TICKS)
             ticks_tick(frame);
     }
-    else if (what == PyTrace_EXCEPTION && listening & LISTEN_RAISES)
-        tell_raised(arg);
     else if (what == PyTrace_RETURN && listening & LISTEN_RETURNS) {
         watch_look(frame);
         path_return(frame, _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE ? NULL : arg);
     }
     else if (what == PyTrace_OPCODE && listening & LISTEN_RETURNS)
         path_instruction(frame);
+    if (listening & LISTEN_RAISES)
+        hear_of_exception(frame, what, arg);
     if (program_function == NULL)
         return 0;
     int rc = program_function(object, f, what, arg);

@@ -59,6 +59,7 @@ stepclock_start(_PyInterpreterFrame *frame)
 {
     if (!activations_are_kept)
         return;
+    code_facts(compat_frame_code(frame))->has_run = true;
     activation_start(frame);
     watch_start(frame);
     path_start(frame);
@@ -81,8 +82,12 @@ stepclock_line(_PyInterpreterFrame *frame)
     int unit = (int)((const _Py_CODEUNIT *)compat_frame_instr(frame) - _PyCode_CODE(code));
     stepclock.count++;
     stepclock.point = 0;
-    if (!facts->is_library)
+    facts->has_run = true;
+    if (!facts->is_library) {
         stepclock.last_own = stepclock.count;
+        if (course_is_on)
+            course_line(frame, facts, unit);
+    }
     stepclock.digest = (stepclock.digest ^ (facts->hash + (uint64_t)unit)) * 0x9FB21C651E98DF25u;
     stepclock.digest ^= stepclock.digest >> 29;
     bool is_first = activations_are_kept && activation_line(frame, code, unit);

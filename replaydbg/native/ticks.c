@@ -58,7 +58,7 @@ ticks_off(void)
     if (trace_is_asked)
         return 0;
     ticks_are_counted = false;
-    return listen_to(listening_to() & LISTEN_LINES);
+    return listen_to(listening_to() & ~(unsigned)(LISTEN_TICKS | LISTEN_LINE_TICKS)); /* whatever else is listened to is somebody else's */
 }
 
 uint64_t

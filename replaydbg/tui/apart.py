@@ -1,41 +1,59 @@
-"""Where two recordings of one program begin to differ, as the logs tell it: for the view of two of them."""
+"""The first differences between two recordings of one program, for the view of two of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from replaydbg.bisect.twins import Told, compare
-from replaydbg.errors import NotComparable
-from replaydbg.events.show import printable, show_call, show_outcome
-from replaydbg.hunt.reading import open_twins
+from replaydbg.commands.first_differences import FirstDifferences, first_differences, tables
+from replaydbg.commands.tell import moment_text
+from replaydbg.events.show import printable
 
 
 @dataclass(frozen=True, slots=True)
-class FirstApart:
-    """The first event of which the two tell something else."""
+class Difference:
+    """One of the answers."""
 
-    events: tuple[int, int]
-    """Its number in each of them."""
-    text: str
-    """What it is, in a line."""
+    name: str
+    """What differs first."""
+    lines: tuple[str, ...]
+    """Where, and how."""
+    moments: tuple[str, str] | None
+    """Where to look at it, in each run; empty: nowhere. None: there is no such difference."""
 
 
-def first_apart(one: Path, two: Path, began: tuple[int, int] = (0, 0)) -> FirstApart:
-    """Compare two logs. Raises NotComparable if they are of two programs, or differ nowhere.
+def differences(one: Path, two: Path) -> tuple[Difference, ...]:
+    """Return the first differences in control flow, in inputs and in values. Raises what `first_differences` does."""
+    found = first_differences(one, two)
+    moments = (_way(found), _input(found), _values(found))
+    return tuple(
+        Difference(
+            table.title,
+            tuple(
+                printable(line) for line in (*map(_row_text, table.rows), *table.notes[: None if not table.rows else 1])
+            ),
+            at,
+        )
+        for table, at in zip(tables(found), moments, strict=True)
+    )
 
-    What differs before the events `began`, after which the program's own lines come, is told if nothing does later: it
-    is mostly that a file of the interpreter is another one.
-    """
-    with open_twins(one, two) as twins:
-        sides = twins.good_side, twins.bad_side
-        comparison = compare(*sides)
-        found = [(each.good_event, each.bad_event) for each in comparison.inputs if each.told is Told.ANSWER]
-        if comparison.first is not None:
-            found.append((comparison.first.good_event, comparison.first.bad_event))
-        if not found:
-            raise NotComparable("The two runs were told the same and did the same, as far as their logs tell.")
-        events = min([each for each in found if each[0] > began[0] and each[1] > began[1]] or found)
-        told = [sides[at].events[events[at] - 1] for at in (0, 1) if 0 < events[at] <= len(sides[at].events)]
-        texts = dict.fromkeys(f"{show_call(each)} {show_outcome(each)}" for each in told)
-        return FirstApart(events, printable(" | ".join(texts)))
+
+def _row_text(row: tuple[str, ...]) -> str:
+    name, *_, one, two = row
+    return f"{name}: {one} | {two}" if len(row) == 3 else f"{name} after {row[1]}: {one} | {two}"
+
+
+def _way(found: FirstDifferences) -> tuple[str, str] | None:
+    if found.way is None:
+        return None
+    one, two = found.way.moments
+    return moment_text(one) if one is not None else "", moment_text(two) if two is not None else ""
+
+
+def _input(found: FirstDifferences) -> tuple[str, str] | None:
+    each = found.input
+    return (str(each.good_event), str(each.bad_event)) if each is not None and each.good_event else None
+
+
+def _values(found: FirstDifferences) -> tuple[str, str] | None:
+    return (moment_text(found.values.moments[0]), moment_text(found.values.moments[1])) if found.values else None

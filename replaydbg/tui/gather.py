@@ -113,7 +113,10 @@ class Gatherer:
                 continue
             text = told.value.text if told.value is not None else f"({told.error})"
             mark, old = self._became(("watch", number), source, printable(text))
-            yield ValueRow(printable(source), printable(text), mark, old, watch=number, expression=source)
+            digest = told.value.digest if told.value is not None else 0
+            yield ValueRow(
+                printable(source), printable(text), mark, old, watch=number, expression=source, digest=digest
+            )
 
     def _with_parts(
         self, view: View, variable: Variable, expression: str, key: object, depth: int
@@ -122,7 +125,7 @@ class Gatherer:
         mark, old = self._became(key, expression, text)
         is_open = expression in self._open and bool(variable.parts)
         name = printable(variable.name)
-        yield ValueRow(name, text, mark, old, 0, variable.parts, depth, expression, is_open)
+        yield ValueRow(name, text, mark, old, 0, variable.parts, depth, expression, is_open, variable.digest)
         if not is_open or depth > 20:
             return
         try:

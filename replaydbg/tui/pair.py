@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -18,16 +18,15 @@ from replaydbg.tui.glyphs import ASCII, UNICODE
 from replaydbg.tui.heap import SCOPES, heap_row
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
 from replaydbg.tui.messages import CannotOpen, Progressed
-from replaydbg.tui.plain import toast
 from replaydbg.tui.rows import Row, plain
-from replaydbg.tui.scene import HeapAnswer, HeapRow, Reply
+from replaydbg.tui.scene import HeapAnswer, HeapRow, Reply, ValueRow
 from replaydbg.tui.side import Side
 from replaydbg.tui.source import SourcePanel
 from replaydbg.tui.typed import TypedApp
 
 if TYPE_CHECKING:
     from replaydbg.heap.holding import Holding
-    from replaydbg.tui.apart import FirstApart
+    from replaydbg.tui.apart import Difference
 
 _MOVES = tuple(each for each in ACTS if each.action.startswith("order(") or each.id in ("failure", "seek"))
 
@@ -42,10 +41,20 @@ left and right move one of them.
 
   tab        the other panels           =    move both together, or only the one with the focus
   enter      the parts of a value
-  {bisect:<10} to the first event of which the two tell something else
+  {bisect:<10} the first differences: in control flow, in inputs, and in values; enter goes there, in both
   {heap-diff:<10} what is not the same in memory, where both stand; enter goes to where it was written last, in both
   {help:<10} this help
   {quit:<10} leave"""
+
+
+def is_other(one: ValueRow, two: ValueRow) -> bool:
+    """Whether two rows show other values: equal ones lie at other addresses in another run."""
+    # Imported here: the first frame is painted before the debugger is loaded.
+    from replaydbg.debugger.values import are_other_values
+
+    if not one.digest or not two.digest:
+        return one.text != two.text
+    return are_other_values((one.text, one.digest), (two.text, two.digest))
 
 
 class PairApp(TypedApp):
@@ -87,7 +96,7 @@ class PairApp(TypedApp):
         with Horizontal(id="pair"):
             yield from self.sides
         yield AskLine()
-        hint = "tab  the other   =  together   {bisect}  where they come apart   {heap-diff}  what differs in memory"
+        hint = "tab  the other   =  together   {bisect}  first differences   {heap-diff}  what differs in memory"
         hint = f"{hint}   {{help}}  help   {{quit}}  quit".format_map(self.keys)
         yield StatusLine(self.keys, hint)
 
@@ -111,18 +120,18 @@ class PairApp(TypedApp):
         """Mark what differs, in both."""
         if not self.query(StatusLine):
             return
-        one, two = (
-            {each.expression: each.text for each in side.scene.values} if side.scene else {} for side in self.sides
-        )
+        one, two = ({each.expression: each for each in side.scene.values} if side.scene else {} for side in self.sides)
         places = [side.scene.at for side in self.sides if side.scene is not None]
         is_same_place = (
             len(places) == 2
             and all(each is not None for each in places)
             and len({(each.function) for each in places if each is not None}) == 1
         )
-        known = [name for name in one if name and name in two and one[name] != two[name]] if is_same_place else []
-        self.sides[0].draw({name: f"there {two[name]}" for name in known})
-        self.sides[1].draw({name: f"there {one[name]}" for name in known})
+        known = (
+            [name for name in one if name and name in two and is_other(one[name], two[name])] if is_same_place else []
+        )
+        self.sides[0].draw({name: f"there {two[name].text}" for name in known})
+        self.sides[1].draw({name: f"there {one[name].text}" for name in known})
         errors = [f"{side.path.name}: {side.error}" for side in self.sides if side.error]
         self.query_one(StatusLine).notice("   ".join(errors), is_error=bool(errors))
 
@@ -188,11 +197,10 @@ class PairApp(TypedApp):
         self.push_screen(Dialog("Help", rows))
 
     def action_apart(self) -> None:
-        """Look for the first event of which the two tell something else, and go there."""
-        self.query_one(StatusLine).notice("comparing the logs ...")
+        """Look for the first differences, and offer to go there."""
+        self.query_one(StatusLine).notice("comparing the two runs ...")
         one, two = self.sides
-        began = tuple(each.overview.first_event if each.overview is not None else 0 for each in self.sides)
-        self.run_worker(partial(_compare, one.path, two.path, (began[0], began[1]), self._found), thread=True)
+        self.run_worker(partial(_compare, one.path, two.path, self._found), thread=True)
 
     def action_diff(self) -> None:
         """Compare what both have in memory where they stand."""
@@ -235,21 +243,33 @@ class PairApp(TypedApp):
         hint = "Enter: to where it was written last, in both"
         self.push_screen(Dialog(answer.title, rows, hint=hint, is_late=True), chosen)
 
-    def _found(self, found: FirstApart | str) -> None:
+    def _found(self, found: Sequence[Difference] | str) -> None:
+        self.call_from_thread(self._show_differences, found)
+
+    def _show_differences(self, found: Sequence[Difference] | str) -> None:
+        self.query_one(StatusLine).notice(found if isinstance(found, str) else "", is_error=True)
         if isinstance(found, str):
-            self.call_from_thread(self.query_one(StatusLine).notice, found, is_error=True)
             return
-        for side, event in zip(self.sides, found.events, strict=True):
-            self.call_from_thread(side.order, f"seek {event}")
-        self.call_from_thread(toast, self, found.text, title="First different")
+        rows = []
+        for each in found:
+            rows.append(plain(each.name, "bold", each.moments))
+            rows += [plain(f"  {line}") for line in each.lines]
+
+        def chosen(key: object) -> None:
+            if isinstance(key, tuple):
+                for side, moment in zip(self.sides, key, strict=True):
+                    if moment:
+                        side.order(f"seek {moment}")
+
+        self.push_screen(Dialog("First differences", rows, hint="Enter goes there, in both", is_late=True), chosen)
 
 
-def _compare(one: Path, two: Path, began: tuple[int, int], found: Callable[[FirstApart | str], None]) -> None:
+def _compare(one: Path, two: Path, found: Callable[[Sequence[Difference] | str], None]) -> None:
     # Imported here: the first frame is painted before the debugger is loaded.
-    from replaydbg.tui.apart import first_apart
+    from replaydbg.tui.apart import differences
 
     try:
-        found(first_apart(one, two, began))
+        found(differences(one, two))
     except (ReplaydbgError, OSError) as error:
         found(str(error))
 

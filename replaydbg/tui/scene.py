@@ -91,6 +91,8 @@ class ValueRow:
     """What it is called in the frame."""
     is_open: bool = False
     """Whether its parts follow it."""
+    digest: int = 0
+    """See Variable."""
 
 
 @dataclass(frozen=True, slots=True)
