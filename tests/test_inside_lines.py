@@ -144,5 +144,5 @@ def test_a_replay_to_an_event_behind_the_end_is_refused(session: Session) -> Non
     command = [sys.executable, "-m", "replaydbg", "replay", str(session.path), "--to", "99999"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "There is no moment '99999'" in done.stderr
