@@ -297,7 +297,7 @@ def test_a_pattern_is_what_is_flipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_no_answer_decides_is_not_known(tmp_path: Path) -> None:
+def test_where_no_answer_decides_it_is_the_program(tmp_path: Path) -> None:
     """The program itself is another one: no exchange of answers makes it pass."""
     program = tmp_path / "program.py"
     program.write_text("import time\ntime.time()\n")
@@ -307,9 +307,10 @@ def test_what_no_answer_decides_is_not_known(tmp_path: Path) -> None:
 
     done = _run("--no-state", good, bad)
 
-    assert done.returncode == 3
-    assert "What made the difference is not known" in done.stdout
-    assert "With all that differs from the good run, the bad run fails: exit code 3" in done.stdout
+    assert done.returncode == 1
+    assert "What made the difference: the code" in done.stdout
+    assert "program.py:3:  in the good run, raise SystemExit(3) in the bad run" in done.stdout
+    assert "With the sources of the good run, the bad run passes." in done.stdout
 
 
 @pytest.mark.slow

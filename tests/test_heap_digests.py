@@ -61,7 +61,19 @@ def test_a_digest_shows_one_value_that_differs(tmp_path: Path) -> None:
 
 
 def test_every_area_of_the_fixtures_that_replays_is_sampled() -> None:
-    of_their_own = {"apart", "bisect", "flaky", "formats", "fuzz", "heap", "pytest", "races", "steps", "travel"}
+    of_their_own = {
+        "apart",
+        "bisect",
+        "flaky",
+        "formats",
+        "fuzz",
+        "heap",
+        "pytest",
+        "races",
+        "raises",
+        "steps",
+        "travel",
+    }
 
     assert {path.name for path in FIXTURES.iterdir() if path.is_dir()} - of_their_own == set(_AREAS)
 
