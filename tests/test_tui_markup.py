@@ -139,7 +139,7 @@ def test_two_side_by_side_show_it_as_it_is(recordings: tuple[Path, Path]) -> Non
         await until_shown("Enter: to where it was written last, in both")
         await pilot.press("escape", "x")
         await until_shown("First differences")
-        await pilot.press("percent_sign", *"@nowhere", "enter")
+        await pilot.press("escape", "percent_sign", *"@nowhere", "enter")
         await until_shown("we[red].rdbg: ")
 
     async def run() -> None:
