@@ -24,10 +24,13 @@ MARK_SIZE = 32
 _KEY_SIZE = 32
 
 
-@cache
 def own_key() -> bytes | None:
     """Return this user's key, which is made when it is first needed; None where it cannot be kept."""
-    path = user_key_file()
+    return _key_in(user_key_file())
+
+
+@cache  # by its path: a process may change where its data lies
+def _key_in(path: Path) -> bytes | None:
     try:
         return _read(path) or _make(path)
     except OSError:
