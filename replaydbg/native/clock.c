@@ -278,8 +278,10 @@ clock_module_loaded(PyObject *module, const char *name)
             PyDateTimeAPI = PyCapsule_GetPointer(capsule, PyDateTime_CAPSULE_NAME);
         PyErr_Clear();
     }
-    else if (strcmp(name, "_random") == 0 && random_type == NULL)
-        install_random(module), draws_install(random_type);
+    else if (strcmp(name, "_random") == 0 && random_type == NULL) {
+        install_random(module);
+        draws_install(random_type);
+    }
     else if (strcmp(name, "_lsprof") == 0)
         patch_init(module, "Profiler", &original_profiler_init, profiler_init);
 }

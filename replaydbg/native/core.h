@@ -346,7 +346,8 @@ int types_define(TypeTable *types, const uint8_t **p, const uint8_t *end); /* re
 void draws_prepare(bool is_reported, uint64_t number); /* `number`: other random numbers than recorded; 0: as recorded */
 void draws_install(PyTypeObject *generator);     /* of _random */
 void draws_seeded(PyObject *generator, bool is_from_outside);
-void draws_crossed(const Gate *g);
+extern bool draws_are_kept;                      /* only in a replay */
+void draws_crossed(const Gate *g);               /* if they are kept */
 PyObject *draws_changed(const Gate *g, PyObject *result);
 /* ---- lenient_data.c: data files that are read where they lie today ---- */
 bool data_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **result);

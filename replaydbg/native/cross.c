@@ -995,7 +995,7 @@ cross_end(Crossing *c, PyObject *result)
     if (result == NULL || PyType_IS_GC(Py_TYPE(result)))
         give_outcome(c, result);
     state.open = c->outer;
-    if (core.mode == REPLAY)
+    if (__builtin_expect(draws_are_kept, 0))
         draws_crossed(c->gate);
     own_work_end();
     if (ticks_are_counted && core.depth == 0)
@@ -1054,7 +1054,8 @@ native_end_filled(NativeCrossing *n, int64_t rc, const void **out, size_t *nout)
         Py_XDECREF(result);
         *out = c->fill;
         *nout = c->fill_length;
-        draws_crossed(c->gate);
+        if (__builtin_expect(draws_are_kept, 0))
+            draws_crossed(c->gate);
     }
     else if (core.mode == RECORD) {
         PyObject *result = PyLong_FromLongLong(rc);

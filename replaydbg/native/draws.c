@@ -13,7 +13,7 @@
 enum { NUMBERS, CLOCK, SEQUENCES };
 enum { NOT_KNOWN, NEITHER, IS_NUMBERS, IS_CLOCK };
 
-static bool is_active;
+bool draws_are_kept;
 static uint64_t reseed; /* 0: numbers as recorded */
 static struct { uint8_t *data; size_t count, size; uint64_t total; } sequences[SEQUENCES]; /* two bytes each: the number of a kind */
 static IdMap kind_ids, seeded; /* by hash; by address of an object: 1 if it has a seed from outside, 2 if it has the program's */
@@ -23,7 +23,7 @@ static uint32_t kind_count;
 void
 draws_prepare(bool is_reported, uint64_t number)
 {
-    is_active = is_reported && core.mode == REPLAY;
+    draws_are_kept = is_reported && core.mode == REPLAY;
     reseed = number;
 }
 
@@ -93,7 +93,7 @@ static PyCFunction original_random, original_bits;
 void
 draws_seeded(PyObject *generator, bool is_from_outside)
 {
-    if (is_active)
+    if (draws_are_kept)
         *idmap_slot(&seeded, (uint64_t)(uintptr_t)generator) = is_from_outside ? 1 : 2;
 }
 
@@ -141,7 +141,7 @@ count_method(PyTypeObject *type, const char *name, int how, PyMethodDef *own, Py
 void
 draws_install(PyTypeObject *generator)
 {
-    if (!is_active || generator == NULL || original_random)
+    if (!draws_are_kept || generator == NULL || original_random)
         return;
     count_method(generator, "random", METH_NOARGS, &random_def, &original_random, counted_random);
     count_method(generator, "getrandbits", METH_O, &bits_def, &original_bits, counted_bits);
@@ -186,7 +186,7 @@ kind_of(const Gate *g)
 void
 draws_crossed(const Gate *g)
 {
-    int kind = is_active ? kind_of(g) : NEITHER;
+    int kind = kind_of(g);
     char name[160];
     if (kind == NEITHER)
         return;
