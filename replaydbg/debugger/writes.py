@@ -12,11 +12,13 @@ from replaydbg.debugger.questions import At
 from replaydbg.debugger.rewrites import Again, Rewrites
 from replaydbg.debugger.taken import MOST_EVENTS
 from replaydbg.debugger.unseen import changed_parts, unseen
-from replaydbg.debugger.values import Why
+from replaydbg.debugger.values import PartChange, Why
 from replaydbg.engine.messages import Frame, PathStep, Run, Watch, Where
 from replaydbg.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from replaydbg.debugger.session import Session
     from replaydbg.engine.worker import Worker
 
@@ -135,22 +137,49 @@ def _written_by_this_line(session: Session, place: PlaceExpression, watch: Watch
         is_binding = not watch.object[0] and writer.locate(watch) != runner.locate(watch)
         parts = changed_parts(session, writer, runner, watch) if before and before == after else ()
     written = where.changes.last_written
-    source = session.source_line(top.file, top.line)
+    return _answer(
+        session,
+        place,
+        top,
+        written,
+        lane=where.lane,
+        before=before,
+        after=after,
+        events=tuple(each for each in session.index.events_between(written, count + 1) if each <= where.event),
+        is_binding=is_binding,
+        parts=parts,
+    )
+
+
+def _answer(
+    session: Session,
+    place: PlaceExpression,
+    line: Frame,
+    written: int,
+    *,
+    lane: int,
+    before: str,
+    after: str,
+    events: Sequence[int],
+    is_argument: bool = False,
+    is_binding: bool,
+    parts: tuple[PartChange, ...],
+) -> Why:
+    """Return the answer for a write by `line`, which began as line `written` of the run."""
+    source = session.source_line(line.file, line.line)
     return Why(
         expression=place.source,
         count=written,
         moment=session.index.moment(written),
-        file=top.file,
-        line=top.line,
-        function=top.function,
-        lane=where.lane,
+        file=line.file,
+        line=line.line,
+        function=line.function,
+        lane=lane,
         source=source,
         before=before,
         after=after,
-        is_argument=False,
-        events=tuple(each for each in session.index.events_between(written, count + 1) if each <= where.event)[
-            -MOST_EVENTS:
-        ],
+        is_argument=is_argument,
+        events=tuple(events)[-MOST_EVENTS:],
         names=names_read(source),
         is_binding=is_binding,
         parts=parts,
@@ -207,23 +236,18 @@ def _written(session: Session, place: PlaceExpression, watch: Watch, where: Wher
     finally:
         writer.kill()
         reader.kill()
-    source = session.source_line(line.file, line.line)
     if is_argument and line.last:
         written = line.last
-    return Why(
-        expression=place.source,
-        count=written,
-        moment=session.index.moment(written),
-        file=line.file,
-        line=line.line,
-        function=line.function,
+    return _answer(
+        session,
+        place,
+        line,
+        written,
         lane=stood.lane,
-        source=source,
         before=before,
         after=after,
+        events=session.index.events_between(written, changes.last_seen),
         is_argument=is_argument,
-        events=tuple(session.index.events_between(written, changes.last_seen))[-MOST_EVENTS:],
-        names=names_read(source),
         is_binding=is_binding,
         parts=parts,
     )
