@@ -9,7 +9,7 @@ import pytest
 from replaydbg.commands import tell
 from replaydbg.debugger import Session
 from tests.harness.recording import record_file
-from tests.harness.surroundings import is_steering, restore_interrupt
+from tests.harness.surroundings import is_steering, restore_signals
 from tests.harness.typed import FAILS, TRAVEL, Typed
 
 
@@ -18,7 +18,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in filter(is_steering, list(os.environ)):
         # The suite's own settings are read by tox alone.
         del os.environ[name]
-    restore_interrupt()
+    restore_signals()
 
 
 # ---- the debugger's prompt ----

@@ -21,10 +21,11 @@ def without_steering(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if not is_steering(name)}
 
 
-def restore_interrupt() -> None:
-    """Give SIGINT its default action again: a shell that starts a harness in the background ignores it.
+def restore_signals() -> None:
+    """Give SIGINT and SIGHUP their default actions again: a shell ignores SIGINT in what it starts in the background.
 
-    Programs under test inherit what is ignored, and several of them end by Ctrl-C.
+    `nohup` ignores SIGHUP. Programs under test inherit what is ignored, and several of them end by these signals.
     """
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, default)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.harness.surroundings import restore_interrupt
+from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_markdown, as_text, with_unit
 from tests.real.run import REPLAYS, Result, check_plainly, check_replays
 from tests.real.scenario import Scenario
@@ -31,7 +31,7 @@ while it is recorded, unrecorded, and is gone in every replay. This page is writ
 def main(argv: Sequence[str] | None = None) -> int:
     """0: all are equal; 1: one is not, or is not installed."""
     options = _parser().parse_args(argv)
-    restore_interrupt()
+    restore_signals()
     unknown = set(options.only or ()) - {each.name for each in SCENARIOS}
     if unknown:
         print(f"no such program: {', '.join(sorted(unknown))}; see --list", file=sys.stderr)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.harness.surroundings import restore_interrupt
+from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_text
 from tests.stdlib.exceptions import Allowed, allowing, read_exceptions
 from tests.stdlib.modules import modules_of
@@ -20,7 +20,7 @@ from tests.stdlib.run import BEGINNING_EQUAL, EQUAL, ModuleRun, Pass, Passes, ru
 def main(argv: Sequence[str] | None = None) -> int:
     """0: no difference without a reason; 1: there is one, a run died, or (with --replay) a replay is not equal."""
     options = _parser().parse_args(argv)
-    restore_interrupt()
+    restore_signals()
     passes = Passes.PLAIN if options.plain else Passes.REPLAYED if options.replay else Passes.RECORDED
     python = _version_of(options.python)
     exceptions = read_exceptions()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.harness.surroundings import restore_interrupt
+from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_text, with_unit
 from tests.real.peer import PORT, Peer
 from tests.stress.races import RACES, Raced, race
@@ -44,7 +44,7 @@ STRESSED = (
 def main(argv: Sequence[str] | None = None) -> int:
     """0: every replay is equal and every bug was met; 1: not so."""
     options = _parser().parse_args(argv)
-    restore_interrupt()
+    restore_signals()
     keep, timeout = options.keep, options.timeout
     repeated = []
     for stressed in _wanted(STRESSED, options.only):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from tests.harness.surroundings import restore_interrupt
+from tests.harness.surroundings import restore_signals
 from tests.harness.table import as_markdown, as_text
 from tests.suites.outcomes import counted, reason_for
 from tests.suites.prepare import PrepareFailed, prepare
@@ -45,7 +45,7 @@ Seconds are of processor time, of all processes of a run; *times* is recorded by
 def main(argv: Sequence[str] | None = None) -> int:
     """0: all are equal; 1: one is not, or could not be laid out; 2: there is no such suite."""
     options = _parser().parse_args(argv)
-    restore_interrupt()
+    restore_signals()
     unknown = set(options.only or ()) - {each.name for each in SUITES}
     if unknown:
         print(f"no such suite: {', '.join(sorted(unknown))}; see --list", file=sys.stderr)
