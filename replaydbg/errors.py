@@ -76,7 +76,7 @@ class CannotRecord(ReplaydbgError):
     def __init__(self, path: str, reason: str) -> None:
         self.path = path
         self.reason = reason
-        super().__init__(f"Nothing can be recorded to {path!r}: {reason}. The program was not started.")
+        super().__init__(f"Cannot record to {path!r}: {reason}. The program was not started.")
 
 
 class NoSuchRecording(ReplaydbgError):
@@ -90,7 +90,7 @@ class NoSuchRecording(ReplaydbgError):
         self.name = name
         self.store = store
         place = f" in {store}" if store else ""
-        super().__init__(f"There is no recording {name!r}{place}. `replaydbg ls` shows those that exist.")
+        super().__init__(f"No recording {name!r}{place}. `replaydbg ls` lists the recordings.")
 
 
 class NotARecording(ReplaydbgError):
@@ -160,7 +160,7 @@ class WrongPython(ReplaydbgError):
         super().__init__(
             f"{path!r} was recorded with Python {recorded} and cannot be replayed with {found}: "
             f"run replaydbg under Python {recorded}, or set REPLAYDBG_PYTHON to the path of such an interpreter. "
-            "Reading it (info, events, verify) works with any Python."
+            "Reading it (info, events, verify) works with any supported Python."
         )
 
 
@@ -187,8 +187,8 @@ class UnsupportedPython(ReplaydbgError):
         self.reason = reason
         self.wanted = wanted
         super().__init__(
-            f"Nothing can be recorded or replayed with {executable!r}: {reason}. Install replaydbg for {wanted}. "
-            "Reading (info, events, verify) works with any Python from 3.11 on."
+            f"Cannot record or replay with {executable!r}: {reason}. Install replaydbg for {wanted}. "
+            "Reading a recording (info, events, verify) works with any Python from 3.11 on."
         )
 
 
@@ -215,7 +215,7 @@ class Divergence(ReplaydbgError):
     fields = ("kind", "recording", "lane", "event", "recorded", "observed", "where", "stack", "last_agreeing", "cause")
 
     LIKELY_CAUSE = (
-        "The program asked for something else than it did when recorded. Often: an input that no gate covers."
+        "The program made a different call than in the recording. Often: an input that replaydbg does not record."
     )
 
     def __init__(
@@ -248,7 +248,7 @@ class Divergence(ReplaydbgError):
 
     def _message(self) -> str:
         lines = [
-            f"Replay diverged at lane {self.lane}, event {self.event}.",
+            f"Replay diverged in thread {self.lane}, event {self.event}.",
             f"  recorded: {self.recorded}",
             f"  observed: {self.observed}",
         ]
@@ -282,7 +282,7 @@ class NoFence(ReplaydbgError):
     def __init__(self, reason: str) -> None:
         self.reason = reason
         super().__init__(
-            f"This system cannot fence a replay in: the kernel refuses the system call filter ({reason}). Nothing was "
+            f"This system cannot isolate a replay: the kernel refuses the system call filter ({reason}). Nothing was "
             "replayed. Use --no-fence to replay without the filter, only for recordings that you made yourself."
         )
 
@@ -322,7 +322,7 @@ class AskFailed(ReplaydbgError):
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
-        super().__init__(f"That cannot be told at this moment: {reason}.")
+        super().__init__(f"Cannot evaluate this here: {reason}.")
 
 
 class Cancelled(ReplaydbgError):
@@ -386,4 +386,4 @@ class NoSuchMoment(ReplaydbgError):
     def __init__(self, moment: str, reason: str) -> None:
         self.moment = moment
         self.reason = reason
-        super().__init__(f"There is no moment {moment!r}: {reason}.")
+        super().__init__(f"No such moment {moment!r}: {reason}.")

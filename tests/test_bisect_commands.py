@@ -72,7 +72,7 @@ def test_all_changes_are_listed(bisect: Any) -> None:
         (("--output", "x", "--in", "a"), 2, "for expressions and functions"),
         (("--invariant", "no such one"), 3, "no invariant 'no such one'"),
         (("--bad", LOST, "--from", "90%", "--to", "10%"), 2, "earlier moment first"),
-        (("--bad", LOST, "--to", "somewhere"), 2, "no moment"),
+        (("--bad", LOST, "--to", "somewhere"), 2, "No such moment"),
         (("--function", "nowhere.py:f"), 2, "cannot be read"),
     ],
 )

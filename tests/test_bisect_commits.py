@@ -125,7 +125,7 @@ def test_what_cannot_be_told_apart_is_a_range(tmp_path: Path, home: dict[str, st
     assert suspects(facts) == ["v7", "v8", "v9", "v10"]
     assert facts["outcome"] == "range" and facts["culprit"] is None
     assert done.returncode == 3
-    assert "one of these 4, which cannot be told apart" in done.stdout
+    assert "one of these 4, which cannot be distinguished" in done.stdout
 
 
 def test_another_failure_is_said_and_can_be_left_out(tmp_path: Path, home: dict[str, str]) -> None:
@@ -189,7 +189,7 @@ def test_a_good_end_on_another_branch(tmp_path: Path, home: dict[str, str]) -> N
     facts = found(repository, home, "--good", "side", "--bad", "v2", "--", "run.py")
 
     assert suspects(facts) == ["v2"]
-    assert "no ancestor" in facts["notes"][0]
+    assert "not an ancestor" in facts["notes"][0]
 
 
 def test_repaired_where_the_good_end_is(tmp_path: Path, home: dict[str, str]) -> None:
@@ -205,7 +205,7 @@ def test_repaired_where_the_good_end_is(tmp_path: Path, home: dict[str, str]) ->
     done = bisect(repository, home, "--good", "good", "--bad", "bad", "--", "run.py")
 
     assert done.returncode == 3
-    assert "where they parted, is bad" in done.stderr
+    assert "their merge base, is bad" in done.stderr
 
 
 KILLS = """\
@@ -417,7 +417,7 @@ def test_recorded_inputs_and_an_expression(tmp_path: Path, home: dict[str, str])
 
     assert suspects(facts) == ["v5"]
     assert facts["check"] == "total == 10"
-    assert none.returncode == 3 and "The bad end v12 is not bad (ends well" in none.stderr
+    assert none.returncode == 3 and "The bad end v12 is not bad (passes" in none.stderr
 
 
 def test_a_recording_of_another_program(tmp_path: Path, home: dict[str, str]) -> None:
@@ -427,7 +427,7 @@ def test_a_recording_of_another_program(tmp_path: Path, home: dict[str, str]) ->
     done = bisect(repository, home, "--good", "v1", "--bad", "v5", "--replay", recording)
 
     assert done.returncode == 2
-    assert "is of another program" in done.stderr
+    assert "is of a different program" in done.stderr
 
 
 SENTENCES = [
@@ -435,7 +435,7 @@ SENTENCES = [
     (["--good", "v4", "--bad", "v5"], 3, "The good end v4 is not good (exit code 1: AssertionError: wrong price)"),
     (["--good", "v5", "--bad", "v1"], 2, "the good end must be the older one"),
     (["--good", "v1", "--bad", "v1"], 2, "are the same commit"),
-    (["--good", "v1", "--bad", "v99"], 2, "no commit 'v99'"),
+    (["--good", "v1", "--bad", "v99"], 2, "No commit 'v99'"),
     (["--good", "--help", "--bad", "v5"], 2, ""),
     (["--good", "v1", "--bad", "v5", "--check", "x"], 2, "needs --replay"),
     (["--good", "v1", "--bad", "v5", "--runs", "0"], 2, "--runs and --jobs need a number"),
@@ -444,9 +444,9 @@ SENTENCES = [
     (
         ["--good", "v1", "--bad", "v5", "--build", "false"],
         3,
-        "Nothing can be told at the bad end v5: it does not build",
+        "Cannot test the bad end v5: it does not build",
     ),
-    (["--good", "v1", "--bad", "v5", "--replay", "nothing.rdbg"], 2, "There is no recording 'nothing.rdbg'"),
+    (["--good", "v1", "--bad", "v5", "--replay", "nothing.rdbg"], 2, "No recording 'nothing.rdbg'"),
 ]
 
 
@@ -472,8 +472,8 @@ def test_a_program_that_is_not_there(tmp_path: Path, home: dict[str, str]) -> No
     done = bisect(repository, home, "--good", "v1", "--bad", "v5", "--", "nothing.py")
     none = bisect(repository, home, "--good", "v1", "--bad", "v5")
 
-    assert done.returncode == 3 and "There is no file and no command 'nothing.py' to record.\n" in done.stderr
-    assert none.returncode == 2 and "Nothing to try" in none.stderr
+    assert done.returncode == 3 and "No file and no command 'nothing.py' to record.\n" in done.stderr
+    assert none.returncode == 2 and "Nothing to run" in none.stderr
 
 
 def test_places_that_are_no_repository(tmp_path: Path, home: dict[str, str]) -> None:

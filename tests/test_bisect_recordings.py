@@ -203,8 +203,8 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(by_set: Pair, by_clo
         ((bad, good), 3, "which should be the good one, failed"),
         ((good, good), 3, "the same recording"),
         ((good, same), 3, "which should be the bad one, passed"),
-        ((good, by_clock[1]), 3, "of two programs"),
-        ((good, tmp_path / "none.rdbg"), 2, "no recording"),
+        ((good, by_clock[1]), 3, "of two different programs"),
+        ((good, tmp_path / "none.rdbg"), 2, "No recording"),
         ((good, cut), 3, "is not whole"),
         ((good, bad, "--md", "--json"), 2, "not both"),
         ((good, bad, "--fails", "("), 2, "is no pattern"),
@@ -480,7 +480,7 @@ def test_trials_say_why_they_have_no_answer(tmp_path: Path) -> None:
     from replaydbg.hunt.bench import why_untold
     from replaydbg.replay.result import ReplayResult
 
-    for kind, words in (("unanswered", "neither recording has"), ("stuck", "wait for each other")):
+    for kind, words in (("unanswered", "in neither recording"), ("stuck", "threads deadlock")):
         diverged = Divergence(
             recording="r", lane="main", event=1, recorded="", observed="time.time()", where="", stack=(),
             last_agreeing="", cause="The edited program asks.", kind=kind,

@@ -60,11 +60,11 @@ def test_verdicts(failed: Path, command: list[str]) -> None:
     edit(failed, "total // people", "total // people if people else 0")
     assert verdict() == (0, f"no longer fails: exit code 0 (recorded: {failure})")
     edit(failed, "print(shares)", "print(shares)\nsys.exit(3)")
-    assert verdict() == (125, f"cannot test: it fails in another way: exit code 3 (recorded: {failure})")
+    assert verdict() == (125, f"cannot test: fails differently: exit code 3 (recorded: {failure})")
     edit(failed, "import sys", "import sys\nopen('new.txt')")
     status, text = verdict()
     assert status == 125
-    assert text.startswith("cannot test: The edited program asks for something that the recording does not have: ")
+    assert text.startswith("cannot test: The edited program needs an input that is not in the recording: ")
     assert "new.txt" in text
 
 
@@ -87,7 +87,7 @@ def test_a_program_that_just_ends_cannot_be_asked(failed: Path) -> None:
 
     assert (ended.returncode, ended.stdout.splitlines()[0]) == (
         125,
-        "cannot test: the program ended where nothing can be asked any more: exit code 3",
+        "cannot test: the program ended where nothing can be evaluated: exit code 3",
     )
 
 

@@ -86,7 +86,7 @@ def test_ls_of_an_empty_store(tmp_path: Path, run: Any, monkeypatch: pytest.Monk
     done = run("ls")
 
     assert (done.code, done.out) == (0, "")
-    assert "no recordings" in done.err
+    assert "No recordings in" in done.err
 
 
 def test_info(store: Path, run: Any) -> None:
@@ -227,7 +227,7 @@ def test_damaged_events_are_shown_as_far_as_they_go(store: Path, run: Any) -> No
 
 @pytest.mark.parametrize("command", READING)
 def test_bad_input_gets_one_sentence(store: Path, run: Any, command: str) -> None:
-    for name, code, said in [("run-3", 1, "is not a recording"), ("run-9", 2, "no recording 'run-9'")]:
+    for name, code, said in [("run-3", 1, "is not a recording"), ("run-9", 2, "No recording 'run-9'")]:
         done = run(command, name)
         assert (done.code, done.out) == (code, "")
         assert said in done.err

@@ -197,7 +197,7 @@ def test_the_state_says_in_what_the_other_search_differs(tmp_path: Path, home: d
     other = replaydbg_at(repository, home | {"NEW": "1"}, "bisect", "commits", *words)
 
     assert other.returncode == 2
-    assert "they differ in: environment. --restart begins anew." in other.stderr
+    assert "they differ in: environment. --restart starts over." in other.stderr
 
 
 def test_parents_of_the_culprit_are_looked_at_and_recorded(tmp_path: Path, home: dict[str, str]) -> None:

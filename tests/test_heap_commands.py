@@ -158,13 +158,13 @@ def test_heap_names_what_grows(run: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("diff", "nothing", "@end"), "Say two moments of one recording, or two recordings."),
-        (("diff", "nothing", "other"), "'nothing' is no moment, such as 120:35, 71% or @end."),
-        (("diff", "1", "2", "--at", "3"), "--at is of two recordings"),
-        (("diff", "1", "2", "--md", "--json"), "Say --md or --json, not both."),
+        (("diff", "nothing", "@end"), "usage: diff REC MOMENT MOMENT, or diff REC REC"),
+        (("diff", "nothing", "other"), "'nothing' is not a moment (such as 120:35, 71% or @end)."),
+        (("diff", "1", "2", "--at", "3"), "--at needs two recordings"),
+        (("diff", "1", "2", "--md", "--json"), "--md and --json cannot be used together."),
         (("heap", "--all", "--limit", "3"), "--limit takes a number from 1"),
         (("heap", "--growth", "3"), "--growth takes at least 4 moments"),
-        (("heap", "--of", "nothing"), "'nothing' is no variable and no module"),
+        (("heap", "--of", "nothing"), "'nothing' is neither a variable nor a module"),
     ],
 )
 def test_what_makes_no_sense_is_said(run: Any, words: tuple[str, ...], sentence: str) -> None:

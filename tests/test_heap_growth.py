@@ -83,8 +83,8 @@ def test_few_snapshots_tell_no_leak() -> None:
     found = growth(series(FEWEST - 1, {"items": items}, lambda number: items.append(Thing())))
 
     assert found.leaks == ()
-    assert found.verdict == "3 snapshots are too few to tell a leak: it takes 4."
-    assert growth([]).verdict == "There are no snapshots."
+    assert found.verdict == "3 snapshots are too few to find a leak: at least 4 are needed."
+    assert growth([]).verdict == "The recording has no snapshots."
 
 
 @pytest.mark.parametrize(

@@ -96,12 +96,12 @@ def test_expressions_are_found(shop: Holding, source: str, address: int) -> None
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
-        ("nothing", "'nothing' is no variable and no module in the snapshot; modules are __main__."),
+        ("nothing", "'nothing' is neither a variable nor a module in the snapshot; modules are __main__."),
         ("cache['b']", "\"cache['b']\" is not in the snapshot: \"cache['b']\" leads nowhere there."),
         ("len(cache)", "'len(cache)' is computed: a variable, an attribute or an item is found."),
-        ("cache[x]", "'cache[x]': an item is found by a number or a text that stands there itself."),
+        ("cache[x]", "'cache[x]': an index must be a literal number or string."),
         ("cache[", "'cache[' cannot be read: '[' was never closed (<unknown>, line 1)."),
-        ("0x99", "No object of the snapshot lies at 0x99."),
+        ("0x99", "The snapshot has no object at 0x99."),
     ],
 )
 def test_what_is_not_found_is_said(shop: Holding, source: str, sentence: str) -> None:
@@ -139,5 +139,5 @@ def test_a_long_path_tells_how_long_it_is() -> None:
 def test_what_nobody_holds_is_said_to_be_so() -> None:
     held = Holding(build([Node(1, "module"), Node(2, "app.A")], [(1, "~.ref", 2)], [("app", 1)]))
 
-    assert held.path(1) == "<app.A at 0x2, held by nobody>"
+    assert held.path(1) == "<app.A at 0x2, unreferenced>"
     assert [(each.path, each.is_weak, each.frees) for each in held.holders(1)] == [("app.ref", True, 0)]

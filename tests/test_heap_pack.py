@@ -182,7 +182,7 @@ def test_a_claim_of_ten_gigabytes_takes_no_memory() -> None:
         header["columns"][0][1:] = [51, "zstd", len(liar), zlib.crc32(liar)]
         return bytes(liar) + rest[at:]
 
-    assert "another length" in refused(rewritten(data, small_claim))
+    assert "a different length" in refused(rewritten(data, small_claim))
 
 
 def test_a_pickle_inside_is_never_loaded(tmp_path: Any) -> None:

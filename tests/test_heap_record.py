@@ -87,7 +87,10 @@ def test_one_that_was_cut_says_so(tmp_path: Path) -> None:
 
     assert all(len(each) <= 20 and each.cut for each in loaded(path))
     assert all(each["is_cut"] for each in end_of(path)["snapshots"]["listed"])
-    assert "cannot be -1" in tool("record", "--snapshot-objects", "-1", str(PROGRAM), cwd=tmp_path, status=2).stderr
+    assert (
+        "must be at least 1 (got -1)"
+        in tool("record", "--snapshot-objects", "-1", str(PROGRAM), cwd=tmp_path, status=2).stderr
+    )
 
 
 def test_replays_do_not_know_of_them(tmp_path: Path) -> None:

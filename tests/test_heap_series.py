@@ -266,7 +266,7 @@ def test_a_claim_of_ten_gigabytes_takes_no_memory(pair: tuple[Base, bytes]) -> N
 def test_wrong_links_are_refused(pair: tuple[Base, bytes], said: object) -> None:
     base, data = pair
 
-    assert "does not say what it is coded against" in refused(
+    assert "does not name the one it is encoded against" in refused(
         with_header(data, lambda header: header.update(base=said)), base
     )
 
@@ -327,9 +327,9 @@ def test_chains_that_lead_nowhere_end_with_a_sentence(recorded: Path, tmp_path: 
             load_stored(recording, number)
         return str(caught.value)
 
-    assert "stands alone" in refused_with(sections | {2: linked(2, 2)}, 2)
-    assert "stands alone" in refused_with(sections | {2: linked(2, 3)}, 3)
-    assert "stands alone" in refused_with(sections | {9: linked(9, 8)}, 9)
+    assert "does not end in a full snapshot" in refused_with(sections | {2: linked(2, 2)}, 2)
+    assert "does not end in a full snapshot" in refused_with(sections | {2: linked(2, 3)}, 3)
+    assert "does not end in a full snapshot" in refused_with(sections | {9: linked(9, 8)}, 9)
     assert LONGEST_CHAIN == 8
     assert "is not there" in refused_with({number: data for number, data in sections.items() if number != 3}, 5)
     assert "is not there" in refused_with(sections | {2: linked(2, 77)}, 2)

@@ -242,8 +242,8 @@ def test_what_is_no_clock_has_not_begun() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"target": "other.py"}, "of two programs, 'prog.py' and 'other.py'"),
-        ({"kind": "module", "target": "prog"}, "of two programs"),
+        ({"target": "other.py"}, "of two different programs, 'prog.py' and 'other.py'"),
+        ({"kind": "module", "target": "prog"}, "of two different programs"),
         (
             {"python": header_json()["python"] | {"hexversion": 0x030C01F0, "version": "3.12.1"}},
             "Python 3.11.7 and with 3",

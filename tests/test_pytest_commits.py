@@ -141,7 +141,7 @@ def test_todays_code(tmp_path: Path) -> None:
     assert verdict("    return 7\n")[0] == BAD
     assert verdict("    raise KeyError(n)\n") == (
         CANNOT_TEST,
-        f"cannot test: it fails in another way: KeyError: 4 at {repository}/tests/test_price.py:18 "
+        f"cannot test: fails differently: KeyError: 4 at {repository}/tests/test_price.py:18 "
         f"(recorded: AssertionError: wrong price at {repository}/tests/test_price.py:19)",
     )
     assert verdict("    return n + n\n", "price(1) == 2 and opened > 0")[0] == GOOD
@@ -196,5 +196,5 @@ def test_a_test_that_passed(tmp_path: Path) -> None:
         (tmp_path / "coded.py").write_text(f"def f(): return {number}\n")
         return Judge(ran.recording("test_it.py-test_it"), stdout=2, stderr=2).judge().sentence
 
-    assert sentence(3) == "ends well, as recorded: the test passes"
+    assert sentence(3) == "passes, as recorded: the test passes"
     assert sentence(1).startswith("fails now: AssertionError: assert 1 > 1 at ")

@@ -148,7 +148,7 @@ class TestFiles:
 
 
 def test_one_of_which_nothing_came() -> None:
-    assert nothing_text("d", 1.0, "") == "d: nothing came of its recording within 1 s (--replaydbg-wait)"
+    assert nothing_text("d", 1.0, "") == "d: its recording was not finished within 1 s (--replaydbg-wait)"
 
 
 class TestSurroundings:

@@ -24,27 +24,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = (
         "replaydbg bisect commits --good REV --bad REV [options] (-- PROGRAM [args ...] | --replay RECORDING)"
     )
-    parser.add_argument("--good", required=True, metavar="REV", help="a commit at which it does not fail")
-    parser.add_argument("--bad", required=True, metavar="REV", help="a commit at which it fails")
+    parser.add_argument("--good", required=True, metavar="REV", help="a commit that does not fail")
+    parser.add_argument("--bad", required=True, metavar="REV", help="a commit that fails")
     parser.add_argument(
-        "--replay", metavar="RECORDING", help="replay these inputs against each commit instead of running a program"
+        "--replay",
+        metavar="RECORDING",
+        help="replay the inputs of this recording against each commit instead of running a program",
     )
     parser.add_argument(
-        "--check", default="", metavar="EXPR", help="with --replay: what holds at its end where it is good"
+        "--check", default="", metavar="EXPR", help="with --replay: an expression that is true at the end of a good run"
     )
     parser.add_argument("--build", default="", metavar="COMMAND", help="a shell command to run in each worktree first")
-    parser.add_argument("--runs", type=int, default=1, metavar="N", help="run it up to N times: it fails now and then")
     parser.add_argument(
-        "--confidence", type=float, default=0.95, metavar="P", help="how sure a good verdict is with --runs (0.95)"
+        "--runs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="run up to N times per commit, for a failure that comes and goes (default: 1)",
     )
     parser.add_argument(
-        "--same-failure", action="store_true", help="a commit that fails otherwise than the bad end says nothing"
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="P",
+        help="with --runs: confidence required to call a commit good (default: 0.95)",
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="look at N commits at once")
     parser.add_argument(
-        "--timeout", type=float, default=TIMEOUT, metavar="SECONDS", help="for a build or a run; 0: none (600)"
+        "--same-failure", action="store_true", help="skip commits that fail differently from the bad end"
     )
-    parser.add_argument("--first-parent", action="store_true", help="take each merge as one step")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="test N commits at once (default: 1)")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=TIMEOUT,
+        metavar="SECONDS",
+        help="limit for each build and run; 0: no limit (default: 600)",
+    )
+    parser.add_argument("--first-parent", action="store_true", help="treat each merge as one commit")
     parser.add_argument(
         "--with",
         dest="taken_along",
@@ -52,28 +68,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=[],
         metavar="PATH",
-        help="copy this file or directory of the checkout into each worktree; may be repeated",
+        help="copy this file or directory from the checkout into each worktree; repeatable",
     )
     parser.add_argument(
-        "--recorded-root", type=Path, metavar="DIR", help="with --replay: where the repository lay then"
+        "--recorded-root",
+        type=Path,
+        metavar="DIR",
+        help="with --replay: the path of the repository when it was recorded",
     )
     parser.add_argument(
         "--confirm",
         type=int,
         default=0,
         metavar="N",
-        help="with --replay: run the program itself up to N times at the commit that is found and before it",
+        help="with --replay: confirm by running the program up to N times at the commit found and its parent",
     )
     parser.add_argument(
         "--data-from-commit",
         action="store_true",
         help="with --replay: read tracked data files from each commit, not from the recording",
     )
-    parser.add_argument("--state", type=Path, metavar="FILE", help="where the verdicts are kept (the user's cache)")
+    parser.add_argument(
+        "--state", type=Path, metavar="FILE", help="where verdicts are kept (default: the user's cache directory)"
+    )
     parser.add_argument("--restart", action="store_true", help="forget the verdicts of an interrupted search")
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     parser.add_argument("--json", action="store_true", help="print data with a schema_version instead of text")
-    parser.add_argument("--md", action="store_true", help="print Markdown, for a pull request")
+    parser.add_argument("--md", action="store_true", help="print Markdown (for a pull request)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -46,21 +46,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "bad",
         nargs="+",
-        help="recordings of runs of the same program that failed: the first is explained, the others tell which cause "
-        "explains all of them",
+        help="recordings of failing runs of the same program: the first is explained; with more, the cause explains "
+        "all of them",
     )
     parser.add_argument(
-        "--fails", default="", metavar="PATTERN", help="a run has failed, too, if what it wrote has this in it"
+        "--fails",
+        default="",
+        metavar="PATTERN",
+        help="also count a run as failed if its output matches this regular expression",
     )
-    parser.add_argument("--no-trials", action="store_true", help="do not look for what makes the difference")
-    parser.add_argument("--trials", type=int, default=MOST, metavar="N", help=f"make at most N trials ({MOST})")
-    parser.add_argument("--jobs", type=int, metavar="N", help="so many trials at once (the number of processors)")
+    parser.add_argument(
+        "--no-trials", action="store_true", help="compare only; do not search for the cause by replaying"
+    )
+    parser.add_argument(
+        "--trials", type=int, default=MOST, metavar="N", help=f"make at most N trials (default: {MOST})"
+    )
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="run N trials at once (default: the number of processors)"
+    )
     parser.add_argument(
         "--scope",
         choices=tuple(SCOPES),
-        help="whose variables count where memory is compared (mine; all too, if the hash seed made the difference)",
+        help="whose variables to compare (default: mine; all if the hash seed is the cause)",
     )
-    parser.add_argument("--no-state", action="store_true", help="do not look where they differ in memory")
+    parser.add_argument("--no-state", action="store_true", help="do not compare memory")
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     parser.add_argument("--md", action="store_true", help="print Markdown")
     add_json(parser)
@@ -69,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compare them; 1 if it is known what made the difference, 3 if not."""
     if args.md and args.json:
-        raise UsageError("Say --md or --json, not both.")
+        raise UsageError("--md and --json cannot be used together.")
     if args.trials < 1 or (args.jobs is not None and args.jobs < 1):
         raise UsageError("--trials and --jobs take a number from 1.")
     pattern = _pattern(args.fails)
@@ -87,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
             _ending(other.bad, pattern, is_good=False)
         comparison = compare(twins.good_side, twins.bad_side)
         if not comparison.inputs and comparison.first is None:
-            raise NotComparable("The two runs were told the same and did the same.")
+            raise NotComparable("The two runs had the same inputs and the same behaviour.")
         code = compare_code(twins, with_trials=not args.no_trials)
         is_code = code is not None and code.is_cause
         flip = None if args.no_trials or is_code else _flip(args, twins, comparison, pattern, progress, others)
@@ -125,7 +134,7 @@ def _pattern(fails: str) -> re.Pattern[bytes] | None:
     try:
         return re.compile(fails.encode("utf-8", "surrogateescape"), re.MULTILINE) if fails else None
     except re.error as error:
-        raise UsageError(f"--fails {fails!r} is no pattern: {error}.") from error
+        raise UsageError(f"--fails {fails!r} is not a valid regular expression: {error}.") from error
 
 
 def _ending(recording: Recording, pattern: re.Pattern[bytes] | None, *, is_good: bool) -> str:

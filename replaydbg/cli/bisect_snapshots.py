@@ -26,21 +26,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
     what = parser.add_argument_group(
-        "what is wrong: one of these; of a failing test, without any, that its assertion does not hold"
+        "what is wrong (at most one; default for a failing test: its assertion is false)"
     ).add_mutually_exclusive_group()
     what.add_argument("--bad", metavar="EXPR", help="an expression that is true when something is wrong")
     what.add_argument("--check", metavar="EXPR", help="an expression that is false when something is wrong")
     what.add_argument(
-        "--raises", metavar="EXPR", help="an expression that raises then; or the name of an exception of the program's"
+        "--raises",
+        metavar="EXPR",
+        help="an expression that raises when something is wrong, or the name of an exception that the program raises",
     )
     what.add_argument(
-        "--function", metavar="FILE.py:NAME", help="a function that returns true then, or whose assertions fail"
+        "--function",
+        metavar="FILE.py:NAME",
+        help="a function that returns true, or fails an assertion, when something is wrong",
     )
-    what.add_argument("--invariant", metavar="NAME", help="an invariant that the program gave to replaydbg.check()")
-    what.add_argument("--output", metavar="REGEX", help="a pattern that the output has matched then")
-    parser.add_argument("--in", dest="module", metavar="MODULE", default="", help="whose names are meant (__main__)")
+    what.add_argument("--invariant", metavar="NAME", help="an invariant that the program passed to replaydbg.check()")
+    what.add_argument("--output", metavar="REGEX", help="wrong from where the output matches this regular expression")
     parser.add_argument(
-        "--frame", metavar="FUNCTION", default="", help="whose local variables are meant, where it runs"
+        "--in", dest="module", metavar="MODULE", default="", help="evaluate in this module (default: __main__)"
+    )
+    parser.add_argument(
+        "--frame",
+        metavar="FUNCTION",
+        default="",
+        help="evaluate with the local variables of this function, while it runs",
     )
     parser.add_argument(
         "--only-at",
@@ -48,14 +57,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="evaluate it only before FILE:LINE, or at the start of each call of FUNCTION",
     )
-    parser.add_argument("--from", dest="first", metavar="MOMENT", help="search from there on (@start)")
-    parser.add_argument("--to", dest="last", metavar="MOMENT", help="search up to there (the failure, or the end)")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--linear", action="store_true", help="ask at every line: finds what was wrong for a while only")
-    how.add_argument(
-        "--for-good", action="store_true", help="ask at every line: finds what stayed wrong up to the end of the search"
+    parser.add_argument("--from", dest="first", metavar="MOMENT", help="start of the search (default: @start)")
+    parser.add_argument(
+        "--to", dest="last", metavar="MOMENT", help="end of the search (default: the failure, else the end)"
     )
-    how.add_argument("--all", action="store_true", help="tell every line after which it became wrong, or right again")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds violations that heal")
+    how.add_argument(
+        "--for-good",
+        action="store_true",
+        help="evaluate at every line: find the violation that lasts until the end of the search",
+    )
+    how.add_argument("--all", action="store_true", help="list every line after which it became wrong or right again")
     parser.add_argument("--md", action="store_true", help="print Markdown")
     add_quiet(parser)
     add_json(parser)
@@ -64,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Search, and show the line; 1 if there is one, 3 if not."""
     if args.md and args.json:
-        raise UsageError("Say --md or --json, not both.")
+        raise UsageError("--md and --json cannot be used together.")
     predicate = _predicate(args)
     with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
         session = prompt.view.session

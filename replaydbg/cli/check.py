@@ -29,24 +29,24 @@ MOST_SHOWN = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("recording", help="latest, a name in the store, or a file")
+    parser.add_argument("recording", help="a path, a name such as run-12, or latest")
     parser.add_argument(
         "--expr",
         metavar="EXPR",
-        help="good is where this holds in __main__ at the program's end; else, where it no longer ends as recorded",
+        help="expression that must be true in __main__ at exit (default: the program no longer fails as recorded)",
     )
     parser.add_argument(
         "--source-root",
         metavar="OLD=NEW",
         action="append",
         default=[],
-        help="read the modules that were recorded below OLD from NEW (may be given more than once)",
+        help="read modules recorded under OLD from NEW; repeatable",
     )
     parser.add_argument(
         "--timeout",
         metavar="SECONDS",
         type=int,
-        help="how long the program may compute (CPU time; nothing waits in a replay); longer, and it cannot be tested",
+        help="limit of CPU time; a program that takes longer cannot be tested",
     )
     parser.add_argument("--show-output", action="store_true", help="show what the program prints")
     add_verdict_arguments(parser)
@@ -55,8 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_verdict_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of how the verdict is shown."""
-    parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say the verdict alone")
-    parser.add_argument("--json", action="store_true", help="print the verdict and all liberties as JSON on stdout")
+    parser.add_argument("-q", "--quiet", action="store_true", default=None, help="print only the verdict")
+    parser.add_argument("--json", action="store_true", help="print the verdict and all deviations as JSON on stdout")
 
 
 def _refuse(message: str) -> NoReturn:

@@ -85,7 +85,7 @@ def _liberties(found: Found) -> list[str]:
     lines = []
     for look in found.looks:
         if look.liberties:
-            lines += ["", f"Liberties of the replay at {look.commit[:10]}:"]
+            lines += ["", f"Deviations of the replay at {look.commit[:10]}:"]
             lines += [f"  {printable(line)}" for line in look.liberties[:_MOST]]
             lines += [f"  and {len(look.liberties) - _MOST} more"] if len(look.liberties) > _MOST else []
     return lines
@@ -101,7 +101,7 @@ def _headline(found: Found) -> list[str]:
 
 
 def _range_reason(found: Found) -> str:
-    return f"The first bad commit is one of these {len(found.suspects)}, which cannot be told apart:"
+    return f"The first bad commit is one of these {len(found.suspects)}, which cannot be distinguished:"
 
 
 def _answer(found: Found) -> list[str]:
@@ -114,7 +114,7 @@ def _answer(found: Found) -> list[str]:
 
 def _next(found: Found) -> list[str]:
     looks = len(found.looks)
-    lines = ["", f"{looks} looks at {found.total} commits, with both ends."]
+    lines = ["", f"{looks} looks at {found.total} commits, including both ends."]
     if found.passes_needed > 1:
         lines.append(f"A commit counted as good after {found.passes_needed} passing runs.")
     commands = _commands(found)

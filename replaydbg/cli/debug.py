@@ -35,11 +35,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(scripts=[])
     parser.add_argument("-x", dest="file", metavar="FILE", action=_Script, help="run the commands in FILE first")
     parser.add_argument("-c", dest="command", metavar="COMMAND", action=_Script, help="run a command first; repeatable")
-    parser.add_argument("--at", metavar="MOMENT", help="go there first, such as 120:35 or @end")
-    parser.add_argument("--batch", action="store_true", help="end after -x and -c")
-    parser.add_argument("--current-source", action="store_true", help="run today's source files, not the recorded ones")
     parser.add_argument(
-        "--memory", metavar="SIZE", help="how much its processes may take, such as 2G: with more, seeks are quicker"
+        "--at",
+        metavar="MOMENT",
+        help="start at this moment, such as 120:35 or @end (default: the failure, else the end)",
+    )
+    parser.add_argument("--batch", action="store_true", help="exit after -x and -c")
+    parser.add_argument(
+        "--current-source", action="store_true", help="run today's source files instead of the recorded ones"
+    )
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="memory limit of the debugger's processes, such as 2G; more makes seeks faster"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
 

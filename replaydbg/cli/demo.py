@@ -201,7 +201,7 @@ def _offer(console: Console, path: Path) -> int:
     """In a terminal, let the user look at the failure at once."""
     if not (console.is_terminal and can_show()):
         return FOUND
-    console.print("\nLook at it now? Enter opens it, anything else leaves: ", end="")
+    console.print("\nOpen it in the terminal UI now? Press Enter to open it, any other key to quit: ", end="")
     try:
         answer = input()
     except (EOFError, KeyboardInterrupt):

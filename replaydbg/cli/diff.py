@@ -43,23 +43,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "others",
         metavar="MOMENT ... | RECORDING",
         nargs="+",
-        help="two moments, such as 120:35 @end; one: from there to the failure, or the end; or another recording",
+        help="two moments, such as 120:35 @end; one moment (compared with the failure or the end); or a recording",
     )
-    parser.add_argument("--at", metavar="MOMENT", help="of two recordings: at that moment of each")
-    parser.add_argument("--scope", choices=tuple(SCOPES), default=MINE, help="whose objects are told (mine)")
+    parser.add_argument("--at", metavar="MOMENT", help="with two recordings: the moment at which to compare them")
+    parser.add_argument("--scope", choices=tuple(SCOPES), default=MINE, help="which objects to report (default: mine)")
     parser.add_argument(
         "--ignore",
         action="append",
         default=[],
         metavar="PATTERN",
-        help="leave out what lies at paths such as 'app.stats*'; may be repeated",
+        help="ignore paths such as 'app.stats*'; repeatable",
     )
     parser.add_argument(
         "--first",
         action="store_true",
-        help="of two recordings: the first difference in control flow, in inputs and in values",
+        help="with two recordings: the first difference in control flow, in inputs and in values",
     )
-    parser.add_argument("--no-writes", action="store_true", help="do not look for the lines that wrote changed values")
+    parser.add_argument(
+        "--no-writes", action="store_true", help="do not search for the lines that wrote the changed values"
+    )
     add_shape(parser)
     add_quiet(parser)
 
@@ -69,11 +71,11 @@ def run(args: argparse.Namespace) -> int:
     check_shape(args)
     moments = [each for each in args.others if _MOMENT.fullmatch(each)]
     if len(args.others) > 2 or (moments and len(moments) < len(args.others)):
-        raise UsageError("Say two moments of one recording, or two recordings.")
+        raise UsageError("usage: diff REC MOMENT MOMENT, or diff REC REC")
     if not moments and len(args.others) == 2:
-        raise UsageError(f"{args.others[0]!r} is no moment, such as 120:35, 71% or @end.")
+        raise UsageError(f"{args.others[0]!r} is not a moment (such as 120:35, 71% or @end).")
     if moments and args.at is not None:
-        raise UsageError("--at is of two recordings; of one, say the two moments.")
+        raise UsageError("--at needs two recordings. To compare two moments of one recording: diff REC MOMENT MOMENT.")
     if args.first:
         if moments or args.at is not None:
             raise UsageError("--first compares two recordings from beginning to end: diff --first RECORDING RECORDING.")

@@ -23,10 +23,10 @@ ON_A_TERMINAL = 200
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
-    parser.add_argument("--gate", metavar="PATTERN", help="only crossings of these gates, such as 'time.*'")
+    parser.add_argument("--gate", metavar="PATTERN", help="only calls whose name matches, such as 'time.*'")
     parser.add_argument("--from", dest="first", type=int, default=1, metavar="N", help="the first event")
     parser.add_argument("--to", dest="last", type=int, metavar="N", help="the last event")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most so many lines")
+    parser.add_argument("--limit", type=int, metavar="N", help="print at most N lines")
     add_json(parser)
 
 
@@ -60,7 +60,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 def _control(entry: Control) -> str:
     if entry.why is not None:
-        return f"-- lane {entry.number} goes on: lane {entry.lane} {entry.why.value}"
+        return f"-- thread {entry.number} goes on: lane {entry.lane} {entry.why.value}"
     parts = [entry.kind.value]
     if entry.note is not None:
         parts.append(f"{printable(entry.note[1])} ({printable(entry.note[0])})")

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         default=Path("test-results"),
-        help="where recordings of tests are (test-results)",
+        help="the directory of the test recordings (default: test-results)",
     )
     add_json(parser)
 

@@ -36,18 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
     parser.add_argument(
-        "at", metavar="MOMENT", nargs="?", help="such as 120:35 or @end; otherwise the failure, or the end"
+        "at", metavar="MOMENT", nargs="?", help="such as 120:35 or @end (default: the failure, else the end)"
     )
-    parser.add_argument("--of", metavar="EXPR", help="one object: what it is, who holds it, since when it is there")
+    parser.add_argument("--of", metavar="EXPR", help="one object: what it is, what holds it, and when it was created")
     parser.add_argument(
         "--growth",
         type=int,
         nargs="?",
         const=GROWTH,
         metavar="N",
-        help=f"what grows over N moments of the run ({GROWTH})",
+        help=f"show what grows over N moments of the run (default: {GROWTH})",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the snapshot to a file, for `diff` against it")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the snapshot to a file, for a later `diff`")
     add_shape(parser)
     add_quiet(parser)
 

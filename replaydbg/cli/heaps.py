@@ -23,14 +23,14 @@ from replaydbg.log.reader import Recording
 
 def add_shape(parser: argparse.ArgumentParser, *, is_of_moments: bool = True) -> None:
     """Declare how much is shown, and how; `is_of_moments`: of snapshots that are taken in a replay."""
-    parser.add_argument("--limit", type=int, metavar="N", help=f"at most so many rows in each table ({MOST})")
-    parser.add_argument("--all", action="store_true", help="every row")
+    parser.add_argument("--limit", type=int, metavar="N", help=f"print at most N rows per table (default: {MOST})")
+    parser.add_argument("--all", action="store_true", help="print every row")
     if is_of_moments:
         parser.add_argument(
             "--which",
             choices=("mine", "all"),
             default="mine",
-            help="begin at the program's own modules, or at those of libraries, too (mine)",
+            help="start from the program's own modules, or also from libraries (default: mine)",
         )
     parser.add_argument("--md", action="store_true", help="print Markdown")
     add_json(parser)
@@ -41,7 +41,7 @@ def check_shape(args: argparse.Namespace) -> None:
     if args.limit is not None and (args.limit < 1 or args.all):
         raise UsageError("--limit takes a number from 1, and not with --all.")
     if args.md and args.json:
-        raise UsageError("Say --md or --json, not both.")
+        raise UsageError("--md and --json cannot be used together.")
 
 
 def most_of(args: argparse.Namespace) -> int | None:

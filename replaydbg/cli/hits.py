@@ -34,10 +34,10 @@ class Line(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("recording", help="latest, a name in the store, or a file")
+    parser.add_argument("recording", help="a path, a name such as run-12, or latest")
     parser.add_argument("--file", metavar="PATTERN", help="only files whose path matches, such as '*/models.py'")
-    parser.add_argument("--all", action="store_true", help="also the standard library and installed packages")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most so many lines")
+    parser.add_argument("--all", action="store_true", help="include the standard library and installed packages")
+    parser.add_argument("--limit", type=int, metavar="N", help="print at most N lines")
     add_json(parser)
 
 

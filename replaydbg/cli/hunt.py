@@ -25,33 +25,40 @@ QUOTED = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = "replaydbg hunt [options] [--] (prog.py | -m module | -c code | console-script) [args ...]"
-    parser.add_argument("-n", "--runs", type=int, default=100, metavar="N", help="at most N runs (100)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="so many at once (the number of processors)")
+    parser.add_argument("-n", "--runs", type=int, default=100, metavar="N", help="make at most N runs (default: 100)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="run N at once (default: the number of processors)")
     parser.add_argument(
-        "--chaos", action="store_true", help="give threads short, uneven slices, each run with a seed of its own"
+        "--chaos", action="store_true", help="randomize thread scheduling, with another seed for each run"
     )
     parser.add_argument(
         "--until",
         choices=[each.value for each in Until],
         default=Until.BOTH.value,
-        help="stop when there is a run that fails, one that passes, or both (both)",
+        help="stop after a failing run, a passing run, or both (default: both)",
     )
     parser.add_argument(
         "--failures",
         type=int,
         default=1,
         metavar="N",
-        help="go on until N runs have failed, and keep their recordings (1)",
+        help="continue until N runs have failed, and keep their recordings (default: 1)",
     )
     parser.add_argument(
-        "--fails", default="", metavar="PATTERN", help="a run has failed, too, if what it wrote has this in it"
+        "--fails",
+        default="",
+        metavar="PATTERN",
+        help="also count a run as failed if its output matches this regular expression",
     )
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="a run that takes longer is ended: it failed")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="where the two go (default: the store)")
-    parser.add_argument("--bisect", action="store_true", help="go on with `bisect recordings` at once")
-    parser.add_argument("-q", "--quiet", action="store_true", help="say nothing while it goes on")
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="kill a run that takes longer, and count it as failed"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="where to keep the recordings (default: the store)"
+    )
+    parser.add_argument("--bisect", action="store_true", help="run `bisect recordings` afterwards")
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     parser.add_argument("--json", action="store_true", help="print data with a schema_version instead of text")
-    parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
+    parser.epilog = "Put interpreter options, such as -O or -X dev, after -- and before the program."
 
 
 def run(args: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("place", metavar="FILE:LINE", help="the line; of a file, the end of its path will do")
     parser.add_argument("expression", metavar="EXPR", help="""what to show, such as 'f"{x=}"'""")
     parser.add_argument("--if", dest="condition", default="", metavar="COND", help="only where this is true")
-    parser.add_argument("--limit", type=int, metavar="N", help="at most so many lines")
+    parser.add_argument("--limit", type=int, metavar="N", help="print at most N lines")
     add_quiet(parser)
     add_json(parser)
 

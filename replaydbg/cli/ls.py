@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
         print_json({"store": str(store.directory), "recordings": found})
         return 0
     if not found:
-        print(f"There are no recordings in {store.directory}. `replaydbg record prog.py` makes one.", file=sys.stderr)
+        print(f"No recordings in {store.directory}. `replaydbg record prog.py` makes one.", file=sys.stderr)
         return 0
     columns = ("name", "created", "ended", "events", "size", "time", "command")
     print_table(columns, [_row(facts) for facts in found], right=("events", "size", "time"))

@@ -32,31 +32,31 @@ SCHEMA_VERSION = 1
 
 COMMANDS = {
     "record": "run a program and record it",
-    "replay": "run a recording again, verified",
+    "replay": "run a recording again and check every step against it",
     "hunt": "record a flaky program until it fails and until it passes, and keep one of each",
-    "check": "say whether today's code still fails on a recording's inputs",
+    "check": "test whether today's code still fails on the inputs of a recording",
     "demo": "record a flaky program until it fails, and replay the failure",
     "ls": "list the recordings in the store",
-    "info": "show what a recording is of, and how it ended",
-    "debug": "open a recording at a prompt, and go anywhere in it, forwards and backwards",
-    "tui": "look at a recording in the terminal: source, stack, values, timeline, output, in both directions",
-    "seek": "show what is at a moment: stack, lanes, variables",
-    "why": "show who wrote a value last, and the events of that line",
-    "watch": "show all values that something had, where it changed",
-    "log": "show what an expression was each time that a line ran, as if it had been printed",
-    "heap": "show what is in memory at a moment, who holds it, and what grows",
-    "diff": "show what changed between two moments, or two recordings",
+    "info": "show what was recorded, and how it ended",
+    "debug": "debug a recording at a prompt, forwards and backwards",
+    "tui": "debug a recording in the terminal UI, forwards and backwards",
+    "seek": "show the stack, threads and variables at a moment",
+    "why": "show which line wrote a value last, and where the value came from",
+    "watch": "show every value of an expression, and the lines that changed it",
+    "log": "print an expression every time a line ran (a retroactive print)",
+    "heap": "show the objects in memory at a moment, what holds them, and what grows",
+    "diff": "show what differs between two moments or two recordings",
     "bisect": "find the moment, the input or the commit that made a program fail",
-    "snapshots": "list the pictures of the program's objects that a recording holds",
-    "export": "take an object out of a moment into a file, for today's Python",
+    "snapshots": "list the heap snapshots in a recording",
+    "export": "save an object as it was at a moment to a file (with dill)",
     "events": "show the events of a recording",
-    "hits": "run a recording again and show how often each line ran",
-    "verify": "check every checksum and decode everything",
-    "pack": "make one file of a recording that shares blocks with others",
+    "hits": "count how often each line ran",
+    "verify": "check a recording for damage, without running anything",
+    "pack": "copy a recording into one file that needs no other files",
     "rm": "remove recordings from the store",
-    "gc": "remove what recordings of tests shared that are no more",
+    "gc": "delete shared blocks that no recording uses any more",
     "doctor": "check whether this machine can record and replay",
-    "config": "show each setting and where it is from",
+    "config": "show each setting and where its value comes from",
 }
 """The commands, each a module of this package with `add_arguments(parser)` and `run(args)`, and one line of help."""
 
@@ -157,7 +157,7 @@ def _without_fence(words: list[str]) -> list[str]:
         leave_fence_out()
     if not is_fence_wanted():
         print(
-            "replaydbg: there is no fence (--no-fence): the recorded program runs with all your rights.",
+            "replaydbg: replaying without the fence (--no-fence): the recorded program runs with all your rights.",
             file=sys.stderr,
         )
     return rest
@@ -180,7 +180,8 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
     if os.path.exists(first):  # noqa: PTH110 - pathlib costs 4 ms on the way to every recorded program
         return "record", words
     raise UsageError(
-        f"{first!r} is no command, no recording and no program here. `replaydbg --help` lists the commands."
+        f"{first!r} is not a command, a recording, or a program in this directory. "
+        "`replaydbg --help` lists the commands."
     )
 
 

@@ -24,11 +24,15 @@ from replaydbg.prompt.terminal import AtOnce, Interrupts, ProgressLine
 def add_place(parser: argparse.ArgumentParser) -> None:
     """Declare where in the recording an expression is meant."""
     parser.add_argument(
-        "--at", metavar="MOMENT", help="seen from there, such as 120:35 or @end; otherwise from the failure, or the end"
+        "--at",
+        metavar="MOMENT",
+        help="evaluate at this moment, such as 120:35 or @end (default: the failure, else the end)",
     )
-    parser.add_argument("--frame", type=int, default=0, metavar="N", help="of the Nth frame from the innermost, 0")
     parser.add_argument(
-        "--lane", type=int, metavar="N", help="of lane (thread) N; otherwise of the one that runs there"
+        "--frame", type=int, default=0, metavar="N", help="use the Nth frame, counted from the innermost (default: 0)"
+    )
+    parser.add_argument(
+        "--thread", "--lane", dest="lane", type=int, metavar="N", help="use thread N (default: the running one)"
     )
 
 
@@ -79,7 +83,7 @@ def opened_at(args: argparse.Namespace) -> Iterator[Prompt]:
         if args.lane is not None and args.lane != here.lane:
             if args.lane not in (each.id for each in here.lanes):
                 known = ", ".join(str(each.id) for each in here.lanes)
-                raise UsageError(f"--lane cannot be {args.lane}: the lanes there are {known}.")
+                raise UsageError(f"No thread {args.lane} here; the threads are {known}.")
             prompt.view.lane = args.lane
         frames = len(prompt.view.frames())
         if args.frame >= max(frames, 1):

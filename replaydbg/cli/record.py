@@ -27,66 +27,74 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = "replaydbg record [options] [--] (prog.py | -m module | -c code | console-script) [args ...]"
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="where it goes, with .rdbg at its end (default: the store)"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the recording; .rdbg is added if missing (default: a name in the store)",
     )
-    parser.add_argument("--max-size", metavar="SIZE", help="stop recording there, such as 2G; the program goes on")
-    parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say nothing at the end")
+    parser.add_argument(
+        "--max-size", metavar="SIZE", help="stop recording at this size, such as 2G; the program continues"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", default=None, help="print no summary")
     parser.add_argument(
         "--real-ids",
         action="store_true",
         default=None,
-        help="leave id() alone, for programs that use ids as addresses; ids differ in a replay then",
+        help="keep real id() values (for programs that use them as addresses); they will differ in a replay",
     )
     parser.add_argument(
         "--chaos",
         metavar="SEED",
-        help="give threads short, uneven slices, drawn from this number, to provoke races",
+        help="randomize thread scheduling with this seed, to provoke races",
     )
     parser.add_argument(
         "--chaos-runs",
         type=int,
         metavar="N",
-        help="up to N runs, each with the next seed, until one fails; that one is kept",
+        help="record up to N times, each with the next seed, until a run fails; keep that one",
     )
     parser.add_argument(
         "--on-deadlock",
         choices=("wait", "stop"),
-        help="when every thread waits for another: wait as the program would (default), or stop it",
+        help="in a deadlock: wait, as the program would (default), or stop the program",
     )
     parser.add_argument(
         "--keep-checkpoints",
         action="store_true",
-        help="replay the program on another core while it runs, and hold the checkpoints: the debugger opens at once",
+        help="replay on another core while the program runs and keep checkpoints: the debugger opens at once",
     )
     _add_snapshot_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="say what was recorded as JSON on stderr")
-    parser.epilog = "Options of the interpreter, such as -O or -X dev, stand behind -- and before the program."
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")
+    parser.epilog = "Put interpreter options, such as -O or -X dev, after -- and before the program."
 
 
 def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--snapshot-every",
         metavar="N",
-        help="keep a picture of the program's objects every N events, or every N of time, such as 200ms",
+        help="take a heap snapshot every N events, or at an interval such as 200ms",
     )
     parser.add_argument(
-        "--snapshot-at-exceptions", action="store_true", help="keep one when an exception ends the program or a thread"
+        "--snapshot-at-exceptions",
+        action="store_true",
+        help="take a snapshot when an exception ends the program or a thread",
     )
     parser.add_argument(
         "--check",
         action="append",
         default=[],
         metavar="EXPR",
-        help="must hold at each snapshot, seen from the main module; alone: one is taken every 100 ms",
+        help="check at each snapshot (default: every 100 ms) that EXPR is true in __main__; repeatable",
     )
     parser.add_argument(
         "--snapshot-objects",
         type=int,
         default=0,
         metavar="N",
-        help="at most N objects in one (20 million); the nearest to the program's variables",
+        help="keep at most N objects in a snapshot, those nearest to the program's variables (default: 20 million)",
     )
-    parser.add_argument("--snapshot-at-signal", metavar="NAME", help="keep one at this signal, such as USR2")
+    parser.add_argument("--snapshot-at-signal", metavar="NAME", help="take a snapshot at this signal, such as USR2")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -130,11 +138,11 @@ def _snapshot_orders(args: argparse.Namespace) -> SnapshotOrders:
         try:
             compile(each, "<invariant>", "eval")
         except (SyntaxError, ValueError) as error:
-            raise UsageError(f"The invariant {each!r} cannot be read: {error}.") from None
+            raise UsageError(f"--check {each!r} is not a valid expression: {error}.") from None
     if args.check and not (events or nanoseconds or signum or args.snapshot_at_exceptions):
         nanoseconds = CHECKED_EVERY
     if args.snapshot_objects < 0:
-        raise UsageError(f"--snapshot-objects cannot be {args.snapshot_objects}: a number from 1 is needed.")
+        raise UsageError(f"--snapshot-objects must be at least 1 (got {args.snapshot_objects}).")
     return SnapshotOrders(
         events,
         nanoseconds,
@@ -170,7 +178,7 @@ def _say(result: RecordResult, name: str, *, is_held: bool, output: Path | None)
         lines.append(f"replaydbg: {result.problem}.")
     lines.append(f"replaydbg: replaydbg replay {quoted(name)}")
     if is_held:
-        lines.append("replaydbg: its checkpoints are held for an hour: the debugger opens at once")
+        lines.append("replaydbg: checkpoints are kept for an hour: the debugger opens at once")
     print("\n".join(lines), file=sys.stderr)
 
 
@@ -180,7 +188,7 @@ def _about_snapshots(told: dict[str, Any] | None) -> list[str]:
     count, pause = len(told["listed"]), told["longest_pause_ns"] / 1e6
     line = f"replaydbg: {count} snapshot{'s' if count != 1 else ''}, the program paused for at most {pause:.1f} ms"
     if told["left_out"]:
-        line += f"; {told['left_out']:,} were left out: they would have cost too much of the run"
+        line += f"; {told['left_out']:,} were skipped: they would have slowed the run too much"
     failed = ["replaydbg: some snapshots failed."] if told["failed"] else []
     return [line + ".", *failed, *_about_checks(told["listed"])]
 

@@ -23,19 +23,23 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("recording", help="latest, a name in the store, or a file")
+    parser.add_argument("recording", help="a path, a name such as run-12, or latest")
     parser.add_argument(
         "--to",
         metavar="MOMENT",
-        help="stop before this event, or, as EVENT:LINES, so many lines after it, and show where the program stands",
+        help="stop before this event (or EVENT:LINES, that many lines after it) and show the position",
     )
-    parser.add_argument("--current-source", action="store_true", help="run today's source files, not the recorded ones")
+    parser.add_argument(
+        "--current-source", action="store_true", help="run today's source files instead of the recorded ones"
+    )
     parser.add_argument(
         "--until-outcome",
         action="store_true",
-        help="with --current-source: say whether the edited code still fails on the recorded inputs",
+        help="with --current-source: report whether the edited code still fails on the recorded inputs",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", default=None, help="say nothing but a divergence")
+    parser.add_argument(
+        "-q", "--quiet", action="store_true", default=None, help="print nothing unless the replay diverges"
+    )
     parser.add_argument(
         "--json",
         action="store_true",
@@ -81,14 +85,14 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if result.drift and not settings.quiet:
         print(
-            "replaydbg: all was as recorded, but the garbage collector stood elsewhere "
-            f"since event {result.drift}: what finalizers do silently may have happened elsewhere.",
+            "replaydbg: every event matched, but the garbage collector has differed "
+            f"since event {result.drift}: finalizers may have run at other points.",
             file=sys.stderr,
         )
     if result.unsure and not settings.quiet:
         print(
-            f"replaydbg: before event {result.unsure} a signal handler ran in a loop whose rounds look alike: "
-            "it may have run in another round than when it was recorded.",
+            f"replaydbg: before event {result.unsure} a signal handler ran inside a loop: "
+            "it may have run in a different iteration than in the recording.",
             file=sys.stderr,
         )
     if not settings.quiet:
@@ -120,7 +124,7 @@ def _show_limits(result: ReplayResult) -> None:
 def _until_outcome(args: argparse.Namespace, path: Path, name: str, *, quiet: bool) -> int:
     """Return 0 if the edited program no longer fails, 1 if it does, 125 if that cannot be told."""
     if not args.current_source or args.to is not None:
-        raise UsageError("--until-outcome asks about edited code: it needs --current-source, and goes with no --to.")
+        raise UsageError("--until-outcome needs --current-source, and cannot be combined with --to.")
     # Imported here: other replays need neither.
     from replaydbg.cli.check import show_verdict
     from replaydbg.replay.verdict import Judge

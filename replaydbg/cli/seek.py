@@ -19,8 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
     parser.add_argument("at", metavar="MOMENT", help="such as 120, 120:35, 71%%, @exc, @end, @out:17 or @t+1.2s")
-    parser.add_argument("--frame", type=int, default=0, metavar="N", help="the variables of the Nth frame")
-    parser.add_argument("--lane", type=int, metavar="N", help="look at lane (thread) N; otherwise at the one that runs")
+    parser.add_argument(
+        "--frame",
+        type=int,
+        default=0,
+        metavar="N",
+        help="show the variables of the Nth frame (default: 0, the innermost)",
+    )
+    parser.add_argument(
+        "--thread", "--lane", dest="lane", type=int, metavar="N", help="show thread N (default: the running one)"
+    )
     add_quiet(parser)
     add_json(parser)
 

@@ -20,7 +20,7 @@ from replaydbg.log.reader import Recording
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_recording(parser)
-    parser.add_argument("--growth", action="store_true", help="what grows over them, and who holds it")
+    parser.add_argument("--growth", action="store_true", help="show what grows over the snapshots, and what holds it")
     add_shape(parser, is_of_moments=False)
 
 

@@ -81,12 +81,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--trace",
         action="store_true",
-        help="record the program behind it, replay it, and compare every tick of both",
+        help="record a program, replay it, and compare every tick of both",
     )
-    group.add_argument("--trace-limit", metavar="SIZE", help=f"compare so much of each trace, default {LIMIT}")
-    group.add_argument("--replays", type=int, metavar="N", help="replay up to N times, until one differs")
+    group.add_argument("--trace-limit", metavar="SIZE", help=f"compare at most SIZE of each trace (default: {LIMIT})")
+    group.add_argument(
+        "--replays", type=int, metavar="N", help="replay up to N times, until a replay differs (default: 1)"
+    )
     group.add_argument("--chaos", metavar="SEED", help="as for record")
-    group.add_argument("-o", "--output", type=Path, metavar="FILE", help="keep the recording there")
+    group.add_argument("-o", "--output", type=Path, metavar="FILE", help="keep the recording in FILE")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -174,9 +176,9 @@ def _words(found: Traced) -> list[str]:
     elif found.result.divergence is None:
         lines.append(f"equal: {amount}{_how_far(found)}")
     else:
-        lines.append(f"Every tick before that is equal: {amount}{_how_far(found)}")
+        lines.append(f"All earlier ticks are equal: {amount}{_how_far(found)}")
     if found.result.drift:
-        lines.append(f"The garbage collector stood elsewhere in the replay since event {found.result.drift}.")
+        lines.append(f"The garbage collector has differed in the replay since event {found.result.drift}.")
     if not found.is_equal:
         lines += ["", f"The recording is kept: {found.name}"]
     return [*lines, "", *_lint(found)]
@@ -226,12 +228,12 @@ def _is_end(side: Side) -> bool:
 
 def _lint(found: Traced) -> list[str]:
     if not found.insides:
-        return ["No Python function began inside a crossing."]
+        return ["No Python function was called inside a recorded call."]
     groups: dict[tuple[str, str], list[InsideBoth]] = {}
     for each in found.insides:
         gate = found.gate(each.key.gate) if each.key.gate else "the tool's own work"
         groups.setdefault((gate, _mode(each)), []).append(each)
-    lines = ["Python functions that began inside a crossing, where nothing is recorded or counted:"]
+    lines = ["Python functions called inside recorded calls, where nothing is recorded or counted:"]
     for (gate, mode), functions in [*groups.items()][:GATES]:
         lines.append(f"  inside {gate}, {mode}, first after event {functions[0].first_event:,}:")
         lines += [f"    {_function(each)}" for each in functions[:FUNCTIONS]]

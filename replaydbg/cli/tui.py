@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "recording", nargs="?", help="a path, a name such as run-12, or latest; without it, one is chosen from a list"
+        "recording", nargs="?", help="a path, a name such as run-12, or latest (default: choose from a list)"
     )
-    parser.add_argument("other", nargs="?", help="another recording of the same program, to be shown beside it")
-    parser.add_argument("--at", metavar="MOMENT", default="", help="begin there; otherwise at the failure, or the end")
-    parser.add_argument("--theme", metavar="NAME", help="dark, light, or a theme of Textual's")
-    parser.add_argument("--ascii", action="store_true", help="draw with ASCII alone")
+    parser.add_argument("other", nargs="?", help="another recording of the same program, shown side by side")
     parser.add_argument(
-        "--memory", metavar="SIZE", help="how much its processes may take, such as 2G: with more, seeks are quicker"
+        "--at", metavar="MOMENT", default="", help="start at this moment (default: the failure, else the end)"
+    )
+    parser.add_argument("--theme", metavar="NAME", help="dark, light, or a theme of Textual's")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="memory limit of the debugger's processes, such as 2G; more makes seeks faster"
     )
 
 

@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_recording(parser)
     parser.add_argument("expression", help="a variable, attribute or item, such as order.lines[0].price")
     add_place(parser)
-    parser.add_argument("--limit", type=int, default=MOST, metavar="N", help=f"at most so many changes ({MOST})")
+    parser.add_argument(
+        "--limit", type=int, default=MOST, metavar="N", help=f"print at most N changes (default: {MOST})"
+    )
     add_quiet(parser)
     add_json(parser)
 

@@ -23,8 +23,6 @@ def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list
             # `-mpdb` and `-c...` in one word are the interpreter's way to write them.
             if name in ("-m", "-c"):
                 break
-            parser.error(
-                f"{parser.prog.split()[-1]} has no option {word!r}; options of the interpreter stand behind --"
-            )
+            parser.error(f"{parser.prog.split()[-1]} has no option {word!r}; interpreter options go after --")
         index += 2 if word == name and options[name].nargs is None else 1
     return words[:index], words[index:]

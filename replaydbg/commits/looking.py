@@ -93,7 +93,9 @@ class Looker:
         try:
             worktree = self._worktrees.take(commit)
         except GitFailed as error:
-            return Look(commit, Verdict.UNDECIDED, f"git cannot lay it out: {error}", time.monotonic() - began, runs=0)
+            return Look(
+                commit, Verdict.UNDECIDED, f"git cannot check it out: {error}", time.monotonic() - began, runs=0
+            )
         try:
             with tempfile.TemporaryDirectory(dir=self._worktrees.directory) as scratch:
                 found = self._look(commit, worktree, Path(scratch), passes, cancel, is_measured, began_ns)
@@ -286,7 +288,7 @@ def _judge(status: int, said: str, expected: str, end: str) -> _Ran:
     failure = f"{_ending(status)}, {kind[1]}" if kind is not None else _ending(status)
     why = f"{_ending(status)}: {said}".rstrip(": ")
     if expected and failure != expected:
-        return _Ran(Verdict.UNDECIDED, f"it fails otherwise: {why}")
+        return _Ran(Verdict.UNDECIDED, f"fails differently: {why}")
     if end and failure != end and kind is not None and kind[1].rpartition(".")[2] in DOES_NOT_START:
         return _Ran(Verdict.UNDECIDED, f"it does not start: {why}")
     return _Ran(Verdict.BAD, why, failure=failure)

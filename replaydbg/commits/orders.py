@@ -15,12 +15,15 @@ from replaydbg.replay.verdict import Verdict as Judged
 
 MOST_LIBERTIES = 200
 """So many liberties of one replay are kept; the others are counted."""
-MOST_SEEDS = 60
+MOST_SEEDS = 100
 """With so many other random numbers one commit is tried at most, and the recorded code to see how often it fails."""
 ENOUGH_FAILURES = 6
 """After so many failures of the recorded code it is known well enough how often it fails."""
-CONFIDENCE = 0.95
-"""How sure it is that the failure would have shown at a commit that counts as good."""
+CONFIDENCE = 0.999
+"""How sure it is that the failure would have shown at a commit that counts as good.
+
+Replays are cheap, and a search asks at several commits: with 0.95 one search in a dozen named a wrong commit.
+"""
 _VERDICTS = {GOOD: Verdict.GOOD, BAD: Verdict.BAD, CANNOT_TEST: Verdict.UNDECIDED}
 
 
@@ -84,7 +87,7 @@ def _with_other_numbers(judge: Judge, verdict: Judged, failed: int, measured: in
     if not failed:
         return (
             CANNOT_TEST,
-            f"does not fail, nor does the recorded code with {measured} other seeds: that says nothing",
+            f"does not fail, but neither does the recorded code with {measured} other seeds: inconclusive",
             0,
         )
     needed = runs_needed(failed=failed, measured=max(measured, 2), confidence=CONFIDENCE)
@@ -104,4 +107,4 @@ def _with_other_numbers(judge: Judge, verdict: Judged, failed: int, measured: in
         if passed == needed:
             text = f"does not fail with {passed} other seeds (the recorded code fails {failed} of "
             return GOOD, f"{text}{measured} times)", other - MOST_SEEDS
-    return CANNOT_TEST, "does not fail, but replays with other seeds ask for what was not recorded", MOST_SEEDS
+    return CANNOT_TEST, "does not fail, but replays with other seeds need inputs that were not recorded", MOST_SEEDS

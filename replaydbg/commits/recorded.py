@@ -39,7 +39,7 @@ def find_root(recording: Path, repository: Repository, bad: str) -> Path:
     best = [root for root, count in same.most_common(1) if count] or [root for root, _ in alike.most_common(1)]
     if not best:
         raise UsageError(
-            f"The recording {str(recording)!r} is of another program: it ran no source file of this repository."
+            f"The recording {str(recording)!r} is of a different program: it ran no source file of this repository."
         )
     return Path(best[0])
 

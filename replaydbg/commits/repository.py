@@ -80,8 +80,10 @@ class Repository:
         try:
             return self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
         except GitFailed:
-            hint = " The clone is shallow: `git fetch --unshallow` gets what is missing." if self.is_shallow() else ""
-            raise UsageError(f"There is no commit {revision!r} in this repository.{hint}") from None
+            hint = (
+                " The clone is shallow: `git fetch --unshallow` fetches what is missing." if self.is_shallow() else ""
+            )
+            raise UsageError(f"No commit {revision!r} in this repository.{hint}") from None
 
     def is_shallow(self) -> bool:
         """Whether the history was cut when the repository was cloned."""

@@ -127,7 +127,9 @@ class _Search:
         looks = tuple(self._state.looks.values())
         culprit = left.suspects[0] if len(left.suspects) == 1 else None
         if culprit is not None and self._state.looks[culprit].verdict is not Verdict.BAD:
-            self._notes.append(f"{culprit[:10]} itself could not be tested: what is before it is good, after it bad.")
+            self._notes.append(
+                f"{culprit[:10]} itself could not be tested: the commit before it is good, the commit after it bad."
+            )
         if culprit is not None:
             self._notes += self._about_failures(culprit)
             self._notes += self._about_shifts(culprit)
@@ -225,7 +227,9 @@ class _Search:
             hint = "" if question.replay or self._looker.has_met_ours or bad.is_reused else _NOTHING_MET
             # Something will be repaired before the same is asked again, perhaps where nobody can see it.
             self._state.forget(setting.bad, setting.good)
-            raise Inconclusive(f"The bad end {question.bad} is not bad ({bad.why}): nothing can be searched for.{hint}")
+            raise Inconclusive(
+                f"The bad end {question.bad} is not bad ({bad.why}): there is nothing to search for.{hint}"
+            )
         self._looker.end = bad.failure
         if question.is_same_failure:
             self._looker.expected = bad.failure
@@ -237,7 +241,7 @@ class _Search:
         if good.verdict is not Verdict.GOOD:
             self._state.forget(setting.bad, setting.good)
             raise Inconclusive(
-                f"The good end {question.good} is not good ({good.why}): nothing can be searched for."
+                f"The good end {question.good} is not good ({good.why}): there is nothing to search for."
                 f"{self._about_data()}"
             )
         self._look_at(setting.bases)
@@ -245,19 +249,19 @@ class _Search:
             look = self._state.looks[base]
             if look.verdict is Verdict.BAD:
                 raise Inconclusive(
-                    f"{question.good} is no ancestor of {question.bad}, and {base[:10]}, where they parted, is bad "
+                    f"{question.good} is not an ancestor of {question.bad}, and {base[:10]}, their merge base, is bad "
                     f"({look.why}): it was repaired on the way to {question.good}, and no commit made it bad since."
                 )
             if look.verdict is Verdict.UNDECIDED:
                 self._notes.append(
-                    f"{question.good} is no ancestor of {question.bad}, and {base[:10]}, where they parted, cannot be "
-                    f"tested ({look.why}): the failure may be older than every commit that was searched."
+                    f"{question.good} is not an ancestor of {question.bad}, and {base[:10]}, their merge base, cannot "
+                    f"be tested ({look.why}): the failure may be older than every commit that was searched."
                 )
 
     def _check_told(self, look: Look, what: str) -> None:
         if look.verdict is Verdict.UNDECIDED:
             self._state.forget(self._setting.bad, self._setting.good)
-            raise Inconclusive(f"Nothing can be told at {what}: {look.why.rstrip('.')}.")
+            raise Inconclusive(f"Cannot test {what}: {look.why.rstrip('.')}.")
 
     def _untracked(self) -> tuple[Path, ...]:
         question = self._question
@@ -288,7 +292,7 @@ class _Search:
             return []
         return [
             f"{culprit[:10]} fails with {here}, the bad end with {end}: it may be another failure. With --same-failure "
-            "commits that fail otherwise than the bad end say nothing."
+            "commits that fail differently from the bad end."
         ]
 
     def _about_shifts(self, culprit: str) -> list[str]:

@@ -53,7 +53,7 @@ class Setting:
         taken = {str(path.relative_to(repository.root)) for path in question.taken_along}
         around = Surroundings(repository.root, repository.prefix, files | taken)
         if bases:
-            notes += (f"{question.good} is no ancestor of {question.bad}: where they parted must be good, too.",)
+            notes += (f"{question.good} is not an ancestor of {question.bad}: their merge base must be good, too.",)
         if ".gitmodules" in files:
             notes += ("Submodules are empty in worktrees; --build 'git submodule update --init' fills them.",)
         return cls(question, repository, around, history, good, bad, bases, notes)
@@ -79,9 +79,9 @@ class Setting:
 
 def _check(question: Question) -> None:
     if not question.program and question.replay is None:
-        raise UsageError("Nothing to try at each commit: give a program behind --, or --replay RECORDING.")
+        raise UsageError("Nothing to run at each commit: give a program after --, or --replay RECORDING.")
     if question.program and question.replay is not None:
-        raise UsageError("A program behind -- and --replay exclude each other.")
+        raise UsageError("A program after -- and --replay cannot be used together.")
     if question.check and question.replay is None:
         raise UsageError("--check is evaluated in a replay: it needs --replay RECORDING.")
     if question.confirming and question.replay is None:
@@ -114,7 +114,7 @@ def _check_whole(repository: Repository, history: History) -> None:
     if cut:
         raise Inconclusive(
             f"The clone is shallow and lacks what is before {min(cut)[:10]}, which is to be searched: "
-            "`git fetch --unshallow` gets it."
+            "`git fetch --unshallow` fetches it."
         )
 
 
@@ -127,7 +127,7 @@ def _complete(
     for path in question.taken_along:
         whole = (root / repository.prefix / path).resolve()
         if not whole.exists() or not whole.is_relative_to(root):
-            raise UsageError(f"{str(path)!r} is not in the checkout: only what is there can be taken along.")
+            raise UsageError(f"{str(path)!r} is not in the checkout: --with copies only files of the checkout.")
         if whole == root or ".git" in whole.relative_to(root).parts:
             raise UsageError(f"{str(path)!r} cannot be taken along: name files or directories of the checkout.")
         taken.append(whole)
@@ -145,7 +145,7 @@ def _complete(
         recorded_root = question.recorded_root or find_root(question.replay, repository, bad)
         question = replace(question, recorded_root=recorded_root.absolute())
     elif repository.is_dirty():
-        notes.append("The checkout has changes that are in no commit; they are not part of what is tested.")
+        notes.append("The checkout has uncommitted changes; they are not tested.")
     return replace(question, program=program, taken_along=tuple(taken)), tuple(notes)
 
 

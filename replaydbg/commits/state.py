@@ -54,7 +54,7 @@ class State:
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UsageError(f"Another search for the same runs already (its state is {str(self.path)!r}).") from None
+            raise UsageError(f"The same search is already running (its state is {str(self.path)!r}).") from None
         told = self._read()
         if told is None:
             return
@@ -65,7 +65,7 @@ class State:
             then = told.get("parts") or {}
             others = ", ".join(name for name in self.parts if then.get(name) != self.parts[name])
             raise UsageError(
-                f"{str(self.path)!r} is the state of another search; they differ in: {others}. --restart begins anew."
+                f"{str(self.path)!r} is the state of another search; they differ in: {others}. --restart starts over."
             )
         self.passes_needed = told["passes_needed"]
         self._reuse(told)

@@ -201,13 +201,13 @@ def _addresses(gone: array[int], came: array[int], base: Snapshot, nodes: int) -
 
 def _check_places(places: array[int], end: int) -> None:
     if any(map(ge, places, islice(places, 1, None))) or (places and places[-1] >= end):
-        raise ValueError("what went and came in the snapshot is not told in order")
+        raise ValueError("the snapshot lists its changes out of order")
 
 
 def _new_strings(columns: Mapping[str, Column]) -> Strings:
     data, ends = columns["strings"].tobytes(), columns["string_ends"]
     if (ends[-1] if ends else 0) != len(data):
-        raise ValueError("the snapshot's texts do not lie one behind the other")
+        raise ValueError("the snapshot's texts are not contiguous")
     return Strings(data, ends)
 
 

@@ -62,11 +62,11 @@ def _rises_strictly(column: array[int]) -> bool:
 def _problem_of_texts(table: Strings, *, is_summed: bool = False) -> str:
     last = table.ends[-1] if table.ends else 0
     if last != len(table.data) or not (is_summed or _rises(table.ends)):
-        return "the snapshot's texts do not lie one behind the other"
+        return "the snapshot's texts are not contiguous"
     try:
         table.data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        return "a text of the snapshot is none"
+        return "a text of the snapshot is not valid"
     return ""
 
 
@@ -74,7 +74,7 @@ def _problem_of_numbers(s: Snapshot) -> str:
     texts, floats = len(s.strings), len(s.floats)
     kinds = _lowest_bytes(s.label)
     if kinds.translate(None, bytes(byte for byte in range(256) if kind_of(byte) < KINDS)):
-        return "a reference in the snapshot is of no kind"
+        return "a reference in the snapshot has an unknown kind"
     if _highest(s.label, kinds, lambda byte: kind_of(byte) == PLAIN) >> 4 >= texts:
         return "a reference in the snapshot has no name"
     kinds = _lowest_bytes(s.value)

@@ -80,12 +80,12 @@ def load_bytes(stored: Stored, data: memoryview, size: int) -> bytes:
         try:
             # Looked at first: the decompressor would take as much memory as the data claims.
             if zstandard.frame_content_size(data) != size:
-                raise ValueError(f"the column {stored.name} has another length than it says")
+                raise ValueError(f"the column {stored.name} has a different length than declared")
             return zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
         except zstandard.ZstdError:
             raise ValueError(f"the column {stored.name} cannot be decompressed") from None
     if len(data) != size:
-        raise ValueError(f"the column {stored.name} has another length than it says")
+        raise ValueError(f"the column {stored.name} has a different length than declared")
     return bytes(data)
 
 

@@ -30,12 +30,12 @@ def find(holding: Holding, source: str) -> int:
     if isinstance(tree, ast.Constant) and isinstance(tree.value, int):
         node = holding.snapshot.find(tree.value)
         if node is None:
-            raise UsageError(f"No object of the snapshot lies at {expression}.")
+            raise UsageError(f"The snapshot has no object at {expression}.")
         return node
     steps, name, rest = _steps(source, tree)
     found = [each for each, beginning in _begin(holding, name) if not frame or beginning.startswith(f"lane {frame}")]
     if not found:
-        raise UsageError(f"{name!r} is no variable and no module in the snapshot{_known(holding)}.")
+        raise UsageError(f"{name!r} is neither a variable nor a module in the snapshot{_known(holding)}.")
     for begin in found:
         at: int | None = begin
         for step in steps:
@@ -70,7 +70,7 @@ def _constant(source: str, node: ast.expr) -> object:
     try:
         return ast.literal_eval(node)
     except ValueError:
-        raise UsageError(f"{source!r}: an item is found by a number or a text that stands there itself.") from None
+        raise UsageError(f"{source!r}: an index must be a literal number or string.") from None
 
 
 def _listed(node: ast.expr) -> tuple[int, ast.expr] | None:

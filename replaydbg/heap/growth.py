@@ -104,13 +104,13 @@ def growth(snapshots: Sequence[Snapshot | Holding], *, scope: str = MINE, kernel
     """Return what grows over `snapshots`, the oldest first. From fewer than FEWEST no leak is told."""
     held = [each if isinstance(each, Holding) else Holding(each, kernel) for each in snapshots]
     if not held:
-        return Growth(0, (), (), "There are no snapshots.")
+        return Growth(0, (), (), "The recording has no snapshots.")
     back = _chain(held)
     new = held[-1].kernel.missing(back[0])
     series = _series(held, new)
     leaks = _leaks(held, back, new, [each for each in series if each.is_steady], scope)
     if len(held) < FEWEST:
-        verdict = f"{len(held)} snapshots are too few to tell a leak: it takes {FEWEST}."
+        verdict = f"{len(held)} snapshots are too few to find a leak: at least {FEWEST} are needed."
     elif not leaks:
         verdict = "Nothing grows steadily."
     else:

@@ -140,7 +140,7 @@ class Holding:
         parent, via = self.tree
         if parent[node] == UNREACHED:
             edges = list(more)
-            text, root = f"<{snapshot.type_name(node)} at 0x{snapshot.address[node]:x}, held by nobody>", None
+            text, root = f"<{snapshot.type_name(node)} at 0x{snapshot.address[node]:x}, unreferenced>", None
         else:
             edges = list(reversed(more))
             while parent[node] != len(snapshot):

@@ -293,7 +293,7 @@ def _link(header: dict[str, Any]) -> Link | None:
     if said is None:
         return None
     if not isinstance(said, dict) or said.keys() != {"number", "mark"} or not all(map(_is_count, said.values())):
-        raise ValueError("the snapshot does not say what it is coded against")
+        raise ValueError("the snapshot does not name the one it is encoded against")
     return Link(**said)
 
 
@@ -332,8 +332,8 @@ def _taken(header: dict[str, Any]) -> Taken:
     said = header.get("taken")
     expected = asdict(Taken())
     if not isinstance(said, dict) or said.keys() != expected.keys():
-        raise ValueError("the snapshot does not say when it was taken")
+        raise ValueError("the snapshot lacks the time at which it was taken")
     for name, default in expected.items():
         if not isinstance(said[name], str) if isinstance(default, str) else not _is_count(said[name]):
-            raise ValueError("the snapshot does not say when it was taken")
+            raise ValueError("the snapshot lacks the time at which it was taken")
     return Taken(**said)

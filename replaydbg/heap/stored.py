@@ -112,7 +112,7 @@ def _chain(recording: Recording, number: int, names: dict[int, str]) -> list[int
         if link.number not in names:
             raise Corrupt(path, f"the snapshot is coded against number {link.number}, and that is not there")
         if link.number >= found[-1] or len(found) == LONGEST_CHAIN:
-            raise Corrupt(path, "what the snapshot is coded against leads to nothing that stands alone")
+            raise Corrupt(path, "the snapshot's chain of deltas does not end in a full snapshot")
         found.append(link.number)
     return found[::-1]
 

@@ -29,15 +29,15 @@ PATIENCE = 8
 """So many times as long as the longer run, and one second, a trial may take. Clocks stand still where neither run has
 an answer: a program that waits for the time would wait for ever."""
 
-PASSES, FAILS, OTHERWISE, UNTOLD = "passes", "fails", "fails otherwise", "cannot be told"
+PASSES, FAILS, OTHERWISE, UNTOLD = "passes", "fails", "fails differently", "inconclusive"
 """How a trial ends: as the good run; as the bad run; with another failure; nobody knows."""
 
 STUCK = "stuck"
 """The kind of divergence of a replay in which every thread waits for another one."""
 
 _OF_REPLAYS = {
-    "unanswered": "the program asks for something that neither recording has",
-    STUCK: "the program's threads wait for each other, where the bad run had none waiting",
+    "unanswered": "the program needs an input that is in neither recording",
+    STUCK: "the program's threads deadlock, which they did not in the bad run",
 }
 """Why a trial has no answer, by the kind of its divergence: what is replayed is not an edited program here."""
 
@@ -168,7 +168,7 @@ class Bench:
 
 def told(ended: dict[str, Any]) -> str:
     """Return how a trial ended, in words."""
-    words = {PASSES: "passes", FAILS: "fails", OTHERWISE: "fails in another way", UNTOLD: "cannot be replayed"}
+    words = {PASSES: "passes", FAILS: "fails", OTHERWISE: "fails differently", UNTOLD: "cannot be replayed"}
     return f"{words[ended['how']]}: {ended.get('why', '')}".rstrip(": ")
 
 
@@ -191,7 +191,7 @@ class _Task:
             outside = capture.run(result.status)
         is_stuck = result.divergence is not None and result.divergence.kind == STUCK
         if is_stuck and self.is_deadlock:
-            return {"how": FAILS, "status": 0, "exception": "deadlock", "why": "every thread waits for another"}
+            return {"how": FAILS, "status": 0, "exception": "deadlock", "why": "deadlock"}
         if result.outcome is None:
             return {"how": UNTOLD, "why": why_untold(result)}
         is_found = self.pattern is not None and self.pattern.search(outside.output + outside.errors) is not None

@@ -130,14 +130,14 @@ def hunt(wanted: Wanted, settings: Settings, *, seen: Callable[[Run], None] = la
 
 def _checked(wanted: Wanted) -> re.Pattern[bytes] | None:
     if wanted.runs < 1 or wanted.jobs < 1:
-        raise UsageError("A hunt needs a number of runs from 1, and of jobs from 1.")
+        raise UsageError("--runs and --jobs must be at least 1.")
     if wanted.failures < 1 or wanted.failures > wanted.runs:
         raise UsageError(f"--failures must be between 1 and the number of runs (got {wanted.failures}).")
     if wanted.timeout is not None and not wanted.timeout > 0:
-        raise UsageError("--timeout takes a number of seconds above 0.")
+        raise UsageError("--timeout must be more than 0 seconds.")
     _, words = interpreter.leading_options(wanted.command)
     if not words:
-        raise UsageError("Nothing to hunt: name a script, -m module, -c code, or a console script behind --.")
+        raise UsageError("Nothing to run: name a script, -m module, -c code, or a console script after --.")
     try:
         find_target(words)
     except UsageError as error:
@@ -147,7 +147,7 @@ def _checked(wanted: Wanted) -> re.Pattern[bytes] | None:
     try:
         return re.compile(os.fsencode(wanted.fails), re.MULTILINE)
     except re.error as error:
-        raise UsageError(f"--fails {wanted.fails!r} is no pattern: {error}.") from error
+        raise UsageError(f"--fails {wanted.fails!r} is not a valid regular expression: {error}.") from error
 
 
 def _why_not(caught: Caught) -> str:

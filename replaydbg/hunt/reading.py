@@ -73,7 +73,9 @@ def _check(good: Recording, bad: Recording) -> None:
         raise NotComparable("The two are the same recording.")
     one, two = good.header, bad.header
     if _program(one) != _program(two):
-        raise NotComparable(f"They are of two programs, {_program(one)[1]!r} and {_program(two)[1]!r}.")
+        raise NotComparable(
+            f"They are recordings of two different programs, {_program(one)[1]!r} and {_program(two)[1]!r}."
+        )
     if one.python.hexversion != two.python.hexversion or one.python.soabi != two.python.soabi:
         raise NotComparable(f"They were made with Python {one.python.version} and with {two.python.version}.")
     for recording in (good, bad):
@@ -81,7 +83,7 @@ def _check(good: Recording, bad: Recording) -> None:
             why = recording.problems[0] if recording.problems else "Its program had not ended."
             if recording.end is not None and recording.end.reason:
                 why = f"It ends early: {recording.end.reason}."
-            raise NotComparable(f"{recording.name!r} is not whole, and says nothing about how the run ended. {why}")
+            raise NotComparable(f"{recording.name!r} is incomplete, and does not show how the run ended. {why}")
 
 
 def _program(header: Header) -> tuple[str, str]:

@@ -64,7 +64,7 @@ class _Search:
         base = bench.ended([Trial(())])[0]
         self.count.like = base
         if base["how"] != FAILS:
-            return self._flip(reason=f"Replayed with nothing exchanged, the bad run {told(base)}")
+            return self._flip(reason=f"Replayed unchanged, the bad run {told(base)}")
         # With no thread preempted, and told all the same, it passes: then that is it, whatever else makes it pass in
         # its turn by moving the threads against each other.
         schedule = [each for each in self.comparison.inputs if each.told is Told.SCHEDULE]
@@ -290,7 +290,7 @@ class _Search:
         if schedule and ended[0]["how"] == ended[1]["how"] == PASSES:
             # Told all that the bad run was told, the good run passes: only the order of the threads is left.
             replays = confirmed(bench, [("the good run with all other inputs of the bad run", Trial(()), PASSES)])
-            why = "no other order of its threads that was tried made the bad run pass"
+            why = "no other thread schedule that was tried made the bad run pass"
             return self._flip(schedule, replays=(*replays, Replayed("the bad run in another order", "", why, False)))
         return self._flip(reason=f"With all that differs from the good run, the bad run {told(everything)}")
 

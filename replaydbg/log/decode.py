@@ -233,7 +233,7 @@ def _directory_entry(cursor: Cursor, depth: int) -> values.DirectoryEntry:
     cursor.spend(_CONTAINER)
     name, path = cursor.value(depth), cursor.value(depth)
     if not isinstance(name, (str, bytes)) or not isinstance(path, (str, bytes)):
-        raise Malformed("a directory entry has a name that is no text")
+        raise Malformed("a directory entry has a name that is not text")
     return values.DirectoryEntry(name, path)
 
 

@@ -127,13 +127,13 @@ class Recording:
                     yield entry
             elif controls and gate is None and entry.after >= first - 1:
                 yield entry
-        self._finish("event log", stream, f"{stream.crossings} events before that could be read")
+        self._finish("event log", stream, f"{stream.crossings} events before that can be read")
 
     def world(self) -> Iterator[WorldAnswer]:
         """Yield what the import system saw of the file system."""
         stream = self._stream("world", self._world_header, LogStream)
         yield from stream.answers()
-        self._finish("import world", stream, "what stands before that could be read")
+        self._finish("import world", stream, "everything before that can be read")
 
     def unpack(self, target: Path | Mapping[str, BinaryIO]) -> Unpacked:
         """Write `log`, `world` and `content` as a replay needs them.
@@ -212,7 +212,7 @@ class Recording:
         """Yield the records of the event log as the bytes that they are, definitions included."""
         stream = self._stream("log", self.log_header, RawStream)
         yield from stream.records()
-        self._finish("event log", stream, f"{stream.crossings} events before that could be read")
+        self._finish("event log", stream, f"{stream.crossings} events before that can be read")
 
     def _stream(self, name: str, header: LogHeader | None, kind: type[_Stream]) -> _Stream:
         end = min(header.committed, self._sections.size(name)) if header is not None else 0

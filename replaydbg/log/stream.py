@@ -139,7 +139,7 @@ class LogStream:
         digest = cursor.raw(4) if shape & SHAPE_DIGEST else None
         outcome = cursor.value()
         if raised and outcome is not None and not isinstance(outcome, ExceptionValue):
-            raise Malformed("something was raised that is no exception")
+            raise Malformed("a raised value is not an exception")
         filled = cursor.value() if shape & SHAPE_FILLED else None
         self.crossings += 1
         return Event(self.crossings, self._lane, site, arguments, raised, outcome, filled, digest, self._time_ns)
@@ -159,7 +159,7 @@ class LogStream:
         if kind is ControlKind.MARK:
             text = cursor.value()
             if type(text) is not str:
-                raise Malformed("a mark is no text")
+                raise Malformed("a mark is not text")
             return Control(kind, self.crossings, self._lane, self._time_ns, name=text)
         number = cursor.varint()
         if kind is ControlKind.SIGNAL_BETWEEN:
@@ -173,7 +173,7 @@ class LogStream:
         elif kind is ControlKind.LANE_STARTED:
             name = cursor.value()
             if type(name) is not str:
-                raise Malformed("a lane's name is not a text")
+                raise Malformed("a thread's name is not text")
             return Control(kind, self.crossings, self._lane, self._time_ns, number, name=name)
         elif kind is ControlKind.STREAM:
             _, _, number = cursor.varint(), cursor.varint(), cursor.varint()

@@ -93,7 +93,7 @@ void
 report_deadlock(void)
 {
     Buf b = {0};
-    append(&b, lanes.alive == 1 ? "the only thread waits for what nobody will give" : "every thread waits for another");
+    append(&b, lanes.alive == 1 ? "the only thread waits for what nobody will give" : "deadlock");
     for (int i = 0; i < lanes.made; i++)
         if (lanes.at[i] && !lanes.at[i]->ended)
             append_lane(&b, lanes.at[i]);

@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--replaydbg-bisect",
         action="store_true",
         default=False,
-        help="say of each failing assertion after which line what it claims was false",
+        help="for each failing assertion, find the line after which it became false",
     )
     parser.addini("replaydbg_bisect", "whether failing assertions are bisected", type="bool", default=False)
     parser.addini("replaydbg", "which recordings of tests are kept: off, on, retain-on-failure, retry", default="off")

@@ -79,7 +79,7 @@ def _where_taken(session: Session, taken: Taken) -> int:
     finally:
         worker.kill()
     if not found:
-        raise ReplaydbgError("a replay without other tests does not come to where it failed")
+        raise ReplaydbgError("a replay without the other tests does not reach the failure")
     return found
 
 
@@ -111,7 +111,7 @@ def _files_that_ran(session: Session) -> set[str]:
     finally:
         worker.kill()
     if isinstance(where, dict):
-        raise ReplaydbgError("a replay without other tests does not come to where it failed")
+        raise ReplaydbgError("a replay without the other tests does not reach the failure")
     return {each.file for each, passed in zip(hits, where.passages, strict=True) if passed.count}
 
 

@@ -326,4 +326,4 @@ def _text(value: BaseException) -> str:
     try:
         return str(value)[:_LONGEST]
     except Exception as error:  # noqa: BLE001 - the program's own __str__
-        return f"<its text cannot be told: {type(error).__name__}>"
+        return f"<cannot be shown: {type(error).__name__}>"

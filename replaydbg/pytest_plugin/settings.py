@@ -15,7 +15,7 @@ def mode_of(config: pytest.Config) -> str:
     given = getattr(config.known_args_namespace, "replaydbg", None)
     mode = str(given or config.getini("replaydbg") or "off")
     if mode not in MODES:
-        raise pytest.UsageError(f"replaydbg = {mode!r} is no mode: use one of {', '.join(MODES)}")
+        raise pytest.UsageError(f"replaydbg = {mode!r} is not a mode: use one of {', '.join(MODES)}")
     return mode
 
 
@@ -37,7 +37,7 @@ def wait_of(config: pytest.Config) -> float:
     try:
         seconds = float(text)
     except ValueError:
-        raise pytest.UsageError(f"replaydbg_wait = {text!r} is no number of seconds") from None
+        raise pytest.UsageError(f"replaydbg_wait = {text!r} is not a number of seconds") from None
     if not seconds >= 0:  # also what is not a number
         raise pytest.UsageError(f"replaydbg_wait = {text!r}: nothing waits so long; 0 does not wait at all")
     return seconds

@@ -74,7 +74,7 @@ def section(result: Result, folder: str, *, is_first: bool = True) -> str:
     lines = [f"{path} ({size_text(result.size)}, {result.events:,} events), {verified_text(result)}"]
     lines += [leftovers_text(result)] if result.leftovers else []
     if not is_first:
-        return "\n".join([*lines, "examined was the first failure of this test, see there", command(folder)])
+        return "\n".join([*lines, "analysis: see this test's first failure", command(folder)])
     lines += [written_text(each) for each in result.writes]
     if result.wrong is not None:
         lines += [*wrong_lines(result.wrong), bisect_command(folder)]
@@ -95,7 +95,7 @@ def nothing_text(folder: str, seconds: float, reason: str) -> str:
     """Return what is said of a test that was to be kept, and of which nothing came within that time, or will come."""
     if reason:
         return f"{folder}: its recording could not be written: {reason}"
-    return f"{folder}: nothing came of its recording within {seconds:g} s (--replaydbg-wait)"
+    return f"{folder}: its recording was not finished within {seconds:g} s (--replaydbg-wait)"
 
 
 def written_text(written: Written) -> str:
@@ -134,8 +134,8 @@ def summary(result: Result, folder: str) -> str:
         lines.append("")
     if result.wrong is not None:
         lines += ["Bisected:", "", "```", *wrong_lines(result.wrong), "```", ""]
-        lines += [f"`{bisect_command(folder)}` says more.", ""]
-    lines += ["Open it at the failure, and go back from there:", "", "```", command(folder), "```", ""]
+        lines += [f"For details: `{bisect_command(folder)}`", ""]
+    lines += ["Open it at the failure and step backwards from there:", "", "```", command(folder), "```", ""]
     return "\n".join(lines)
 
 

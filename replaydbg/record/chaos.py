@@ -19,7 +19,7 @@ def record_until_failure(
     there was none. Raises what `record` raises, and UsageError if `runs` is not at least 1.
     """
     if runs < 1:
-        raise UsageError("--chaos-runs needs a number from 1 on.")
+        raise UsageError("--chaos-runs must be at least 1.")
     first = settings.chaos or 0
     for seed in range(first, first + runs):
         # Nobody would come to end a run that hangs.

@@ -54,7 +54,7 @@ def parse_every(text: str) -> tuple[int, int]:
                 return 0, int(number) * length
     if text.isascii() and text.isdigit() and 0 < int(text) < 1 << 62:
         return int(text), 0
-    raise UsageError(f"{text!r} is no distance between snapshots: events (500) or time (200ms, 2s).")
+    raise UsageError(f"{text!r} is not a valid interval: give events (500) or time (200ms, 2s).")
 
 
 def parse_signal(name: str) -> int:
@@ -65,4 +65,4 @@ def parse_signal(name: str) -> int:
     try:
         return int(signal.Signals["SIG" + name.upper().removeprefix("SIG")])
     except KeyError:
-        raise UsageError(f"{name!r} is no signal that this system has.") from None
+        raise UsageError(f"{name!r} is not a signal of this system.") from None

@@ -27,12 +27,12 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
             raise CannotRecord(str(store), _reason(error)) from error
     output = output.absolute()
     if output.exists() and not output.is_file():
-        raise CannotRecord(str(output), "it is a directory" if output.is_dir() else "it is no regular file")
+        raise CannotRecord(str(output), "it is a directory" if output.is_dir() else "it is not a regular file")
     live = output.with_name(output.name.removesuffix(SEALED) + LIVE)
     try:
         live.mkdir(mode=0o700)
     except FileExistsError as error:
-        reason = f"{live.name!r} is there: another recording goes on in it, or its recorder was killed"
+        reason = f"{live.name!r} exists: another recording is being written to it, or its recorder was killed"
         raise CannotRecord(str(output), reason) from error
     except OSError as error:
         raise CannotRecord(str(output), _reason(error)) from error
@@ -77,7 +77,7 @@ def why_no_log(live: Path) -> str:
                 os.posix_fallocate(file.fileno(), 0, _FIRST_SIZE)
     except OSError as error:
         return _reason(error)
-    return "the system refused room for its log, and grants it again now"
+    return "the system refused space for its log, and grants it again now"
 
 
 def _reason(error: OSError) -> str:

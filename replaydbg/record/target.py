@@ -37,7 +37,7 @@ def find_target(argv: list[str]) -> Target:
     first = argv[0]
     if first in ("-m", "-c"):
         if len(argv) < 2:
-            raise UsageError(f"The option {first} needs something to run behind it.")
+            raise UsageError(f"The option {first} needs an argument.")
         cwd = "" if first == "-c" else _cwd()
         kind = MODULE if first == "-m" else COMMAND
         # -m finds the file by itself; until then argv[0] is "-m", as in a plain interpreter.
@@ -64,7 +64,7 @@ def _file_target(argv: list[str]) -> Target:
 
         found = None if os.sep in first else shutil.which(first)
         if found is None:
-            raise UsageError(f"There is no file and no command {first!r} to record.")
+            raise UsageError(f"No file and no command {first!r} to record.")
         _check_console_script(found)
         first = found
     path = os.path.abspath(first)  # noqa: PTH100

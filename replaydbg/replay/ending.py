@@ -20,17 +20,17 @@ MOST_SHOWN_EVENTS = 300_000
 """What was recorded at later events than this is not looked up for a liberty: reading that far takes seconds."""
 
 MEANINGS = {
-    "skipped": "was recorded, and not asked for",
-    "reordered": "was asked for later than when it was recorded",
-    "repeated": "is asked once more: it says what it said last",
-    "written": "writes other bytes than recorded: they count as written",
-    "accepted": "was not recorded: it counts as done",
-    "spare": "is answered by an event behind the recorded end",
-    "signal": "a signal handler runs at another place",
-    "preemption": "a switch of threads in the middle of a computation was left out",
-    "lane": "threads take turns in another order",
-    "follows": "was not asked for then, and follows from what was",
-    "unused": "the program ended without asking for what was recorded",
+    "skipped": "recorded, but not requested",
+    "reordered": "requested later than in the recording",
+    "repeated": "requested once more: answered as last time",
+    "written": "writes different bytes: treated as written",
+    "accepted": "not recorded: treated as done",
+    "spare": "answered by an event after the recorded end",
+    "signal": "a signal handler runs at a different point",
+    "preemption": "a thread switch during a computation was omitted",
+    "lane": "threads run in a different order",
+    "follows": "not requested in the recording, but follows from what was",
+    "unused": "the program ended before requesting what was recorded",
 }
 """The kinds of liberties, and what each means."""
 
@@ -155,7 +155,7 @@ class Liberty:
         number = f"event {self.event}, " if self.event else ""
         what = self.recorded or self.asked
         if self.kind == "unused":
-            return f"unused: {self.detail} recorded events were not asked for, the first is event {self.event}, {what}"
+            return f"unused: {self.detail} recorded events were not requested; the first is event {self.event}, {what}"
         if self.kind == "written" and self.asked:
             what = self.asked
         text = f"{self.kind}: {number}{what}".rstrip(": ,")

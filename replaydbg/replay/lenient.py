@@ -79,7 +79,7 @@ def check_expression(check: str) -> None:
     try:
         compile(check, "<check>", "eval")
     except (SyntaxError, ValueError) as error:
-        raise UsageError(f"{check!r} is no expression that can be evaluated: {error}.") from None
+        raise UsageError(f"{check!r} is not a valid expression: {error}.") from None
 
 
 def _plain(directory: str) -> str:

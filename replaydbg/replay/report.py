@@ -28,36 +28,38 @@ _REPORT = {
 
 # Each kind is a section of docs/reference/messages.md, `divergence-KIND`.
 CAUSES = {
-    "gate": "The program asked for something else than it did when recorded. Often: an input that no gate covers.",
-    "site": "The program asked for the same from another place: the code that runs is not the code that was recorded.",
-    "arguments": "The program asked with other arguments. Often: an input that no gate covers (an address, an order).",
-    "bytes": "The program wrote other bytes than when it was recorded. "
-    "Often: an address in a text, or an input that no gate covers.",
-    "early": "The program ended before it had done all that it did when recorded.",
+    "gate": "The program made a different call than in the recording. Often: an input that replaydbg does not record.",
+    "site": "The program made the same call from a different place: the running code is not the recorded code.",
+    "arguments": "The program made the call with different arguments. "
+    "Often: an input that replaydbg does not record (an address, an order).",
+    "bytes": "The program wrote different bytes than in the recording. "
+    "Often: an address in a text, or an input that replaydbg does not record.",
+    "early": "The program ended earlier than in the recording.",
     "endless": "The replay computes here for much longer than the program ever did between two events. Often: a loop "
-    "that waits for a clock, or for memory that another process writes.",
+    "that waits for memory that another process writes.",
     "computing": "The program was computing when its recording ended; the replay ends after about as much computation.",
     "shortage": "Memory ran out for a small object when this was recorded, and a replay cannot repeat which "
     "allocation failed.",
-    "end": "The program went on after the place where it ended when it was recorded.",
+    "end": "The program continued after the point at which the recorded program ended.",
     "signal": "The replay never reached the recorded point at which a signal handler interrupted the program.",
-    "unrecordable": "The outcome of this call is not data, and could not be recorded.",
+    "unrecordable": "The result of this call could not be recorded, because it is not data.",
     "unsupported": "The program did something that cannot be recorded yet.",
-    "refused": "Code tried to reach the outside, which a replay never allows.",
+    "refused": "Code tried to act on the system outside the replay, which is never allowed.",
     "content": "The content of a file that the program read is missing from the recording.",
     "corrupt": "The recording is damaged here.",
     "memory": "The replay ran out of memory while it read the recording.",
-    "unusable": "The record here does not fit what the replay does, although the recording is intact. The cause is "
+    "unusable": "The record here does not match what the replay does, although the recording is intact. The cause is "
     "unknown. Often: an earlier divergence that was not noticed, or a recording by another version of replaydbg.",
-    "uncovered": "The program did something here that the gates cannot follow.",
+    "uncovered": "The program did something that replaydbg cannot record.",
     "status": "The program exited differently (exit code or signal), although every event matched.",
     "collector": "The state of the garbage collector differs from the recording (checked in strict mode only).",
-    "lane": "Another thread was running here when this was recorded: what decides which one runs was different.",
-    "ticks": "The thread computed more or less than when it was recorded. Often: an input that no gate covers.",
-    "unanswered": "The edited program asks for something that the recording does not have.",
-    "stuck": "The edited program's threads wait for each other, where the recording had none waiting.",
-    "tools": "The program listens to the interpreter in every way that there is, and leaves none to the step clock.",
-    "descriptors": "The program uses the number of a descriptor that the replay needs for itself.",
+    "lane": "A different thread was running here in the recording.",
+    "ticks": "The thread executed more or fewer steps than in the recording. "
+    "Often: an input that replaydbg does not record.",
+    "unanswered": "The edited program needs an input that is not in the recording.",
+    "stuck": "The threads of the edited program deadlock, which they did not in the recording.",
+    "tools": "The program uses every tracing and monitoring slot of the interpreter, so lines cannot be counted.",
+    "descriptors": "The program uses a file descriptor number that the replay needs for itself.",
 }
 
 
@@ -134,16 +136,13 @@ class Stop:
     def _drift(self) -> str:
         if not self.drift or self.kind == "collector":
             return ""
-        return (
-            f" The garbage collector had stood elsewhere since event {self.drift}: finalizers may have run elsewhere."
-        )
+        return f" The garbage collector has differed since event {self.drift}: finalizers may have run at other points."
 
     def _unsure(self) -> str:
         if not self.unsure:
             return ""
         return (
-            f" Before event {self.unsure} a signal handler ran in a loop whose rounds look alike: "
-            "it may have run in another round."
+            f" Before event {self.unsure} a signal handler ran inside a loop: it may have run in a different iteration."
         )
 
 
@@ -172,8 +171,8 @@ def ended_early(name: str, events: int, status: int, recorded: int | None) -> Di
         recording=name,
         event=events,
         recorded=f"the program ended with status {recorded}" if recorded is not None else "the program was killed",
-        observed=f"it ended with status {status}, before it came to the end of the recording",
-        cause="C code ended the process by itself, which it did not do when it was recorded.",
+        observed=f"it ended with status {status} before the end of the recording",
+        cause="C code ended the process, which it did not do in the recording.",
         kind="early",
     )
 

@@ -142,7 +142,7 @@ def lenient_result(recording: Recording, status: int, report: bytes, is_cut: boo
             return result
         return replace(result, cannot_test=result.divergence.as_reason())
     if status == -signal.SIGXCPU:
-        return ReplayResult(status, None, 0, "", cannot_test="it computes for longer than it may")
+        return ReplayResult(status, None, 0, "", cannot_test="it exceeded the CPU time limit")
     if status == -signal.SIGSYS:
         error = _ended_otherwise(name, 0, status, 0)
         return ReplayResult(4, error, 0, "", cannot_test=error.as_reason())
@@ -188,7 +188,7 @@ def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> Repla
     return ReplayResult(4, stop.divergence(recording, name), stop.event - 1, "")
 
 
-COMPUTING = "; no event follows, and the replay stops after about as much computation as was recorded"
+COMPUTING = "; the replay stops after about as much computation as was recorded"
 """What follows the reason why a recording ends, where the program computes after its last event."""
 
 
@@ -230,4 +230,6 @@ def why_it_ends(recording: Recording, is_cut: bool) -> str:
         return "the program and its recorder were killed"
     if end.reason:
         return end.reason
-    return f"signal {-end.status} ended the program" if end.status < 0 else "the program ended there without saying so"
+    return (
+        f"signal {-end.status} ended the program" if end.status < 0 else "the program ended there without reporting it"
+    )

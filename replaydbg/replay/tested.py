@@ -105,11 +105,11 @@ def judged(result: ReplayResult) -> tuple[Outcome | None, Check | None, str]:
         return _failed(said, "own_file", "own_line"), check, ""
     reasons = {
         "skipped": "the test is skipped",
-        "missing": "there is no such test",
+        "missing": "no such test",
         "uncollected": "its file cannot be loaded",
     }
     if what not in reasons:
-        return None, None, result.cannot_test or result.ended_early or "the test did not come to its end"
+        return None, None, result.cannot_test or result.ended_early or "the test did not finish"
     more = str(said.get("message", "")).strip()
     return None, None, f"{reasons[what]}: {more}" if more else reasons[what]
 

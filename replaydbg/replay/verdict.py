@@ -171,7 +171,7 @@ class Judge:
         if self.check is not None and now.outcome is not None and not now.ended_early:
             return (
                 CANNOT_TEST,
-                f"{CANNOT_TEST}: the program ended where nothing can be asked any more: {_shown(now.outcome)}",
+                f"{CANNOT_TEST}: the program ended where nothing can be evaluated: {_shown(now.outcome)}",
             )
         if now.ended_early or now.outcome is None or recorded is None:
             return CANNOT_TEST, f"{CANNOT_TEST}: {now.cannot_test or _ends_early(now)}"
@@ -194,12 +194,12 @@ def _compare(recorded: Outcome, now: Outcome) -> tuple[str, str]:
     if not now.is_failure:
         if recorded.is_failure:
             return GOOD, f"no longer fails: {_shown(now)} (recorded: {_shown(recorded)})"
-        return GOOD, f"ends well, as recorded: {_shown(now)}"
+        return GOOD, f"passes, as recorded: {_shown(now)}"
     if not recorded.is_failure:
         return BAD, f"fails now: {_shown(now)} (recorded: {_shown(recorded)})"
     if now.is_like(recorded):
         return BAD, f"still fails: {_shown(now)}"
-    return CANNOT_TEST, f"{CANNOT_TEST}: it fails in another way: {_shown(now)} (recorded: {_shown(recorded)})"
+    return CANNOT_TEST, f"{CANNOT_TEST}: fails differently: {_shown(now)} (recorded: {_shown(recorded)})"
 
 
 def _shown(outcome: Outcome) -> str:

@@ -67,7 +67,7 @@ def clear(directory: Path) -> Cleared:
     try:
         used = _used(directory) if old else set()
     except ReplaydbgError as error:
-        return Cleared(0, 0, len(present), f"What a damaged recording uses cannot be told: {error}")
+        return Cleared(0, 0, len(present), f"Cannot determine what a damaged recording uses: {error}")
     removed = old - used
     for name in sorted(removed):
         path = blocks / name
