@@ -37,10 +37,10 @@ def check(what: "Any", name: str = "") -> "Any":
 def load(path: "str | os.PathLike[str]") -> "Any":
     """Return the object that `replaydbg export` took out of a recording. As with any pickle, code in the file runs.
 
-    In the place of a part that could not come along there is a `replaydbg.debugger.export.Missing`. Raises UsageError
+    In the place of a part that could not come along there is a `replaydbg.debugger.exported.Missing`. Raises UsageError
     if `path` is no such file.
     """
     # Imported here: a recorded program that imports replaydbg for its snapshots pays for nothing else.
-    from replaydbg.debugger.export import load
+    from replaydbg.debugger.exported import load
 
     return load(path)

@@ -43,7 +43,7 @@ def failing(recordings: dict[str, Path]) -> Iterator[Session]:
 @pytest.fixture(scope="module")
 def there(failing: Session) -> str:
     """The moment at which line 12 runs with 3: it has another number under another version of Python."""
-    return tell.moment_text(list(failing.log(FAILS.name, 12, "n"))[3].moment)
+    return tell.moment_text(list(failing.run.log(FAILS.name, 12, "n"))[3].moment)
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ def heaps_of(recording: Path) -> list[Heap]:
         counts = sorted(count for count in wanted | {total} if 1 <= count <= total)
         return [
             Heap(count, digest(snapshot))
-            for count, snapshot in zip(counts, session.heaps(counts, which="all"), strict=True)
+            for count, snapshot in zip(counts, session.heap.at_each(counts, which="all"), strict=True)
         ]
 
 

@@ -62,10 +62,10 @@ def _at(source: str, line: int, directory: Path, *, stops: int = 1) -> Iterator[
         (directory / name).write_text(f"text of {name}")
     with Session(record([str(program)], output=directory / "r.rdbg").path) as session:
         session.seek("@start")
-        point = session.add_breakpoint(Breakpoint(0, file=session.source_file("program.py"), line=line))
+        point = session.breakpoints.add(Breakpoint(0, file=session.sources.file_named("program.py"), line=line))
         for _ in range(stops):
             session.go()
-        session.remove_breakpoint(point.number)
+        session.breakpoints.remove(point.number)
         yield session
 
 
@@ -105,7 +105,7 @@ def test_a_run_that_no_longer_fails_goes_on_to_its_end(cwd: Path) -> None:
         assert (
             here.message == r"the changed run ends: the program ended; since the change it wrote 'fine [35, 140, 10]\n'"
         )
-        assert session.evaluate("out").value is not None
+        assert session.ask.evaluate("out").value is not None
         assert session.go().message == here.message
 
 

@@ -35,11 +35,11 @@ def session(deep: Path) -> Iterator[Session]:
 def test_the_stack_is_whole(session: Session) -> None:
     session.seek("@exc")
 
-    stack = session.stack()
+    stack = session.ask.stack()
 
     assert len(stack) == FRAMES
     assert [each.function for each in stack[-2:]] == ["depth", "<module>"]
-    assert [each.started for each in stack] == sorted((each.started for each in session.stack(0)), reverse=True)
+    assert [each.started for each in stack] == sorted((each.started for each in session.ask.stack(0)), reverse=True)
     assert len(session.here.stack) < FRAMES
     with pytest.raises(IndexError):
         stack[FRAMES]

@@ -74,7 +74,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     ],
 )
 def test_a_bisection_finds_the_first_one(session: Session, name: str, line: int) -> None:
-    found = session.bisect(predicates.raises(name), first=session.index.moment(session.first_own))
+    found = session.run.bisect(predicates.raises(name), first=session.index.moment(session.first_own))
 
     assert found.culprit is not None
     assert found.culprit.line == line
@@ -86,13 +86,13 @@ def test_what_a_module_calls_a_type_is_that_type(session: Session) -> None:
 
 
 def test_a_type_that_nobody_raised_is_known(session: Session) -> None:
-    assert session.bisect(predicates.raises("BufferError")).answer is Answer.NEVER
+    assert session.run.bisect(predicates.raises("BufferError")).answer is Answer.NEVER
 
 
 @pytest.mark.parametrize("name", ["NoSuchError", "nosuch.KeyError", "json.KeyErrors", "Refused.KeyError"])
 def test_a_type_that_the_run_does_not_know_is_said_to_be_unknown(session: Session, name: str) -> None:
     with pytest.raises(UsageError, match=f"No type of exceptions {name} is known in this run"):
-        session.bisect(predicates.raises(name))
+        session.run.bisect(predicates.raises(name))
 
 
 def test_breakpoints_stop_at_subclasses_in_both_directions(session: Session) -> None:

@@ -150,7 +150,7 @@ def opened(folder: Path, chance: random.Random) -> Recorded:
     program.write_text(source)
     session = Session(record_file(program, folder))
     ran = {number for number in session.index.lines_hit(str(program)) if number > 0}
-    counts = [session.index.count(each) for line in ran for each in session.passages(str(program), line)]
+    counts = [session.index.count(each) for line in ran for each in session.run.passages(str(program), line)]
     return Recorded(session, source, sorted(counts))
 
 
@@ -180,7 +180,9 @@ def test_every_form_agrees_with_a_plain_trace(seed: int, tmp_path: Path) -> None
                 check_linear(recorded, predicate, place, expected)
                 check_for_good(recorded, predicate, place, expected)
                 check_all(recorded, predicate, place, expected)
-                other = session.bisect(predicates.check(f"not ({source})", frame=function), only_at=place, linear=True)
+                other = session.run.bisect(
+                    predicates.check(f"not ({source})", frame=function), only_at=place, linear=True
+                )
                 assert (other.culprit is not None) == bool(expected)
     assert {(False, True), (True, False)} <= kinds
 
@@ -196,7 +198,7 @@ def seen_of(recorded: Recorded, found: Bisected, place: str) -> int | None:
 
 
 def check_lasting(recorded: Recorded, predicate: Predicate, place: str, expected: list[Violation]) -> None:
-    found = recorded.session.bisect(predicate, only_at=place)
+    found = recorded.session.run.bisect(predicate, only_at=place)
     lasting = next((each for each in expected if not each.is_healed), None)
     if not predicate.frame and not place:
         # In few looks: what is bad at the end is found, at one of the lines where it became so.
@@ -218,13 +220,13 @@ def check_lasting(recorded: Recorded, predicate: Predicate, place: str, expected
 
 
 def check_linear(recorded: Recorded, predicate: Predicate, place: str, expected: list[Violation]) -> None:
-    found = recorded.session.bisect(predicate, only_at=place, linear=True)
+    found = recorded.session.run.bisect(predicate, only_at=place, linear=True)
     assert seen_of(recorded, found, place) == (expected[0].seen if expected else None)
     assert (found.healed is not None) == (bool(expected) and expected[0].is_healed)
 
 
 def check_for_good(recorded: Recorded, predicate: Predicate, place: str, expected: list[Violation]) -> None:
-    found = recorded.session.bisect(predicate, only_at=place, for_good=True)
+    found = recorded.session.run.bisect(predicate, only_at=place, for_good=True)
     lasts = [each for each in expected if (not each.is_healed if predicate.frame else each.healed is None)]
     assert seen_of(recorded, found, place) == (lasts[-1].seen if lasts else None)
     if not lasts:
@@ -288,7 +290,7 @@ def test_it_can_be_evaluated_where_it_is_expected_to_hold(transfers: Path, capsy
 
 def test_what_was_never_so_for_good_is_told(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Session(transfers) as session:
-        thirtieth = session.bisect(predicates.bad_if(LOST, frame="main")).culprit
+        thirtieth = session.run.bisect(predicates.bad_if(LOST, frame="main")).culprit
         assert thirtieth is not None
         last = moment_text(thirtieth.moment)
     told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST, "--to", last, "--for-good")
@@ -299,12 +301,12 @@ def test_what_was_never_so_for_good_is_told(transfers: Path, capsys: pytest.Capt
 @pytest.mark.parametrize("place", ["nowhere", "transfers.py:999", "7", "other.py:3"])
 def test_a_place_where_nothing_ran_is_refused(place: str, transfers: Path) -> None:
     with Session(transfers) as session, pytest.raises(UsageError, match=r"\.$"):
-        session.bisect(predicates.bad_if("False"), only_at=place)
+        session.run.bisect(predicates.bad_if("False"), only_at=place)
 
 
 def test_what_has_happened_takes_no_place(transfers: Path) -> None:
     with Session(transfers) as session, pytest.raises(UsageError, match="--only-at needs an expression"):
-        session.bisect(predicates.output("x"), only_at="move")
+        session.run.bisect(predicates.output("x"), only_at="move")
 
 
 def test_the_prompt_takes_a_place_and_for_good(transfers: Path) -> None:

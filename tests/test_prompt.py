@@ -72,7 +72,7 @@ def test_a_moment_alone_goes_there(typed: Typed, moment: str) -> None:
 def test_what_is_no_moment_is_python(typed: Typed) -> None:
     assert typed("120") == "120\n"
     assert typed("71 % 3") == "2\n"
-    assert "There is no moment '@nowhere'" in typed("@nowhere")
+    assert "No such moment '@nowhere'" in typed("@nowhere")
 
 
 def test_places_in_generated_code(tmp_path: Path) -> None:
@@ -236,16 +236,16 @@ def test_exceptions_stop_it_in_both_directions(typed: Typed) -> None:
 def test_conditions_of_exceptions_and_of_watched_values(typed: Typed) -> None:
     assert "exception RuntimeError if not results" in typed("start", "catch RuntimeError if not results")
     assert "the end" in typed("c")
-    number = typed.prompt.view.session.breakpoints[0].number
+    number = next(iter(typed.prompt.view.session.breakpoints)).number
     assert "exception RuntimeError if nothing" in typed("start", f"condition {number} nothing")
     assert "raises RuntimeError: hidden; its condition raised NameError: name 'nothing'" in typed("c")
     typed("delete", "watch results")
-    number = typed.prompt.view.session.breakpoints[0].number
+    number = next(iter(typed.prompt.view.session.breakpoints)).number
     typed(f"condition {number} len(results) == 2")
     assert "results has changed" in typed("rc")
     assert typed("p results") == "[0, 2]\n"
     typed("delete", "seek @exc", "watch results")
-    number = typed.prompt.view.session.breakpoints[0].number
+    number = next(iter(typed.prompt.view.session.breakpoints)).number
     typed(f"ignore {number} 2", "rc")
     assert typed("p len(results)") == "4\n"
 
@@ -435,7 +435,7 @@ def test_steps_go_in_the_lane_that_is_looked_at(lanes: Typed, step: str) -> None
     lanes("start", "b work", "c")
     before = lanes.prompt.view.session.here
     assert before.lane == 1
-    waiting = lanes.prompt.view.session.stack(0)
+    waiting = lanes.prompt.view.session.ask.stack(0)
 
     lanes("thread 0", step)
 
@@ -452,7 +452,7 @@ def test_steps_go_in_the_lane_that_is_looked_at(lanes: Typed, step: str) -> None
 
 def test_commands_are_done_wherever_a_breakpoint_stops(typed: Typed) -> None:
     typed("start", "b 12", "commands", "silent", "p n", "p n + 100", "end")
-    number = typed.prompt.view.session.breakpoints[0].number
+    number = next(iter(typed.prompt.view.session.breakpoints)).number
 
     assert typed("c").splitlines()[-2:] == ["0", "100"]
     assert typed("c").splitlines()[-2:] == ["1", "101"]

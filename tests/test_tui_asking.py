@@ -302,7 +302,7 @@ def test_seek_takes_every_moment(fails: Path) -> None:
 
         await seen.press("percent_sign")
         await seen.type("nonsense")
-        assert "There is no moment" in seen.app.part(StatusLine).shown
+        assert "No such moment" in seen.app.part(StatusLine).shown
 
     see(fails, look)
 

@@ -37,10 +37,10 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def asked(session: Session, name: str) -> Why:
     expression, line = ASKED[name]
     session.seek("@last")
-    point = session.add_breakpoint(Breakpoint(0, file=str(PROGRAM), line=line))
+    point = session.breakpoints.add(Breakpoint(0, file=str(PROGRAM), line=line))
     assert session.reverse_go().why == "breakpoint"
-    session.remove_breakpoint(point.number)
-    return session.why(expression)
+    session.breakpoints.remove(point.number)
+    return session.run.why(expression)
 
 
 @pytest.mark.parametrize("name", sorted(EQUAL))
@@ -82,6 +82,6 @@ def test_it_is_said_in_words(session: Session) -> None:
 def test_after_the_last_write_there_is_the_value(session: Session) -> None:
     told = asked(session, "attribute")
     session.seek(told.count)
-    assert session.evaluate("account.limit").value is not None
+    assert session.ask.evaluate("account.limit").value is not None
     assert session.here.top is not None
     assert session.here.top.function == "fourth"

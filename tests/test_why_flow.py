@@ -45,7 +45,7 @@ class Followed:
     def _asked(self, expression: str, moment: str | Moment) -> tuple[frozenset[str], str]:
         self._session.seek(moment)
         try:
-            told = self._session.why(expression)
+            told = self._session.run.why(expression)
         except UsageError as error:
             return frozenset(), str(error)
         if told.moment is None:

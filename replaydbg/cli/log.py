@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
         file, line, _ = parse_place(prompt.view, args.place, is_line=True)
         found = []
         number = 0
-        for logged in session.log(file, line, args.expression, condition=args.condition):
+        for logged in session.run.log(file, line, args.expression, condition=args.condition):
             number += 1
             screen.check()
             if args.json:

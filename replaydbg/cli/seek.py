@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Show what is there."""
     with opened_at(args) as prompt:
         view = prompt.view
-        variables = view.session.variables(**view.at) if view.frames() else ()
+        variables = view.session.ask.variables(**view.at) if view.frames() else ()
         if args.json:
             print_json(_facts(view, variables))
             return 0

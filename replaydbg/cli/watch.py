@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         number = 0
         changes = []
         is_more = False
-        history = session.history(args.expression, **prompt.view.at, most=args.limit + 1)
+        history = session.run.history(args.expression, **prompt.view.at, most=args.limit + 1)
         for change in history:
             is_more = number == args.limit
             if is_more:

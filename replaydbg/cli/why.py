@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     """Show the last write of a value; 1 if it was not written."""
     with opened_at(args) as prompt:
         session = prompt.view.session
-        told = session.why(args.expression, **prompt.view.at)
+        told = session.run.why(args.expression, **prompt.view.at)
         if args.json:
             print_json(_facts(session, told))
         else:

@@ -52,7 +52,7 @@ def _recording(view: View, rest: str) -> None:
     index = view.session.index
     view.screen.line(f"{index.events:,} events, {index.total:,} lines; {index.ended}")
     checkpoints = len(view.session.checkpoints())
-    view.screen.line(f"{checkpoints:,} checkpoints. {view.session.limitation}".rstrip())
+    view.screen.line(f"{checkpoints:,} checkpoints. {view.session.limitations.text}".rstrip())
     if not view.session.is_repeated:
         view.screen.line("This time it took another path than when it was opened before.", "red")
 

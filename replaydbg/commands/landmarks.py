@@ -10,6 +10,7 @@ from replaydbg.commands.motion import go_to
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command
+from replaydbg.debugger.session import Session
 from replaydbg.debugger.sources import is_library
 from replaydbg.debugger.values import Moment
 from replaydbg.errors import UsageError
@@ -46,16 +47,16 @@ def snapshot(view: View, rest: str) -> None:
     session = view.session
     word = rest.strip().lstrip("#")
     is_on = not word.isdecimal() and _way(rest, "snapshot next, snapshot previous, or snapshot NUMBER")
-    if not session.snapshots:
+    if not session.heap.taken:
         raise UsageError("The recording holds no snapshots; `replaydbg record --snapshot-every 250ms` takes some.")
     if word.isdecimal():
-        numbers = [each.number for each in session.snapshots]
+        numbers = [each.number for each in session.heap.taken]
         if int(word) not in numbers:
             raise UsageError(f"There is no snapshot {word}: the recording holds #{numbers[0]} to #{numbers[-1]}.")
         go_to(view, f"@#{int(word)}")
         return
-    counts = session.marks_of_snapshots("@#")
-    _go(view, [counts[f"#{each.number}"] for each in session.snapshots], is_on=is_on, what="snapshot")
+    counts = session.heap.counts_of_snapshots("@#")
+    _go(view, [counts[f"#{each.number}"] for each in session.heap.taken], is_on=is_on, what="snapshot")
 
 
 def _landmark(view: View, rest: str) -> None:
@@ -63,13 +64,13 @@ def _landmark(view: View, rest: str) -> None:
     is_on = _way(rest, "landmark next or landmark previous")
     here = view.here.count
     raised = [each.count for each in session.index.raised if each.type not in tell.SILENT]
-    marks = [session.index.count(each) for each in session.marks.values()]
+    marks = [session.index.count(each) for each in session.marks.moments.values()]
     beyond = {each for each in raised if each >= session.first_own} | set(marks)
     nearest_first = sorted((each for each in beyond if (each > here) is is_on and each != here), reverse=not is_on)
     for count in nearest_first[:MOST_TRIED]:
-        session.idle()
+        session.work.idle()
         # What a library raises, it mostly handles, too.
-        if count in marks or not is_library(session.top_at(count)[0]):
+        if count in marks or _is_in_own_code(session, count):
             go_to(view, count)
             return
     what = (
@@ -81,7 +82,7 @@ def _landmark(view: View, rest: str) -> None:
 def visits(view: View, place: str) -> tuple[list[Moment], bool]:
     """Return when a line was about to run, and whether there are more than that."""
     file, line, function = parse_place(view, place)
-    found = list(islice(view.session.passages(file, line, function), MOST_VISITS + 1))
+    found = list(islice(view.session.run.passages(file, line, function), MOST_VISITS + 1))
     return found[:MOST_VISITS], len(found) > MOST_VISITS
 
 
@@ -104,3 +105,8 @@ COMMANDS = (
     ),
     Command(("visits",), "[PLACE]", "every moment at which a line ran", _visits, completes="places"),
 )
+
+
+def _is_in_own_code(session: Session, count: int) -> bool:
+    top = session.look_at(count).top
+    return top is None or not is_library(top.file)

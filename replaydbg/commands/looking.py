@@ -185,7 +185,7 @@ def _pretty(view: View, rest: str) -> None:
         return
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         view.screen.line(told.output.removesuffix("\n"))
-    for part in view.session.parts(text, **view.at):
+    for part in view.session.ask.parts(text, **view.at):
         view.screen.line(f"  {tell.variable_text(part)}")
 
 
@@ -199,7 +199,7 @@ def _whatis(view: View, rest: str) -> None:
 
 def arguments(view: View, rest: str) -> None:
     """Print the arguments of the selected frame's function."""
-    found = view.session.arguments(**view.at)
+    found = view.session.ask.arguments(**view.at)
     if not found:
         view.screen.line("No arguments.")
     for each in found:
@@ -217,7 +217,7 @@ def global_variables(view: View, rest: str) -> None:
 
 
 def _print_variables(view: View, *, of_module: bool) -> None:
-    found = view.session.variables(**view.at, of_module=of_module)
+    found = view.session.ask.variables(**view.at, of_module=of_module)
     shown = [each for each in found if not (each.name.startswith("__") and each.name.endswith("__"))]
     if not shown:
         view.screen.line("No variables.")

@@ -73,7 +73,7 @@ def _until(view: View, rest: str) -> None:
     if rest.strip():
         _advance(view, rest)
         return
-    top = next(iter(view.session.stack(view.lane)), None)
+    top = next(iter(view.session.ask.stack(view.lane)), None)
     if top is None:
         raise UsageError("No Python code runs here.")
     step = _act(view, "next")
@@ -99,7 +99,7 @@ def _run_to(view: View, rest: str, *, is_backward: bool) -> None:
         raise UsageError("Say where to: advance FILE:LINE, LINE or FUNCTION.")
     file, line, function = parse_place(view, rest)
     view.keep()
-    point = view.session.add_breakpoint(Breakpoint(0, file=file, line=line, function=function, temporary=True))
+    point = view.session.breakpoints.add(Breakpoint(0, file=file, line=line, function=function, temporary=True))
     try:
         if is_backward:
             view.session.reverse_go()
@@ -107,7 +107,7 @@ def _run_to(view: View, rest: str, *, is_backward: bool) -> None:
             view.session.go()
     finally:
         if any(each.number == point.number for each in view.session.breakpoints):
-            view.session.remove_breakpoint(point.number)
+            view.session.breakpoints.remove(point.number)
     view.arrive()
 
 
@@ -168,7 +168,7 @@ def _mark(view: View, rest: str) -> None:
     name = rest.strip().lstrip("@")
     if not name:
         raise UsageError("Say the mark's name: mark NAME.")
-    moment = view.session.mark(name)
+    moment = view.session.marks.add(name)
     view.screen.line(f"@{name} is {tell.moment_text(moment)}.")
 
 
@@ -178,15 +178,15 @@ def _checkpoint(view: View, rest: str) -> None:
         return
     view.checkpoint_number += 1
     number = view.checkpoint_number
-    moment = view.session.mark(f"c{number}")
+    moment = view.session.marks.add(f"c{number}")
     view.screen.line(f"Checkpoint {number} is {tell.moment_text(moment)}; `restart {number}` comes back to it.")
 
 
 def marks(view: View, rest: str) -> None:
     """Print the marks."""
-    if not view.session.marks:
+    if not view.session.marks.moments:
         view.screen.line("There are no marks; `mark NAME` makes one.")
-    for name, moment in view.session.marks.items():
+    for name, moment in view.session.marks.moments.items():
         share = tell.percent_text(view.session.index.count(moment), view.here.total)
         view.screen.line(f"@{name}  {tell.moment_text(moment)}  {share}")
 

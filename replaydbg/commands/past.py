@@ -46,13 +46,13 @@ def when(view: View, rest: str) -> None:
 
 def _why(view: View, rest: str) -> None:
     text = expression_in(rest, "why EXPRESSION")
-    told = view.session.why(text, **view.at)
+    told = view.session.run.why(text, **view.at)
     for line in tell.why_lines(view.session, told, follow="seek {moment}, then why {name}"):
         view.screen.line(line)
 
 
 def _last(view: View, rest: str) -> None:
-    told = view.session.why(expression_in(rest, "last EXPRESSION"), **view.at)
+    told = view.session.run.why(expression_in(rest, "last EXPRESSION"), **view.at)
     if told.moment is None:
         raise UsageError(f"{told.expression} was not written before here.")
     changes = [(f"{told.expression}{each.name}", each.before, each.after) for each in told.parts]
@@ -80,7 +80,7 @@ def _bisect(view: View, rest: str) -> None:
 
 def _watch(view: View, rest: str) -> None:
     text = rest.strip().removeprefix("-l ").removeprefix("-location ")
-    point = view.session.watch(expression_in(text, "watch EXPRESSION"), **view.at)
+    point = view.session.run.watch(expression_in(text, "watch EXPRESSION"), **view.at)
     view.screen.line(f"Breakpoint {point.number}: {point}")
 
 
@@ -90,7 +90,7 @@ def _history(view: View, rest: str) -> None:
     if most < 1:
         raise UsageError(f"{most} is no number from 1.")
     found = 0
-    history = view.session.history(expression, **view.at, most=most + 1)
+    history = view.session.run.history(expression, **view.at, most=most + 1)
     for change in history:
         if found == most:
             view.screen.line(
@@ -109,7 +109,7 @@ def _log(view: View, rest: str) -> None:
     place, expression, condition = parse_log(rest)
     file, line, _ = parse_place(view, place, is_line=True)
     number = 0
-    for logged in view.session.log(file, line, expression, condition=condition):
+    for logged in view.session.run.log(file, line, expression, condition=condition):
         view.screen.line(tell.logged_text(logged))
         number += 1
     view.screen.line(f"{number:,} times.", "dim")
@@ -148,7 +148,7 @@ def _events(view: View, rest: str) -> None:
 
 def _output(view: View, rest: str) -> None:
     number = 1 << 30 if rest.strip() == "all" else number_of(rest, otherwise=OUTPUT_LINES)
-    written = b"".join(each.data for each in view.session.output())
+    written = b"".join(each.data for each in view.session.run.output())
     lines = written.decode("utf-8", "replace").splitlines()
     if not lines:
         view.screen.line("Nothing was written before here.")
@@ -160,7 +160,7 @@ def _output(view: View, rest: str) -> None:
 
 def exceptions(view: View, rest: str) -> None:
     """Print the exception that is being handled, and those that the program raised."""
-    handled = view.session.exceptions()
+    handled = view.session.ask.exceptions()
     for number, (kind, text) in enumerate(handled):
         view.screen.line(("being handled: " if not number else "  which came of: ") + f"{kind}: {text}", "red")
     if not handled:
@@ -195,7 +195,7 @@ def _print_left_out(view: View) -> None:
 
 def tasks(view: View, rest: str) -> None:
     """Print the asyncio tasks that are not done."""
-    found = view.session.tasks()
+    found = view.session.ask.tasks()
     if not found:
         view.screen.line("There are no asyncio tasks.")
     for task in found:

@@ -41,15 +41,15 @@ def parse_place(view: View, text: str, *, is_line: bool = False) -> SourcePlace:
         return _line(view, at.file, int(word) + (at.line if word[0] in "+-" else 0))
     file, colon, line = word.rpartition(":")
     if colon and line.isdecimal():
-        return _line(view, view.session.source_file(file), int(line))
+        return _line(view, view.session.sources.file_named(file), int(line))
     if is_line:
         raise UsageError(f"{word!r} is no line: FILE:LINE is needed.")
     if colon and _NUMBERED.match(line):
-        name = view.session.source_file(file)
+        name = view.session.sources.file_named(file)
         raise UsageError(f"{line!r} is no line of {name}: they are counted from 1, and +N and -N stand without a file.")
     if colon and line:
         found = function_named(view, line)
-        return SourcePlace(view.session.source_file(file), 0, found)
+        return SourcePlace(view.session.sources.file_named(file), 0, found)
     return SourcePlace("", 0, function_named(view, word))
 
 

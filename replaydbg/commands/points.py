@@ -69,7 +69,7 @@ def _add_exception(view: View, point: Breakpoint) -> int:
 
 
 def _add_point(view: View, point: Breakpoint) -> None:
-    added = view.session.add_breakpoint(point)
+    added = view.session.breakpoints.add(point)
     view.screen.line(("Temporary breakpoint " if added.temporary else "Breakpoint ") + _text(added))
 
 
@@ -103,7 +103,7 @@ def _clear(view: View, rest: str) -> None:
     else:
         numbers = _at(view, rest)
     for number in numbers:
-        removed = view.session.remove_breakpoint(number)
+        removed = view.session.breakpoints.remove(number)
         view.commands.pop(number, None)
         view.screen.line(f"Removed breakpoint {_text(removed)}")
 
@@ -125,12 +125,12 @@ def _numbers(view: View, rest: str) -> list[int]:
 
 def _enable(view: View, rest: str) -> None:
     for number in _numbers(view, rest):
-        view.screen.line(_text(view.session.change_breakpoint(number, enabled=True)))
+        view.screen.line(_text(view.session.breakpoints.change(number, enabled=True)))
 
 
 def _disable(view: View, rest: str) -> None:
     for number in _numbers(view, rest):
-        view.screen.line(_text(view.session.change_breakpoint(number, enabled=False)))
+        view.screen.line(_text(view.session.breakpoints.change(number, enabled=False)))
 
 
 def _condition(view: View, rest: str) -> None:
@@ -140,14 +140,14 @@ def _condition(view: View, rest: str) -> None:
             compile(condition, "<condition>", "eval")
         except (SyntaxError, ValueError) as error:
             raise UsageError(f"The condition {condition!r} cannot be read: {error}.") from None
-    view.screen.line(_text(view.session.change_breakpoint(number, condition=condition)))
+    view.screen.line(_text(view.session.breakpoints.change(number, condition=condition)))
 
 
 def _ignore(view: View, rest: str) -> None:
     number, count = _number_and_rest(rest, "ignore NUMBER COUNT")
     if count and not count.isdecimal():
         raise UsageError(f"{count!r} is no number of passages.")
-    view.screen.line(_text(view.session.change_breakpoint(number, ignore=int(count or 0))))
+    view.screen.line(_text(view.session.breakpoints.change(number, ignore=int(count or 0))))
 
 
 def _commands(view: View, rest: str) -> None:

@@ -56,8 +56,8 @@ class Prompt:
     def open(self) -> None:
         """Show where the session stands."""
         with self.busy():
-            if self.view.session.limitation:
-                self.view.screen.line(self.view.session.limitation)
+            if self.view.session.limitations.text:
+                self.view.screen.line(self.view.session.limitations.text)
             self.view.arrive()
 
     def busy(self) -> AbstractContextManager[None]:

@@ -65,7 +65,7 @@ class View:
 
     def frames(self) -> Sequence[Frame]:
         """Return the frames of the lane that is looked at, innermost first."""
-        return self.session.stack(self.lane)
+        return self.session.ask.stack(self.lane)
 
     def place(self) -> Frame:
         """Return the selected frame. Raises UsageError without Python code."""
@@ -76,7 +76,7 @@ class View:
 
     def evaluate(self, source: str) -> Evaluation:
         """Run an expression or statements in a throw-away copy, in the selected frame."""
-        return self.session.evaluate(source, **self.at)
+        return self.session.ask.evaluate(source, **self.at)
 
     # ---- moving ----
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from replaydbg.bisect.verdict import Verdict
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.messages import Where
 from replaydbg.errors import UsageError
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
 
 LONGEST_STRETCH, LONGEST_LINE = 20.0, 0.001
 """Seconds for asking at each line of a stretch where there is no other way, and for each line in addition."""
@@ -27,13 +25,13 @@ def told(answer: Any) -> tuple[Verdict, str]:
     return _VERDICTS[verdict], said
 
 
-def is_disturbed(session: Session, where: Where) -> bool:
+def is_disturbed(view: ReplayView, where: Where) -> bool:
     """Whether a process that has been asked went another way: by what it imported, or by what it changed."""
-    other = session.look_at(where.count)
+    other = view.look_at(where.count)
     return (where.event, where.lane, where.digest) != (other.event, other.lane, other.digest)
 
 
-def in_time(session: Session, begin: int, end: int) -> Callable[[], None]:
+def in_time(view: ReplayView, begin: int, end: int) -> Callable[[], None]:
     """Return what gives up after a time in which asking at the lines between is done, unless it goes on for ever.
 
     It raises UsageError then.
@@ -42,9 +40,9 @@ def in_time(session: Session, begin: int, end: int) -> Callable[[], None]:
     until = time.monotonic() + longest
 
     def idle() -> None:
-        session.idle()
+        view.work.idle()
         if time.monotonic() > until:
-            moment = session.index.moment
+            moment = view.index.moment
             raise UsageError(
                 f"Asking at each line between {moment(begin)} and {moment(end)} took longer than {longest:.0f} s: "
                 "bound it with --from and --to, or ask for less."

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from replaydbg.bisect.search import Answer, Found, search
 from replaydbg.bisect.verdict import Verdict
@@ -22,15 +22,14 @@ from replaydbg.debugger.bisected import Bisected, Flip, Look
 from replaydbg.debugger.healing import Healing
 from replaydbg.debugger.history import meant, times
 from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.taken import where_raised
+from replaydbg.debugger.values import Moment
 from replaydbg.debugger.violations import at_place
 from replaydbg.engine.messages import Changes, Run
 from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError
 
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
-    from replaydbg.debugger.values import Moment
 WIDTH = max(len(os.sched_getaffinity(0)), 1) if hasattr(os, "sched_getaffinity") else 1
 """So many looks are made at once."""
 
@@ -55,7 +54,7 @@ class Bisection(Healing):
 
     def __init__(
         self,
-        session: Session,
+        view: ReplayView,
         predicate: Predicate,
         *,
         first: int,
@@ -64,15 +63,15 @@ class Bisection(Healing):
         tell: Callable[[Look], None] | None = None,
     ) -> None:
         """Search between two counts of lines. `tell` is given each look as it is made."""
-        super().__init__(session, predicate, tell)
+        super().__init__(view, predicate, tell)
         self.note = ""
         """What else is to be said of all changes, when they have been found; may be empty."""
         self._first, self._last, self._width = first, last, width
-        inner = [count for count in session.travel.timeline.counts() if first < count < last]
+        inner = [count for count in view.travel.timeline.counts() if first < count < last]
         self._places = [first, *inner, last] if first < last else [last]
 
     def _search(self, predicate: Predicate, first: int, last: int) -> Self:
-        return type(self)(self._session, predicate, first=first, last=last, width=self._width)
+        return type(self)(self._view, predicate, first=first, last=last, width=self._width)
 
     def run(self) -> Bisected:
         """Return what was found. Raises Cancelled and EngineLost."""
@@ -125,19 +124,19 @@ class Bisection(Healing):
 
         Raises UsageError if the question changes the program that it is asked of: then they cannot be told.
         """
-        session = self._session
+        view = self._view
         if self._predicate.is_of_history:
-            known = times(self._predicate, session, self._first, self._last, most=most)
+            known = times(self._predicate, view, self._first, self._last, most=most)
             self.note = known.note
             yield from (self._flip(each.count, is_bad=True) for each in known.found if each.count >= self._first)
             return
         is_bad = self._ask(self._first)[0] is Verdict.BAD
-        worker = session.travel.at(self._first)
+        worker = view.travel.at(self._first)
         after = 0
         try:
             for _ in range(most):
                 order = Run(until=self._last, watch=self._judged(stops=True))
-                where = worker.run(order, idle=in_time(self._session, self._first, self._last))
+                where = worker.run(order, idle=in_time(self._view, self._first, self._last))
                 has_changed = not isinstance(where, dict) and where.changes.count > 0
                 is_bad = is_bad is not has_changed
                 if isinstance(where, dict) or not self._is_so(where, is_bad=is_bad):
@@ -175,9 +174,9 @@ class Bisection(Healing):
         if look.count >= self._last or look.seconds > LONGEST_SCAN / 20:
             return False
         order = Run(until=min(look.count + PASSING, self._last), watch=self._judged(stops=True))
-        worker = self._session.travel.at(look.count)
+        worker = self._view.travel.at(look.count)
         try:
-            where = worker.run(order, idle=in_time(self._session, look.count, self._last))
+            where = worker.run(order, idle=in_time(self._view, look.count, self._last))
             return not isinstance(where, dict) and where.changes.count > 0 and self._is_so(where, is_bad=False)
         except EngineLost:
             return False
@@ -226,11 +225,11 @@ class Bisection(Healing):
         decided = [each.seconds for each in self._looks if each.verdict is not Verdict.UNDECIDED]
         # A look that took long may have waited for a processor: if the question itself is quick, little time will do.
         longest = LONGEST_SCAN if min(decided, default=0.0) <= LONGEST_SCAN / 20 else LONGEST_SCAN / 5
-        worker = self._session.travel.at(low)
+        worker = self._view.travel.at(low)
         began, cpu = time.monotonic(), worker.cpu_seconds()
 
         def idle() -> None:
-            self._session.idle()
+            self._view.work.idle()
             # Other processes may keep it from running for a while.
             is_slow = worker.cpu_seconds() - cpu > longest
             if is_slow or time.monotonic() - began > 5 * LONGEST_SCAN:
@@ -243,7 +242,7 @@ class Bisection(Healing):
             return None, ""
         except EngineLost:
             return None, CHANGES
-        return (None, CHANGES) if is_disturbed(self._session, where) else (where.changes, "")
+        return (None, CHANGES) if is_disturbed(self._view, where) else (where.changes, "")
 
     def _changes_between_places(self, finds: str = "") -> Iterator[tuple[int, int, Changes | None]]:
         """Run over the stretches between checkpoints, several at once, and yield the changes in each, in order.
@@ -257,7 +256,7 @@ class Bisection(Healing):
                 while len(running) < self._width and (stretch := next(stretches, None)) is not None:
                     begin, end = stretch
                     order = Run(watch=self._judged(finds=finds))
-                    running.append((begin, end, Scan(self._session.travel.at(begin), end, order)))
+                    running.append((begin, end, Scan(self._view.travel.at(begin), end, order)))
                 if not running:
                     return
                 begin, end, scan = running.pop(0)
@@ -269,15 +268,15 @@ class Bisection(Healing):
 
     def _finished(self, begin: int, end: int, scan: Scan) -> Changes | None:
         try:
-            where = scan.finish(in_time(self._session, begin, end)).where
+            where = scan.finish(in_time(self._view, begin, end)).where
         except EngineLost:
             return None
-        return None if is_disturbed(self._session, where) else where.changes
+        return None if is_disturbed(self._view, where) else where.changes
 
     # ---- results ----
 
     def _result(self, found: Found) -> Bisected:
-        moments = [self._session.index.moment(count) for count in self._places]
+        moments = [self._view.index.moment(count) for count in self._places]
         last = next((each for each in self._looks if each.count == self._last), None)
         return Bisected(
             predicate=self._predicate.text,
@@ -301,15 +300,15 @@ class Bisection(Healing):
 
     def _of_history(self) -> Bisected:
         """What has happened by a moment is in the index: the first time is the line."""
-        known = times(self._predicate, self._session, self._first, self._last, most=1)
+        known = times(self._predicate, self._view, self._first, self._last, most=1)
         result = replace(self._result(_NOTHING), is_exact=True)
         if not known.found:
             return replace(result, note=known.note)
         happened = known.found[0]
         if happened.count < self._first:
             return replace(result, answer=Answer.ALWAYS)
-        raised = where_raised(self._session, happened.raised) if happened.raised is not None else None
-        seen = min((raised.count if raised is not None else happened.last) + 1, self._session.index.total)
+        raised = where_raised(self._view, happened.raised) if happened.raised is not None else None
+        seen = min((raised.count if raised is not None else happened.last) + 1, self._view.index.total)
         culprit = self._line(happened.count, seen, Verdict.GOOD, "", (), raised)
         return replace(result, answer=Answer.FOUND, culprit=culprit, first_bad=culprit.seen_moment, note=known.note)
 
@@ -319,7 +318,7 @@ class _TooSlow(Exception):
 
 
 def begun(
-    session: Session,
+    view: ReplayView,
     predicate: Predicate,
     first: str | int | Moment | None = None,
     last: str | int | Moment | None = None,
@@ -332,16 +331,16 @@ def begun(
 
     Raises UsageError, NoSuchMoment.
     """
-    failure = session.failure
-    end = failure.count if failure is not None else min(session.index.end + 1, session.index.total)
-    begin = session.count_of(first) if first is not None else 1
-    end = session.count_of(last) if last is not None else end
+    failure = view.failure
+    end = failure.count if failure is not None else min(view.index.end + 1, view.index.total)
+    begin = view.count_of(first) if first is not None else 1
+    end = view.count_of(last) if last is not None else end
     if begin >= end:
         raise UsageError(
             f"There is nothing between {first or '@start'} and {last or '@end'}: say the earlier moment first."
         )
-    predicate = meant(predicate, session)
+    predicate = meant(predicate, view)
     if only_at:
-        predicate = at_place(predicate, session, only_at)
-    session.begin(f"looking for where {predicate.text}")
-    return Bisection(session, predicate, first=begin, last=end, tell=tell)
+        predicate = at_place(predicate, view, only_at)
+    view.work.begin(f"looking for where {predicate.text}")
+    return Bisection(view, predicate, first=begin, last=end, tell=tell)

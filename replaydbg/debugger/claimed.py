@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger import predicates
 from replaydbg.debugger.bisected import Bisected
 from replaydbg.debugger.bisection import begun
+from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger.session import Session
 from replaydbg.debugger.statements import claim_in_line
 from replaydbg.errors import UsageError
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.predicates import Predicate
-    from replaydbg.debugger.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +39,7 @@ class Claim:
 def frame_of_test(session: Session) -> int | None:
     """Return the number of the frame whose line failed; None if the session does not stand at a test's failure."""
     place = session.test.failure if session.test is not None else None
-    frames = session.stack()
+    frames = session.ask.stack()
     if place is None or not frames or session.failure is None or session.here.count != session.failure.count:
         return None
     # A helper such as assertEqual raises in a library: the test's own line is what somebody asks about.
@@ -61,7 +58,7 @@ def frame_to_show(session: Session) -> int:
 
 
 def _is_helper(session: Session, number: int) -> bool:
-    told = session.evaluate('bool(locals().get("__tracebackhide__") or "__unittest" in globals())', number).value
+    told = session.ask.evaluate('bool(locals().get("__tracebackhide__") or "__unittest" in globals())', number).value
     return told is not None and told.text == "True"
 
 
@@ -73,13 +70,13 @@ def claim_of_test(session: Session) -> Claim:
     number = frame_of_test(session)
     if number is None:
         raise UsageError("Say what is wrong: only the recording of a test that failed tells it by itself.")
-    frame = session.stack()[number]
+    frame = session.ask.stack()[number]
     source = claim_in_line("\n".join(session.sources.lines(frame.file)), frame.line)
     if not source:
         raise UsageError(
             f"Say what is wrong: the line in which the test failed is no assertion ({frame.file}:{frame.line})."
         )
-    module = session.evaluate("__name__", number).value
+    module = session.ask.evaluate("__name__", number).value
     name = str(ast.literal_eval(module.text)) if module is not None else ""
     return Claim(source, frame.name, frame.started, session.here.count, name)
 

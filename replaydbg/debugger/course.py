@@ -208,7 +208,7 @@ def _names(sessions: tuple[Session, Session], lines: tuple[int, int]) -> tuple[t
 
 def _variables(session: Session, line: int, *, of_module: bool) -> dict[str, Variable]:
     session.seek(line)
-    return {each.name: each for each in session.variables(of_module=of_module) if not each.name.startswith("__")}
+    return {each.name: each for each in session.ask.variables(of_module=of_module) if not each.name.startswith("__")}
 
 
 def is_other(one: Variable | None, two: Variable | None) -> bool:

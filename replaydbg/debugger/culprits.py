@@ -90,25 +90,25 @@ class Culprits(Looks):
         values: tuple[Value, ...],
         raised: Where | None = None,
     ) -> Culprit:
-        session = self._session
-        stood = session.look_at(count)
+        view = self._view
+        stood = view.look_at(count)
         line = stood.stack[0]
         return Culprit(
             count=count,
-            moment=session.index.moment(count),
+            moment=view.index.moment(count),
             seen=seen,
-            seen_moment=session.index.moment(seen),
+            seen_moment=view.index.moment(seen),
             lane=stood.lane,
             file=line.file,
             line=line.line,
             function=line.function,
-            source=session.source_line(line.file, line.line),
+            source=view.source_line(line.file, line.line),
             before=before,
             before_said=said,
             values=values,
-            events=taken_by(session, count, seen, raised),
+            events=taken_by(view, count, seen, raised),
         )
 
     def _flip(self, count: int, *, is_bad: bool) -> Flip:
-        line = self._session.look_at(count).stack[0]
-        return Flip(count, self._session.index.moment(count), is_bad, line.file, line.line, line.function)
+        line = self._view.look_at(count).stack[0]
+        return Flip(count, self._view.index.moment(count), is_bad, line.file, line.line, line.function)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from replaydbg.debugger.index import Ending
 from replaydbg.replay.result import COMPUTING
 
 MOST_WRITTEN = 300
@@ -12,6 +13,12 @@ MOST_WRITTEN = 300
 
 BOUNDED = "computing"
 """The kind of an end that is nowhere in the log: the program computed, and for how long is known."""
+
+
+def ending_of(ended: dict[str, Any], why: str, *, is_script: bool) -> Ending:
+    """Return the end of a first pass, for its index; `why` as for `how_it_ended`."""
+    status = ended["status"] if ended["kind"] == "exit" else 0
+    return Ending(how_it_ended(ended, why), status, is_script, is_bounded=ended["kind"] == BOUNDED)
 
 
 def how_it_ended(ended: dict[str, Any], why: str) -> str:

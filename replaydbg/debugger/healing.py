@@ -72,7 +72,7 @@ class Healing(Culprits):
             result = replace(result, passing=passing, healed=self._healed_at(first.healed))
             return replace(self._with_culprit(result, seen, since=self._first), healed=result.healed)
         if found.healed:
-            first_passing = self._session.index.moment(self._line_that_broke(found.healed[0].seen, self._first))
+            first_passing = self._view.index.moment(self._line_that_broke(found.healed[0].seen, self._first))
             first_healed = self._healed_at(found.healed[0].healed)
             result = replace(result, passing=len(found.healed), first_passing=first_passing, first_healed=first_healed)
         since = found.healed[-1].healed if found.healed else self._first
@@ -84,7 +84,7 @@ class Healing(Culprits):
             return replace(result, answer=Answer.ALWAYS)
         inner = self._everywhere(since, seen)
         culprit = inner.for_good().culprit if inner is not None else self._culprit(seen)
-        moment = self._session.index.moment(seen) if inner is not None else None
+        moment = self._view.index.moment(seen) if inner is not None else None
         return replace(result, answer=Answer.FOUND, culprit=culprit or self._culprit(seen), seen_at=moment)
 
     def _with_healing(self, result: Bisected, seen: int, *, is_first: bool) -> Bisected:
@@ -94,7 +94,7 @@ class Healing(Culprits):
         else:
             found = replace(result, culprit=self._culprit(seen, is_first=is_first))
         try:
-            violation = Violations(self._session, self._predicate, seen, self._last).first()
+            violation = Violations(self._view, self._predicate, seen, self._last).first()
         except Disturbed:
             return found
         is_healed = violation is not None and violation.is_healed
@@ -134,7 +134,7 @@ class Healing(Culprits):
             return self.scan()
 
     def _violations(self) -> Violations:
-        return Violations(self._session, self._predicate, self._first, self._last)
+        return Violations(self._view, self._predicate, self._first, self._last)
 
     def _by_number(self, violations: Violations) -> Bisected:
         """Find the last violation, if it was not healed, by how often it changed. Raises Disturbed."""
@@ -169,7 +169,7 @@ class Healing(Culprits):
         if seen > self._first and not self._is_confirmed(seen):
             return self.scan()
         if at:
-            first_passing = self._session.index.moment(self._line_that_broke(violations[0].seen, self._first))
+            first_passing = self._view.index.moment(self._line_that_broke(violations[0].seen, self._first))
             healed = self._healed_at(violations[0].healed) if violations[0].is_healed else None
             result = replace(result, passing=at, first_passing=first_passing, first_healed=healed)
         return self._with_culprit(result, seen, since=violations[at - 1].healed if at else self._first)
@@ -179,10 +179,10 @@ class Healing(Culprits):
         passing = (changes - 1) // 2
         if not passing:
             return {"passing": 0, "first_passing": None}
-        found = {"passing": passing, "first_passing": self._session.index.moment(first)}
+        found = {"passing": passing, "first_passing": self._view.index.moment(first)}
         try:
             # From the line that broke it on: it is good before that.
-            violation = Violations(self._session, self._predicate, first, self._last).first()
+            violation = Violations(self._view, self._predicate, first, self._last).first()
         except Disturbed:
             violation = None
         is_healed = violation is not None and violation.is_healed

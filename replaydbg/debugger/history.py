@@ -6,19 +6,16 @@ import builtins
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from replaydbg.debugger.kinds import raised_as
 from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.sources import is_library
 from replaydbg.debugger.taken import run_to_raise
+from replaydbg.debugger.values import Output, Raised
+from replaydbg.engine.messages import Where
+from replaydbg.engine.worker import Worker
 from replaydbg.errors import UsageError
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
-    from replaydbg.debugger.values import Output, Raised
-    from replaydbg.engine.messages import Where
-    from replaydbg.engine.worker import Worker
 
 MOST_TRIED = 5000
 """So many exceptions are looked at for those that the program's own code raised: each takes a part of a millisecond."""
@@ -27,13 +24,13 @@ FAR = 20_000
 """Lines: over so many it is quicker to begin at a checkpoint."""
 
 
-def meant(predicate: Predicate, session: Session) -> Predicate:
+def meant(predicate: Predicate, view: ReplayView) -> Predicate:
     """Return what a bare name that should raise means: an exception of the program's, or an expression.
 
     Raises UsageError for the name of an exception that the run does not know.
     """
     name = predicate.source.rpartition(".")[2]
-    if predicate.kind != "raised" or session.types_named(predicate.source):
+    if predicate.kind != "raised" or view.types_named(predicate.source):
         return predicate
     # As exceptions are named; whatever else has such a name does not raise when it is looked up.
     if name[:1].isupper() or hasattr(builtins, predicate.source):
@@ -63,31 +60,31 @@ class Times:
     """What else is to be said; may be empty."""
 
 
-def times(predicate: Predicate, session: Session, first: int, last: int, *, most: int) -> Times:
+def times(predicate: Predicate, view: ReplayView, first: int, last: int, *, most: int) -> Times:
     """Return when it happened up to the line `last`: at most `most` exceptions from the line `first` on, or the first
     match in the output of the whole run.
     """
     if predicate.kind == "raised":
-        return _times_raised(session, predicate.source, range(first, last + 1), most)
+        return _times_raised(view, predicate.source, range(first, last + 1), most)
     pattern = re.compile(predicate.source.encode(), re.MULTILINE)
     matches = [
-        _first_match(pattern, [each for each in session.index.output if each.stream == stream]) for stream in (1, 2)
+        _first_match(pattern, [each for each in view.index.output if each.stream == stream]) for stream in (1, 2)
     ]
     found = min((each for each in matches if each is not None), key=lambda each: each.count, default=None)
     return Times((found,) if found is not None and found.count <= last else ())
 
 
-def _times_raised(session: Session, name: str, lines: range, most: int) -> Times:
+def _times_raised(view: ReplayView, name: str, lines: range, most: int) -> Times:
     """The exceptions of the program's own code; where there are none, those of libraries."""
     # What the interpreter raised before the program's own first line is not the program's.
-    lines = range(max(lines.start, session.first_own), lines.stop)
-    late = _raised_while_it_ended(session)
-    raised = [each for each in raised_as(session, name) if each.count in lines and id(each) not in late]
+    lines = range(max(lines.start, view.first_own), lines.stop)
+    late = _raised_while_it_ended(view)
+    raised = [each for each in raised_as(view, name) if each.count in lines and id(each) not in late]
     # A line may raise several.
     own: dict[int, Raised] = {}
     others: dict[int, Raised] = {}
     number, first_of_others = 0, ""
-    for each, where in _looked_at(session, raised[:MOST_TRIED]):
+    for each, where in _looked_at(view, raised[:MOST_TRIED]):
         # What ended the program is the program's own business, whoever raised it.
         if each.is_uncaught or not _is_of_library(each, where):
             own.setdefault(each.count, each)
@@ -112,10 +109,10 @@ def _times_raised(session: Session, name: str, lines: range, most: int) -> Times
     return Times(tuple(Happening(each.count, each.count, each) for each in found), " ".join(notes))
 
 
-def _raised_while_it_ended(session: Session) -> set[int]:
+def _raised_while_it_ended(view: ReplayView) -> set[int]:
     """Return the identities of what was raised behind the exception that ended the program: while that was printed."""
-    uncaught = session.index.uncaught
-    line = session.index.raised_at(uncaught.count) if uncaught is not None else ()
+    uncaught = view.index.uncaught
+    line = view.index.raised_at(uncaught.count) if uncaught is not None else ()
     at = next((at for at, each in enumerate(line) if each.is_uncaught), len(line))
     return {id(each) for each in line[at + 1 :]}
 
@@ -134,23 +131,23 @@ def _is_of_library(raised: Raised, where: Where) -> bool:
     return not frames or is_library(frames[0].file)
 
 
-def _looked_at(session: Session, raised: Sequence[Raised]) -> Iterator[tuple[Raised, Where]]:
+def _looked_at(view: ReplayView, raised: Sequence[Raised]) -> Iterator[tuple[Raised, Where]]:
     """Yield each with what stands where it is raised, or at its line if that is of a library."""
     worker: Worker | None = None
     passed = 0
     try:
         for each in raised:
-            session.idle()
+            view.work.idle()
             if worker is None or not passed < each.count <= passed + FAR:
                 if worker is not None:
                     worker.kill()
-                worker = session.travel.at(each.count)
+                worker = view.travel.at(each.count)
             else:
-                session.travel.arrived(worker, each.count)
+                view.travel.arrived(worker, each.count)
             where = worker.look()
             if where.stack and not is_library(where.stack[0].file):
                 # The importer's frames run no lines that count: what it raises seems to be the importing line's.
-                where = run_to_raise(session, worker, each) or where
+                where = run_to_raise(view, worker, each) or where
             passed = where.count
             yield each, where
     finally:

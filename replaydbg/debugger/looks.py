@@ -6,18 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.asking import is_disturbed, told
 from replaydbg.debugger.bisected import Look
 from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.messages import Frame, Judged, Where
+from replaydbg.engine.worker import Worker
 from replaydbg.errors import AskFailed, EngineLost
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
-    from replaydbg.engine.worker import Worker
 
 LONGEST_LOOK = 5.0
 """Seconds that a look may take; then it is undecided."""
@@ -26,26 +23,26 @@ LONGEST_LOOK = 5.0
 class Looks:
     """The looks that are made for a search, and their answers."""
 
-    def __init__(self, session: Session, predicate: Predicate, tell: Callable[[Look], None] | None) -> None:
+    def __init__(self, view: ReplayView, predicate: Predicate, tell: Callable[[Look], None] | None) -> None:
         """`tell` is given each look as it is made."""
-        self._session, self._predicate = session, predicate
+        self._view, self._predicate = view, predicate
         self._tell = tell
         self._looks: list[Look] = []
 
     def _look(self, counts: Sequence[int]) -> list[Verdict]:
         """Look at several moments at once."""
-        session, verdicts = self._session, []
+        view, verdicts = self._view, []
         with ExitStack() as stack:
             asked = []
             for count in counts:
-                worker = session.travel.at(count)
+                worker = view.travel.at(count)
                 stack.callback(worker.kill)
                 began = time.monotonic()
                 asked.append((count, began, stack.enter_context(closing(worker.begin_to_ask(self._question())))))
             for count, began, asking in asked:
-                session.idle()
+                view.work.idle()
                 try:
-                    verdict, said = told(asking.value(LONGEST_LOOK, session.idle))
+                    verdict, said = told(asking.value(LONGEST_LOOK, view.work.idle))
                 except AskFailed as error:
                     verdict, said = Verdict.UNDECIDED, error.reason
                 verdicts.append(verdict)
@@ -53,7 +50,7 @@ class Looks:
         return verdicts
 
     def _note(self, count: int, verdict: Verdict, said: str, seconds: float) -> None:
-        self._looks.append(Look(count, self._session.index.moment(count), verdict, said, seconds, is_check=False))
+        self._looks.append(Look(count, self._view.index.moment(count), verdict, said, seconds, is_check=False))
         if self._tell is not None:
             self._tell(self._looks[-1])
 
@@ -61,7 +58,7 @@ class Looks:
         """Look at one moment."""
         with self._standing_at(count) as worker:
             try:
-                return told(worker.ask(self._question(), seconds=LONGEST_LOOK, idle=self._session.idle))
+                return told(worker.ask(self._question(), seconds=LONGEST_LOOK, idle=self._view.work.idle))
             except AskFailed as error:
                 return Verdict.UNDECIDED, error.reason
 
@@ -79,14 +76,14 @@ class Looks:
                     break
                 question = self._predicate.question("value_of_part") | {"source": source}
                 with suppress(AskFailed):
-                    value = worker.ask(question, seconds=left, idle=self._session.idle)
+                    value = worker.ask(question, seconds=left, idle=self._view.work.idle)
                     if isinstance(value, str):
                         values[source] = value
         return values
 
     @contextmanager
     def _standing_at(self, count: int) -> Iterator[Worker]:
-        worker = self._session.travel.at(count)
+        worker = self._view.travel.at(count)
         try:
             yield worker
         finally:
@@ -101,7 +98,7 @@ class Looks:
     def _written(self, seen: int) -> int:
         """Return the line that ran when it became what it is seen to be at `seen`; see watch.c."""
         try:
-            close = self._session.travel.look_closely(seen, self._judged(stops=True, looks_at_returns=True))
+            close = self._view.travel.look_closely(seen, self._judged(stops=True, looks_at_returns=True))
         except EngineLost:
             return max(seen - 1, 1)
         return close.changes.first_written if close.changes.count else max(seen - 1, 1)
@@ -113,13 +110,13 @@ class Looks:
         goes on, and others ran after its own last line.
         """
         wanted = self._predicate.frame
-        stack = self._session.look_at(seen).stack if wanted else ()
+        stack = self._view.look_at(seen).stack if wanted else ()
         call = next((each for each in stack if wanted in (each.function, each.name)), None)
         has_waited = call is not None and 0 < call.before < seen - 1
         return call if has_waited and self._is_call_missing(seen - 1) else None
 
     def _is_call_missing(self, count: int) -> bool:
-        found = Looks(self._session, replace(self._predicate, kind="check", source="True"), None)
+        found = Looks(self._view, replace(self._predicate, kind="check", source="True"), None)
         return found._ask(count)[0] is Verdict.UNDECIDED
 
     def _question(self) -> dict[str, object]:
@@ -132,4 +129,4 @@ class Looks:
         """Whether a process that nobody has asked says the same where one stands that has been asked all along."""
         verdict = self._ask(where.count)[0]
         is_same = verdict is Verdict.UNDECIDED or (verdict is Verdict.BAD) is is_bad
-        return is_same and (where.changes.count > 0 or not is_disturbed(self._session, where))
+        return is_same and (where.changes.count > 0 or not is_disturbed(self._view, where))

@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from replaydbg.debugger.questions import At
+from replaydbg.debugger.session import Session
 from replaydbg.debugger.values import Frame, Moment, Why
 from replaydbg.debugger.writes import why_in_module
 from replaydbg.errors import AskFailed, UsageError
@@ -16,9 +17,6 @@ from replaydbg.heap.graphs import UNREACHED
 from replaydbg.heap.holding import Holding
 from replaydbg.heap.limits import Which
 from replaydbg.heap.matching import match
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
 
 PROBES = 8
 """Snapshots of one round of the search for where an object came to be. Each round divides what is left by them; twice
@@ -53,7 +51,7 @@ class Created:
 def holdings(session: Session, moments: Sequence[str | int | Moment], *, which: Which = "mine") -> list[Holding]:
     """Return the heap at each of `moments`, where each is told as event and step. Raises NoSuchMoment, EngineLost."""
     found = []
-    for moment, snapshot in zip(moments, session.heaps(moments, which=which), strict=True):
+    for moment, snapshot in zip(moments, session.heap.at_each(moments, which=which), strict=True):
         at = session.index.moment(session.count_of(moment))
         name = str(moment) if str(moment).startswith("@") else ""
         taken = replace(snapshot.taken, event=at.event, step=at.step, name=name)
@@ -93,7 +91,7 @@ def created(session: Session, address: int, count: int, *, which: Which = "mine"
 
 def _present(session: Session, counts: Sequence[int], address: int, which: Which) -> list[bool]:
     """Return at which moments the object that lies at `address` in the last one can be reached."""
-    snapshots = session.heaps(counts, which=which)
+    snapshots = session.heap.at_each(counts, which=which)
     after = snapshots[-1]
     node = after.find(address)
     if node is None:
@@ -153,14 +151,14 @@ def _questions(session: Session, path: str, modules: Iterable[str]) -> Iterator[
     found = _place(session, path)
     if found is not None:
         source, at = found
-        yield partial(session.why, source, at.frame, lane=at.lane)
+        yield partial(session.run.why, source, at.frame, lane=at.lane)
     for module in sorted(modules, key=len, reverse=True):
         if path.startswith(f"{module}."):
             yield partial(_in_module, session, module, path.removeprefix(f"{module}."))
 
 
 def _in_module(session: Session, module: str, source: str) -> Why:
-    session.begin(f"looking for who wrote {module}.{source}")
+    session.work.begin(f"looking for who wrote {module}.{source}")
     return why_in_module(session, module, source)
 
 
@@ -169,7 +167,7 @@ def _place(session: Session, path: str) -> tuple[str, At] | None:
     match_ = _IN_FRAME.match(path)
     lane = int(match_["lane"]) if match_ else 0
     running = session.here.lane
-    stack = session.stack(lane)
+    stack = session.ask.stack(lane)
     for number, frame in reversed(list(enumerate(stack))):
         name = frame.function.rpartition(".")[2]
         if match_ is None:

@@ -13,18 +13,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from replaydbg.debugger.flow import Executed, Flow, Span, Stored, flows, header_of, statements_at, stored, stored_before
 from replaydbg.debugger.paths import PlaceExpression
 from replaydbg.debugger.questions import checked
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.values import Origin, Why
 from replaydbg.engine.messages import NEXT, Frame, PathCall, PathEvent, Run, Where
+from replaydbg.engine.worker import Worker
 from replaydbg.errors import AskFailed, EngineLost
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
-    from replaydbg.engine.worker import Worker
 
 DEEPEST = 4
 """So many calls within calls are followed to what they return."""
@@ -63,7 +60,7 @@ class _Step:
     is_cut: bool
 
 
-def origins_of(session: Session, place: PlaceExpression, told: Why, started: int, seen: int) -> Origins:
+def origins_of(view: ReplayView, place: PlaceExpression, told: Why, started: int, seen: int) -> Origins:
     """Return where the value came from that `told` wrote.
 
     `started`: of an argument, when the activation began that it was passed to. `seen`: the line before which the value
@@ -73,7 +70,7 @@ def origins_of(session: Session, place: PlaceExpression, told: Why, started: int
         return Origins((), "")
     if not told.is_binding and not place.steps and not told.is_equal:
         return Origins((), "which of the line's values changed its content is not followed")
-    finder = _Finder(session)
+    finder = _Finder(view)
     try:
         return finder.of_argument(place, told, started) if told.is_argument else finder.of_store(place, told, seen)
     except (AskFailed, EngineLost) as error:
@@ -90,7 +87,7 @@ def _parsed(source: str) -> ast.Module | None:
 
 @dataclass(slots=True)
 class _Finder:
-    session: Session
+    view: ReplayView
     unknown: list[str] = field(default_factory=list)
 
     def of_store(self, place: PlaceExpression, told: Why, seen: int) -> Origins:
@@ -123,7 +120,7 @@ class _Finder:
     # ---- one statement ----
 
     def _statements(self, file: str, line: int) -> list[ast.stmt]:
-        tree = _parsed(self.session.sources.text(file))
+        tree = _parsed(self.view.sources.text(file))
         return statements_at(tree, line) if tree is not None else []
 
     def _call_at(self, file: str, span: Span) -> ast.Call | None:
@@ -141,17 +138,17 @@ class _Finder:
         if not statements:
             return None
         begin = self._beginning(count, statements)
-        with closing(self.session.travel.at(begin)) as worker:
+        with closing(self.view.travel.at(begin)) as worker:
             top = _top(worker)
             if top is None:
                 return None
-            told = checked(worker.ask({"do": "spans", "frame": 0, "lane": None}, idle=self.session.idle))
+            told = checked(worker.ask({"do": "spans", "frame": 0, "lane": None}, idle=self.view.work.idle))
             spans = [Span(*each) for each in told]
             lane = worker.look().lane
             ways = []
             while worker.count < count:
                 ways.append(worker.run(Run(rule=NEXT, lane=lane, until=count, follows_path=True), idle=self._idle))
-            here = self.session.here
+            here = self.view.here
             point = here.moment.point if not until or until > here.count else 0
             last = min(until or here.count, here.count)
             order = Run(rule=NEXT, lane=lane, until=last, point=point, follows_path=True)
@@ -174,10 +171,10 @@ class _Finder:
         )
 
     def _idle(self) -> None:
-        self.session.travel.idle()
+        self.view.travel.idle()
 
     def _frame_at(self, count: int) -> Frame:
-        return self.session.look_at(count).stack[0]
+        return self.view.look_at(count).stack[0]
 
     def _beginning(self, count: int, statements: Sequence[ast.stmt]) -> int:
         """Return the count at which the line began: a statement may spread over several lines, or come back to one."""
@@ -278,14 +275,14 @@ class _Finder:
         return (name == frame.name and not hasattr(builtins, name)) or frame.name == "__call__"
 
     def _frame_of(self, called: PathCall) -> Frame | None:
-        with closing(self.session.travel.at(called.started)) as worker:
+        with closing(self.view.travel.at(called.started)) as worker:
             top = _top(worker)
         return top if top is not None and top.started == called.started else None
 
     def _returned(self, flow: Flow, called: PathCall, depth: int) -> Origin:
         """What a function of the program returned, and where that came from."""
-        session = self.session
-        with closing(session.travel.at(called.last)) as worker:
+        view = self.view
+        with closing(view.travel.at(called.last)) as worker:
             top = _top(worker)
         told = Origin(flow.text, "call", flow.is_same)
         if top is None or top.started != called.started:
@@ -294,11 +291,11 @@ class _Finder:
         told = replace(
             told,
             count=called.last,
-            moment=session.index.moment(called.last),
+            moment=view.index.moment(called.last),
             file=top.file,
             line=top.line,
             function=top.function,
-            source=session.source_line(top.file, top.line),
+            source=view.source_line(top.file, top.line),
         )
         statements = self._statements(top.file, top.line)
         step = self._step(called.last, statements, 0) if depth > 1 else None
@@ -317,9 +314,9 @@ class _Finder:
             return by_name
         if any(isinstance(each, ast.Starred) for each in call.args):
             return None
-        with closing(self.session.travel.at(started)) as worker:
+        with closing(self.view.travel.at(started)) as worker:
             top = _top(worker)
-            told = checked(worker.ask({"do": "arguments", "frame": 0, "lane": None}, idle=self.session.idle))
+            told = checked(worker.ask({"do": "arguments", "frame": 0, "lane": None}, idle=self.view.work.idle))
         names = [each[0] for each in told]
         if top is None or name not in names:
             return None

@@ -1,14 +1,14 @@
-"""What a session can be asked about the place where it stands: values, stacks, tasks, expressions."""
+"""Questions about the current position of a session: values, stacks, tasks, expressions."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from replaydbg.debugger.paths import PlaceExpression
 from replaydbg.debugger.values import Evaluation, Task, Variable
+from replaydbg.debugger.work import LongWork
 from replaydbg.engine.messages import Frame
 from replaydbg.engine.worker import Worker
 from replaydbg.errors import AskFailed, UsageError
@@ -24,30 +24,32 @@ class At:
     """None: the one that runs."""
 
 
-class Questions(ABC):
-    """The questions, each answered by a throw-away copy of the process that stands there."""
+class Standing(Protocol):
+    """A position in a run whose frames can be asked about."""
 
     @property
-    @abstractmethod
     def cursor(self) -> Worker:
-        """The process that stands here."""
+        """The process at that position."""
 
-    @abstractmethod
-    def begin(self, what: str, total: int = 0) -> None:
-        """Take up something that may take long: what was cancelled before is over."""
+    @property
+    def work(self) -> LongWork:
+        """Progress and cancellation."""
 
-    @abstractmethod
-    def idle(self) -> None:
-        """Tell how far it is. Raises Cancelled if it shall be given up."""
+
+class FrameQueries:
+    """Questions about frames, each answered by a throw-away copy of the process at the current position."""
+
+    def __init__(self, standing: Standing) -> None:
+        self._standing = standing
 
     def variables(self, frame: int = 0, *, lane: int | None = None, of_module: bool = False) -> tuple[Variable, ...]:
         """Return the local variables of a frame, or its module's."""
-        self.begin("looking at variables")
+        self._standing.work.begin("looking at variables")
         return tuple(Variable(*each) for each in self._ask("variables", frame, lane, globals=of_module))
 
     def parts(self, expression: str, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
         """Return the items or attributes of a value; at most 1,000."""
-        self.begin(f"looking at {expression}")
+        self._standing.work.begin(f"looking at {expression}")
         return tuple(Variable(*each) for each in self._ask("items", frame, lane, source=expression))
 
     def evaluate(
@@ -57,20 +59,20 @@ class Questions(ABC):
 
         Raises AskFailed if it ends the copy, takes longer than `seconds`, or waits for another thread.
         """
-        self.begin("evaluating")
-        return self._evaluation(self.cursor, source, frame, lane, truth, seconds)
+        self._standing.work.begin("evaluating")
+        return self._evaluation(self._standing.cursor, source, frame, lane, truth, seconds)
 
     def _evaluation(
         self, worker: Worker, source: str, frame: int, lane: int | None, truth: bool, seconds: float = 5.0
     ) -> Evaluation:
         question = {"do": "evaluate", "source": source, "frame": frame, "lane": lane, "truth": truth}
-        told = checked(worker.ask(question, seconds=seconds, idle=self.idle))
+        told = checked(worker.ask(question, seconds=seconds, idle=self._standing.work.idle))
         value = Variable(*told["value"]) if told["value"] is not None else None
         return Evaluation(value, told["output"], told["error"], told["truth"])
 
     def arguments(self, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
         """Return the parameters of a frame's function, as they are now."""
-        self.begin("looking at arguments")
+        self._standing.work.begin("looking at arguments")
         return tuple(Variable(*each) for each in self._ask("arguments", frame, lane))
 
     def stack(self, lane: int | None = None) -> Sequence[Frame]:
@@ -78,16 +80,16 @@ class Questions(ABC):
 
         Of a deep stack those far out are fetched when they are asked for, as long as the session stands here.
         """
-        return self.cursor.stack(lane)
+        return self._standing.cursor.stack(lane)
 
     def tasks(self) -> tuple[Task, ...]:
         """Return the asyncio tasks that are not done."""
-        self.begin("looking at tasks")
+        self._standing.work.begin("looking at tasks")
         return tuple(Task(name, tuple(map(tuple, frames)), waits) for name, frames, waits in self._ask("tasks"))
 
     def exceptions(self) -> tuple[tuple[str, str], ...]:
         """Return the exception that is being handled, and what led to it: type and text."""
-        self.begin("looking at exceptions")
+        self._standing.work.begin("looking at exceptions")
         return tuple((name, text) for name, text in self._ask("exception"))
 
     # ---- for search and writes ----
@@ -98,7 +100,7 @@ class Questions(ABC):
 
     def text_of(self, source: str, at: At) -> str:
         """Return the value of an expression in a frame as text, or how it failed. Raises AskFailed."""
-        told = self._evaluation(self.cursor, source, at.frame, at.lane, False)
+        told = self._evaluation(self._standing.cursor, source, at.frame, at.lane, False)
         return told.value.text if told.value is not None else str(told.error)
 
     def ask_about(self, at: At, what: str, **more: object) -> Any:
@@ -120,7 +122,7 @@ class Questions(ABC):
     def object_text(self, worker: Worker, located: tuple[int, int]) -> str:
         """Return the object that `worker` located as text; empty: it is not there."""
         try:
-            return str(checked(worker.ask({"do": "of_object", "object": located}, idle=self.idle))[2])
+            return str(checked(worker.ask({"do": "of_object", "object": located}, idle=self._standing.work.idle))[2])
         except AskFailed:
             return ""
 
@@ -144,7 +146,9 @@ class Questions(ABC):
         return "" if told.truth else None
 
     def _ask(self, what: str, frame: int = 0, lane: int | None = None, **more: object) -> Any:
-        return checked(self.cursor.ask({"do": what, "frame": frame, "lane": lane} | more, idle=self.idle))
+        return checked(
+            self._standing.cursor.ask({"do": what, "frame": frame, "lane": lane} | more, idle=self._standing.work.idle)
+        )
 
 
 def checked(told: Any) -> Any:

@@ -4,62 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING
 
 from replaydbg.debugger.kinds import is_one_of
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.stops import Found, Passage, Sieve, told
 from replaydbg.debugger.values import Breakpoint, Raised
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
-    from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import Worker
 
 
-def next_raised(session: Session, points: Sequence[Breakpoint], last: int) -> Found | None:
+def next_raised(view: ReplayView, points: Sequence[Breakpoint], last: int) -> Found | None:
     """Return the first exception after here, up to the line `last`, that one of `points` is for."""
-    wanted = _wanted(session, points)
+    wanted = _wanted(view, points)
     if not wanted:
         return None
-    raised = [each for each in session.index.raised if session.here.count < each.count <= last]
-    worker = session.cursor.clone()
+    raised = [each for each in view.index.raised if view.here.count < each.count <= last]
+    worker = view.cursor.clone()
 
     def stand_at(count: int) -> AbstractContextManager[Worker]:
-        return nullcontext(session.travel.arrived(worker, count) if worker.count < count else worker)
+        return nullcontext(view.travel.arrived(worker, count) if worker.count < count else worker)
 
     try:
-        return _first(session, wanted, raised, stand_at)
+        return _first(view, wanted, raised, stand_at)
     finally:
         worker.kill()
 
 
-def last_raised(session: Session, points: Sequence[Breakpoint], first: int) -> Found | None:
+def last_raised(view: ReplayView, points: Sequence[Breakpoint], first: int) -> Found | None:
     """Return the last exception before here, down to the line `first`, that one of `points` is for."""
 
     @contextmanager
     def stand_at(count: int) -> Iterator[Worker]:
-        worker = session.travel.at(count)
+        worker = view.travel.at(count)
         try:
             yield worker
         finally:
             worker.kill()
 
-    wanted = _wanted(session, points)
-    raised = [each for each in session.index.raised if first <= each.count < session.here.count]
-    return _first(session, wanted, raised[::-1], stand_at)
+    wanted = _wanted(view, points)
+    raised = [each for each in view.index.raised if first <= each.count < view.here.count]
+    return _first(view, wanted, raised[::-1], stand_at)
 
 
-def _wanted(session: Session, points: Sequence[Breakpoint]) -> list[tuple[Breakpoint, frozenset[str]]]:
+def _wanted(view: ReplayView, points: Sequence[Breakpoint]) -> list[tuple[Breakpoint, frozenset[str]]]:
     """Return those that are for exceptions, with the types that each is for."""
-    return [(each, session.types_named(each.exception)) for each in points if each.exception]
+    return [(each, view.types_named(each.exception)) for each in points if each.exception]
 
 
 def _first(
-    session: Session,
+    view: ReplayView,
     wanted: Sequence[tuple[Breakpoint, frozenset[str]]],
     raised: Sequence[Raised],
     stand_at: Callable[[int], AbstractContextManager[Worker]],
 ) -> Found | None:
-    sieve = Sieve(session, [point for point, _ in wanted])
+    sieve = Sieve(view, [point for point, _ in wanted])
     met: set[tuple[int, int]] = set()  # a line that raises several times is passed once
     for each in raised:
         for point, types in wanted:

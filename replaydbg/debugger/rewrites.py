@@ -12,20 +12,17 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 from replaydbg.debugger.paths import PlaceExpression, names_read
 from replaydbg.debugger.questions import checked
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.sources import is_library
 from replaydbg.debugger.stores import Store
 from replaydbg.debugger.taken import MOST_EVENTS
 from replaydbg.debugger.values import Why
 from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, Frame, Run, Watch, Where
+from replaydbg.engine.worker import Worker
 from replaydbg.errors import AskFailed
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
-    from replaydbg.engine.worker import Worker
 
 MOST_LOOKED_AT = 200
 """So many passages of lines that may have written are looked at, some 4 ms each."""
@@ -82,9 +79,9 @@ class _Stretch:
 class Rewrites:
     """The lines that may have written to a place, and the search for the last one that did."""
 
-    def __init__(self, session: Session, place: PlaceExpression, watch: Watch) -> None:
+    def __init__(self, view: ReplayView, place: PlaceExpression, watch: Watch) -> None:
         """Find the lines. `watch` is what is looked at to see the value change."""
-        self._session = session
+        self._view = view
         self._place = place
         self._watch = watch
         self._seen = 0
@@ -93,7 +90,7 @@ class Rewrites:
         self._last = place.steps[-1] if place.steps else None
         self._owner = watch.object
         if self._last is not None and not watch.object[0]:
-            self._owner = session.cursor.locate(replace(watch, steps=place.steps[:-1]))
+            self._owner = view.cursor.locate(replace(watch, steps=place.steps[:-1]))
         self._cell = self._shared_cell()
         self._lines = {(each.file, each.number): each for each in self._candidates()}
         self._left = MOST_LOOKED_AT
@@ -117,7 +114,7 @@ class Rewrites:
         Looks at what ran since, and at what had begun before and was not done.
         """
         self._seen, self._change = seen, change
-        here = self._session.here.count
+        here = self._view.here.count
         if not self._lines:
             return Again(None, "")
         if len(self._lines) > MOST_BREAKS:
@@ -136,15 +133,15 @@ class Rewrites:
         watch = self._watch
         if self._last is not None or watch.module or watch.object[0]:
             return watch.object if self._last is None else (0, 0)
-        cell = self._session.cursor.locate(replace(watch, is_cell=True))
-        return cell if cell != self._session.cursor.locate(watch) else (0, 0)
+        cell = self._view.cursor.locate(replace(watch, is_cell=True))
+        return cell if cell != self._view.cursor.locate(watch) else (0, 0)
 
     def _candidates(self) -> Iterator[_Line]:
         is_local = self._last is None and not self._watch.module and not self._cell[0]
-        for hits in self._session.index.hits:
+        for hits in self._view.index.hits:
             if is_library(hits.file) or (is_local and hits.first_line != self._watch.first_line):
                 continue
-            found = [each for each in self._session.sources.stores(hits.file) if self._may_be_meant(each)]
+            found = [each for each in self._view.sources.stores(hits.file) if self._may_be_meant(each)]
             for number in hits.lines:
                 stores = tuple(each for each in found if each.first <= number <= each.last)
                 if stores:
@@ -167,7 +164,7 @@ class Rewrites:
 
     def _passages_since(self) -> Iterator[_Passage]:
         """Yield the passages after the change and before here, the latest first."""
-        here = self._session.here.count
+        here = self._view.here.count
         lines = tuple(self._lines.values())
         firsts = [*(each.end for each in self._passed[1:]), self._seen - 1]
         for stretch, first in zip(self._passed, firsts, strict=True):
@@ -184,12 +181,12 @@ class Rewrites:
     def _scanned(self, lines: tuple[_Line, ...], first: int, last: int) -> _Stretch:
         if first >= last:
             return _Stretch(last, 0, 0)
-        return _stretch(self._session.travel.scan(first, last, Run(breaks=_breaks(lines, 0))))
+        return _stretch(self._view.travel.scan(first, last, Run(breaks=_breaks(lines, 0))))
 
     def _back(self, lines: tuple[_Line, ...], first: int, last: int) -> Iterator[_Passage]:
         """Yield the passages after the line `first` and not after `last`, the latest first."""
         upper = last
-        for begin in self._session.travel.timeline.earlier(last + 1):
+        for begin in self._view.travel.timeline.earlier(last + 1):
             lower = max(begin, first, 1)
             found = self._scanned(lines, lower, upper)
             if found.number:
@@ -202,7 +199,7 @@ class Rewrites:
 
     def _between(self, lines: tuple[_Line, ...], lower: int, latest: int, number: int) -> Iterator[_Passage]:
         # Mostly the latest passage is the one.
-        with closing(self._session.travel.at(latest)) as worker:
+        with closing(self._view.travel.at(latest)) as worker:
             yield from reversed(self._passages_at(worker, worker.look()))
         while number > self._left and lower < latest - 1:
             # The later half, until there are few enough: all scans together take as long as the first one.
@@ -211,20 +208,20 @@ class Rewrites:
             number = self._scanned(lines, lower, latest - 1).number
         self._left -= number
         found: list[_Passage] = []
-        with closing(self._session.travel.at(lower)) as worker:
+        with closing(self._view.travel.at(lower)) as worker:
             order = Run(until=latest - 1, breaks=_breaks(lines, 1))
             while worker.count < latest - 1 and number > 1:
-                where = worker.run(order, idle=self._session.travel.idle)
+                where = worker.run(order, idle=self._view.travel.idle)
                 if isinstance(where, dict) or where.why != "break":
                     break
-                self._session.travel.idle()
+                self._view.travel.idle()
                 found += self._passages_at(worker, where)
         yield from reversed(found)
 
     def _look_at_begun(self, at: int) -> None:
         """Look at lines that had begun before the line `at` and were not done: of other threads, callers and tasks."""
         begun: set[int] = set()
-        with closing(self._session.travel.at(at)) as worker:
+        with closing(self._view.travel.at(at)) as worker:
             where = worker.look()
             for lane in where.lanes:
                 stack = worker.stack(lane.id)[1 if lane.id == where.lane else 0 :]
@@ -232,7 +229,7 @@ class Rewrites:
             waiting = self._waiting(worker)
         changed = self._change.count if self._change is not None else 0
         for count in sorted(begun - {0, changed}):
-            with closing(self._session.travel.at(count)) as worker:
+            with closing(self._view.travel.at(count)) as worker:
                 for each in self._passages_at(worker, worker.look()):
                     self._takes(each)
         if waiting:
@@ -251,7 +248,7 @@ class Rewrites:
             return []
         try:
             question = self._question() | {"do": "waiting", "lines": lines}
-            told = checked(worker.ask(question, idle=self._session.travel.idle))
+            told = checked(worker.ask(question, idle=self._view.travel.idle))
         except AskFailed:
             return []
         places = ((file, line) for file, line in told)
@@ -292,7 +289,7 @@ class Rewrites:
         targets = [(each.container, each.key) for each in stores]
         question = self._question() | {"do": "stores", "targets": targets}
         try:
-            told: list[bool | None] = checked(worker.ask(question, idle=self._session.travel.idle))
+            told: list[bool | None] = checked(worker.ask(question, idle=self._view.travel.idle))
         except AskFailed:
             return [None] * len(stores)
         return told if len(told) == len(stores) else [None] * len(stores)
@@ -311,10 +308,10 @@ class Rewrites:
 
     def _done(self, passage: _Passage) -> int | None:
         """Return the count of the line before which it had stored; 0: it did not; None: it may have."""
-        here = self._session.here.count
-        with closing(self._session.travel.at(passage.count)) as worker:
-            handled = worker.ask({"do": "exception"}, idle=self._session.travel.idle)
-            where = worker.run(Run(rule=NEXT, lane=passage.lane, until=here), idle=self._session.travel.idle)
+        here = self._view.here.count
+        with closing(self._view.travel.at(passage.count)) as worker:
+            handled = worker.ask({"do": "exception"}, idle=self._view.travel.idle)
+            where = worker.run(Run(rule=NEXT, lane=passage.lane, until=here), idle=self._view.travel.idle)
             if isinstance(where, dict) or where.count <= self._seen - (passage.count >= self._seen):
                 return 0
             top = where.stack[0] if where.stack else None
@@ -327,9 +324,9 @@ class Rewrites:
                 return where.count if is_same and top is not None and first <= top.line <= last else 0
             if not self._has_raised(passage, where.count):
                 return where.count
-            if is_same and top is not None and _is_with(self._session.source_line(top.file, top.line)):
+            if is_same and top is not None and _is_with(self._view.source_line(top.file, top.line)):
                 return None
-            now = worker.ask({"do": "exception"}, idle=self._session.travel.idle) if where.why == "rule" else handled
+            now = worker.ask({"do": "exception"}, idle=self._view.travel.idle) if where.why == "rule" else handled
             return where.count if now == handled else 0
 
     def _is_on(self, worker: Worker, where: Where, passage: _Passage) -> bool:
@@ -340,7 +337,7 @@ class Rewrites:
         return any(each.started == passage.top.started and each.last == passage.count for each in stack)
 
     def _has_raised(self, passage: _Passage, until: int) -> bool:
-        raised = self._session.index.raised
+        raised = self._view.index.raised
         at = bisect_left(raised, passage.count, key=lambda each: each.count)
         while at < len(raised) and raised[at].count < until:
             if raised[at].lane == passage.lane:
@@ -354,11 +351,11 @@ class Rewrites:
         if self._best is None or self._change is None:
             return None
         done, passage = self._best
-        source = self._session.source_line(passage.line.file, passage.line.number)
+        source = self._view.source_line(passage.line.file, passage.line.number)
         return replace(
             self._change,
             count=passage.count,
-            moment=self._session.index.moment(passage.count),
+            moment=self._view.index.moment(passage.count),
             file=passage.line.file,
             line=passage.line.number,
             function=passage.line.function,
@@ -366,7 +363,7 @@ class Rewrites:
             source=source,
             before=self._change.after,
             is_argument=False,
-            events=tuple(self._session.index.events_between(passage.count, done))[-MOST_EVENTS:],
+            events=tuple(self._view.index.events_between(passage.count, done))[-MOST_EVENTS:],
             names=names_read(source),
             is_binding=self._last is None,
             is_equal=True,

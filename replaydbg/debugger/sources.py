@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from replaydbg.debugger.stores import Store, stores_in
-from replaydbg.errors import Corrupt, ReplaydbgError
+from replaydbg.errors import Corrupt, ReplaydbgError, UsageError
 from replaydbg.log.files import DataFile
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sources import what_was_read
@@ -36,6 +36,19 @@ class Sources:
         self._read: dict[str, bytes] | None = None
         self._lines: dict[str, tuple[str, ...]] = {}
         self._stores: dict[str, tuple[Store, ...]] = {}
+
+    def file_named(self, name: str) -> str:
+        """Return the one file of the program that `name` means: a path, or its end. Raises UsageError."""
+        files = set(self._files)
+        if name in files:
+            return name
+        wanted = "/" + name.lstrip("./")
+        found = sorted(each for each in files if ("/" + each).endswith(wanted))
+        if len(found) != 1:
+            raise UsageError(
+                f"No line of a file {name!r} ran." if not found else f"{name!r} may be {' or '.join(found[:5])}."
+            )
+        return found[0]
 
     def lines(self, file: str) -> tuple[str, ...]:
         """Return the lines of `file` without their ends; none if its text is nowhere."""

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.values import Breakpoint
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
-    from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +32,13 @@ class Passage:
 class Sieve:
     """What the conditions and ignore counts of breakpoints let pass in one search, in either direction."""
 
-    def __init__(self, session: Session, points: Sequence[Breakpoint]) -> None:
-        self._session = session
+    def __init__(self, view: ReplayView, points: Sequence[Breakpoint]) -> None:
+        self._view = view
         self._left = {each.number: each.ignore for each in points}
 
     def passage(self, point: Breakpoint, worker: Worker) -> Passage | None:
         """Return the passage of `point` where `worker` stands; None: its condition is not true there."""
-        said = self._session.judge(worker, point.condition) if point.condition else ""
+        said = self._view.ask.judge(worker, point.condition) if point.condition else ""
         return Passage(worker.count, said) if said is not None else None
 
     def lets_pass(self, point: Breakpoint) -> bool:

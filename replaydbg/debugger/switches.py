@@ -140,7 +140,7 @@ def _walk(session: Session, begin: int, end: int = 0) -> Iterator[_Line]:
                 yield _Line(where.count, where.lane, Place(top.file, top.line, top.function))
             if where.count >= last:
                 return
-            session.idle()
+            session.work.idle()
             found = worker.run(Run(until=where.count + 1), idle=session.travel.idle)
             if isinstance(found, dict):
                 return
@@ -151,7 +151,7 @@ def _walk(session: Session, begin: int, end: int = 0) -> Iterator[_Line]:
 
 def _called_from(session: Session, count: int) -> Place | None:
     session.seek(count)
-    stack = session.stack()
+    stack = session.ask.stack()
     if not stack or is_own(stack[0].file):
         return None
     found = next((each for each in stack if is_own(each.file)), None)

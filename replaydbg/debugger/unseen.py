@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from replaydbg.debugger.paths import PlaceExpression
 from replaydbg.debugger.questions import checked
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.values import PartChange
+from replaydbg.engine.messages import Watch
+from replaydbg.engine.worker import Worker
 from replaydbg.errors import AskFailed
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
-    from replaydbg.engine.messages import Watch
-    from replaydbg.engine.worker import Worker
 
 LONGEST = 80
 """Characters of a value that are told."""
@@ -21,14 +19,14 @@ LONGEST = 80
 MOST_PARTS = 3
 
 
-def unseen(session: Session, place: PlaceExpression, watch: Watch, seen: int, until: int) -> str:
+def unseen(view: ReplayView, place: PlaceExpression, watch: Watch, seen: int, until: int) -> str:
     """Return what is to be said if the value that `watch` leads to at the line `until` was another one at `seen`.
 
     No change of it was seen between them: so it is the same object.
     """
-    with closing(session.travel.at(until)) as worker:
+    with closing(view.travel.at(until)) as worker:
         located = worker.locate(watch)
-    known, now = (_content(session, count, located) if located[0] else None for count in (seen, until))
+    known, now = (_content(view, count, located) if located[0] else None for count in (seen, until))
     if known is None or now is None or (known["text"], known["held"]) == (now["text"], now["held"]):
         return ""
     text = now["text"] if len(now["text"]) <= LONGEST else now["text"][: LONGEST - 3] + "..."
@@ -41,12 +39,13 @@ def unseen(session: Session, place: PlaceExpression, watch: Watch, seen: int, un
     )
 
 
-def changed_parts(session: Session, writer: Worker, reader: Worker, watch: Watch) -> tuple[PartChange, ...]:
+def changed_parts(view: ReplayView, writer: Worker, reader: Worker, watch: Watch) -> tuple[PartChange, ...]:
     """Return the items and attributes of a value that differ between two processes; at most MOST_PARTS."""
     located = writer.locate(watch)
     try:
         before, after = (
-            checked(worker.ask({"do": "content", "object": located}, idle=session.idle)) for worker in (writer, reader)
+            checked(worker.ask({"do": "content", "object": located}, idle=view.work.idle))
+            for worker in (writer, reader)
         )
     except AskFailed:
         return ()
@@ -62,11 +61,13 @@ def _changed_parts(before: dict[str, Any], after: dict[str, Any]) -> tuple[PartC
     return tuple(PartChange(name, old[1], new[1]) for name, (old, new) in pairs.items() if old[0] != new[0])
 
 
-def _content(session: Session, count: int, located: tuple[int, int]) -> dict[str, Any] | None:
+def _content(view: ReplayView, count: int, located: tuple[int, int]) -> dict[str, Any] | None:
     """What an object and the containers in it held at a line; None: that cannot be told."""
     try:
-        with closing(session.travel.at(count)) as worker:
-            found: dict[str, Any] | None = checked(worker.ask({"do": "content", "object": located}, idle=session.idle))
+        with closing(view.travel.at(count)) as worker:
+            found: dict[str, Any] | None = checked(
+                worker.ask({"do": "content", "object": located}, idle=view.work.idle)
+            )
             return found
     except AskFailed:
         return None

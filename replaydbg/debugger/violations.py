@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.asking import in_time, is_disturbed
 from replaydbg.debugger.looks import Looks
 from replaydbg.debugger.predicates import OnlyAt, Predicate
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.messages import Changes, Run, Where
 from replaydbg.errors import EngineLost, UsageError
-
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
 
 MOST_HEALED = 2_000
 """Violations that are followed one by one, at some 2 ms each; then only how often it changed is looked at."""
@@ -54,9 +52,9 @@ class Followed:
 class Violations(Looks):
     """Follows a predicate over a part of the run."""
 
-    def __init__(self, session: Session, predicate: Predicate, first: int, last: int) -> None:
+    def __init__(self, view: ReplayView, predicate: Predicate, first: int, last: int) -> None:
         """Begin before one line, and go up to another one, both by their counts."""
-        super().__init__(session, predicate, None)
+        super().__init__(view, predicate, None)
         self._first, self._last = first, last
 
     def up_to_a_lasting_one(self) -> Followed:
@@ -82,27 +80,27 @@ class Violations(Looks):
     def changes(self) -> tuple[Changes, bool]:
         """Return how often it changed, and whether it was bad at first. Raises Disturbed."""
         was_bad = self._ask(self._first)[0] is Verdict.BAD
-        worker = self._session.travel.at(self._first)
+        worker = self._view.travel.at(self._first)
         try:
             order = Run(until=self._last, watch=self._judged())
-            where = worker.run(order, idle=in_time(self._session, self._first, self._last))
+            where = worker.run(order, idle=in_time(self._view, self._first, self._last))
         except EngineLost:
             raise Disturbed from None
         finally:
             worker.kill()
-        if isinstance(where, dict) or is_disturbed(self._session, where):
+        if isinstance(where, dict) or is_disturbed(self._view, where):
             raise Disturbed
         return where.changes, was_bad
 
     def __iter__(self) -> Iterator[Violation]:
         is_bad = self._ask(self._first)[0] is Verdict.BAD
-        seen, call = self._first, self._call_at(self._session.look_at(self._first)) if is_bad else 0
+        seen, call = self._first, self._call_at(self._view.look_at(self._first)) if is_bad else 0
         number = 0
-        worker = self._session.travel.at(self._first)
+        worker = self._view.travel.at(self._first)
         order = Run(until=self._last, watch=self._judged(stops=True))
         try:
             while True:
-                where = worker.run(order, idle=in_time(self._session, self._first, self._last))
+                where = worker.run(order, idle=in_time(self._view, self._first, self._last))
                 if isinstance(where, dict):
                     raise Disturbed
                 if not where.changes.count:
@@ -124,7 +122,7 @@ class Violations(Looks):
             yield Violation(seen, 0, is_healed=False)
 
     def _is_undisturbed(self, where: Where) -> None:
-        if is_disturbed(self._session, where):
+        if is_disturbed(self._view, where):
             raise Disturbed
 
     def _is_healed(self, seen: int, call: int, where: Where) -> bool:
@@ -135,7 +133,7 @@ class Violations(Looks):
         if not now and not call:
             return True
         # It waits on no stack that runs, here or there: then the one call that is known is asked for there.
-        known = Looks(self._session, replace(self._predicate, started=now or call), None)
+        known = Looks(self._view, replace(self._predicate, started=now or call), None)
         verdict = known._ask(seen if now else where.count)[0]
         return verdict is (Verdict.BAD if now else Verdict.GOOD)
 
@@ -146,7 +144,7 @@ class Violations(Looks):
         return call.started if call is not None else 0
 
 
-def at_place(predicate: Predicate, session: Session, place: str) -> Predicate:
+def at_place(predicate: Predicate, view: ReplayView, place: str) -> Predicate:
     """Return a predicate that is evaluated at FILE:LINE, or at the first line of FUNCTION or FILE:FUNCTION, only.
 
     Raises UsageError if no such line, and no such function, ran.
@@ -156,14 +154,14 @@ def at_place(predicate: Predicate, session: Session, place: str) -> Predicate:
             "--only-at needs an expression, a function or an invariant; output and exceptions have a line."
         )
     head, colon, tail = place.rpartition(":")
-    file = session.source_file(head) if colon else ""
+    file = view.sources.file_named(head) if colon else ""
     if tail.isdecimal():
         if not file:
             raise UsageError(f"--only-at {place}: a line needs its file, FILE:LINE.")
-        if int(tail) not in session.index.lines_hit(file):
+        if int(tail) not in view.index.lines_hit(file):
             raise UsageError(f"--only-at {place}: line {tail} of {file} never ran.")
         return replace(predicate, only_at=OnlyAt(file, int(tail), ""))
-    ran = {each.function for each in session.index.hits if not file or each.file == file}
+    ran = {each.function for each in view.index.hits if not file or each.file == file}
     if not any(tail in (each, each.rpartition(".")[2]) for each in ran):
         raise UsageError(f"--only-at {place}: no function {tail!r} ran there; it takes FILE:LINE or FUNCTION.")
     return replace(predicate, only_at=OnlyAt(file, 0, tail))

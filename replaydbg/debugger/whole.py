@@ -1,9 +1,8 @@
-"""What a session can be asked about the run as a whole."""
+"""Questions about a run as a whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, cast
 
 from replaydbg.debugger import search, writes
 from replaydbg.debugger.bisected import Bisected, Look
@@ -12,51 +11,52 @@ from replaydbg.debugger.changes import History
 from replaydbg.debugger.export import Export, export
 from replaydbg.debugger.predicates import Predicate
 from replaydbg.debugger.questions import At
+from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.values import Breakpoint, Logged, Moment, Output, Why
 from replaydbg.engine.messages import Break
 
-if TYPE_CHECKING:
-    from replaydbg.debugger.session import Session
 
+class RunQueries:
+    """Questions about the whole run, asked from the current position."""
 
-class WholeRun:
-    """The part of a session that looks at the whole run from where it stands."""
+    def __init__(self, view: ReplayView) -> None:
+        self._view = view
 
     def output(self, stream: int | None = None) -> tuple[Output, ...]:
         """Return what the program had written until here."""
-        session = _session(self)
-        here = (session.here.count, session.here.moment.point)
+        view = self._view
+        here = (view.here.count, view.here.moment.point)
         return tuple(
             each
-            for each in session.index.output
+            for each in view.index.output
             if (each.count, each.point) < here and (stream is None or each.stream == stream)
         )
 
     def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Why:
         """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
-        _session(self).begin(f"looking for who wrote {expression}")
-        return writes.why(_session(self), expression, At(frame, lane))
+        self._view.work.begin(f"looking for who wrote {expression}")
+        return writes.why(self._view, expression, At(frame, lane))
 
     def export(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Export:
         """Return the value of an expression as bytes that `replaydbg.load` reads. Raises UsageError, AskFailed."""
-        _session(self).begin(f"taking {expression} out")
-        return export(_session(self), expression, At(frame, lane))
+        self._view.work.begin(f"taking {expression} out")
+        return export(self._view, expression, At(frame, lane))
 
     def watch(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Breakpoint:
         """Stop, in both directions, where the value of a variable, an attribute or an item has changed.
 
         Raises UsageError if it cannot be followed.
         """
-        watched = writes.watch_of(_session(self), expression, At(frame, lane))
-        return _session(self).add_breakpoint(Breakpoint(0, place=expression, watch=watched))
+        watched = writes.watch_of(self._view, expression, At(frame, lane))
+        return self._view.breakpoints.add(Breakpoint(0, place=expression, watch=watched))
 
     def history(self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000) -> History:
         """Return the changes of a value over the whole run, from the first one on; writes of an equal value are none.
 
         They are found while one goes through them, which raises UsageError and AskFailed.
         """
-        _session(self).begin(f"following {expression}")
-        return History(_session(self), expression, At(frame, lane), most)
+        self._view.work.begin(f"following {expression}")
+        return History(self._view, expression, At(frame, lane), most)
 
     def bisect(
         self,
@@ -74,21 +74,16 @@ class WholeRun:
         `linear` looks at every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
         which it is evaluated. `tell` is given each look. Raises UsageError, NoSuchMoment.
         """
-        bisection = begun(_session(self), predicate, first, last, tell, only_at)
+        bisection = begun(self._view, predicate, first, last, tell, only_at)
         return bisection.scan() if linear else bisection.for_good() if for_good else bisection.run()
 
     def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
         """Yield what `expression` was each time that a line was about to run, over the whole run."""
-        _session(self).begin(f"logging {file}:{line}")
-        return search.log(_session(self), _session(self).source_file(file), line, expression, condition)
+        self._view.work.begin(f"logging {file}:{line}")
+        return search.log(self._view, self._view.sources.file_named(file), line, expression, condition)
 
     def passages(self, file: str, line: int, function: str = "", *, first: int = 1) -> Iterator[Moment]:
         """Yield each moment after the run's line `first` at which a line, or a function's first, was about to run."""
-        session = _session(self)
-        session.begin(f"looking for {function or f'{file}:{line}'}")
-        return map(session.index.moment, search.passages(session, Break(file, line, function), first))
-
-
-def _session(part: WholeRun) -> Session:
-    """A session is the only thing that has this part."""
-    return cast("Session", part)
+        view = self._view
+        view.work.begin(f"looking for {function or f'{file}:{line}'}")
+        return map(view.index.moment, search.passages(view, Break(file, line, function), first))

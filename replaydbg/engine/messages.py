@@ -294,6 +294,11 @@ class Where:
     path: FramePath
     """The path of the frame that was followed."""
 
+    @property
+    def top(self) -> Frame | None:
+        """The innermost frame of the running thread; None: no Python code runs."""
+        return self.stack[0] if self.stack else None
+
 
 _FRAME = (str, COUNT, str, int, COUNT, COUNT, COUNT, range(2), int)
 _LANE = (COUNT, str, COUNT, str, COUNT, COUNT, one_of((), (_FRAME,)))

@@ -159,7 +159,7 @@ def _replayed(recording: Path) -> tuple[dict[str, Any], int]:
 
 def writes(session: Session, number: int) -> Iterator[Written]:
     """Yield the last write of what a frame's line reads, with what it is now; the session stands at the failure."""
-    frame = session.stack()[number]
+    frame = session.ask.stack()[number]
     names: dict[str, Why] = {}
     for name in names_in_line(_source(session, frame), frame.line):
         found = _last_write(session, name, number)
@@ -184,7 +184,7 @@ def _last_write(session: Session, name: str, number: int) -> Why | None:
     """Return the last write of a name, or of what has it where it cannot be followed itself."""
     while name:
         try:
-            found = session.why(name, number)
+            found = session.run.why(name, number)
         except ReplaydbgError:
             name = what_has(name)
             continue
@@ -194,7 +194,7 @@ def _last_write(session: Session, name: str, number: int) -> Why | None:
 
 def _value(session: Session, name: str, number: int) -> Variable | None:
     with suppress(ReplaydbgError):
-        return session.evaluate(name, number).value
+        return session.ask.evaluate(name, number).value
     return None
 
 

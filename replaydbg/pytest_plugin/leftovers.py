@@ -45,11 +45,11 @@ def other_values(session: Session) -> list[str]:
     """
     taken = _picture(session)
     count = _where_taken(session, taken)
-    before = Holding(session.stored_heap(taken.number))
+    before = Holding(session.heap.stored(taken.number))
     after = holdings(session, [count])[0]
     own = [each for each in after.modules if each.partition(".")[0] not in ("replaydbg", "__main__")]
     reached = _Reach(before.snapshot, own).walk(
-        [*_own_frames(before.snapshot, session.stack()), *_modules(before.snapshot, _used(session, own))]
+        [*_own_frames(before.snapshot, session.ask.stack()), *_modules(before.snapshot, _used(session, own))]
     )
     changes = drift(before, after, most=None, scope="all").changed.items
     mine = (each for each in changes if before.snapshot.find(each.owner[0]) in reached)
@@ -58,7 +58,7 @@ def other_values(session: Session) -> list[str]:
 
 def _picture(session: Session) -> Taken:
     failure = session.test.failure if session.test is not None else None
-    found = [each for each in session.snapshots if failure is not None and each.event == failure.event]
+    found = [each for each in session.heap.taken if failure is not None and each.event == failure.event]
     if not found:
         raise ReplaydbgError("no picture of the heap was taken when it failed")
     return found[-1]

@@ -132,7 +132,7 @@ class Desk:
     def _take_notes(self) -> None:
         for note in self._kept:
             try:
-                self.session.mark(note.name, Moment(note.event, note.step))
+                self.session.marks.add(note.name, Moment(note.event, note.step))
             except UsageError:
                 continue  # somebody else wrote it there; it is kept out of what we write
             self._gatherer.notes[note.name] = note.text
@@ -141,7 +141,8 @@ class Desk:
         """Write the marks down if they are others than before."""
         notes = self._gatherer.notes
         marks = tuple(
-            Note(name, moment.event, moment.step, notes.get(name, "")) for name, moment in self.session.marks.items()
+            Note(name, moment.event, moment.step, notes.get(name, ""))
+            for name, moment in self.session.marks.moments.items()
         )
         if marks == self._kept:
             return
@@ -292,14 +293,14 @@ class Desk:
 
     def mark(self, name: str, note: str) -> Reply:
         """Name this moment, and note something of it."""
-        self.session.mark(name)
+        self.session.marks.add(name)
         self._gatherer.notes[name] = note
         self._keep_notes()
         return self.shown()
 
     def remove_mark(self, name: str) -> Reply:
         """Forget a mark."""
-        self.session.remove_mark(name)
+        self.session.marks.remove(name)
         self._gatherer.notes.pop(name, None)
         self._keep_notes()
         return self.shown()

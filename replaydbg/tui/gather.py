@@ -46,7 +46,7 @@ class Gatherer:
         stop = (here.count, here.is_changed)
         if stop != self._stop:
             self._before, self._now, self._stop = self._now, {}, stop
-        stack = session.stack(view.lane)
+        stack = session.ask.stack(view.lane)
         view.frame = min(view.frame, max(len(stack) - 1, 0))
         # Further out those up to the selected one, with a few of its callers.
         frames = stack[: max(MOST_FRAMES, view.frame + FRAMES_BEHIND)]
@@ -76,7 +76,7 @@ class Gatherer:
             ),
             marks=tuple(
                 MarkRow(name, tell.moment_text(moment), session.index.count(moment), self.notes.get(name, ""))
-                for name, moment in session.marks.items()
+                for name, moment in session.marks.moments.items()
             ),
             direction="backwards" if view.is_backward else "",
             is_commanded=bool(view.commanded),
@@ -89,11 +89,11 @@ class Gatherer:
         """The watched expressions, then the variables; and why the latter are not there."""
         watched = tuple(self._watched(view))
         try:
-            variables = view.session.variables(**view.at) if view.frames() else ()
+            variables = view.session.ask.variables(**view.at) if view.frames() else ()
             error = ""
         except AskFailed as failed:
             variables, error = (), failed.reason
-        frames = view.session.stack(view.lane)
+        frames = view.session.ask.stack(view.lane)
         at = frames[view.frame] if view.frame < len(frames) else None
         key = (view.lane or view.here.lane, at.started, at.first_line) if at is not None else None
         shown = [each for each in variables if not (each.name.startswith("__") and each.name.endswith("__"))]
@@ -129,7 +129,7 @@ class Gatherer:
         if not is_open or depth > 20:
             return
         try:
-            parts = view.session.parts(expression, **view.at)
+            parts = view.session.ask.parts(expression, **view.at)
         except AskFailed:
             return  # what cannot be told has no parts to show
         for each in parts[:MOST_PARTS]:
@@ -188,7 +188,7 @@ def _lanes(view: View) -> Iterator[LaneRow]:
 
 def _tasks(view: View) -> Iterator[TaskRow]:
     try:
-        tasks = view.session.tasks()
+        tasks = view.session.ask.tasks()
     except AskFailed:
         return  # nobody can be asked here: as if there were none
     for task in tasks:

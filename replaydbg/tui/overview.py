@@ -52,7 +52,7 @@ def overview(session: Session, words: tuple[str, ...]) -> Overview:
         snapshots=_snapshots(session),
         output=lines,
         output_left_out=left_out,
-        limitation=session.limitation,
+        limitation=session.limitations.text,
         words=words,
         claim=claim,
     )
@@ -84,7 +84,7 @@ def _begins(session: Session) -> int:
     finally:
         worker.kill()
     line = _behind_imports("\n".join(session.sources.lines(top[0].file))) if top else 0
-    found = next(session.passages(top[0].file, line), None) if line else None
+    found = next(session.run.passages(top[0].file, line), None) if line else None
     return max(session.index.count(found), first) if found is not None else first
 
 
@@ -120,7 +120,7 @@ def _exceptions(session: Session, first: int) -> Iterator[Mark]:
 
 def _snapshots(session: Session) -> tuple[Mark, ...]:
     found = []
-    for each in session.snapshots:
+    for each in session.heap.taken:
         count = session.index.count(Moment(min(each.event, session.index.events), 1))
         found.append(Mark(count, snapshot_text(each)))
     return tuple(sorted(found, key=lambda each: each.count))

@@ -40,7 +40,7 @@ LIVE = 0.1
 
 def who_wrote(view: View, expression: str) -> Answer:
     """Return who wrote a value last, and how it is followed further."""
-    told = view.session.why(expression, **view.at)
+    told = view.session.run.why(expression, **view.at)
     return Answer(f"Who wrote {printable(expression)}", tuple(_written(view, told)), "Enter goes there")
 
 
@@ -74,7 +74,7 @@ def history(view: View, expression: str) -> Answer:
     found: list[Change] = []
     until = time.monotonic() + LONGEST
     is_cut = False
-    history = session.history(expression, **view.at, most=MOST_CHANGES + 1)
+    history = session.run.history(expression, **view.at, most=MOST_CHANGES + 1)
     for each in history:
         is_cut = len(found) == MOST_CHANGES or time.monotonic() > until
         if is_cut:
@@ -117,7 +117,7 @@ def _around(view: View, file: str, line: int) -> list[Moment]:
         first = max(here - span, 1)
         before: deque[Moment] = deque(maxlen=VISITS_AROUND)
         after: list[Moment] = []
-        for each in session.passages(file, line, first=first):
+        for each in session.run.passages(file, line, first=first):
             (before if session.index.count(each) <= here else after).append(each)
             if len(after) == VISITS_AROUND:
                 break
@@ -146,7 +146,7 @@ def _logged(
     marks: list[Mark] = []
     lines: list[str] = []
     more = 0
-    for each in session.log(file, line, expression, condition=condition):
+    for each in session.run.log(file, line, expression, condition=condition):
         if len(marks) == MOST_LOGGED:
             more = 1
             break

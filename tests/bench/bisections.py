@@ -104,7 +104,7 @@ def measure_bisections(
 def _slowly(session: Session, question: Predicate) -> tuple[int, float, int, float, float]:
     began = time.perf_counter()
     done: list[float] = []
-    found = session.bisect(question, tell=lambda look: done.append(time.perf_counter() - began))
+    found = session.run.bisect(question, tell=lambda look: done.append(time.perf_counter() - began))
     whole = time.perf_counter() - began
     _must_be_right(found)
     places = found.looks[: _at_places(found)]
@@ -120,7 +120,7 @@ def _at_places(found: Bisected) -> int:
 
 def _line(session: Session, question: Predicate, *, linear: bool = False) -> float:
     began = time.perf_counter()
-    found = session.bisect(question, linear=linear)
+    found = session.run.bisect(question, linear=linear)
     taken = time.perf_counter() - began
     _must_be_right(found)
     return taken

@@ -283,10 +283,10 @@ def _measured_why(session: Session, extent: Extent, place: str) -> Times:
 
 def _is_answered(session: Session, place: str, frame: int, patience: float) -> bool:
     """Ask who wrote `place`, and return whether the answer came in time. Raises TravelFailed if it cannot be right."""
-    timer = threading.Timer(patience, session.cancel)
+    timer = threading.Timer(patience, session.work.cancel)
     timer.start()
     try:
-        if not session.why(place, frame).count:
+        if not session.run.why(place, frame).count:
             raise TravelFailed(f"nothing wrote {place} before {session.here.moment}")
     except Cancelled:
         return False
