@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from replaydbg.cli.main import main
-from replaydbg.commands.tell import moment_text
 from replaydbg.debugger import Session
+from replaydbg.render.texts import moment_text
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
 

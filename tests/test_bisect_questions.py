@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from replaydbg.commands.bisecting import headline
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Answer
-from replaydbg.debugger.bisection import begun
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Answer
+from replaydbg.debugger.bisection.run_bisection import begun
 from replaydbg.errors import UsageError
 from tests.harness.recording import record_file
 
@@ -140,7 +141,7 @@ def test_a_function_that_never_runs_and_a_name_that_never_is_are_told(imports: S
 
 
 def test_what_never_ends_is_given_up(imports: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("replaydbg.debugger.asking.LONGEST_STRETCH", 1.0)
+    monkeypatch.setattr("replaydbg.debugger.bisection.verdict_answers.LONGEST_STRETCH", 1.0)
     with pytest.raises(UsageError, match=r"longer than \d+ s.*\.$"):
         imports.run.bisect(predicates.bad_if("amount < 0 and any(iter(int, 1))", frame="add"))
 

@@ -14,12 +14,13 @@ import pytest
 
 from replaydbg.cli.bisect_snapshots import facts
 from replaydbg.commands.bisecting import headline
-from replaydbg.commands.tell import events_of
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Answer, Bisected, Verdict
-from replaydbg.debugger.bisection import begun
-from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Verdict
+from replaydbg.debugger.bisection.predicates import Predicate
+from replaydbg.debugger.bisection.run_bisection import begun
 from replaydbg.errors import UsageError
+from replaydbg.render.texts import events_of
 from tests.harness.recording import record_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Answer
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Answer
 from replaydbg.errors import UsageError
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from replaydbg.debugger.index import Ending, _index
+from replaydbg.debugger.first_pass.run_index import Ending, _index
 from replaydbg.debugger.session import Session
 from replaydbg.engine import messages, pictures
 from replaydbg.engine.answers import SHAPES, shape_of

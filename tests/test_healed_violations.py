@@ -13,12 +13,13 @@ import pytest
 
 from replaydbg.cli.main import main
 from replaydbg.commands.bisecting import lines
-from replaydbg.commands.tell import moment_text
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Answer, Bisected
-from replaydbg.debugger.bisection import begun
-from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Answer, Bisected
+from replaydbg.debugger.bisection.predicates import Predicate
+from replaydbg.debugger.bisection.run_bisection import begun
 from replaydbg.errors import UsageError
+from replaydbg.render.texts import moment_text
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
 

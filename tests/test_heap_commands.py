@@ -11,7 +11,7 @@ import pytest
 
 from replaydbg.cli.main import main
 from replaydbg.debugger import Session
-from replaydbg.debugger.objects import created, holdings, last_written
+from replaydbg.debugger.object_history import created, holdings, last_written
 from replaydbg.heap.diff import diff
 from replaydbg.heap.finding import find
 from tests.harness.recording import record_file

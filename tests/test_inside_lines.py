@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from replaydbg.commands.tell import events_of, moment_text
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint
+from replaydbg.debugger.results import Breakpoint
 from replaydbg.errors import NoSuchMoment
 from replaydbg.events.show import show_call
+from replaydbg.render.texts import events_of, moment_text
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
 

@@ -73,6 +73,6 @@ def test_a_full_disk_keeps_no_file_of_an_index(tmp_path: Path, monkeypatch: pyte
         Path(path).touch()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("replaydbg.debugger.index.private", make_only_the_name)
+    monkeypatch.setattr("replaydbg.debugger.first_pass.run_index.private", make_only_the_name)
     with Session(recording):
         assert [each.name for each in tmp_path.iterdir()] == [recording.name]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.output import printed
-from replaydbg.debugger.values import Output
+from replaydbg.debugger.first_pass.printed_output import printed
+from replaydbg.debugger.results import Output
 from replaydbg.errors import NoSuchMoment
 from tests.harness.recording import record_file
 

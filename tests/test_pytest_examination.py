@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Moment
+from replaydbg.debugger.results import Moment
+from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
 from tests.plugin_runs import line_of_failure, run_pytest
 
@@ -134,7 +134,7 @@ class TestAlone:
         assert written["drawn"]["source"] == "drawn = random.random()"
         assert written["drawn"]["value"] in ran.output
         with Session(recording) as session:
-            assert str(written["drawn"]["moment"]) == tell.moment_text(session.run.why("drawn").moment or Moment(0, 0))
+            assert str(written["drawn"]["moment"]) == texts.moment_text(session.run.why("drawn").moment or Moment(0, 0))
 
     def test_what_depends_on_an_earlier_one_says_so(self, tmp_path: Path) -> None:
         source = """

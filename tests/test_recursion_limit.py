@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Answer
-from replaydbg.debugger.values import Breakpoint
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Answer
+from replaydbg.debugger.results import Breakpoint
 from tests.harness.recording import record_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint
+from replaydbg.debugger.results import Breakpoint
 from replaydbg.engine.messages import MOST_BREAKS, PathStep, Run, Watch, Where
 from replaydbg.errors import AskFailed, NoSuchMoment, UsageError
 from tests.harness.recording import record_file

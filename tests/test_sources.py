@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.sources import Sources
+from replaydbg.debugger.source.source_files import Sources
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.commands.tell import why_lines
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint, Why
+from replaydbg.debugger.results import Breakpoint, Why
 from replaydbg.errors import UsageError
+from replaydbg.render.texts import why_lines
 from tests.harness import tool
 from tests.harness.process import run
 from tests.harness.recording import record_file

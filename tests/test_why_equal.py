@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint, Why
+from replaydbg.debugger.results import Breakpoint, Why
+from replaydbg.render import texts
 from tests.harness.recording import record_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -73,7 +73,7 @@ def test_it_says_so_where_too_many_lines_would_have_to_be_looked_at(session: Ses
 
 def test_it_is_said_in_words(session: Session) -> None:
     told = asked(session, "lost update")
-    first, *others = tell.why_lines(session, told, follow="{name}")
+    first, *others = texts.why_lines(session, told, follow="{name}")
     assert 'balance["x"] was written again, with an equal value, at ' in first
     assert first.endswith("slow")
     assert any("It had changed at " in line and line.endswith("quick") for line in others)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.questions import At
-from replaydbg.debugger.writes import place_named
+from replaydbg.debugger.frame_queries import At
+from replaydbg.debugger.writes.last_write import place_named
 from tests.harness.recording import record_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.commands.tell import events_of
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Moment, Origin
+from replaydbg.debugger.results import Moment, Origin
 from replaydbg.errors import UsageError
 from replaydbg.events.show import show_call
+from replaydbg.render.texts import events_of
 from tests.harness.recording import record_file
 from tests.taint import OUTSIDE, Reference
 from tests.tainted_programs import Writer

@@ -17,12 +17,10 @@ from replaydbg.bisect.twins import Comparison, Told, compare
 from replaydbg.cli.endings import show_status
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import add_json, print_json, the_store
-from replaydbg.commands.recordings import Found, Travelled, as_markdown, text
-from replaydbg.commands.recordings_json import facts
 from replaydbg.debugger import Session
-from replaydbg.debugger.switches import gave_way, took_turns
-from replaydbg.debugger.twins import Apart, first_apart, first_turn
-from replaydbg.debugger.values import Progress
+from replaydbg.debugger.compare.first_difference import Apart, first_apart, first_turn
+from replaydbg.debugger.compare.thread_switches import gave_way, took_turns
+from replaydbg.debugger.results import Progress
 from replaydbg.errors import EngineLost, NoSuchMoment, NotComparable, UsageError
 from replaydbg.heap.diff import SCOPES
 from replaydbg.heap.holding import MINE
@@ -33,6 +31,8 @@ from replaydbg.hunt.reading import Twins, open_twins
 from replaydbg.hunt.trials import MOST, How, find_flip, write_flipped
 from replaydbg.log.reader import Recording
 from replaydbg.prompt.terminal import ProgressLine
+from replaydbg.render.recordings_json import facts
+from replaydbg.render.recordings_text import Found, Travelled, as_markdown, text
 from replaydbg.replay import replay
 
 FOUND, INCONCLUSIVE = 1, 3

@@ -10,14 +10,14 @@ from replaydbg.cli.opening import add_quiet, moment_facts, opened
 from replaydbg.cli.output import add_json, add_recording, is_terminal, print_json
 from replaydbg.commands import bisecting
 from replaydbg.commands.searching import KINDS, predicate_of
-from replaydbg.commands.tell import events_of, moment_text
 from replaydbg.debugger import Session
-from replaydbg.debugger.bisected import Bisected, Culprit, Flip
-from replaydbg.debugger.bisection import MOST_FLIPS, Bisection, begun
-from replaydbg.debugger.claimed import bisect_claim, claim_of_test
-from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger.assertions import bisect_claim, claim_of_test
+from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Flip
+from replaydbg.debugger.bisection.predicates import Predicate
+from replaydbg.debugger.bisection.run_bisection import MOST_FLIPS, Bisection, begun
 from replaydbg.errors import UsageError, quoted
 from replaydbg.events.show import printable
+from replaydbg.render.texts import events_of, moment_text
 
 FOUND, NOTHING = 1, 3
 

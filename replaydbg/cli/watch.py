@@ -7,10 +7,10 @@ from typing import Any
 
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
-from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Change
+from replaydbg.debugger.results import Change
 from replaydbg.errors import UsageError
+from replaydbg.render import texts
 
 MOST = 1000
 """So many changes are shown unless `--limit` says otherwise."""
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
             if args.json:
                 changes.append(_facts(session, change))
             else:
-                prompt.view.screen.line(tell.change_text(session, change))
+                prompt.view.screen.line(texts.change_text(session, change))
         if args.json:
             told = {"expression": args.expression, "changes": changes, "is_more": is_more}
             print_json(told | {"note": history.note or None})

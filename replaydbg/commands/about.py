@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from replaydbg.commands import looking, motion, past, points, tell
+from replaydbg.commands import looking, motion, past, points
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command, nearest
 from replaydbg.errors import UsageError
+from replaydbg.render import texts
 
 
 def _line(view: View, rest: str) -> None:
@@ -42,7 +43,7 @@ def _functions(view: View, rest: str) -> None:
     pattern = rest.strip()
     for each in sorted(view.session.index.hits, key=lambda each: (each.file, each.first_line)):
         if pattern in each.function:
-            view.screen.line(tell.place_text(view.session, each.file, each.first_line, each.function))
+            view.screen.line(texts.place_text(view.session, each.file, each.first_line, each.function))
 
 
 def _recording(view: View, rest: str) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from replaydbg.commands.tables import Table, drawn, markdown
-from replaydbg.commands.tell import event_text, events_of, moment_text, percent_text, place_text
 from replaydbg.debugger import Session
-from replaydbg.debugger.bisected import Answer, Bisected, Culprit, Flip, Look, Verdict
-from replaydbg.debugger.values import Moment
+from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Culprit, Flip, Look, Verdict
+from replaydbg.debugger.results import Moment
+from replaydbg.render.tables import Table, drawn, markdown
+from replaydbg.render.texts import event_text, events_of, moment_text, percent_text, place_text
 
 MOST_VALUES, MOST_TEXT = 6, 120
 

@@ -10,14 +10,22 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from replaydbg.bisect.twins import Input, LaneKey, Told, compare
-from replaydbg.commands.tables import Table
-from replaydbg.commands.tell import moment_text
-from replaydbg.debugger.course import Course, OtherValues, OtherWay, Step, other_values, other_way, read_course
+from replaydbg.debugger.compare.value_courses import (
+    Course,
+    OtherValues,
+    OtherWay,
+    Step,
+    other_values,
+    other_way,
+    read_course,
+)
+from replaydbg.debugger.results import Moment, Progress
 from replaydbg.debugger.session import Session
-from replaydbg.debugger.values import Moment, Progress
 from replaydbg.events.show import show_call, show_value
 from replaydbg.hunt.mixing import Mixer
 from replaydbg.hunt.reading import Twins, open_twins
+from replaydbg.render.tables import Table
+from replaydbg.render.texts import moment_text
 
 _WIDTH = 60
 MOST_NAMES = 5

@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from replaydbg.commands import tell
-from replaydbg.commands.heap_tables import diff_tables, heap_tables, object_tables
-from replaydbg.commands.tables import drawn
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command
 from replaydbg.debugger import Session
-from replaydbg.debugger.objects import Created, created, holdings, last_written
-from replaydbg.debugger.values import Moment, Why
+from replaydbg.debugger.object_history import Created, created, holdings, last_written
+from replaydbg.debugger.results import Moment, Why
 from replaydbg.errors import UsageError
 from replaydbg.heap.diff import diff
 from replaydbg.heap.difference import ADDED, REMOVED, Change, Diff
 from replaydbg.heap.finding import find
 from replaydbg.heap.holding import Holding
 from replaydbg.heap.limits import Which
+from replaydbg.render import texts
+from replaydbg.render.heap_tables import diff_tables, heap_tables, object_tables
+from replaydbg.render.tables import drawn
 
 MOST_WRITERS = 10
 """Changed values whose last write is looked for: each is a search backwards through the run."""
@@ -42,14 +42,14 @@ class AboutObject:
     def _lines(self, session: Session) -> Iterator[str]:
         if self.created is not None:
             made = self.created
-            place = tell.place_text(session, *made.place) if made.place is not None else "no Python code"
+            place = texts.place_text(session, *made.place) if made.place is not None else "no Python code"
             if made.made:
-                at = tell.moment_text(session.index.moment(made.made))
+                at = texts.moment_text(session.index.moment(made.made))
                 other = made.returned_to
-                after = f", or when that had returned to {tell.place_text(session, *other)}" if other else ""
-                yield f"The same object since {tell.moment_text(made.moment)}: made at {at}, {place}{after}."
+                after = f", or when that had returned to {texts.place_text(session, *other)}" if other else ""
+                yield f"The same object since {texts.moment_text(made.moment)}: made at {at}, {place}{after}."
             else:
-                yield f"There already at {tell.moment_text(made.moment)}, the program's first line."
+                yield f"There already at {texts.moment_text(made.moment)}, the program's first line."
         if self.written is not None and self.written.moment is not None:
             yield f"Last written at {_writer(self.written)}."
 
@@ -79,7 +79,7 @@ def _is_item_added(change: Change) -> bool:
 
 def _writer(why: Why) -> str:
     assert why.moment is not None, why
-    return f"{tell.moment_text(why.moment)} {PurePath(why.file).name}:{why.line} {why.function}"
+    return f"{texts.moment_text(why.moment)} {PurePath(why.file).name}:{why.line} {why.function}"
 
 
 # ---- the commands ----

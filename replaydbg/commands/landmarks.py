@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from replaydbg.commands import tell
 from replaydbg.commands.motion import go_to
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command
+from replaydbg.debugger.results import Moment
 from replaydbg.debugger.session import Session
-from replaydbg.debugger.sources import is_library
-from replaydbg.debugger.values import Moment
+from replaydbg.debugger.source.source_files import is_library
 from replaydbg.errors import UsageError
+from replaydbg.render import texts
 
 MOST_VISITS = 1000
 """So many visits of a line are looked for."""
@@ -63,7 +63,7 @@ def _landmark(view: View, rest: str) -> None:
     session = view.session
     is_on = _way(rest, "landmark next or landmark previous")
     here = view.here.count
-    raised = [each.count for each in session.index.raised if each.type not in tell.SILENT]
+    raised = [each.count for each in session.index.raised if each.type not in texts.SILENT]
     marks = [session.index.count(each) for each in session.marks.moments.values()]
     beyond = {each for each in raised if each >= session.first_own} | set(marks)
     nearest_first = sorted((each for each in beyond if (each > here) is is_on and each != here), reverse=not is_on)
@@ -92,8 +92,8 @@ def _visits(view: View, rest: str) -> None:
     for number, moment in enumerate(found, 1):
         count = session.index.count(moment)
         mark = "->" if count == view.here.count else "  "
-        share = tell.percent_text(count, view.here.total)
-        view.screen.line(f"{mark} {number:>5}  {tell.moment_text(moment):>8}  {share}")
+        share = texts.percent_text(count, view.here.total)
+        view.screen.line(f"{mark} {number:>5}  {texts.moment_text(moment):>8}  {share}")
     if is_more:
         view.screen.line(f"(there are more than {MOST_VISITS:,})", "dim")
 

@@ -6,11 +6,11 @@ import ast
 import inspect
 import pprint
 
-from replaydbg.commands import tell
 from replaydbg.commands.motion import number_of, set_direction
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command, expression_in
 from replaydbg.errors import AskFailed, UsageError
+from replaydbg.render import texts
 
 FRAMES = 40
 """So many frames `where` shows unless it is told another number."""
@@ -30,7 +30,7 @@ def where(view: View, rest: str) -> None:
         raise UsageError("No Python code runs in this lane here.")
     for number, frame in enumerate(frames[:most]):
         mark = "->" if number == view.frame else "  "
-        place = tell.place_text(view.session, frame.file, frame.line, frame.function)
+        place = texts.place_text(view.session, frame.file, frame.line, frame.function)
         view.screen.line(f"{mark} #{number:<3} {place}", "bold" if number == view.frame else "")
         source = view.session.source_line(frame.file, frame.line)
         if source:
@@ -186,7 +186,7 @@ def _pretty(view: View, rest: str) -> None:
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         view.screen.line(told.output.removesuffix("\n"))
     for part in view.session.ask.parts(text, **view.at):
-        view.screen.line(f"  {tell.variable_text(part)}")
+        view.screen.line(f"  {texts.variable_text(part)}")
 
 
 def _whatis(view: View, rest: str) -> None:
@@ -203,7 +203,7 @@ def arguments(view: View, rest: str) -> None:
     if not found:
         view.screen.line("No arguments.")
     for each in found:
-        view.screen.line(tell.variable_text(each))
+        view.screen.line(texts.variable_text(each))
 
 
 def local_variables(view: View, rest: str) -> None:
@@ -222,7 +222,7 @@ def _print_variables(view: View, *, of_module: bool) -> None:
     if not shown:
         view.screen.line("No variables.")
     for each in shown:
-        view.screen.line(tell.variable_text(each))
+        view.screen.line(texts.variable_text(each))
 
 
 def _display(view: View, rest: str) -> None:

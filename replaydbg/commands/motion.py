@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from replaydbg.commands import tell
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command
-from replaydbg.debugger.values import Breakpoint, Here
+from replaydbg.debugger.results import Breakpoint, Here
 from replaydbg.errors import Cancelled, NoSuchMoment, UsageError
+from replaydbg.render import texts
 
 
 def number_of(text: str, *, otherwise: int = 1) -> int:
@@ -169,7 +169,7 @@ def _mark(view: View, rest: str) -> None:
     if not name:
         raise UsageError("Say the mark's name: mark NAME.")
     moment = view.session.marks.add(name)
-    view.screen.line(f"@{name} is {tell.moment_text(moment)}.")
+    view.screen.line(f"@{name} is {texts.moment_text(moment)}.")
 
 
 def _checkpoint(view: View, rest: str) -> None:
@@ -179,7 +179,7 @@ def _checkpoint(view: View, rest: str) -> None:
     view.checkpoint_number += 1
     number = view.checkpoint_number
     moment = view.session.marks.add(f"c{number}")
-    view.screen.line(f"Checkpoint {number} is {tell.moment_text(moment)}; `restart {number}` comes back to it.")
+    view.screen.line(f"Checkpoint {number} is {texts.moment_text(moment)}; `restart {number}` comes back to it.")
 
 
 def marks(view: View, rest: str) -> None:
@@ -187,8 +187,8 @@ def marks(view: View, rest: str) -> None:
     if not view.session.marks.moments:
         view.screen.line("There are no marks; `mark NAME` makes one.")
     for name, moment in view.session.marks.moments.items():
-        share = tell.percent_text(view.session.index.count(moment), view.here.total)
-        view.screen.line(f"@{name}  {tell.moment_text(moment)}  {share}")
+        share = texts.percent_text(view.session.index.count(moment), view.here.total)
+        view.screen.line(f"@{name}  {texts.moment_text(moment)}  {share}")
 
 
 def _travel_back(view: View, rest: str) -> None:

@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Iterable
 
-from replaydbg.commands import bisecting, tell
+from replaydbg.commands import bisecting
 from replaydbg.commands.motion import go_to, number_of
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import parse_search
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command, expression_in
 from replaydbg.errors import UsageError
+from replaydbg.render import texts
 
 OUTPUT_LINES = 20
 EVENTS = 10
@@ -33,7 +34,7 @@ _PLAIN = re.compile(r"(?P<inner>.+?)(?:\s+if\s+(?P<condition>(?:(?!\belse\b).)+)
 def when(view: View, rest: str) -> None:
     """Print where in time this is."""
     here = view.here
-    view.screen.line(tell.here_text(view.session, here), "bold")
+    view.screen.line(texts.here_text(view.session, here), "bold")
     view.screen.line(
         f"event {here.moment.event:,} of {view.session.index.events:,}, {here.moment.step:,} lines after it"
     )
@@ -41,13 +42,13 @@ def when(view: View, rest: str) -> None:
     seconds = view.session.time_at(here.moment)
     if seconds is not None:
         view.screen.line(f"{seconds:.3f} s after the start, by the last clock mark before it")
-    view.screen.line(f"rdbg://{tell.recording_name(view.session)}@{tell.moment_text(here.moment)}")
+    view.screen.line(f"rdbg://{texts.recording_name(view.session)}@{texts.moment_text(here.moment)}")
 
 
 def _why(view: View, rest: str) -> None:
     text = expression_in(rest, "why EXPRESSION")
     told = view.session.run.why(text, **view.at)
-    for line in tell.why_lines(view.session, told, follow="seek {moment}, then why {name}"):
+    for line in texts.why_lines(view.session, told, follow="seek {moment}, then why {name}"):
         view.screen.line(line)
 
 
@@ -97,7 +98,7 @@ def _history(view: View, rest: str) -> None:
                 f"These are the first {most:,}, and more follow: `history {expression} {10 * most}` shows more."
             )
             return
-        view.screen.line(tell.change_text(view.session, change))
+        view.screen.line(texts.change_text(view.session, change))
         found += 1
     if not found:
         view.screen.line("It did not change.")
@@ -110,7 +111,7 @@ def _log(view: View, rest: str) -> None:
     file, line, _ = parse_place(view, place, is_line=True)
     number = 0
     for logged in view.session.run.log(file, line, expression, condition=condition):
-        view.screen.line(tell.logged_text(logged))
+        view.screen.line(texts.logged_text(logged))
         number += 1
     view.screen.line(f"{number:,} times.", "dim")
 
@@ -138,10 +139,10 @@ def parse_log(text: str) -> tuple[str, str, str]:
 def _events(view: View, rest: str) -> None:
     number = number_of(rest, otherwise=EVENTS)
     last = view.here.moment.event
-    found = tell.events_of(view.session, last - number + 1, last + 1)
+    found = texts.events_of(view.session, last - number + 1, last + 1)
     for event in found:
         is_next = event.number == last + 1
-        view.screen.line(f"{'next' if is_next else '    '} {tell.event_text(event)}", "dim" if is_next else "")
+        view.screen.line(f"{'next' if is_next else '    '} {texts.event_text(event)}", "dim" if is_next else "")
     if not found:
         view.screen.line("There are no events.")
 
@@ -171,13 +172,13 @@ def exceptions(view: View, rest: str) -> None:
 def _print_raised(view: View, most: int) -> None:
     # What the interpreter raised before the program's own first line, and while it ended, is not the program's.
     own = range(view.session.first_own, view.session.index.end + 1)
-    raised = [each for each in view.session.index.raised if each.count in own and each.type not in tell.SILENT]
+    raised = [each for each in view.session.index.raised if each.count in own and each.type not in texts.SILENT]
     if len(raised) > most:
         view.screen.line(f"({len(raised) - most:,} earlier ones; `exceptions {len(raised)}` shows them)", "dim")
     for each in raised[-most:]:
         more = ", which ended the program" if each.is_uncaught else " again" if each.is_again else ""
-        moment = tell.moment_text(view.session.index.moment(each.count))
-        place = f"  {tell.place_text(view.session, each.file, each.line, each.function)}" if each.file else ""
+        moment = texts.moment_text(view.session.index.moment(each.count))
+        place = f"  {texts.place_text(view.session, each.file, each.line, each.function)}" if each.file else ""
         view.screen.line(f"{moment:>8}  lane {each.lane}  raised {each.text}{more}{place}")
     _print_left_out(view)
 
@@ -185,7 +186,7 @@ def _print_raised(view: View, most: int) -> None:
 def _print_left_out(view: View) -> None:
     left_out = view.session.index.left_out
     if left_out is not None:
-        first, last = (tell.moment_text(view.session.index.moment(count)) for count in (left_out.first, left_out.last))
+        first, last = (texts.moment_text(view.session.index.moment(count)) for count in (left_out.first, left_out.last))
         view.screen.line(
             f"The run raised too many exceptions to keep them all: {left_out.number:,} between {first} and {last} are "
             "not known, and `catch` does not stop at them.",
@@ -206,7 +207,7 @@ def tasks(view: View, rest: str) -> None:
 
 def _frames(view: View, frames: Iterable[tuple[str, int, str]]) -> None:
     for file, line, function in frames:
-        view.screen.line(f"    {tell.place_text(view.session, file, line, function)}")
+        view.screen.line(f"    {texts.place_text(view.session, file, line, function)}")
 
 
 def lanes(view: View, rest: str) -> None:
@@ -218,7 +219,7 @@ def lanes(view: View, rest: str) -> None:
             "runs" if lane.id == view.here.lane else f"waits for {lane.waits_for}" if lane.waits_for else "could run"
         )
         top = lane.top
-        place = tell.place_text(view.session, top.file, top.line, top.function) if top is not None else ""
+        place = texts.place_text(view.session, top.file, top.line, top.function) if top is not None else ""
         view.screen.line(f"{mark} lane {lane.id}  {lane.name or '(no name)'}  {state}  {place}".rstrip())
 
 

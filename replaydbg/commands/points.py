@@ -7,8 +7,8 @@ import re
 from replaydbg.commands.places import function_named, parse_place, split_condition
 from replaydbg.commands.view import View
 from replaydbg.commands.words import Command
-from replaydbg.debugger.kinds import ANY, raised_as
-from replaydbg.debugger.values import Breakpoint
+from replaydbg.debugger.exception_types import ANY, raised_as
+from replaydbg.debugger.results import Breakpoint
 from replaydbg.errors import UsageError
 
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Bisected, Look
-from replaydbg.debugger.bisection import Bisection, begun
-from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Bisected, Look
+from replaydbg.debugger.bisection.predicates import Predicate
+from replaydbg.debugger.bisection.run_bisection import Bisection, begun
 from replaydbg.errors import UsageError
 
 KINDS = ("bad", "check", "raises", "function", "invariant", "output")

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from replaydbg.commands import tell
 from replaydbg.commands.surface import Row, Surface
 from replaydbg.debugger import Session
-from replaydbg.debugger.claimed import frame_to_show
-from replaydbg.debugger.values import Evaluation, Frame, Here, Moment
+from replaydbg.debugger.assertions import frame_to_show
+from replaydbg.debugger.results import Evaluation, Frame, Here, Moment
 from replaydbg.errors import UsageError
+from replaydbg.render import texts
 
 AROUND = 3
 """Lines of source on both sides of the current one where something new is reached."""
@@ -104,8 +104,8 @@ class View:
 
     def show_here(self, around: int = AROUND) -> None:
         """Print where the session stands, and the source around it."""
-        self.screen.line(tell.here_text(self.session, self.here), "bold")
-        reason = tell.reason_text(self.session, self.here)
+        self.screen.line(texts.here_text(self.session, self.here), "bold")
+        reason = texts.reason_text(self.session, self.here)
         if reason:
             self.screen.line(reason, "red" if reason.startswith("raises ") else "yellow")
         if self.here.top is None:
@@ -118,7 +118,7 @@ class View:
     def show_frame(self) -> None:
         """Print which frame is selected."""
         at = self.place()
-        self.screen.line(f"#{self.frame}  {tell.place_text(self.session, at.file, at.line, at.function)}", "bold")
+        self.screen.line(f"#{self.frame}  {texts.place_text(self.session, at.file, at.line, at.function)}", "bold")
 
     def show_displays(self) -> None:
         """Print the expressions that are shown wherever it stops."""

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from replaydbg.debugger.questions import At
+from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.errors import AskFailed, UsageError
 
@@ -62,7 +62,7 @@ def export(view: ReplayView, expression: str, at: At) -> Export:
 
 @cache
 def _script() -> str:
-    text = (Path(__file__).parents[1] / "engine" / "outgoing.py").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[1] / "engine" / "probe" / "outgoing.py").read_text(encoding="utf-8")
     return text.replace("from __future__ import annotations\n", "\n")
 
 

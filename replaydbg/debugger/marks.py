@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replaydbg.debugger.heaps import HeapQueries
+from replaydbg.debugger.first_pass.recorded_test import Named, Test
+from replaydbg.debugger.heap_queries import HeapQueries
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.testing import Named, Test
-from replaydbg.debugger.values import Moment
+from replaydbg.debugger.results import Moment
 from replaydbg.engine.messages import Break, Run
 from replaydbg.errors import UsageError
 

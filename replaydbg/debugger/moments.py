@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from replaydbg.debugger.index import Index
-from replaydbg.debugger.values import Raised
+from replaydbg.debugger.first_pass.run_index import Index
+from replaydbg.debugger.results import Raised
 from replaydbg.errors import NoSuchMoment
 from replaydbg.replay.clock import Moment
 

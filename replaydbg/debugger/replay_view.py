@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from replaydbg.debugger.breakpoints import Breakpoints
-from replaydbg.debugger.index import Index
-from replaydbg.debugger.questions import FrameQueries
-from replaydbg.debugger.sources import Sources
-from replaydbg.debugger.values import Here, Moment, Raised
-from replaydbg.debugger.work import LongWork
+from replaydbg.debugger.first_pass.run_index import Index
+from replaydbg.debugger.frame_queries import FrameQueries
+from replaydbg.debugger.long_work import LongWork
+from replaydbg.debugger.results import Here, Moment, Raised
+from replaydbg.debugger.source.source_files import Sources
 from replaydbg.engine.messages import Where
 from replaydbg.engine.travel import Travel
 from replaydbg.engine.worker import Worker

@@ -12,27 +12,28 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from replaydbg.debugger import kinds, search
+from replaydbg.debugger import exception_types
 from replaydbg.debugger.breakpoints import Breakpoints
-from replaydbg.debugger.endings import ending_of, how_a_changed_run_ended
-from replaydbg.debugger.heaps import HeapQueries
-from replaydbg.debugger.index import Index, load_index, read_index, save_index
+from replaydbg.debugger.first_pass.recorded_test import Test, find_failure, test_of
+from replaydbg.debugger.first_pass.run_endings import ending_of, how_a_changed_run_ended
+from replaydbg.debugger.first_pass.run_index import Index, load_index, read_index, save_index
+from replaydbg.debugger.frame_queries import FrameQueries, checked
+from replaydbg.debugger.heap_queries import HeapQueries
 from replaydbg.debugger.limitations import Limitations
+from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.marks import Marks
 from replaydbg.debugger.moments import Position
 from replaydbg.debugger.positions import Positions
-from replaydbg.debugger.questions import FrameQueries, checked
-from replaydbg.debugger.sources import Sources
-from replaydbg.debugger.stops import Found
-from replaydbg.debugger.testing import Test, find_failure, test_of
-from replaydbg.debugger.values import (
+from replaydbg.debugger.results import (
     Here,
     Moment,
     Progress,
     Raised,
 )
-from replaydbg.debugger.whole import RunQueries
-from replaydbg.debugger.work import LongWork
+from replaydbg.debugger.run_queries import RunQueries
+from replaydbg.debugger.source.source_files import Sources
+from replaydbg.debugger.stops import breakpoint_search
+from replaydbg.debugger.stops.breakpoint_filter import Found
 from replaydbg.engine.holder import take_over
 from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Where
 from replaydbg.engine.travel import SPACING, Travel
@@ -67,7 +68,7 @@ class Session:
         Raises what `replay` does, EngineLost and Cancelled.
         """
         self.path = path = Path(path)
-        self._types_named = {kinds.ANY: frozenset({kinds.ANY})}
+        self._types_named = {exception_types.ANY: frozenset({exception_types.ANY})}
         with open_recording(path) as recording:
             self.header = recording.header
             self.test: Test | None = test_of(recording)
@@ -140,7 +141,7 @@ class Session:
         """Return the exception that the test failed with, at the line that raised it; name that moment."""
         if self.test is None:
             return None
-        found = find_failure(self.test, self.index, self._stack_at, partial(search.last_passage, self))
+        found = find_failure(self.test, self.index, self._stack_at, partial(breakpoint_search.last_passage, self))
         if found is not None:
             self.marks.name_failure(found.count)
         return found
@@ -220,14 +221,14 @@ class Session:
         Raises AskFailed.
         """
         if name not in self._types_named:
-            self._types_named[name] = kinds.types_named(self, name)
+            self._types_named[name] = exception_types.types_named(self, name)
         return self._types_named[name]
 
     @cached_property
     def first_own(self) -> int:
         """The count of the program's own first line: before it the interpreter and its libraries ran."""
         self.work.begin("looking for the program's first line")
-        return search.first_own(self)
+        return breakpoint_search.first_own(self)
 
     def time_at(self, moment: Moment) -> float | None:
         """Return the seconds from the start to the last clock mark before `moment`; None before the first one."""
@@ -306,14 +307,14 @@ class Session:
             return self._go_on_changed()
         last = self._last() if until is None else self.count_of(until)
         self.work.begin("running on")
-        return self._arrive(search.forward(self, last), last, "end" if until is None else "seek")
+        return self._arrive(breakpoint_search.forward(self, last), last, "end" if until is None else "seek")
 
     def _go_on_changed(self) -> Here:
         """What was found out in the first pass says nothing of this run: it has counts and an end of its own."""
         self.work.begin("running on")
         worker = self._cursor.clone()
         try:
-            found = search.on(self, worker)
+            found = breakpoint_search.on(self, worker)
         except BaseException:
             worker.kill()
             raise
@@ -356,7 +357,7 @@ class Session:
         """
         first = 1 if until is None else self.count_of(until)
         self.work.begin("running back")
-        found = search.backward(self, first)
+        found = breakpoint_search.backward(self, first)
         if found is not None or until is not None:
             return self._arrive(found, first, "seek")
         return self._arrive(None, self.first_own if self.here.count > self.first_own else 1, "start")

@@ -11,18 +11,18 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.debugger.claimed import bisect_claim, claim_of_test, frame_of_test, was_true
-from replaydbg.debugger.index import index_path
-from replaydbg.debugger.statements import names_in_line, what_has
-from replaydbg.debugger.values import Variable, Why
+from replaydbg.debugger.assertions import bisect_claim, claim_of_test, frame_of_test, was_true
+from replaydbg.debugger.first_pass.run_index import index_path
+from replaydbg.debugger.results import Variable, Why
+from replaydbg.debugger.source.statements import names_in_line, what_has
 from replaydbg.engine.messages import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.pytest_plugin.alone import Smaller, make_smaller
 from replaydbg.pytest_plugin.leftovers import other_values
 from replaydbg.pytest_plugin.results import Written, Wrong
+from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
 
 _LONGEST = 200
@@ -174,9 +174,9 @@ def writes(session: Session, number: int) -> Iterator[Written]:
         yield Written(
             name=name,
             value=_short(value.text if value is not None else last.after),
-            where=tell.place_text(session, last.file, last.line, last.function),
+            where=texts.place_text(session, last.file, last.line, last.function),
             source=_short(last.source),
-            moment=tell.moment_text(last.moment),
+            moment=texts.moment_text(last.moment),
         )
 
 
@@ -211,9 +211,9 @@ def bisected(session: Session) -> Wrong | None:
     changed = [each for each in culprit.values if each.before != each.after]
     return Wrong(
         what=found.predicate,
-        where=tell.place_text(session, culprit.file, culprit.line, culprit.function),
+        where=texts.place_text(session, culprit.file, culprit.line, culprit.function),
         source=_short(culprit.source),
-        moment=tell.moment_text(culprit.moment),
+        moment=texts.moment_text(culprit.moment),
         values=tuple(f"{each.source}  {_short(each.before)} -> {_short(each.after)}" for each in changed[:3]),
     )
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.objects import holdings
-from replaydbg.debugger.sources import is_library
+from replaydbg.debugger.object_history import holdings
+from replaydbg.debugger.source.source_files import is_library
 from replaydbg.engine.messages import Break, Frame, Run
 from replaydbg.errors import ReplaydbgError
 from replaydbg.heap.difference import Change

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
-from replaydbg.commands import tell
 from replaydbg.commands.view import View
 from replaydbg.debugger import Session
-from replaydbg.debugger.sources import is_library
-from replaydbg.debugger.values import Variable
+from replaydbg.debugger.results import Variable
+from replaydbg.debugger.source.source_files import is_library
 from replaydbg.engine.messages import Frame
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.events.show import printable
+from replaydbg.render import texts
 from replaydbg.tui.scene import FrameRow, LaneRow, MarkRow, PointRow, Scene, TaskRow, ValueRow
 
 MOST_FRAMES = 200
@@ -55,12 +55,12 @@ class Gatherer:
         return Scene(
             count=here.count,
             total=here.total,
-            moment=tell.moment_text(here.moment),
-            percent=tell.percent_text(here.count, here.total),
+            moment=texts.moment_text(here.moment),
+            percent=texts.percent_text(here.count, here.total),
             event=here.moment.event,
-            lane=printable(tell.lane_text(here.lane, here.lanes)),
+            lane=printable(texts.lane_text(here.lane, here.lanes)),
             place=short_place(session, here.top.file, here.top.line, here.top.function) if here.top is not None else "",
-            reason=printable(tell.reason_text(session, here)),
+            reason=printable(texts.reason_text(session, here)),
             why=here.why,
             is_changed=here.is_changed,
             seconds=seconds,
@@ -75,7 +75,7 @@ class Gatherer:
                 for each in session.breakpoints
             ),
             marks=tuple(
-                MarkRow(name, tell.moment_text(moment), session.index.count(moment), self.notes.get(name, ""))
+                MarkRow(name, texts.moment_text(moment), session.index.count(moment), self.notes.get(name, ""))
                 for name, moment in session.marks.moments.items()
             ),
             direction="backwards" if view.is_backward else "",
@@ -167,7 +167,7 @@ def _frame(session: Session, frame: Frame) -> FrameRow:
 
 def short_file(session: Session, file: str, parts: int = 1) -> str:
     """Return a file's name for a narrow panel: of one that lies elsewhere the last parts of its path."""
-    text = tell.file_text(session, file)
+    text = texts.file_text(session, file)
     return printable("/".join(PurePath(text).parts[-parts:]) if text.startswith("/") else text)
 
 

@@ -7,13 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import PurePath
 
-from replaydbg.commands import tell
-from replaydbg.commands.heap_tables import diff_tables, object_tables
 from replaydbg.commands.heaps import about_object
-from replaydbg.commands.tables import Table
 from replaydbg.commands.view import View
-from replaydbg.debugger.objects import holdings, last_written
-from replaydbg.debugger.values import Why
+from replaydbg.debugger.object_history import holdings, last_written
+from replaydbg.debugger.results import Why
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.heap.diff import SCOPES, diff
@@ -21,6 +18,9 @@ from replaydbg.heap.difference import Diff
 from replaydbg.heap.drift import drift
 from replaydbg.heap.finding import find
 from replaydbg.heap.holding import Holding
+from replaydbg.render import texts
+from replaydbg.render.heap_tables import diff_tables, object_tables
+from replaydbg.render.tables import Table
 from replaydbg.tui.scene import Answer, Choice, HeapAnswer, HeapRow
 
 Elsewhere = Callable[[int], AbstractContextManager[None]]
@@ -109,7 +109,7 @@ def _answer(found: Diff, scope: str, since: int, *, how: str = "`:diff ... all` 
 def writer_text(told: Why) -> str:
     """Return where a value was written last, in a few columns."""
     assert told.moment is not None, told
-    return printable(f"{tell.moment_text(told.moment)} {PurePath(told.file).name}:{told.line}")
+    return printable(f"{texts.moment_text(told.moment)} {PurePath(told.file).name}:{told.line}")
 
 
 def _rows(table: Table, found: Diff) -> Iterator[HeapRow]:

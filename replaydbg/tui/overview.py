@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from replaydbg.commands import tell
-from replaydbg.debugger.claimed import Claim, claim_of_test
+from replaydbg.debugger.assertions import Claim, claim_of_test
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.events.show import printable
 from replaydbg.heap.snapshot import Taken
+from replaydbg.render import texts
 from replaydbg.replay.clock import Moment
 from replaydbg.tui.scene import Mark, OutputLine, Overview
 
@@ -36,7 +36,7 @@ def overview(session: Session, words: tuple[str, ...]) -> Overview:
     first, last = _test(session) or (_begins(session), index.total)
     lines, left_out = _output(session)
     return Overview(
-        name=tell.recording_name(session),
+        name=texts.recording_name(session),
         command=printable(session.test.nodeid if session.test is not None else shlex.join(session.header.argv)),
         python=session.header.python.version,
         ended=printable(index.ended),
@@ -112,7 +112,7 @@ def density(session: Session, first: int, last: int) -> tuple[int, ...]:
 def _exceptions(session: Session, first: int) -> Iterator[Mark]:
     """Those that the program's own code may have raised, and not how loops end."""
     raised = session.index.raised
-    own = [each for each in raised if each.count >= first and each.type not in tell.SILENT]
+    own = [each for each in raised if each.count >= first and each.type not in texts.SILENT]
     step = max(len(own) // MOST_EXCEPTIONS, 1)
     for each in own[::step]:
         yield Mark(each.count, printable(each.text))

@@ -21,7 +21,7 @@ from replaydbg.tui.messages import CannotOpen, Opened, Progressed, Replied, Rest
 from replaydbg.tui.scene import Reply, Scene
 
 if TYPE_CHECKING:
-    from replaydbg.debugger.values import Progress
+    from replaydbg.debugger.results import Progress
     from replaydbg.tui.desk import Desk
 
 SHOWN_AFTER = 0.2

@@ -6,18 +6,19 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from replaydbg.commands import bisecting, tell
+from replaydbg.commands import bisecting
 from replaydbg.commands.landmarks import visits as visits_of
 from replaydbg.commands.past import MOST_CHANGES, parse_log
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import Wanted, parse_search
 from replaydbg.commands.view import View
-from replaydbg.debugger.bisected import Bisected, Culprit, Flip, Look, Verdict
-from replaydbg.debugger.bisection import MOST_FLIPS, Bisection
-from replaydbg.debugger.claimed import Claim
-from replaydbg.debugger.claimed import bisect_claim as bisect_claim_of
-from replaydbg.debugger.values import Change, Moment, Why
+from replaydbg.debugger.assertions import Claim
+from replaydbg.debugger.assertions import bisect_claim as bisect_claim_of
+from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Flip, Look, Verdict
+from replaydbg.debugger.bisection.run_bisection import MOST_FLIPS, Bisection
+from replaydbg.debugger.results import Change, Moment, Why
 from replaydbg.events.show import printable
+from replaydbg.render import texts
 from replaydbg.tui.gather import short_place
 from replaydbg.tui.scene import Answer, Choice, EventsAnswer, Mark, Track
 
@@ -50,21 +51,21 @@ def about_write(view: View, told: Why) -> Answer:
 
 
 def _written(view: View, told: Why) -> Iterator[Choice]:
-    for line in tell.why_lines(view.session, told, follow="{name}"):
+    for line in texts.why_lines(view.session, told, follow="{name}"):
         if line.startswith("Further: "):
             break
         is_first = line.startswith(f"{told.expression} ") and told.moment is not None
         yield Choice(printable(line), "bold" if is_first else "", told.count if is_first else 0)
     session, found = view.session, told.content if told.content is not None else told
     if told.changed is not None and told.changed.moment is not None:
-        moment = tell.moment_text(told.changed.moment)
+        moment = texts.moment_text(told.changed.moment)
         yield Choice(f"go to {moment}, where the value had changed", "accent", told.changed.count)
     if found.content is None and found.moment is not None:
         if told.content is not None:
-            yield Choice(f"go to {tell.moment_text(found.moment)}, where the object changed", "accent", found.count)
-        for name, asked_at in tell.to_follow(found):
+            yield Choice(f"go to {texts.moment_text(found.moment)}, where the object changed", "accent", found.count)
+        for name, asked_at in texts.to_follow(found):
             count = session.index.count(asked_at)
-            there = "there" if count == found.count else f"to {tell.moment_text(asked_at)}"
+            there = "there" if count == found.count else f"to {texts.moment_text(asked_at)}"
             yield Choice(f"go {there}, and ask who wrote {name}", "accent", count, why=name)
 
 
@@ -80,7 +81,7 @@ def history(view: View, expression: str) -> Answer:
         if is_cut:
             break
         found.append(each)
-    choices = [Choice(printable(tell.change_text(session, each)), count=each.count) for each in found]
+    choices = [Choice(printable(texts.change_text(session, each)), count=each.count) for each in found]
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
     more = f" (the first {len(found):,}; more follow)" if is_cut else ""
     if not choices:
@@ -100,7 +101,7 @@ def visits(view: View, file: str, line: int) -> Answer:
         numbers = [""] * len(found)
     counts = [session.index.count(each) for each in found]
     choices = tuple(
-        Choice(f"{number}  {tell.moment_text(moment):>8}  {tell.percent_text(count, total):>4}", count=count)
+        Choice(f"{number}  {texts.moment_text(moment):>8}  {texts.percent_text(count, total):>4}", count=count)
         for number, moment, count in zip(numbers, found, counts, strict=True)
     )
     at = max((at for at, count in enumerate(counts) if count <= here), default=0)
@@ -151,7 +152,7 @@ def _logged(
             more = 1
             break
         marks.append(Mark(each.count, printable(each.text)))
-        lines.append(printable(tell.logged_text(each)))
+        lines.append(printable(texts.logged_text(each)))
     track = Track(printable(key), f"p {printable(expression)}", tuple(marks), more)
     return track, tuple(lines)
 
@@ -161,8 +162,8 @@ def events_around(view: View) -> EventsAnswer:
     session, here = view.session, view.here.moment.event
     if session.index.events > MOST_EVENTS:
         return EventsAnswer(((0, "The log is long: `:events` shows them."),), here)
-    found = tell.events_of(session, here - AROUND + 1, here + AROUND // 4)
-    return EventsAnswer(tuple((each.number, printable(tell.event_text(each))) for each in found), here)
+    found = texts.events_of(session, here - AROUND + 1, here + AROUND // 4)
+    return EventsAnswer(tuple((each.number, printable(texts.event_text(each))) for each in found), here)
 
 
 # ---- bisection ----
@@ -211,7 +212,7 @@ def _bisected(view: View, found: Bisected) -> Answer:
     for line in bisecting.lines(session, found, ""):
         choices.append(Choice(printable(line), "bold" if first else "", culprit.count if culprit and first else 0))
         first = False
-    counts = {tell.moment_text(each.moment): each.count for each in found.looks}
+    counts = {texts.moment_text(each.moment): each.count for each in found.looks}
     # Each look can be gone to, too: the table begins each of its rows with the moment.
     choices = [
         each if each.count else Choice(each.text, each.style, counts.get((each.text.split() or [""])[0], 0))
@@ -233,7 +234,7 @@ def _all_changes(view: View, wanted: Wanted, search: Bisection, show: Callable[[
         )
     choices = [Choice(_change_text(view, each), count=each.count) for each in found]
     if more > 0:
-        choices.append(Choice(f"and more: --from {tell.moment_text(found[-1].moment)} goes on", "dim"))
+        choices.append(Choice(f"and more: --from {texts.moment_text(found[-1].moment)} goes on", "dim"))
     if search.note:
         choices.append(Choice(printable(search.note), "dim"))
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
@@ -242,8 +243,8 @@ def _all_changes(view: View, wanted: Wanted, search: Bisection, show: Callable[[
 
 def _change_text(view: View, flip: Flip) -> str:
     session = view.session
-    moment = tell.moment_text(flip.moment)
-    share = tell.percent_text(flip.count, view.here.total)
+    moment = texts.moment_text(flip.moment)
+    share = texts.percent_text(flip.count, view.here.total)
     place = short_place(session, flip.file, flip.line, flip.function)
     line = session.source_line(flip.file, flip.line)
     return f"{moment:>8} {share:>4}  {'bad' if flip.is_bad else 'good again':<10}  {place}  {printable(line)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from replaydbg.debugger.sources import is_library
+from replaydbg.debugger.source.source_files import is_library
 from replaydbg.events.records import Control, ControlKind, Why
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
@@ -20,7 +20,7 @@ from replaydbg.tui.scene import LaneSpans, Mark, Track
 
 if TYPE_CHECKING:
     from replaydbg.debugger import Session
-    from replaydbg.debugger.values import Breakpoint
+    from replaydbg.debugger.results import Breakpoint
 
 PORTION = 500
 """So many entries of the log are read between two looks at whether somebody waits."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from replaydbg.debugger.claimed import Claim
+    from replaydbg.debugger.assertions import Claim
 
 Span = tuple[int, int, str]
 """A piece of a line of source: where it begins and ends, and what it is, such as `keyword`."""

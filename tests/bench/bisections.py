@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Bisected
-from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Bisected
+from replaydbg.debugger.bisection.predicates import Predicate
 from tests.bench.workloads import environment
 from tests.harness import tool
 from tests.harness.process import run

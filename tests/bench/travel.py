@@ -17,8 +17,8 @@ from subprocess import CalledProcessError, TimeoutExpired
 from tempfile import TemporaryDirectory
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.index import index_path
-from replaydbg.debugger.values import Progress
+from replaydbg.debugger.first_pass.run_index import index_path
+from replaydbg.debugger.results import Progress
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, UsageError
 from tests.bench.journeys import Journey
 from tests.bench.memory import Held, cpu_milliseconds, held_by_session, peak_of, seconds_queued

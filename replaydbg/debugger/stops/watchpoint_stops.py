@@ -1,0 +1,81 @@
+"""Stopping where a value has changed, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.results import Breakpoint
+from replaydbg.debugger.stops.breakpoint_filter import Found, Passage, Sieve, told
+from replaydbg.engine.messages import Run
+from replaydbg.engine.worker import Worker
+
+
+def next_change(view: ReplayView, points: Sequence[Breakpoint], last: int) -> Found | None:
+    """Return the first line after here, up to `last`, before which one of the values has changed."""
+    sieve = Sieve(view, points)
+    found = None
+    for point in points:
+        if point.watch is None:
+            continue
+        worker = view.cursor.clone()
+        try:
+            changes = _changes(view, sieve, point, worker, last)
+            passage = next((each for each in changes if not sieve.lets_pass(point)), None)
+        finally:
+            worker.kill()
+        if passage is not None:
+            last = passage.count
+            found = _found(point, passage)
+    return found
+
+
+def last_change(view: ReplayView, points: Sequence[Breakpoint], first: int) -> Found | None:
+    """Return the last line before here, down to `first`, before which one of the values had changed."""
+    sieve = Sieve(view, points)
+    found = None
+    for point in points:
+        upper = view.here.count - (view.here.moment.point == 0)
+        for begin in view.travel.timeline.earlier(upper) if point.watch is not None else ():
+            if upper <= first:
+                break
+            passage = sieve.last(point, _changes_between(view, sieve, point, begin, upper))
+            if passage is not None and passage.count >= first:
+                first = passage.count
+                found = _found(point, passage)
+                break
+            upper = begin
+    return found
+
+
+def _found(point: Breakpoint, passage: Passage) -> Found:
+    return Found(passage.count, "watch", point.number, told(f"{point.place} has changed", passage))
+
+
+def _changes(view: ReplayView, sieve: Sieve, point: Breakpoint, worker: Worker, last: int) -> Iterator[Passage]:
+    """Let `worker` run to the line `last`; yield the changes that it meets and whose condition is true."""
+    assert point.watch is not None, point
+    order = Run(until=last, watch=replace(point.watch, stops=True))
+    while worker.count < last:
+        where = worker.run(order, idle=view.travel.idle)
+        if isinstance(where, dict) or not where.changes.count:
+            return
+        # What does not stop it takes too little time for `run` to ask whether to give up.
+        view.travel.idle()
+        passage = sieve.passage(point, worker)
+        if passage is not None:
+            yield passage
+
+
+def _changes_between(view: ReplayView, sieve: Sieve, point: Breakpoint, begin: int, last: int) -> list[Passage]:
+    """The changes after the line `begin` and not after `last`; if all of them stop it, the last one is enough."""
+    if point.condition or point.ignore:
+        worker = view.travel.at(begin)
+        try:
+            return list(_changes(view, sieve, point, worker, last))
+        finally:
+            worker.kill()
+    assert point.watch is not None, point
+    changes = view.travel.scan(begin, last, Run(watch=replace(point.watch, stops=False))).changes
+    return [Passage(changes.last_seen, "")] if changes.count else []
