@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from replaydbg.cli.bisect_snapshots import facts
-from replaydbg.commands.bisecting import headline
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Verdict
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.run_bisection import begun
 from replaydbg.errors import UsageError
+from replaydbg.render.bisection_text import headline
 from replaydbg.render.texts import events_of
 from tests.harness.recording import record_file
 

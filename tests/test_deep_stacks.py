@@ -50,7 +50,7 @@ def test_every_frame_can_be_selected(session: Session) -> None:
 
     assert "#1500" in typed("up 1500")
     assert typed("p n") == "1500\n"
-    assert "There are 1,502 frames, and no #1502." in typed("up 2")
+    assert "No frame #1502: there are 1,502 frames." in typed("up 2")
     assert "and 1,501 more; `where 1502` shows them all" in typed("where 1")
     shown = typed("where 5000")
     assert "#1501" in shown

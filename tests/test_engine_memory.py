@@ -27,7 +27,7 @@ def test_checkpoints_are_dropped_when_they_take_too_much(recording: Path, monkey
         assert sum(memory.taken([pid]) for pid in standing) <= travel.memory.allowed * 1.25
         assert travel.is_limited_by == "memory"
         assert (
-            f"may take {travel.memory.allowed >> 20:,} MB of memory (--memory): a seek may" in session.limitations.text
+            f"may use {travel.memory.allowed >> 20:,} MB of memory (--memory): a seek may" in session.limitations.text
         )
         count = session.index.end // 2
         assert session.seek(count).count == count

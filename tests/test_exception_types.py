@@ -92,7 +92,7 @@ def test_a_type_that_nobody_raised_is_known(session: Session) -> None:
 
 @pytest.mark.parametrize("name", ["NoSuchError", "nosuch.KeyError", "json.KeyErrors", "Refused.KeyError"])
 def test_a_type_that_the_run_does_not_know_is_said_to_be_unknown(session: Session, name: str) -> None:
-    with pytest.raises(UsageError, match=f"No type of exceptions {name} is known in this run"):
+    with pytest.raises(UsageError, match=f"Unknown exception type: {name}"):
         session.run.bisect(predicates.raises(name))
 
 
@@ -107,5 +107,5 @@ def test_breakpoints_stop_at_subclasses_in_both_directions(session: Session) -> 
     assert "exception IOError" in typed("clear", "catch IOError")
     assert "No BufferError was raised in this run" in typed("catch BufferError")
     assert "No BufferError was raised in this run" in typed("break BufferError")
-    assert "No type of exceptions NoSuchError is known" in typed("catch NoSuchError")
-    assert "No function 'NoSuchError' ran" in typed("break NoSuchError")
+    assert "Unknown exception type: NoSuchError" in typed("catch NoSuchError")
+    assert "No function named 'NoSuchError' ran" in typed("break NoSuchError")

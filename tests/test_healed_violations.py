@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from replaydbg.cli.main import main
-from replaydbg.commands.bisecting import lines
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.run_bisection import begun
 from replaydbg.errors import UsageError
+from replaydbg.render.bisection_text import lines
 from replaydbg.render.texts import moment_text
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
@@ -70,7 +70,7 @@ class Seen(NamedTuple):
     is_first: bool
     """Whether it is the first line of a call of `put`."""
     value: int | None
-    """The value that the predicate asks for; None: it is not there."""
+    """The value that the predicate asks for; None: it does not exist."""
     call: int
     """In which call; 0: of a global variable."""
 
@@ -273,7 +273,7 @@ def test_the_default_passes_over_what_the_next_line_heals(transfers: Path, capsy
     assert "for good after" in told.splitlines()[0]
     assert "200 -> 199" in told
     assert "{'a': 70, 'b': 130} -> {'a': 69, 'b': 130}" in told
-    assert "30 times before for a while" in told
+    assert "It was already true 30 times for a while" in told
 
 
 def test_the_first_one_of_all_is_told_with_where_it_healed(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -295,8 +295,8 @@ def test_what_was_never_so_for_good_is_told(transfers: Path, capsys: pytest.Capt
         assert thirtieth is not None
         last = moment_text(thirtieth.moment)
     told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST, "--to", last, "--for-good")
-    assert "it is not so for good up to" in told
-    assert "It was so for a while 30 times, never for good; the last time it was good again after" in told
+    assert "no longer true at" in told
+    assert "It was true 30 times, each time only for a while; good again the last time after" in told
 
 
 @pytest.mark.parametrize("place", ["nowhere", "transfers.py:999", "7", "other.py:3"])
@@ -316,4 +316,4 @@ def test_the_prompt_takes_a_place_and_for_good(transfers: Path) -> None:
         told = typed(f"bisect {LOST} --frame main --only-at move --for-good")
         assert "evaluated only at the start of move(): first after" in told
         assert "no function 'nowhere' ran" in typed(f"bisect {LOST} --only-at nowhere")
-        assert "Say only one of --linear, --for-good and --all." in typed(f"bisect {LOST} --for-good --all")
+        assert "--linear, --for-good and --all cannot be combined." in typed(f"bisect {LOST} --for-good --all")

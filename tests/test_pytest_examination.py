@@ -80,7 +80,7 @@ class TestBisection:
 
         asked = bisected(ran.recording("test_it.py-test_bad"))
         assert asked.returncode == 2
-        assert "Say what is wrong: the line in which the test failed is no assertion" in asked.stderr
+        assert "An expression is needed: the test failed in a line without assertion" in asked.stderr
 
     def test_not_unless_asked_for(self, tmp_path: Path) -> None:
         ran = run_pytest(tmp_path, self.SOURCE)

@@ -8,7 +8,7 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.results import Breakpoint
-from replaydbg.engine.messages import MOST_BREAKS, PathStep, Run, Watch, Where
+from replaydbg.engine.messages import MOST_BREAKS, PathStep, RunOrder, Watch, Where
 from replaydbg.errors import AskFailed, NoSuchMoment, UsageError
 from tests.harness.recording import record_file
 
@@ -185,7 +185,7 @@ def test_objects_lie_at_one_address_whether_something_is_watched_or_not(session:
     path = tuple(PathStep(attribute=letter * length) for letter in "bcdefghijkluöx")
     watched = Watch("a" * length, module="__main__", steps=path, stops=False)
     found = set()
-    for order in (Run(until=count), Run(until=count, watch=watched)):
+    for order in (RunOrder(until=count), RunOrder(until=count, watch=watched)):
         worker = session.travel.at(1)
         top = worker.run(order)
         assert isinstance(top, Where)
@@ -226,7 +226,7 @@ def test_what_is_too_many_for_one_run_is_refused(session: Session) -> None:
     session.seek("@exc")
     file = session.sources.file_named(PROGRAM.name)
     points = [session.breakpoints.add(Breakpoint(0, file=file, line=22)) for _ in range(MOST_BREAKS)]
-    with pytest.raises(UsageError, match="There are 255 breakpoints"):
+    with pytest.raises(UsageError, match="At most 255 breakpoints"):
         session.breakpoints.add(Breakpoint(0, function="hidden"))
     other = session.breakpoints.add(Breakpoint(0, exception="KeyError"))
     assert session.reverse_go().breakpoint in [each.number for each in points]

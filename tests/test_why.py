@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Breakpoint, Why
+from replaydbg.debugger.results import Breakpoint, LastWrite
 from replaydbg.errors import UsageError
 from replaydbg.render.texts import why_lines
 from tests.harness import tool
@@ -84,7 +84,7 @@ def go_to(session: Session, name: str) -> Question:
     return question
 
 
-def asked(session: Session, name: str) -> Why:
+def asked(session: Session, name: str) -> LastWrite:
     return session.run.why(go_to(session, name).expression)
 
 
@@ -118,7 +118,7 @@ def test_the_write_may_be_in_a_library(session: Session) -> None:
 def test_what_only_c_code_can_read_is_not_claimed_to_be_unchanged(session: Session) -> None:
     told = asked(session, "array")
     assert told.source == 'numbers = array.array("i", [1])'
-    assert told.note == "the content of a array is not followed: it may have changed since"
+    assert told.note == "the content of a array is not tracked: it may have changed since"
     assert not asked(session, "ordered dictionary").note
     assert not asked(session, "attribute of an alias").note
 

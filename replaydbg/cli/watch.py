@@ -8,7 +8,7 @@ from typing import Any
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Change
+from replaydbg.debugger.results import ValueChange
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
 
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         return 0 if number else 1
 
 
-def _facts(session: Session, change: Change) -> dict[str, Any]:
+def _facts(session: Session, change: ValueChange) -> dict[str, Any]:
     return {
         **moment_facts(session, change.count, change.moment),
         "lane": change.lane,

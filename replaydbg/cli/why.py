@@ -9,7 +9,7 @@ from replaydbg.cli.events import event_facts
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Origin, Why
+from replaydbg.debugger.results import LastWrite, Origin
 from replaydbg.errors import quoted
 from replaydbg.render import texts
 
@@ -51,7 +51,7 @@ def _origin(told: Origin) -> dict[str, Any]:
     }
 
 
-def _facts(session: Session, told: Why) -> dict[str, Any]:
+def _facts(session: Session, told: LastWrite) -> dict[str, Any]:
     if told.moment is None:
         return {"expression": told.expression, "written": False, "note": told.note or None}
     events = texts.events_of(session, min(told.events), max(told.events)) if told.events else []

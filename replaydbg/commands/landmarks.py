@@ -8,7 +8,7 @@ from itertools import islice
 from replaydbg.commands.motion import go_to
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.view import View
-from replaydbg.commands.words import Command
+from replaydbg.commands.words import PromptCommand
 from replaydbg.debugger.results import Moment
 from replaydbg.debugger.session import Session
 from replaydbg.debugger.source.source_files import is_library
@@ -29,7 +29,7 @@ def _way(rest: str, usage: str) -> bool:
     word = rest.strip() or "next"
     found = [each for each in _WAYS if each.startswith(word)]
     if len(found) != 1:
-        raise UsageError(f"Say which way: {usage}.")
+        raise UsageError(f"usage: {usage}")
     return found[0] == "next"
 
 
@@ -38,7 +38,7 @@ def _go(view: View, counts: Sequence[int], *, is_on: bool, what: str) -> None:
     nearest = min if is_on else max
     beyond = [each for each in counts if (each > here if is_on else each < here)]
     if not beyond:
-        raise UsageError(f"There is no {'later' if is_on else 'earlier'} {what}.")
+        raise UsageError(f"No {'later' if is_on else 'earlier'} {what}.")
     go_to(view, nearest(beyond))
 
 
@@ -46,13 +46,13 @@ def snapshot(view: View, rest: str) -> None:
     """Go to the next snapshot, the one before, or to the one with a number."""
     session = view.session
     word = rest.strip().lstrip("#")
-    is_on = not word.isdecimal() and _way(rest, "snapshot next, snapshot previous, or snapshot NUMBER")
+    is_on = not word.isdecimal() and _way(rest, "snapshot [next|previous|N]")
     if not session.heap.taken:
-        raise UsageError("The recording holds no snapshots; `replaydbg record --snapshot-every 250ms` takes some.")
+        raise UsageError("The recording has no snapshots; `replaydbg record --snapshot-every 250ms` takes some.")
     if word.isdecimal():
         numbers = [each.number for each in session.heap.taken]
         if int(word) not in numbers:
-            raise UsageError(f"There is no snapshot {word}: the recording holds #{numbers[0]} to #{numbers[-1]}.")
+            raise UsageError(f"No such snapshot: {word}. The recording has #{numbers[0]} to #{numbers[-1]}.")
         go_to(view, f"@#{int(word)}")
         return
     counts = session.heap.counts_of_snapshots("@#")
@@ -61,7 +61,7 @@ def snapshot(view: View, rest: str) -> None:
 
 def _landmark(view: View, rest: str) -> None:
     session = view.session
-    is_on = _way(rest, "landmark next or landmark previous")
+    is_on = _way(rest, "landmark [next|previous]")
     here = view.here.count
     raised = [each.count for each in session.index.raised if each.type not in texts.SILENT]
     marks = [session.index.count(each) for each in session.marks.moments.values()]
@@ -73,10 +73,8 @@ def _landmark(view: View, rest: str) -> None:
         if count in marks or _is_in_own_code(session, count):
             go_to(view, count)
             return
-    what = (
-        "exception of your code, or mark" if len(nearest_first) <= MOST_TRIED else f"one among {MOST_TRIED} exceptions"
-    )
-    raise UsageError(f"There is no {'later' if is_on else 'earlier'} {what}.")
+    what = "exception of your code, or mark" if len(nearest_first) <= MOST_TRIED else f"one in {MOST_TRIED} exceptions"
+    raise UsageError(f"No {'later' if is_on else 'earlier'} {what}.")
 
 
 def visits(view: View, place: str) -> tuple[list[Moment], bool]:
@@ -95,15 +93,17 @@ def _visits(view: View, rest: str) -> None:
         share = texts.percent_text(count, view.here.total)
         view.screen.line(f"{mark} {number:>5}  {texts.moment_text(moment):>8}  {share}")
     if is_more:
-        view.screen.line(f"(there are more than {MOST_VISITS:,})", "dim")
+        view.screen.line(f"(more than {MOST_VISITS:,}; these are the first)", "dim")
 
 
 COMMANDS = (
-    Command(("snapshot",), "[next|previous|N]", "to the next snapshot, the one before, or one by its number", snapshot),
-    Command(
-        ("landmark",), "[next|previous]", "to the next exception of your code or mark, or the one before", _landmark
+    PromptCommand(
+        ("snapshot",), "[next|previous|N]", "go to the next or previous snapshot, or to one by number", snapshot
     ),
-    Command(("visits",), "[PLACE]", "every moment at which a line ran", _visits, completes="places"),
+    PromptCommand(
+        ("landmark",), "[next|previous]", "go to the next or previous exception of your code or mark", _landmark
+    ),
+    PromptCommand(("visits",), "[PLACE]", "list every moment at which a line ran", _visits, completes="places"),
 )
 
 

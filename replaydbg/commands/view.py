@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from replaydbg.commands.surface import Row, Surface
+from replaydbg.commands.surface import SourceRow, Surface
 from replaydbg.debugger import Session
 from replaydbg.debugger.assertions import frame_to_show
 from replaydbg.debugger.results import Evaluation, Frame, Here, Moment
@@ -71,7 +71,7 @@ class View:
         """Return the selected frame. Raises UsageError without Python code."""
         frames = self.frames()
         if not frames:
-            raise UsageError("No Python code runs in this lane here.")
+            raise UsageError("No Python code runs in this thread here.")
         return frames[min(self.frame, len(frames) - 1)]
 
     def evaluate(self, source: str) -> Evaluation:
@@ -139,6 +139,6 @@ class View:
         hits = self.session.index.lines_hit(file)
         first, last = max(first, 1), min(last, len(lines))
         numbers = range(first, last + 1)
-        rows = [Row(number, lines[number - 1], hits.get(number, 0), number == current) for number in numbers]
+        rows = [SourceRow(number, lines[number - 1], hits.get(number, 0), number == current) for number in numbers]
         self.screen.source(file, lines, rows)
         return last if rows else 0

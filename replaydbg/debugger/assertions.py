@@ -16,7 +16,7 @@ from replaydbg.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class Assertion:
     """What was claimed."""
 
     source: str
@@ -62,26 +62,26 @@ def _is_helper(session: Session, number: int) -> bool:
     return told is not None and told.text == "True"
 
 
-def claim_of_test(session: Session) -> Claim:
+def assertion_of_test(session: Session) -> Assertion:
     """Return what the line claims that the test failed in; the session has just been opened.
 
     Raises UsageError if the recording is of no failing test, or its line claims nothing.
     """
     number = frame_of_test(session)
     if number is None:
-        raise UsageError("Say what is wrong: only the recording of a test that failed tells it by itself.")
+        raise UsageError("An expression is needed: this is not the recording of a failed test.")
     frame = session.ask.stack()[number]
     source = claim_in_line("\n".join(session.sources.lines(frame.file)), frame.line)
     if not source:
         raise UsageError(
-            f"Say what is wrong: the line in which the test failed is no assertion ({frame.file}:{frame.line})."
+            f"An expression is needed: the test failed in a line without assertion ({frame.file}:{frame.line})."
         )
     module = session.ask.evaluate("__name__", number).value
     name = str(ast.literal_eval(module.text)) if module is not None else ""
-    return Claim(source, frame.name, frame.started, session.here.count, name)
+    return Assertion(source, frame.name, frame.started, session.here.count, name)
 
 
-def bisect_claim(session: Session, claim: Claim) -> Bisected | None:
+def bisect_assertion(session: Session, claim: Assertion) -> Bisected | None:
     """Return the line after which a claim was true no more, up to the failure; None: there is nothing to search.
 
     It is looked for in the call that claims it. Where it was never true there, what is in the variables of the module

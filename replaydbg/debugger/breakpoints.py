@@ -33,11 +33,9 @@ class Breakpoints:
             try:
                 compile(point.condition, "<condition>", "eval")
             except SyntaxError as error:
-                raise UsageError(f"The condition {point.condition!r} cannot be read: {error.msg}.") from None
+                raise UsageError(f"The condition {point.condition!r} is not valid Python: {error.msg}.") from None
         if point.is_of_lines and sum(1 for each in self if each.is_of_lines) == MOST_BREAKS:
-            raise UsageError(
-                f"There are {MOST_BREAKS} breakpoints at lines and functions, and no room for another one."
-            )
+            raise UsageError(f"At most {MOST_BREAKS} breakpoints at lines and functions are possible.")
         self._numbers += 1
         point = replace(point, number=self._numbers)
         self._breakpoints[point.number] = point
@@ -61,7 +59,7 @@ class Breakpoints:
 
     def _breakpoint(self, number: int) -> Breakpoint:
         if number not in self._breakpoints:
-            raise UsageError(f"There is no breakpoint {number}.")
+            raise UsageError(f"No breakpoint {number}.")
         return self._breakpoints[number]
 
     def remove_if_temporary(self, number: int) -> None:

@@ -44,7 +44,7 @@ def export(view: ReplayView, expression: str, at: At) -> Export:
     try:
         compile(expression, "<expression>", "eval")
     except (SyntaxError, ValueError) as error:
-        raise UsageError(f"{expression!r} cannot be read: {error}.") from None
+        raise UsageError(f"{expression!r} is not valid Python: {error}.") from None
     question = {
         "do": "outgoing",
         "source": expression,
@@ -55,7 +55,7 @@ def export(view: ReplayView, expression: str, at: At) -> Export:
     }
     told = view.cursor.take_out(question, seconds=SECONDS, idle=view.work.idle)
     if isinstance(told, dict):
-        raise AskFailed(f"it cannot be taken out of the program: {told['failed']}")
+        raise AskFailed(f"it cannot be exported: {told['failed']}")
     head, data = told
     return Export(head["type"], head["text"], data, tuple(Lost(*each) for each in head["lost"]))
 

@@ -10,7 +10,7 @@ from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.results import Evaluation, Task, Variable
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.engine.messages import Frame
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed, UsageError
 
 
@@ -28,7 +28,7 @@ class Standing(Protocol):
     """A position in a run whose frames can be asked about."""
 
     @property
-    def cursor(self) -> Worker:
+    def cursor(self) -> EngineProcess:
         """The process at that position."""
 
     @property
@@ -44,12 +44,12 @@ class FrameQueries:
 
     def variables(self, frame: int = 0, *, lane: int | None = None, of_module: bool = False) -> tuple[Variable, ...]:
         """Return the local variables of a frame, or its module's."""
-        self._standing.work.begin("looking at variables")
+        self._standing.work.begin("reading variables")
         return tuple(Variable(*each) for each in self._ask("variables", frame, lane, globals=of_module))
 
     def parts(self, expression: str, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
         """Return the items or attributes of a value; at most 1,000."""
-        self._standing.work.begin(f"looking at {expression}")
+        self._standing.work.begin(f"reading {expression}")
         return tuple(Variable(*each) for each in self._ask("items", frame, lane, source=expression))
 
     def evaluate(
@@ -63,7 +63,7 @@ class FrameQueries:
         return self._evaluation(self._standing.cursor, source, frame, lane, truth, seconds)
 
     def _evaluation(
-        self, worker: Worker, source: str, frame: int, lane: int | None, truth: bool, seconds: float = 5.0
+        self, worker: EngineProcess, source: str, frame: int, lane: int | None, truth: bool, seconds: float = 5.0
     ) -> Evaluation:
         question = {"do": "evaluate", "source": source, "frame": frame, "lane": lane, "truth": truth}
         told = checked(worker.ask(question, seconds=seconds, idle=self._standing.work.idle))
@@ -72,7 +72,7 @@ class FrameQueries:
 
     def arguments(self, frame: int = 0, *, lane: int | None = None) -> tuple[Variable, ...]:
         """Return the parameters of a frame's function, as they are now."""
-        self._standing.work.begin("looking at arguments")
+        self._standing.work.begin("reading arguments")
         return tuple(Variable(*each) for each in self._ask("arguments", frame, lane))
 
     def stack(self, lane: int | None = None) -> Sequence[Frame]:
@@ -84,17 +84,17 @@ class FrameQueries:
 
     def tasks(self) -> tuple[Task, ...]:
         """Return the asyncio tasks that are not done."""
-        self._standing.work.begin("looking at tasks")
+        self._standing.work.begin("reading tasks")
         return tuple(Task(name, tuple(map(tuple, frames)), waits) for name, frames, waits in self._ask("tasks"))
 
     def exceptions(self) -> tuple[tuple[str, str], ...]:
         """Return the exception that is being handled, and what led to it: type and text."""
-        self._standing.work.begin("looking at exceptions")
+        self._standing.work.begin("reading exceptions")
         return tuple((name, text) for name, text in self._ask("exception"))
 
     # ---- for search and writes ----
 
-    def evaluate_at(self, worker: Worker, source: str, frame: int = 0) -> Evaluation:
+    def evaluate_at(self, worker: EngineProcess, source: str, frame: int = 0) -> Evaluation:
         """Run an expression where another process stands."""
         return self._evaluation(worker, source, frame, None, False)
 
@@ -117,10 +117,10 @@ class FrameQueries:
             kind = self.ask_about(at, "opaque", source=place.source)
         except AskFailed:
             return ""
-        return f"the content of a {kind} is not followed: it may have changed since" if kind else ""
+        return f"the content of a {kind} is not tracked: it may have changed since" if kind else ""
 
-    def object_text(self, worker: Worker, located: tuple[int, int]) -> str:
-        """Return the object that `worker` located as text; empty: it is not there."""
+    def object_text(self, worker: EngineProcess, located: tuple[int, int]) -> str:
+        """Return the object that `worker` located as text; empty: it does not exist."""
         try:
             return str(checked(worker.ask({"do": "of_object", "object": located}, idle=self._standing.work.idle))[2])
         except AskFailed:
@@ -130,9 +130,9 @@ class FrameQueries:
         """Raise UsageError if a value cannot be followed without running Python."""
         told = self.ask_about(at, "kinds", source=place.name, steps=place.keys)
         if told is not None:
-            raise UsageError(f"{place.source!r} cannot be followed: {told}.")
+            raise UsageError(f"{place.source!r} cannot be tracked: {told}.")
 
-    def judge(self, worker: Worker, condition: str) -> str | None:
+    def judge(self, worker: EngineProcess, condition: str) -> str | None:
         """Return None if a breakpoint's condition is not true where `worker` stands.
 
         One that raises, or has no answer, counts as true: then what happened is returned; otherwise nothing, "".
@@ -140,7 +140,7 @@ class FrameQueries:
         try:
             told = self._evaluation(worker, condition, 0, None, True)
         except AskFailed as error:
-            return f"its condition has no answer: {error.reason}"
+            return f"its condition cannot be evaluated: {error.reason}"
         if told.error is not None:
             return f"its condition raised {told.error}"
         return "" if told.truth else None

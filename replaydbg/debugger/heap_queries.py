@@ -11,8 +11,8 @@ from pathlib import Path
 
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Moment
-from replaydbg.engine.messages import Break, Run
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import NoSuchMoment
 from replaydbg.heap.limits import Limits, Which
 from replaydbg.heap.snapshot import Snapshot, Taken
@@ -61,7 +61,7 @@ class HeapQueries:
             return {}
         worker = self._view.travel.at(1)
         breaks = tuple(Break(file=each, function="snapshot") for each in sorted(files))
-        order = Run(until=self._view.index.total, breaks=breaks)
+        order = RunOrder(until=self._view.index.total, breaks=breaks)
         found: dict[int, int] = {}
         try:
             while asked and not isinstance(where := worker.run(order, idle=self._view.travel.idle), dict):
@@ -100,10 +100,10 @@ class HeapQueries:
         One run of the program passes them all. Raises NoSuchMoment, EngineLost.
         """
         counts = [self._view.count_of(moment) for moment in moments]
-        self._view.work.begin("looking at the heap")
+        self._view.work.begin("taking a heap snapshot")
         run = f"{os.getpid()}-{next(_series)}"
         taken: dict[int, Snapshot] = {}
-        worker: Worker | None = None
+        worker: EngineProcess | None = None
         try:
             for number, count in enumerate(sorted(set(counts)), 1):
                 if worker is None:

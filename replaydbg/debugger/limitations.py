@@ -33,19 +33,19 @@ class Limitations:
                 if self._view.ask.judge(worker, f"__import__('sys').getrecursionlimit() > {depth}") == "":
                     at = self._view.index.moment(each.count)
                     return (
-                        f"At {at.event}:{at.step} the recursion limit was reached through C code, and Python 3.11 "
-                        "comes there earlier while lines are counted. What depends on how deep it went may be another "
-                        "value here; `replaydbg replay` is exact."
+                        f"At {at.event}:{at.step} the recursion limit was reached through C code, which happens "
+                        "earlier in Python 3.11 while lines are counted. Values that depend on the depth may differ "
+                        "here; `replaydbg replay` is exact."
                     )
         return ""
 
     def _few_checkpoints(self) -> str:
         travel = self._view.travel
         reasons = {
-            "number": f"there are {MOST} at most",
-            "memory": f"all together may take {travel.memory.allowed >> 20:,} MB of memory (--memory)",
+            "number": f"{MOST} is the maximum",
+            "memory": f"together they may use {travel.memory.allowed >> 20:,} MB of memory (--memory)",
         }
         if travel.is_limited_by not in reasons:
             return ""
         reason = reasons[travel.is_limited_by]
-        return f"Checkpoints stand {travel.spacing:.2g} s apart, since {reason}: a seek may take as long."
+        return f"Checkpoints are {travel.spacing:.2g} s apart because {reason}: a seek may take that long."

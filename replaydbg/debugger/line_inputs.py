@@ -6,8 +6,8 @@ from bisect import bisect_left
 
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Raised
-from replaydbg.engine.messages import Run, Where
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.messages import RunOrder, Where
+from replaydbg.engine.worker import EngineProcess
 
 MOST_EVENTS = 20
 """So many events of one line are told, the last ones."""
@@ -16,7 +16,7 @@ MOST_RAISED = 1000
 """So many exceptions of what a line calls are passed on the way to its own."""
 
 
-def taken_by(view: ReplayView, count: int, seen: int, raised: Where | None = None) -> tuple[int, ...]:
+def inputs_of(view: ReplayView, count: int, seen: int, raised: Where | None = None) -> tuple[int, ...]:
     """Return the last events that the line `count` took before the line `seen`, and before it raised.
 
     `raised`: where it did, if that is known.
@@ -42,7 +42,7 @@ def where_raised(view: ReplayView, raised: Raised) -> Where | None:
         worker.kill()
 
 
-def run_to_raise(view: ReplayView, worker: Worker, raised: Raised) -> Where | None:
+def run_to_raise(view: ReplayView, worker: EngineProcess, raised: Raised) -> Where | None:
     """Let `worker` run from the line of an exception to where it is raised; None: that cannot be told."""
     line = [each for each in view.index.raised_at(raised.count) if each.lane == raised.lane]
     # What ended the program is told with more of its text: of its line, it is the last one of that type.
@@ -51,7 +51,7 @@ def run_to_raise(view: ReplayView, worker: Worker, raised: Raised) -> Where | No
         return None  # it was raised in no frame: a syntax error of the program itself
     before = same[-1 if raised.is_uncaught else 0]
     for _ in range(MOST_RAISED):
-        where = worker.run(Run(at_raises=True), idle=view.work.idle)
+        where = worker.run(RunOrder(at_raises=True), idle=view.work.idle)
         if isinstance(where, dict) or where.why != "raise":
             return None
         if (_line_that_raised(where), where.lane) == (raised.count, raised.lane):

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from replaydbg.debugger.results import Progress
+from replaydbg.debugger.results import WorkProgress
 from replaydbg.engine.travel import Travel
 from replaydbg.errors import Cancelled
 
@@ -14,7 +14,7 @@ from replaydbg.errors import Cancelled
 class LongWork:
     """The progress of what a session is doing. `cancel` may be called from any thread."""
 
-    def __init__(self, travel: Travel, report: Callable[[Progress], None] | None) -> None:
+    def __init__(self, travel: Travel, report: Callable[[WorkProgress], None] | None) -> None:
         """`report` is called now and then while something takes long."""
         self._travel, self._report = travel, report
         self._cancelled = threading.Event()
@@ -40,7 +40,7 @@ class LongWork:
                 counts = timeline.counts()
                 share = counts[-1] / total if total and counts else 0.0
                 share = self._reached / self.total_lines if self._reached else share
-                self._report(Progress(what, min(share, 1.0), time.monotonic() - began))
+                self._report(WorkProgress(what, min(share, 1.0), time.monotonic() - began))
 
         self._travel.idle = idle
 

@@ -8,7 +8,7 @@ from replaydbg.debugger.first_pass.recorded_test import Named, Test
 from replaydbg.debugger.heap_queries import HeapQueries
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Moment
-from replaydbg.engine.messages import Break, Run
+from replaydbg.engine.messages import Break, RunOrder
 from replaydbg.errors import UsageError
 
 _TAKEN = ("start", "end", "last", "exc")
@@ -30,7 +30,7 @@ class Marks:
     def add(self, name: str, moment: Moment | None = None) -> Moment:
         """Give a moment, or this one, a name: `@name`. Raises UsageError for a name that means something else."""
         if not name.isidentifier() or name in _TAKEN:
-            raise UsageError(f"{name!r} cannot name a moment: letters, digits and _, and not start, end, last or exc.")
+            raise UsageError(f"{name!r} cannot name a moment: use letters, digits and _ (not start, end, last, exc).")
         self._marks[name] = self._view.here.count if moment is None else self._view.index.count(moment)
         self._unsettled.pop(name, None)
         return self._view.index.moment(self._marks[name])
@@ -38,7 +38,7 @@ class Marks:
     def remove(self, name: str) -> None:
         """Forget a name. Raises UsageError if there is none."""
         if name not in self._marks:
-            raise UsageError(f"There is no mark @{name}.")
+            raise UsageError(f"No such mark: @{name}.")
         del self._marks[name]
         self._unsettled.pop(name, None)
 
@@ -97,7 +97,7 @@ class Marks:
         first = self._view.index.count(Moment(events[0], 1))
         last = self._view.index.count(Moment(events[-1], self._view.index.lines_after(events[-1])))
         worker = self._view.travel.at(first)
-        order = Run(until=last, breaks=(Break(file=file, function=function),))
+        order = RunOrder(until=last, breaks=(Break(file=file, function=function),))
         try:
             while (
                 not isinstance(where := worker.run(order, idle=self._view.travel.idle), dict) and where.why == "break"

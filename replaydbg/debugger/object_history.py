@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from replaydbg.debugger.frame_queries import At
-from replaydbg.debugger.results import Frame, Moment, Why
+from replaydbg.debugger.results import Frame, LastWrite, Moment
 from replaydbg.debugger.session import Session
 from replaydbg.debugger.writes.last_write import why_in_module
 from replaydbg.errors import AskFailed, UsageError
@@ -25,7 +25,7 @@ as many would save one round of eight, and double the work of the others."""
 _IN_FRAME = re.compile(r"(?P<path>.*) in lane (?P<lane>\d+)[^:]*: (?P<function>.*)\(\) line (?P<line>\d+)\Z", re.S)
 
 
-class Place(NamedTuple):
+class CodePlace(NamedTuple):
     """A line."""
 
     file: str
@@ -42,9 +42,9 @@ class Created:
     moment: Moment
     made: int
     """The line before, which made it; 0: it was there at the first moment that was looked at."""
-    place: Place | None
+    place: CodePlace | None
     """That line; None: no Python code ran."""
-    returned_to: Place | None = None
+    returned_to: CodePlace | None = None
     """The line of the caller that may have made it just as well, after the call of which that line was the last."""
 
 
@@ -68,7 +68,7 @@ def spread(session: Session, number: int) -> list[int]:
 def created(session: Session, address: int, count: int, *, which: Which = "mine") -> Created | None:
     """Return since when the object at `address` in the snapshot of `count` can be reached without a break.
 
-    None if it is not there. Raises EngineLost and Cancelled.
+    None if it does not exist. Raises EngineLost and Cancelled.
     """
     first, last = session.first_own, count
     if first >= last:
@@ -119,8 +119,8 @@ def line_before(session: Session, seen: int, made: int) -> Created:
     return Created(seen, moment, made, _place_of(before[0]), _place_of(caller[0]) if caller else None)
 
 
-def _place_of(frame: Frame) -> Place:
-    return Place(frame.file, frame.line, frame.function)
+def _place_of(frame: Frame) -> CodePlace:
+    return CodePlace(frame.file, frame.line, frame.function)
 
 
 def _stack_at(session: Session, count: int) -> tuple[Frame, ...]:
@@ -131,7 +131,7 @@ def _stack_at(session: Session, count: int) -> tuple[Frame, ...]:
         worker.kill()
 
 
-def last_written(session: Session, path: str, modules: Iterable[str] = ()) -> Why | None:
+def last_written(session: Session, path: str, modules: Iterable[str] = ()) -> LastWrite | None:
     """Return who wrote last what `path`, as a diff tells it, leads to here; None: that has no answer.
 
     `modules`: the names of those that paths may begin at.
@@ -147,7 +147,7 @@ def last_written(session: Session, path: str, modules: Iterable[str] = ()) -> Wh
     return None
 
 
-def _questions(session: Session, path: str, modules: Iterable[str]) -> Iterator[Callable[[], Why]]:
+def _questions(session: Session, path: str, modules: Iterable[str]) -> Iterator[Callable[[], LastWrite]]:
     found = _place(session, path)
     if found is not None:
         source, at = found
@@ -157,7 +157,7 @@ def _questions(session: Session, path: str, modules: Iterable[str]) -> Iterator[
             yield partial(_in_module, session, module, path.removeprefix(f"{module}."))
 
 
-def _in_module(session: Session, module: str, source: str) -> Why:
+def _in_module(session: Session, module: str, source: str) -> LastWrite:
     session.work.begin(f"looking for who wrote {module}.{source}")
     return why_in_module(session, module, source)
 

@@ -27,7 +27,7 @@ class Positions:
         if isinstance(moment, Moment):
             lines = index.lines_after(moment.event) if moment.event <= index.events else 0
             if moment.event > index.events or moment.step > max(lines, 1):
-                raise NoSuchMoment(str(moment), f"the run has {index.events:,} events and ends before that")
+                raise NoSuchMoment(str(moment), f"the run ends before that, after {index.events:,} events")
             return Position(index.count(moment), moment.point)
         if isinstance(moment, str):
             return parse_moment(moment, index, self._marks.counts_for(moment), self._event_at, self._view.failure)

@@ -9,10 +9,10 @@ from replaydbg.debugger.first_pass.run_index import Index
 from replaydbg.debugger.frame_queries import FrameQueries
 from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.results import Here, Moment, Raised
-from replaydbg.debugger.source.source_files import Sources
+from replaydbg.debugger.source.source_files import SourceFiles
 from replaydbg.engine.messages import Where
 from replaydbg.engine.travel import Travel
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.events.environment import Header
 
 
@@ -32,7 +32,7 @@ class ReplayView(Protocol):
         """Steps for each event, exceptions, output and hits of the whole run."""
 
     @property
-    def sources(self) -> Sources:
+    def sources(self) -> SourceFiles:
         """The text of the program's source files."""
 
     @property
@@ -56,7 +56,7 @@ class ReplayView(Protocol):
         """The current position."""
 
     @property
-    def cursor(self) -> Worker:
+    def cursor(self) -> EngineProcess:
         """The process at the current position. Raises EngineLost."""
 
     @property

@@ -10,7 +10,7 @@ from replaydbg.replay.clock import Moment
 
 __all__ = [
     "Breakpoint",
-    "Change",
+    "ValueChange",
     "Evaluation",
     "Frame",
     "Here",
@@ -20,11 +20,11 @@ __all__ = [
     "Origin",
     "Output",
     "PartChange",
-    "Progress",
+    "WorkProgress",
     "Raised",
     "Task",
     "Variable",
-    "Why",
+    "LastWrite",
 ]
 
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+")
@@ -199,7 +199,7 @@ class Breakpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ValueChange:
     """A change of a value."""
 
     count: int
@@ -249,7 +249,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class LastWrite:
     """The last write of a value."""
 
     expression: str
@@ -274,11 +274,11 @@ class Why:
     """The variables that the line reads: ask about them at that moment to follow it further."""
     is_binding: bool = False
     """Whether the variable got another object there, rather than the object another content."""
-    content: Why | None = None
+    content: LastWrite | None = None
     """Where the object itself changed last, if it is older than that binding."""
     is_equal: bool = False
     """Whether it wrote a value that was equal to the one that was there: nothing changed."""
-    changed: Why | None = None
+    changed: LastWrite | None = None
     """Where the value changed last, if that write left it equal."""
     note: str = ""
     """What may have happened besides, unseen."""
@@ -301,7 +301,7 @@ class Logged:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class WorkProgress:
     """How far something long has come."""
 
     what: str

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from replaydbg.debugger.bisection.bisect_results import Bisected, Look
+from replaydbg.debugger.bisection.bisect_results import Bisected, Probe
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.run_bisection import begun
 from replaydbg.debugger.export import Export, export
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Breakpoint, Logged, Moment, Output, Why
+from replaydbg.debugger.results import Breakpoint, LastWrite, Logged, Moment, Output
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.writes import last_write
-from replaydbg.debugger.writes.value_history import History
+from replaydbg.debugger.writes.value_history import ValueHistory
 from replaydbg.engine.messages import Break
 
 
@@ -33,14 +33,14 @@ class RunQueries:
             if (each.count, each.point) < here and (stream is None or each.stream == stream)
         )
 
-    def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Why:
+    def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> LastWrite:
         """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
         self._view.work.begin(f"looking for who wrote {expression}")
         return last_write.why(self._view, expression, At(frame, lane))
 
     def export(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Export:
         """Return the value of an expression as bytes that `replaydbg.load` reads. Raises UsageError, AskFailed."""
-        self._view.work.begin(f"taking {expression} out")
+        self._view.work.begin(f"exporting {expression}")
         return export(self._view, expression, At(frame, lane))
 
     def watch(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Breakpoint:
@@ -51,13 +51,13 @@ class RunQueries:
         watched = last_write.watch_of(self._view, expression, At(frame, lane))
         return self._view.breakpoints.add(Breakpoint(0, place=expression, watch=watched))
 
-    def history(self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000) -> History:
+    def history(self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000) -> ValueHistory:
         """Return the changes of a value over the whole run, from the first one on; writes of an equal value are none.
 
         They are found while one goes through them, which raises UsageError and AskFailed.
         """
-        self._view.work.begin(f"following {expression}")
-        return History(self._view, expression, At(frame, lane), most)
+        self._view.work.begin(f"tracking {expression}")
+        return ValueHistory(self._view, expression, At(frame, lane), most)
 
     def bisect(
         self,
@@ -68,7 +68,7 @@ class RunQueries:
         linear: bool = False,
         for_good: bool = False,
         only_at: str = "",
-        tell: Callable[[Look], None] | None = None,
+        tell: Callable[[Probe], None] | None = None,
     ) -> Bisected:
         """Return the line after which `predicate` was bad first, between two moments: the whole run, up to the failure.
 

@@ -27,17 +27,17 @@ from replaydbg.debugger.positions import Positions
 from replaydbg.debugger.results import (
     Here,
     Moment,
-    Progress,
     Raised,
+    WorkProgress,
 )
 from replaydbg.debugger.run_queries import RunQueries
-from replaydbg.debugger.source.source_files import Sources
+from replaydbg.debugger.source.source_files import SourceFiles
 from replaydbg.debugger.stops import breakpoint_search
-from replaydbg.debugger.stops.breakpoint_filter import Found
+from replaydbg.debugger.stops.breakpoint_filter import StopFound
 from replaydbg.engine.holder import take_over
-from replaydbg.engine.messages import FINISH, NEXT, STEP, Run, Where
+from replaydbg.engine.messages import FINISH, NEXT, STEP, RunOrder, Where
 from replaydbg.engine.travel import SPACING, Travel
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost, NoSuchMoment
 from replaydbg.log.reader import open_recording
 
@@ -55,7 +55,7 @@ class Session:
         self,
         path: Path | str,
         *,
-        progress: Callable[[Progress], None] | None = None,
+        progress: Callable[[WorkProgress], None] | None = None,
         current_source: bool = False,
         spacing: float = SPACING,
         memory: int = 0,
@@ -124,7 +124,7 @@ class Session:
             self.travel.last_line = self.index.total
         self.is_repeated = known is None or (known.total, known.digest) == (self.index.total, self.index.digest)
         """Whether the run took the path that it took when it was opened before."""
-        self.sources = Sources(self.path, (each.file for each in self.index.hits), current=current_source)
+        self.sources = SourceFiles(self.path, (each.file for each in self.index.hits), current=current_source)
         """The text of the program's source files."""
         if known is None and not current_source:
             save_index(self.path, self.travel.engine, ending)
@@ -176,7 +176,7 @@ class Session:
             message=message,
         )
 
-    def _replace_cursor(self, worker: Worker) -> None:
+    def _replace_cursor(self, worker: EngineProcess) -> None:
         self._cursor.close()
         self._cursor = worker
 
@@ -191,14 +191,14 @@ class Session:
         self.here = self._stand(where, why, breakpoint_=breakpoint_, message=message)
         return self.here
 
-    def _worker_at(self, position: Position, moment: str | int | Moment) -> Worker:
+    def _worker_at(self, position: Position, moment: str | int | Moment) -> EngineProcess:
         """Return a process that stands at a position. Raises NoSuchMoment."""
         worker = self.travel.at(position.count)
         if not position.point and not position.event:
             return worker
         try:
             until = position.count + 1 if position.event else position.count
-            order = Run(until=until, point=position.point, event=position.event)
+            order = RunOrder(until=until, point=position.point, event=position.event)
             where = worker.run(order, idle=self.work.idle)
         except BaseException:
             worker.kill()
@@ -208,7 +208,7 @@ class Session:
         worker.kill()
         if not position.is_exact:
             return self.travel.at(position.count)
-        what = "C code asked for that event" if position.event else "fewer points lie in that line"
+        what = "that event came from C code" if position.event else "that line has fewer points"
         raise NoSuchMoment(str(moment), what)
 
     def count_of(self, moment: str | int | Moment) -> int:
@@ -254,8 +254,8 @@ class Session:
         return self._forward(FINISH, lane)
 
     def _forward(self, rule: int, lane: int | None) -> Here:
-        self.work.begin("running on")
-        order = Run(rule=rule, until=self.index.total, lane=self.here.lane if lane is None else lane)
+        self.work.begin("running")
+        order = RunOrder(rule=rule, until=self.index.total, lane=self.here.lane if lane is None else lane)
         worker = self.cursor.clone()
         try:
             where = worker.run(order, idle=self.travel.idle)
@@ -267,7 +267,9 @@ class Session:
             return self._changed_run_ended(where) if self.here.is_changed else self._at_end()
         return self._come_along(worker, where, "step" if where.why == "rule" else "end")
 
-    def _come_along(self, worker: Worker, where: Where, why: str, *, breakpoint_: int = 0, message: str = "") -> Here:
+    def _come_along(
+        self, worker: EngineProcess, where: Where, why: str, *, breakpoint_: int = 0, message: str = ""
+    ) -> Here:
         self._replace_cursor(worker)
         is_changed = self.here.is_changed
         self.here = replace(self._stand(where, why, breakpoint_=breakpoint_, message=message), is_changed=is_changed)
@@ -280,7 +282,7 @@ class Session:
         if last > self._cursor.count:
             worker = self._cursor.clone()
             try:
-                where = worker.run(Run(until=last), idle=self.travel.idle)
+                where = worker.run(RunOrder(until=last), idle=self.travel.idle)
             except BaseException:
                 worker.kill()
                 raise
@@ -306,12 +308,12 @@ class Session:
         if self.here.is_changed:
             return self._go_on_changed()
         last = self._last() if until is None else self.count_of(until)
-        self.work.begin("running on")
+        self.work.begin("running")
         return self._arrive(breakpoint_search.forward(self, last), last, "end" if until is None else "seek")
 
     def _go_on_changed(self) -> Here:
         """What was found out in the first pass says nothing of this run: it has counts and an end of its own."""
-        self.work.begin("running on")
+        self.work.begin("running")
         worker = self._cursor.clone()
         try:
             found = breakpoint_search.on(self, worker)
@@ -368,10 +370,10 @@ class Session:
 
     def _back(self, count: int) -> Here:
         if not count:
-            return self.seek(self.here.count, why="start", message="nothing of this lane ran before")
+            return self.seek(self.here.count, why="start", message="no earlier line of this thread")
         return self.seek(count, why="step")
 
-    def _arrive(self, found: Found | None, otherwise: int, why: str) -> Here:
+    def _arrive(self, found: StopFound | None, otherwise: int, why: str) -> Here:
         if found is None:
             ended = self.index.ended if why == "end" else ""
             return self.seek(otherwise, why=why, message=ended)
@@ -401,11 +403,11 @@ class Session:
     # ---- for search and writes ----
 
     @property
-    def cursor(self) -> Worker:
+    def cursor(self) -> EngineProcess:
         """The process that stands here; another one, if it was killed. Raises EngineLost if that cannot be."""
         if not self._cursor.is_alive:
             if self.here.is_changed:
-                raise EngineLost("what was changed went with it; every moment can be reached again")
+                raise EngineLost("the changed run is lost; every recorded moment can be reached again")
             self._replace_cursor(self.travel.instead_of_lost(self.here.count))
         return self._cursor
 

@@ -44,7 +44,9 @@ def main() -> int:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         if orders["version"] != VERSION:
-            raise ReplaydbgError(f"The debugger speaks version {orders['version']} of its protocol, this is {VERSION}.")
+            raise ReplaydbgError(
+                f"Protocol mismatch: the debugger has version {orders['version']}, the keeper has {VERSION}."
+            )
         with ExitStack() as stack:
             started = _start(Path(orders["path"]), orders, stack)
     except (ReplaydbgError, OSError) as error:

@@ -111,7 +111,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunOrder:
     """An order to go on, until one of several things happens or the program ends."""
 
     until: int = 0

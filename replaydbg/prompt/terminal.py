@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Progress
+from replaydbg.debugger.results import WorkProgress
 from replaydbg.errors import Cancelled, ReplaydbgError
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class ProgressLine:
         self._is_shown = False
         self._shown_at = 0.0
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: WorkProgress) -> None:
         """Show it. Raises Cancelled."""
         self._check()
         is_new = not self._is_shown or progress.seconds > self._shown_at + EVERY

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.assertions import bisect_claim, claim_of_test, frame_of_test, was_true
+from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion, frame_of_test, was_true
 from replaydbg.debugger.first_pass.run_index import index_path
-from replaydbg.debugger.results import Variable, Why
+from replaydbg.debugger.results import LastWrite, Variable
 from replaydbg.debugger.source.statements import names_in_line, what_has
 from replaydbg.engine.messages import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
@@ -160,7 +160,7 @@ def _replayed(recording: Path) -> tuple[dict[str, Any], int]:
 def writes(session: Session, number: int) -> Iterator[Written]:
     """Yield the last write of what a frame's line reads, with what it is now; the session stands at the failure."""
     frame = session.ask.stack()[number]
-    names: dict[str, Why] = {}
+    names: dict[str, LastWrite] = {}
     for name in names_in_line(_source(session, frame), frame.line):
         found = _last_write(session, name, number)
         if found is not None:
@@ -180,7 +180,7 @@ def writes(session: Session, number: int) -> Iterator[Written]:
         )
 
 
-def _last_write(session: Session, name: str, number: int) -> Why | None:
+def _last_write(session: Session, name: str, number: int) -> LastWrite | None:
     """Return the last write of a name, or of what has it where it cannot be followed itself."""
     while name:
         try:
@@ -201,10 +201,10 @@ def _value(session: Session, name: str, number: int) -> Variable | None:
 def bisected(session: Session) -> Wrong | None:
     """Return the line after which what the failing line claims was true no more; None if it never was."""
     try:
-        claim = claim_of_test(session)
+        claim = assertion_of_test(session)
     except UsageError:
         return None  # it claims nothing
-    found = bisect_claim(session, claim)
+    found = bisect_assertion(session, claim)
     if found is None or found.culprit is None or not was_true(found):
         return None  # it was never true: who wrote what it reads is told already
     culprit = found.culprit

@@ -15,7 +15,7 @@ from contextlib import suppress
 from replaydbg.debugger import Session
 from replaydbg.debugger.object_history import holdings
 from replaydbg.debugger.source.source_files import is_library
-from replaydbg.engine.messages import Break, Frame, Run
+from replaydbg.engine.messages import Break, Frame, RunOrder
 from replaydbg.errors import ReplaydbgError
 from replaydbg.heap.difference import Change
 from replaydbg.heap.drift import drift
@@ -69,7 +69,7 @@ def _where_taken(session: Session, taken: Taken) -> int:
     files = [each.file for each in session.index.hits if each.file.endswith(_PLUGIN)]
     assert session.failure is not None, taken
     worker = session.travel.at(session.failure.count)
-    order = Run(until=session.index.total, breaks=(Break(file=files[0], function=_SEES),))
+    order = RunOrder(until=session.index.total, breaks=(Break(file=files[0], function=_SEES),))
     found = 0
     try:
         while not isinstance(where := worker.run(order, idle=session.travel.idle), dict) and where.why == "break":
@@ -107,7 +107,7 @@ def _files_that_ran(session: Session) -> set[str]:
     breaks = tuple(Break(file=each.file, line=next(iter(each.lines)), stop_at=0) for each in hits)
     worker = session.travel.at(session.count_of("@test"))
     try:
-        where = worker.run(Run(until=session.failure.count, breaks=breaks), idle=session.travel.idle)
+        where = worker.run(RunOrder(until=session.failure.count, breaks=breaks), idle=session.travel.idle)
     finally:
         worker.kill()
     if isinstance(where, dict):

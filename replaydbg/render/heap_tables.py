@@ -44,13 +44,13 @@ def diff_tables(diff: Diff, *, how: str = ALL, written: Callable[[Change], str] 
         _changed(diff.changed, how, written),
         _grown(diff, how),
         _types(diff.types, how),
-        _lots("New objects, with what they alone hold", diff.new, how),
-        _lots("Objects that are gone, with what they alone held", diff.gone, how),
+        _retained_table("New objects, with their retained size", "new", diff.new, how),
+        _retained_table("Freed objects, with the size they retained", "gone", diff.gone, how),
         _aliases(diff.aliases, how),
     )
     tables = [head, *(each for each in sections if each.rows or each.more)]
     if len(tables) == 1:
-        tables.append(Table("Nothing differs." if diff.is_empty else "Nothing of your own code differs.", (), ()))
+        tables.append(Table("No differences." if diff.is_empty else "No differences in your own code.", (), ()))
     hidden = diff.hidden
     if hidden:
         parts = [
@@ -60,12 +60,12 @@ def diff_tables(diff: Diff, *, how: str = ALL, written: Callable[[Change], str] 
                 (hidden.grown, "containers"),
                 (hidden.types, "types"),
                 (hidden.new, "new objects"),
-                (hidden.gone, "objects that are gone"),
+                (hidden.gone, "freed objects"),
                 (hidden.aliases, "aliases"),
             )
             if count
         ]
-        tables.append(Table(f"Of libraries: {', '.join(parts)}; --scope all shows them.", (), ()))
+        tables.append(Table(f"In libraries: {', '.join(parts)}; --scope all shows them.", (), ()))
     return tables
 
 
@@ -85,10 +85,10 @@ def side_text(side: Side) -> str:
 
 def _notes(diff: Diff) -> Iterator[str]:
     if not diff.is_same_run:
-        yield "Two runs: objects are recognized by the paths to them, then by type and content."
+        yield "Two runs: objects are matched by path, then by type and content."
     for side, when in ((diff.before, "before"), (diff.after, "after")):
         for sentence in side.cut:
-            yield f"Of the snapshot {when}: {sentence}"
+            yield f"Snapshot {when}: {sentence}"
 
 
 def _changed(section: Section[Change], how: str, written: Callable[[Change], str] | None) -> Table:
@@ -98,7 +98,7 @@ def _changed(section: Section[Change], how: str, written: Callable[[Change], str
         rows.append((_MARKS.get(each.kind, "~"), each.path, _change_text(each), *([where] if written else [])))
     columns = ("", "path", "value", "written at") if written is not None else ("", "path", "value")
     title = f"Changed values ({section.total:,})"
-    return Table(title, columns, tuple(rows), more=more_text(section.left_out, how))
+    return Table(title, columns, tuple(rows), more=more_text(section.left_out, how), kind="changed")
 
 
 _MARKS = {ADDED: "+", REMOVED: "-"}
@@ -116,7 +116,7 @@ def _change_text(change: Change) -> str:
     if change.kind == RETYPED:
         return f"the same object, {short(change.type_before)} -> {short(change.type_after)}"
     if change.before == change.after:
-        return f"{change.before}, another one than before"
+        return f"{change.before} (a different object)"
     return f"{change.before} -> {change.after}"
 
 
@@ -132,9 +132,9 @@ def _grown(diff: Diff, how: str) -> Table:
     )
     return Table(
         f"Containers that grew or shrank ({diff.grown.total:,})",
-        ("path", "type", "items", "holds alone"),
+        ("path", "type", "items", "retained"),
         rows,
-        ("items", "holds alone"),
+        ("items", "retained"),
         more_text(diff.grown.left_out, how),
     )
 
@@ -161,7 +161,7 @@ def _types(section: Section[TypeChange], how: str) -> Table:
     )
 
 
-def _lots(title: str, section: Section[Lot], how: str) -> Table:
+def _retained_table(title: str, kind: str, section: Section[Lot], how: str) -> Table:
     rows = tuple((each.path, each.text, sizes(each.retained)) for each in section.items)
     return Table(
         f"{title} ({section.total:,})",
@@ -169,6 +169,7 @@ def _lots(title: str, section: Section[Lot], how: str) -> Table:
         rows,
         ("retained",),
         more_text(section.left_out, how),
+        kind=kind,
     )
 
 
@@ -179,11 +180,11 @@ def _aliases(section: Section[Alias], how: str) -> Table:
             f" and {each.other_count - len(each.others):,} more" if each.other_count > len(each.others) else ""
         )
         if each.kind == JOINED:
-            was = f", and was {each.now}" if each.now else ""
+            was = f" (was {each.now})" if each.now else ""
             rows.append((each.name, f"is now the same {short(each.type)} as {others}{was}"))
         else:
-            now = f"{each.now} now" if each.now else "gone"
-            rows.append((each.name, f"was the same {short(each.type)} as {others}, and is {now}"))
+            now = f"now {each.now}" if each.now else "now freed"
+            rows.append((each.name, f"was the same {short(each.type)} as {others} ({now})"))
     return Table(
         f"Names that changed ({section.total:,})", ("name", ""), tuple(rows), more=more_text(section.left_out, how)
     )
@@ -204,7 +205,7 @@ def heap_tables(holding: Holding, *, most: int | None = 20, how: str = ALL) -> l
     return [
         Table(title, (), (), notes=snapshot.cut),
         Table(f"By type ({len(counts):,})", columns, rows, columns[1:], more_text(len(counts) - len(shown), how)),
-        Table("What alone holds most", ("path", "what", "retained"), lots, ("retained",), more),
+        Table("Largest retained sizes", ("path", "what", "retained"), lots, ("retained",), more),
     ]
 
 
@@ -214,8 +215,8 @@ def growth_tables(growth: Growth, *, most: int | None = 20, how: str = ALL) -> l
     for leak in growth.leaks[:most]:
         rows = [(short(each.type), *map(numbers, _sampled(each.counts))) for each in leak.types]
         if leak.items[-1] > leak.items[0]:
-            rows.append(("items of it", *map(numbers, _sampled(leak.items))))
-        rows.append(("holds alone", *map(sizes, _sampled(leak.retained))))
+            rows.append(("items", *map(numbers, _sampled(leak.items))))
+        rows.append(("retained", *map(sizes, _sampled(leak.retained))))
         moments = tuple(f"{event}:{step}" for event, step in _sampled(leak.moments))
         holder = f"{leak.path} ({short(leak.type)})" if leak.type else leak.path
         tables.append(
@@ -249,7 +250,7 @@ def object_tables(
         ("type", short(snapshot.type_name(node))),
         ("address", f"0x{snapshot.address[node]:x}"),
         ("size", sizes(snapshot.size[node])),
-        ("holds alone", sizes(holding.retained[node])),
+        ("retained", sizes(holding.retained[node])),
     ]
     chain = [holding.path(each) for each in holding.chain(node)]
     if chain:
@@ -271,11 +272,11 @@ def holder_table(holders: Sequence[Holder], *, most: int | None = 20, how: str =
         )
         for each in holders[:most]
     )
-    title = f"Held by ({len(holders):,})" if holders else "Held by nobody."
+    title = f"Held by ({len(holders):,})" if holders else "No holders."
     return Table(
         title,
-        ("path", "holder", "cutting it frees"),
+        ("path", "holder", "freed without it"),
         rows,
-        ("cutting it frees",),
+        ("freed without it",),
         more_text(len(holders) - len(rows), how),
     )

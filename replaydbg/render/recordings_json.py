@@ -6,18 +6,18 @@ from itertools import zip_longest
 from typing import Any
 
 from replaydbg.bisect.twins import Behaviour, Did, Input, LaneKey, Preemption, Told
-from replaydbg.debugger.compare.first_difference import Apart, Turn
-from replaydbg.debugger.compare.thread_switches import GaveWay, TookTurns
+from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint
+from replaydbg.debugger.compare.thread_switches import Interruption, TurnOrder
 from replaydbg.errors import quoted
 from replaydbg.events.records import Site
 from replaydbg.events.show import show_call, to_json
 from replaydbg.hunt.codes import CodeDifference
 from replaydbg.hunt.flip import Flip, OtherTurn
-from replaydbg.render.recordings_text import Found, event_of, travels
+from replaydbg.render.recordings_text import RecordingsReport, event_of, travels
 from replaydbg.render.texts import moment_text
 
 
-def facts(found: Found) -> dict[str, Any]:
+def facts(found: RecordingsReport) -> dict[str, Any]:
     """Return it as data."""
     good, bad = found.names
     flip = found.flip
@@ -56,11 +56,11 @@ def _code_facts(code: CodeDifference | None) -> dict[str, Any] | None:
     }
 
 
-def _optional(found: Found, each: Input | None) -> dict[str, Any] | None:
+def _optional(found: RecordingsReport, each: Input | None) -> dict[str, Any] | None:
     return _input_facts(found, each) if each is not None else None
 
 
-def _input_facts(found: Found, each: Input) -> dict[str, Any]:
+def _input_facts(found: RecordingsReport, each: Input) -> dict[str, Any]:
     told: dict[str, Any] = {"told": each.told.value, "name": each.name}
     told |= {"good": to_json(each.good), "bad": to_json(each.bad)}
     if each.told is Told.ANSWER:
@@ -71,11 +71,11 @@ def _input_facts(found: Found, each: Input) -> dict[str, Any]:
     return told
 
 
-def _site_facts(found: Found, site: Site) -> dict[str, Any]:
+def _site_facts(found: RecordingsReport, site: Site) -> dict[str, Any]:
     return {"file": site.file, "line": site.line, "function": site.function, "source": found.twins.text(site)}
 
 
-def _behaviour_facts(found: Found, first: Behaviour | None) -> dict[str, Any] | None:
+def _behaviour_facts(found: RecordingsReport, first: Behaviour | None) -> dict[str, Any] | None:
     if first is None:
         return None
     side, number = (
@@ -94,7 +94,7 @@ def _behaviour_facts(found: Found, first: Behaviour | None) -> dict[str, Any] | 
     }
 
 
-def _apart_facts(apart: Apart) -> dict[str, Any]:
+def _apart_facts(apart: MemoryDifference) -> dict[str, Any]:
     place = apart.place
     return {
         "scope": apart.scope,
@@ -115,7 +115,7 @@ def _apart_facts(apart: Apart) -> dict[str, Any]:
     }
 
 
-def _turn_facts(turn: Turn | None) -> dict[str, Any] | None:
+def _turn_facts(turn: TurningPoint | None) -> dict[str, Any] | None:
     if turn is None:
         return None
     ways = {
@@ -124,7 +124,7 @@ def _turn_facts(turn: Turn | None) -> dict[str, Any] | None:
     return {"moment": moment_text(turn.moment), **turn.place._asdict(), "source": turn.source, **ways}
 
 
-def _flip_facts(found: Found, flip: Flip | None) -> dict[str, Any] | None:
+def _flip_facts(found: RecordingsReport, flip: Flip | None) -> dict[str, Any] | None:
     if flip is None:
         return None
     return {
@@ -148,7 +148,7 @@ def _flip_facts(found: Found, flip: Flip | None) -> dict[str, Any] | None:
     }
 
 
-def _preemption_facts(each: Preemption, at: GaveWay | None) -> dict[str, Any]:
+def _preemption_facts(each: Preemption, at: Interruption | None) -> dict[str, Any]:
     place = at.place if at is not None else None
     return {
         "lane": each.number,
@@ -166,7 +166,7 @@ def _preemption_facts(each: Preemption, at: GaveWay | None) -> dict[str, Any]:
     }
 
 
-def _other_turn_facts(each: OtherTurn, took: TookTurns | None) -> dict[str, Any]:
+def _other_turn_facts(each: OtherTurn, took: TurnOrder | None) -> dict[str, Any]:
     return {
         "lane": each.recorded,
         "thread": _name(each.recorded_key),

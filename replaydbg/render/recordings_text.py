@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from replaydbg.bisect.twins import Behaviour, Comparison, Did, Input, LaneKey, Preemption, Told
-from replaydbg.debugger.compare.first_difference import Apart, Turn, is_own
-from replaydbg.debugger.compare.thread_switches import GaveWay, Ran, TookTurns
+from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint, is_own
+from replaydbg.debugger.compare.thread_switches import Interruption, LinesRun, TurnOrder
 from replaydbg.errors import quoted
 from replaydbg.events.records import Event, Site
 from replaydbg.events.show import printable, show_call, show_outcome, show_value
@@ -34,18 +34,18 @@ _WIDTH = 60
 class Travelled:
     """What is found by going to moments of two recordings."""
 
-    apart: tuple[Apart, ...] = ()
+    apart: tuple[MemoryDifference, ...] = ()
     """Where they came apart in memory: the program's own variables first, then those of libraries, if anybody asked."""
-    turn: Turn | None = None
+    turn: TurningPoint | None = None
     """Where the bad run and the same, told what makes the difference, took another way."""
-    gave_way: tuple[GaveWay | None, ...] = ()
+    gave_way: tuple[Interruption | None, ...] = ()
     """For each preemption that made the difference where that thread was; None: it was not found."""
-    took_turns: tuple[TookTurns | None, ...] = ()
+    took_turns: tuple[TurnOrder | None, ...] = ()
     """For each switch at which another thread has to go on what the two ran; None: it was not found."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecordingsReport:
     """All that was found out about two recordings."""
 
     twins: Twins
@@ -64,7 +64,7 @@ class Found:
     """How the sources of the two runs differ; None: they do not."""
 
 
-def text(found: Found) -> str:
+def text(found: RecordingsReport) -> str:
     """Return it for people."""
     good, bad = found.names
     width = max(len(good), len(bad))
@@ -87,16 +87,16 @@ def printable_lines(lines: Sequence[str]) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def as_markdown(found: Found) -> str:
+def as_markdown(found: RecordingsReport) -> str:
     """Return it as Markdown, for a pull request."""
     rows = tuple(zip(("good", "bad"), found.names, found.endings, strict=True))
-    return markdown([Table("What made the difference", ("run", "recording", "ended"), rows), *_sections(found)])
+    return markdown([Table("Cause of the difference", ("run", "recording", "ended"), rows), *_sections(found)])
 
 
 # ---- sections ----
 
 
-def _sections(found: Found) -> Iterator[Table]:
+def _sections(found: RecordingsReport) -> Iterator[Table]:
     if found.code is not None:
         yield _code_section(found.code)
     if found.flip is not None:
@@ -133,23 +133,23 @@ def _code_section(code: CodeDifference) -> Table:
         notes.append("With the sources of the bad run, the good run does not fail like it.")
     if code.why:
         notes.append(f"Not everything could be confirmed: {code.why.rstrip('.')}.")
-    title = f"What made the difference: the code ({code.trials} replays)" if code.is_cause else "The code differs"
+    title = f"Cause of the difference: the code ({code.trials} replays)" if code.is_cause else "The code differs"
     return Table(title, ("first different line", *_RUNS), tuple(rows), notes=tuple(notes))
 
 
-def _flip_section(found: Found, flip: Flip) -> Table:
+def _flip_section(found: RecordingsReport, flip: Flip) -> Table:
     trials = f"{flip.trials} trial{'s' if flip.trials != 1 else ''}"
     if flip.undecided:
-        trials += f", {flip.undecided} of them without an answer"
+        trials += f", {flip.undecided} of them inconclusive"
     if flip.reason:
-        return Table("What made the difference is not known", (), (), notes=(f"{flip.reason} ({trials}).",))
+        return Table("Cause of the difference: unknown", (), (), notes=(f"{flip.reason} ({trials}).",))
     rows = [row for each in flip.inputs for row in _input_rows(found, each)]
     for preemption, gave in zip(flip.preemptions, found.travelled.gave_way, strict=True):
         rows += _preemption_rows(found, preemption, gave)
     for turn, took in zip_longest(flip.turns, found.travelled.took_turns):
         rows += _turn_rows(found, turn, took)
     notes = (*_flip_notes(flip), *_confirmation(flip))
-    title = "What made the difference" if flip.is_confirmed else "What may have made the difference: not confirmed"
+    title = "Cause of the difference" if flip.is_confirmed else "Possible cause of the difference (not confirmed)"
     return Table(f"{title} ({trials})", ("input", *_RUNS), tuple(rows), notes=notes)
 
 
@@ -157,28 +157,29 @@ def _flip_notes(flip: Flip) -> Iterator[str]:
     these = "this alone" if len(flip.inputs) == 1 else "these alone"
     is_schedule = any(each.told is Told.SCHEDULE for each in flip.inputs)
     if is_schedule and flip.preemptions:
-        yield "With no thread preempted the bad run passes; with the preemptions named above, and no others, it fails."
+        yield "Without preemptions the bad run passes; with only those above it fails."
     elif is_schedule and flip.turns:
-        yield "With the other thread first, and all else as it was, the bad run passes."
+        yield "With the other thread first, and everything else unchanged, the bad run passes."
     elif is_schedule and len(flip.inputs) == 1 and not flip.is_confirmed:
-        yield "With every other input of the bad run the good run passes: only the order of the threads is left."
-        yield "Which switches of threads decide is not known."
+        passes = "The good run still passes with every other input of the bad run"
+        yield f"{passes}; only the thread schedule is left as the cause."
+        yield "Which thread switches decide is unknown."
     elif is_schedule and len(flip.inputs) == 1:
-        yield "With no thread preempted, and all else as it was, the bad run passes."
+        yield "Without preemptions, and everything else unchanged, the bad run passes."
     elif flip.is_from_bad:
         yield f"With {these} from the bad run, the good run fails like it."
     else:
         yield f"With {these} from the good run, the bad run passes like it."
     if "lane" in dict(flip.liberties) and not is_schedule:
-        yield "Threads took turns in another order there, too: it may be that which made it pass."
+        yield "The thread schedule differed there as well: that may be the cause."
     if flip.explained.of > 1:
         yield f"It explains {flip.explained.runs} of {flip.explained.of} failing runs."
     for other in flip.others[:MOST]:
         names = ", ".join(dict.fromkeys(each.gate or f"{each.told.value} {each.name}".strip() for each in other))
         how = "" if len(other) == 1 else f"{len(other)} answers of " if other[0].gate else f"{len(other)} of "
-        yield f"So it does with other inputs: {how}{names}."
+        yield f"The same holds for other inputs: {how}{names}."
     if flip.is_cut:
-        yield "There were too many trials to look for a smaller set."
+        yield "The limit of trials was reached; a smaller set may exist."
 
 
 def _confirmation(flip: Flip) -> Iterator[str]:
@@ -191,17 +192,19 @@ def _confirmation(flip: Flip) -> Iterator[str]:
         yield f"Confirmed by {len(good)} more replay{'s' if len(good) != 1 else ''}: {done}."
     for each in flip.replays:
         if not each.is_confirmed:
-            said = f"was not replayed: {each.said}" if not each.how else each.said
+            said = f"not replayed: {each.said}" if not each.how else each.said
             yield f"Not confirmed: {each.what} {said}."
     if not flip.replays:
-        yield "Not confirmed: no replay was made with and without it."
+        yield "Not confirmed: not replayed with and without it."
 
 
 def _is_way(what: str) -> bool:
     return what.startswith("with ")
 
 
-def _preemption_rows(found: Found, each: Preemption, at: GaveWay | None) -> Iterator[tuple[str, str, str]]:
+def _preemption_rows(
+    found: RecordingsReport, each: Preemption, at: Interruption | None
+) -> Iterator[tuple[str, str, str]]:
     name = _lane_text(each.lane)
     if at is None:
         yield f"{name} was interrupted", f"after event {each.after:,}, {each.ticks:,} ticks on", ""
@@ -216,7 +219,7 @@ def _preemption_rows(found: Found, each: Preemption, at: GaveWay | None) -> Iter
         yield "", f"  meanwhile {_ran_text(found, ran)}", ""
 
 
-def _turn_rows(found: Found, each: OtherTurn, took: TookTurns | None) -> Iterator[tuple[str, str, str]]:
+def _turn_rows(found: RecordingsReport, each: OtherTurn, took: TurnOrder | None) -> Iterator[tuple[str, str, str]]:
     late = _lane_text(each.instead_key)
     if took is None or not took.first:
         yield f"after {_lane_text(each.gave_way)}", f"{_lane_text(each.recorded_key)} went on before {late}", ""
@@ -230,13 +233,13 @@ def _turn_rows(found: Found, each: OtherTurn, took: TookTurns | None) -> Iterato
         yield "", f"  then {_ran_text(found, ran)}", ""
 
 
-def _ran_text(found: Found, ran: Ran) -> str:
+def _ran_text(found: RecordingsReport, ran: LinesRun) -> str:
     source = found.twins.line(ran.file, ran.first)
     name = _lane_text(found.twins.bad_side.lanes.get(ran.lane, ()))
     return f"{name} ran {ran}{f': {source}' if source and ran.first == ran.last else ''}"
 
 
-def _inputs_section(found: Found) -> Table:
+def _inputs_section(found: RecordingsReport) -> Table:
     """Tell the first inputs that differ; only how many they are, where it is known which of them matter."""
     inputs = found.comparison.inputs
     gates = Counter(event_of(found, each).gate for each in inputs if each.told is Told.ANSWER)
@@ -244,10 +247,10 @@ def _inputs_section(found: Found) -> Table:
     answers = f"{sum(gates.values()):,} answers ({common})" if gates else ""
     if found.flip is not None and not found.flip.reason:
         others = [f"{each.told.value} {each.name}".strip() for each in inputs if each.told is not Told.ANSWER]
-        return Table("Told otherwise in all", (), (), notes=(", ".join(filter(None, [*others[:MOST], answers])),))
+        return Table("All inputs that differ", (), (), notes=(", ".join(filter(None, [*others[:MOST], answers])),))
     rows = [row for each in _worth_telling(inputs) for row in _input_rows(found, each)]
-    notes = (f"In all {sum(gates.values()):,} answers differ: {common}.",) if gates else ()
-    return Table("Told otherwise, the first of them", ("input", *_RUNS), tuple(rows), notes=notes)
+    notes = (f"{sum(gates.values()):,} answers differ in total: {common}.",) if gates else ()
+    return Table("Inputs that differ (first {MOST})", ("input", *_RUNS), tuple(rows), notes=notes)
 
 
 def _worth_telling(inputs: Sequence[Input]) -> list[Input]:
@@ -256,7 +259,7 @@ def _worth_telling(inputs: Sequence[Input]) -> list[Input]:
     return [each for each in inputs if each.told is not Told.ANSWER][:MOST] + answers[:MOST]
 
 
-def _input_rows(found: Found, each: Input) -> Iterator[tuple[str, str, str]]:
+def _input_rows(found: RecordingsReport, each: Input) -> Iterator[tuple[str, str, str]]:
     if each.told is not Told.ANSWER:
         unset = each.told is Told.ENVIRONMENT
         good, bad = (
@@ -269,13 +272,13 @@ def _input_rows(found: Found, each: Input) -> Iterator[tuple[str, str, str]]:
     event = event_of(found, each)
     if each.is_elapsed:
         unit = "ns" if isinstance(each.good, int) else "s"
-        yield f"{show_call(event, _WIDTH)}, from the first answer on", *_elapsed_texts(found, each, unit)
+        yield f"{show_call(event, _WIDTH)}, since its first call", *_elapsed_texts(found, each, unit)
     else:
         yield show_call(event, _WIDTH), show_value(each.good, _WIDTH), show_value(each.bad, _WIDTH)
     yield "", f"  {_place_text(found, event.site)}", f"(events {each.good_event} and {each.bad_event})"
 
 
-def _order_texts(found: Found, each: Input) -> tuple[str, str]:
+def _order_texts(found: RecordingsReport, each: Input) -> tuple[str, str]:
     """Say how often threads were preempted; if they were not, who went on first where another one did."""
     if each.good or each.bad:
         return f"{each.good} times preempted", f"{each.bad} times preempted"
@@ -291,23 +294,23 @@ def _lane_text(key: LaneKey) -> str:
     return key[-1][0] if key else "the main thread"
 
 
-def _elapsed_texts(found: Found, each: Input, unit: str) -> tuple[str, str]:
+def _elapsed_texts(found: RecordingsReport, each: Input, unit: str) -> tuple[str, str]:
     first = next(other for other in found.comparison.inputs if other.gate == each.gate)
     good, bad = each.good - first.bad, each.bad - first.bad
     return (f"{good} {unit}", f"{bad} {unit}") if unit == "ns" else (f"{good:.6f} s", f"{bad:.6f} s")
 
 
-def event_of(found: Found, each: Input) -> Event:
+def event_of(found: RecordingsReport, each: Input) -> Event:
     """Return the event of the bad run that an answer belongs to."""
     return found.twins.bad_side.events[each.bad_event - 1]
 
 
-def _place_text(found: Found, site: Site) -> str:
+def _place_text(found: RecordingsReport, site: Site) -> str:
     source = found.twins.text(site)
     return f"{site}: {source}" if source else str(site)
 
 
-def _behaviour_section(found: Found, first: Behaviour) -> Table:
+def _behaviour_section(found: RecordingsReport, first: Behaviour) -> Table:
     rows = []
     for name, side, number, is_there in (
         ("good run", found.twins.good_side, first.good_event, first.did is not Did.ONLY_BAD),
@@ -318,50 +321,55 @@ def _behaviour_section(found: Found, first: Behaviour) -> Table:
             rows.append((name, f"{show_call(event, _WIDTH)} {show_outcome(event, _WIDTH)}", f"(event {number})"))
             rows.append(("", f"  {_place_text(found, event.site)}", ""))
         else:
-            rows.append((name, f"nothing that belongs to it, after event {number}", ""))
+            rows.append((name, f"no counterpart after event {number}", ""))
     others = found.comparison.others - 1
-    notes = (f"And {others:,} more.",) if others else ()
-    return Table(f"Did otherwise first: {first.did.value}", ("run", "event", "number"), tuple(rows), notes=notes)
+    notes = (f"{others:,} more.",) if others else ()
+    return Table(
+        f"First difference in behaviour: {first.did.value}", ("run", "event", "number"), tuple(rows), notes=notes
+    )
 
 
-def _apart_section(apart: Apart) -> Table:
+def _apart_section(apart: MemoryDifference) -> Table:
     rows = [(each.path, *_values(each)) for each in apart.changed[:MOST]]
     rows += [(each.path, f"{each.before:,} items", f"{each.after:,} items") for each in apart.grown[: MOST - len(rows)]]
     notes = tuple(
         f"{word} {place.file}:{place.line} in {place.function}{f': {source}' if source else ''}"
         for word, place, source in (
             ("after", apart.place, apart.source),
-            ("or, when that had returned,", apart.returned_to, apart.returned_to_source),
+            ("or, after its return,", apart.returned_to, apart.returned_to_source),
         )
         if place is not None
     )
-    whose = "" if apart.scope == MINE else ", libraries included"
-    return Table(f"Different in memory first{whose}", ("where", *_RUNS), tuple(rows), notes=notes)
+    whose = "" if apart.scope == MINE else ", including libraries"
+    return Table(f"First difference in memory{whose}", ("where", *_RUNS), tuple(rows), notes=notes)
 
 
 def _values(each: Change) -> tuple[str, str]:
     if each.before != each.after:
         return each.before or "nothing", each.after or "nothing"
     # What is shown of a long value may be its beginning.
-    return each.before, "its items in another order" if each.kind == REORDERED else "another one that begins like it"
+    return (
+        each.before,
+        "its items in another order" if each.kind == REORDERED else "a different value with the same beginning",
+    )
 
 
-def _turn_section(turn: Turn) -> Table:
+def _turn_section(turn: TurningPoint) -> Table:
     ways = [
-        f"goes on to {each.file}:{each.line} in {each.function}" if each is not None else "runs no other line"
+        f"goes on to {each.file}:{each.line} in {each.function}" if each is not None else "runs no further line"
         for each in (turn.good, turn.bad)
     ]
     rows = (
         (f"{turn.place.file}:{turn.place.line} in {turn.place.function}", turn.source, f"({moment_text(turn.moment)})"),
     )
-    notes = (f"Told the same, the bad run {ways[0]}; as it was, it {ways[1]}.",)
-    return Table("Took another way first, after", ("line", "source", "moment"), rows, notes=notes)
+    notes = (f"With the inputs of the good run, the bad run {ways[0]}; as recorded, it {ways[1]}.",)
+    return Table("First difference in control flow, after", ("line", "source", "moment"), rows, notes=notes)
 
 
-def travels(found: Found) -> Iterator[list[str]]:
+def travels(found: RecordingsReport) -> Iterator[list[str]]:
     """Yield the commands that go where it matters, in both recordings."""
     good, bad = found.names
-    ways: list[GaveWay | TookTurns] = [at for at in found.travelled.gave_way if at is not None]
+    ways: list[Interruption | TurnOrder] = [at for at in found.travelled.gave_way if at is not None]
     ways += [at for at in found.travelled.took_turns if at is not None]
     answers = [each for each in (found.flip.inputs if found.flip is not None else ()) if each.told is Told.ANSWER]
     if ways:

@@ -26,6 +26,8 @@ class Table:
     """What is not shown, and how to see it; empty: it is all there."""
     notes: tuple[str, ...] = ()
     """Sentences below it."""
+    kind: str = ""
+    """What its rows are, for views that treat some differently: `changed`, `new` or `gone`; empty: anything."""
 
 
 def numbers(count: int) -> str:

@@ -8,9 +8,10 @@ import sys
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
+from typing import NamedTuple
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Change, Here, Lane, Logged, Moment, Origin, Variable, Why
+from replaydbg.debugger.results import Here, Lane, LastWrite, Logged, Moment, Origin, ValueChange, Variable
 from replaydbg.debugger.source.place_expressions import places_read
 from replaydbg.errors import quoted
 from replaydbg.events.records import Event
@@ -59,7 +60,7 @@ def place_text(session: Session, file: str, line: int, function: str) -> str:
 def lane_text(lane: int, lanes: tuple[Lane, ...] = ()) -> str:
     """Return a lane's number and name."""
     name = next((each.name for each in lanes if each.id == lane), "")
-    return f"lane {lane} {name}".rstrip()
+    return f"thread {lane} {name}".rstrip()
 
 
 def here_text(session: Session, here: Here) -> str:
@@ -67,7 +68,7 @@ def here_text(session: Session, here: Here) -> str:
     top = here.top
     place = place_text(session, top.file, top.line, top.function) if top is not None else "(no Python frame)"
     parts = [moment_text(here.moment), percent_text(here.count, here.total), lane_text(here.lane, here.lanes), place]
-    return "  ".join(parts) + ("  (changed: another run than the recorded one)" if here.is_changed else "")
+    return "  ".join(parts) + ("  (changed: differs from the recorded run)" if here.is_changed else "")
 
 
 def reason_text(session: Session, here: Here) -> str:
@@ -79,9 +80,9 @@ def reason_text(session: Session, here: Here) -> str:
     if here.why == "breakpoint":
         return f"breakpoint {here.breakpoint}{told}"
     if here.why == "end":
-        return f"the end{told}"
+        return f"end{told}"
     if here.why == "start":
-        return f"the beginning{told}"
+        return f"start{told}"
     return here.message or raised
 
 
@@ -100,15 +101,15 @@ def variable_text(each: Variable) -> str:
     return f"{each.name} = {each.text}"
 
 
-def change_text(session: Session, change: Change) -> str:
+def change_text(session: Session, change: ValueChange) -> str:
     """Return a change of a value in one line."""
     place = place_text(session, change.file, change.line, change.function)
-    return f"{moment_text(change.moment):>8}  lane {change.lane}  {place}  {change.text or '(there is none)'}"
+    return f"{moment_text(change.moment):>8}  thread {change.lane}  {place}  {change.text or '(deleted)'}"
 
 
 def logged_text(logged: Logged) -> str:
     """Return a line of a retroactive log."""
-    return f"{moment_text(logged.moment):>8}  lane {logged.lane}  {logged.text}"
+    return f"{moment_text(logged.moment):>8}  thread {logged.lane}  {logged.text}"
 
 
 def event_text(event: Event) -> str:
@@ -125,51 +126,68 @@ def events_of(session: Session, first: int, last: int) -> list[Event]:
         return [each for each in found if isinstance(each, Event)]
 
 
-def why_lines(session: Session, why: Why, *, follow: str) -> Iterator[str]:
+class WhyLine(NamedTuple):
+    """A line about the last write of a value."""
+
+    text: str
+    write: LastWrite | None = None
+    """The write whose headline this is; None for other lines."""
+
+
+def why_lines(session: Session, why: LastWrite, *, follow: str) -> Iterator[str]:
     """Yield what is known of the last write of a value, and at its end how to go on.
 
     `follow` is the command that does so, with `{name}`, or `{quoted}` for a shell, and `{moment}` in it.
     """
+    yield from (each.text for each in why_report(session, why))
+    last = why.content if why.content is not None else why
+    further = [(name, moment_text(moment)) for name, moment in to_follow(last)] if last.moment is not None else []
+    if further:
+        orders = (follow.format(name=name, quoted=quoted(name), moment=moment) for name, moment in further)
+        yield "Next: " + ", or ".join(orders)
+
+
+def why_report(session: Session, why: LastWrite) -> Iterator[WhyLine]:
+    """Yield what is known of the last write of a value."""
     if why.note:
-        yield f"{why.expression}: {why.note}."
+        yield WhyLine(f"{why.expression}: {why.note}.")
     if why.moment is None:
-        yield f"{why.expression} was not written before here."
+        yield WhyLine(f"{why.expression} was not written before this moment.")
         return
-    verb = "was passed" if why.is_argument else "was bound" if why.is_binding else "was written"
-    verb += " again, with an equal value," if why.is_equal else ""
+    verb = "was passed as an argument" if why.is_argument else "was bound" if why.is_binding else "was written"
+    verb += " again with an equal value" if why.is_equal else ""
     if why.changed is not None and why.count < why.changed.count:
-        verb += " by a line that had begun"
+        verb += " by a line that began earlier"
     place = place_text(session, why.file, why.line, why.function)
     share = percent_text(why.count, session.index.total)
-    yield f"{why.expression} {verb} at {moment_text(why.moment)}  {share}  lane {why.lane}  {place}"
+    yield WhyLine(f"{why.expression} {verb} at {moment_text(why.moment)}  {share}  thread {why.lane}  {place}", why)
+    yield from (WhyLine(each) for each in _write_lines(session, why))
+    if why.content is not None:
+        yield WhyLine("The object itself changed last elsewhere:")
+        yield from why_report(session, why.content)
+
+
+def _write_lines(session: Session, why: LastWrite) -> Iterator[str]:
     if why.source:
         yield f"  -> {why.line}  {why.source}"
     if why.parts:
         yield from _part_lines(why)
     else:
-        yield f"  before  {why.before or '(there was none)'}"
-        yield f"  after   {why.after or '(there is none)'}"
+        yield f"  before  {why.before or '(not set)'}"
+        yield f"  after   {why.after or '(deleted)'}"
     yield from _origin_lines(session, why)
     if why.changed is not None:
         yield from _changed_lines(session, why.changed)
-    if why.content is not None:
-        yield "The object itself changed last at another place:"
-        yield from why_lines(session, why.content, follow=follow)
-        return
-    further = [(name, moment_text(moment)) for name, moment in to_follow(why)]
-    if further:
-        orders = (follow.format(name=name, quoted=quoted(name), moment=moment) for name, moment in further)
-        yield "Further: " + ", or ".join(orders)
 
 
-def _origin_lines(session: Session, why: Why) -> Iterator[str]:
+def _origin_lines(session: Session, why: LastWrite) -> Iterator[str]:
     """Yield where the value came from, what is not known of that, and what else the line asked for."""
     events = {each.number: each for each in _events(session, why)}
     named: set[int] = set()
     for text, numbers in _origin_texts(session, why.origins, "  "):
         named |= set(numbers)
         shown = [event_text(events[each]) for each in numbers if each in events]
-        yield text + (f", which asked for {'; '.join(shown)}" if shown else "")
+        yield text + (f", from {'; '.join(shown)}" if shown else "")
     if why.unknown:
         yield f"  note: {why.unknown}"
     for number, event in events.items():
@@ -188,31 +206,31 @@ def _origin_texts(session: Session, origins: Sequence[Origin], indent: str) -> I
         yield from _origin_texts(session, each.parts, indent + "  ")
 
 
-def _part_lines(why: Why) -> Iterator[str]:
+def _part_lines(why: LastWrite) -> Iterator[str]:
     for each in why.parts:
         name = f"{why.expression}{each.name}"
-        yield f"  before  {name} = {each.before}" if each.before else f"  before  (there was no {name})"
-        yield f"  after   {name} = {each.after}" if each.after else f"  after   (there is no {name})"
+        yield f"  before  {name} = {each.before}" if each.before else f"  before  ({name} not set)"
+        yield f"  after   {name} = {each.after}" if each.after else f"  after   ({name} deleted)"
 
 
-def _changed_lines(session: Session, change: Why) -> Iterator[str]:
+def _changed_lines(session: Session, change: LastWrite) -> Iterator[str]:
     """Yield where the value that was written again had come from."""
     assert change.moment is not None, change
     place = place_text(session, change.file, change.line, change.function)
-    yield f"  It had changed at {moment_text(change.moment)}  lane {change.lane}  {place}"
+    yield f"  It had changed at {moment_text(change.moment)}  thread {change.lane}  {place}"
     if change.source:
         yield f"  -> {change.line}  {change.source}"
-    yield f"  before  {change.before or '(there was none)'}"
+    yield f"  before  {change.before or '(not set)'}"
 
 
-def _events(session: Session, why: Why) -> list[Event]:
+def _events(session: Session, why: LastWrite) -> list[Event]:
     if not why.events:
         return []
     wanted = set(why.events)
     return [each for each in events_of(session, min(wanted), max(wanted)) if each.number in wanted]
 
 
-def to_follow(why: Why) -> list[tuple[str, Moment]]:
+def to_follow(why: LastWrite) -> list[tuple[str, Moment]]:
     """Return what may be asked next, and where: what the value came from, else what the line reads."""
     assert why.moment is not None, why
     found = dict.fromkeys(_places_in(why.origins, why.moment))
@@ -228,7 +246,7 @@ def _places_in(origins: Sequence[Origin], moment: Moment) -> Iterator[tuple[str,
         yield from _places_in(each.parts, each.moment or moment)
 
 
-def names_to_follow(why: Why) -> tuple[str, ...]:
+def names_to_follow(why: LastWrite) -> tuple[str, ...]:
     """Return those variables of the line that its value may have come from: functions and modules are none."""
     called = _called(why.source)
     return tuple(

@@ -12,10 +12,10 @@ from pathlib import Path
 from textual.message import Message
 
 from replaydbg.commands import Prompt
-from replaydbg.commands.surface import Row
+from replaydbg.commands.surface import SourceRow
 from replaydbg.commands.view import View
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Moment, Progress
+from replaydbg.debugger.results import Moment, WorkProgress
 from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError, UsageError
 from replaydbg.events.show import printable
 from replaydbg.tui import questions
@@ -55,7 +55,7 @@ class Scribe:
     def settle(self) -> None:
         """Nothing is to be done: all is shown at the end."""
 
-    def source(self, file: str, lines: Sequence[str], rows: Sequence[Row]) -> None:
+    def source(self, file: str, lines: Sequence[str], rows: Sequence[SourceRow]) -> None:
         """Keep lines of a file."""
         for row in rows:
             mark = "->" if row.is_current else "  "
@@ -102,7 +102,7 @@ class Desk:
     def __init__(
         self,
         path: Path,
-        progress: Callable[[Progress], None],
+        progress: Callable[[WorkProgress], None],
         check: Callable[[], None],
         *,
         memory: int = 0,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from replaydbg.debugger.assertions import Claim, claim_of_test
+from replaydbg.debugger.assertions import Assertion, assertion_of_test
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.events.show import printable
 from replaydbg.heap.snapshot import Taken
@@ -58,9 +58,9 @@ def overview(session: Session, words: tuple[str, ...]) -> Overview:
     )
 
 
-def _claim(session: Session) -> Claim | None:
+def _claim(session: Session) -> Assertion | None:
     try:
-        return claim_of_test(session)
+        return assertion_of_test(session)
     except (UsageError, AskFailed):
         return None
 

@@ -6,19 +6,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from replaydbg.commands import bisecting
 from replaydbg.commands.landmarks import visits as visits_of
 from replaydbg.commands.past import MOST_CHANGES, parse_log
 from replaydbg.commands.places import parse_place
-from replaydbg.commands.searching import Wanted, parse_search
+from replaydbg.commands.searching import SearchRequest, parse_search
 from replaydbg.commands.view import View
-from replaydbg.debugger.assertions import Claim
-from replaydbg.debugger.assertions import bisect_claim as bisect_claim_of
-from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Flip, Look, Verdict
+from replaydbg.debugger.assertions import Assertion
+from replaydbg.debugger.assertions import bisect_assertion as bisect_assertion_of
+from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Probe, Verdict, VerdictChange
 from replaydbg.debugger.bisection.run_bisection import MOST_FLIPS, Bisection
-from replaydbg.debugger.results import Change, Moment, Why
+from replaydbg.debugger.results import LastWrite, Moment, ValueChange
 from replaydbg.events.show import printable
-from replaydbg.render import texts
+from replaydbg.render import bisection_text, texts
 from replaydbg.tui.gather import short_place
 from replaydbg.tui.scene import Answer, Choice, EventsAnswer, Mark, Track
 
@@ -45,17 +44,15 @@ def who_wrote(view: View, expression: str) -> Answer:
     return Answer(f"Who wrote {printable(expression)}", tuple(_written(view, told)), "Enter goes there")
 
 
-def about_write(view: View, told: Why) -> Answer:
+def about_write(view: View, told: LastWrite) -> Answer:
     """Return a last write that is known already."""
     return Answer(f"Who wrote {printable(told.expression)}", tuple(_written(view, told)), "Enter goes there")
 
 
-def _written(view: View, told: Why) -> Iterator[Choice]:
-    for line in texts.why_lines(view.session, told, follow="{name}"):
-        if line.startswith("Further: "):
-            break
-        is_first = line.startswith(f"{told.expression} ") and told.moment is not None
-        yield Choice(printable(line), "bold" if is_first else "", told.count if is_first else 0)
+def _written(view: View, told: LastWrite) -> Iterator[Choice]:
+    for line in texts.why_report(view.session, told):
+        count = line.write.count if line.write is not None else 0
+        yield Choice(printable(line.text), "bold" if count else "", count)
     session, found = view.session, told.content if told.content is not None else told
     if told.changed is not None and told.changed.moment is not None:
         moment = texts.moment_text(told.changed.moment)
@@ -72,7 +69,7 @@ def _written(view: View, told: Why) -> Iterator[Choice]:
 def history(view: View, expression: str) -> Answer:
     """Return all values that something ever had, as many as are found in LONGEST."""
     session = view.session
-    found: list[Change] = []
+    found: list[ValueChange] = []
     until = time.monotonic() + LONGEST
     is_cut = False
     history = session.run.history(expression, **view.at, most=MOST_CHANGES + 1)
@@ -176,10 +173,10 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
     """
     session = view.session
     wanted = parse_search(text, kind)
-    looks: list[Look] = []
+    looks: list[Probe] = []
     shown_at = 0.0
 
-    def tell_look(look: Look) -> None:
+    def tell_look(look: Probe) -> None:
         nonlocal shown_at
         looks.append(look)
         if time.monotonic() - shown_at > LIVE:
@@ -194,9 +191,9 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
     return _bisected(view, found)
 
 
-def bisect_claim(view: View, claim: Claim, show: Callable[[Track], object]) -> Answer:
+def bisect_claim(view: View, claim: Assertion, show: Callable[[Track], object]) -> Answer:
     """Return the line after which what a failing test claims was true no more."""
-    found = bisect_claim_of(view.session, claim)
+    found = bisect_assertion_of(view.session, claim)
     if found is None:
         return Answer(
             "Bisected", (Choice(f"{printable(claim.source)} was never true in this test.", "bold"),), "Esc closes"
@@ -207,21 +204,15 @@ def bisect_claim(view: View, claim: Claim, show: Callable[[Track], object]) -> A
 
 def _bisected(view: View, found: Bisected) -> Answer:
     session, culprit = view.session, found.culprit
-    first = True
-    choices = []
-    for line in bisecting.lines(session, found, ""):
-        choices.append(Choice(printable(line), "bold" if first else "", culprit.count if culprit and first else 0))
-        first = False
-    counts = {texts.moment_text(each.moment): each.count for each in found.looks}
-    # Each look can be gone to, too: the table begins each of its rows with the moment.
-    choices = [
-        each if each.count else Choice(each.text, each.style, counts.get((each.text.split() or [""])[0], 0))
-        for each in choices
-    ]
+    first, *others = bisection_text.summary_lines(session, found)
+    choices = [Choice(printable(first), "bold", culprit.count if culprit is not None else 0)]
+    choices += [Choice(printable(line)) for line in others]
+    probes = sorted(found.looks, key=lambda each: each.count)
+    choices += [Choice(printable(bisection_text.look_text(session, each)), count=each.count) for each in probes]
     return Answer("Bisected", tuple(choices), "Enter goes there" if culprit is not None else "Esc closes")
 
 
-def _all_changes(view: View, wanted: Wanted, search: Bisection, show: Callable[[Track], object]) -> Answer:
+def _all_changes(view: View, wanted: SearchRequest, search: Bisection, show: Callable[[Track], object]) -> Answer:
     """Every line after which it was wrong, or right again."""
     found = list(search.flips(MOST_FLIPS + 1))
     more = len(found) - MOST_FLIPS
@@ -241,7 +232,7 @@ def _all_changes(view: View, wanted: Wanted, search: Bisection, show: Callable[[
     return Answer(f"{printable(wanted.predicate.text)}: {len(found):,} changes", tuple(choices), at=at)
 
 
-def _change_text(view: View, flip: Flip) -> str:
+def _change_text(view: View, flip: VerdictChange) -> str:
     session = view.session
     moment = texts.moment_text(flip.moment)
     share = texts.percent_text(flip.count, view.here.total)
@@ -250,7 +241,7 @@ def _change_text(view: View, flip: Flip) -> str:
     return f"{moment:>8} {share:>4}  {'bad' if flip.is_bad else 'good again':<10}  {place}  {printable(line)}"
 
 
-def _track(looks: Sequence[Look], culprit: Culprit | None = None) -> Track:
+def _track(looks: Sequence[Probe], culprit: Culprit | None = None) -> Track:
     marks = [Mark(each.count, each.verdict.value, is_faint=each.verdict is not Verdict.BAD) for each in looks]
     if culprit is not None:
         marks.append(Mark(culprit.count, Verdict.BAD.value))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from replaydbg.debugger.assertions import Claim
+    from replaydbg.debugger.assertions import Assertion
 
 Span = tuple[int, int, str]
 """A piece of a line of source: where it begins and ends, and what it is, such as `keyword`."""
@@ -229,7 +229,7 @@ class Overview:
     """Why a seek may take longer than it should; empty: it should not."""
     words: tuple[str, ...]
     """The words of the prompt."""
-    claim: Claim | None = None
+    claim: Assertion | None = None
     """Of a test that failed: what its line claims, if it claims something."""
 
 

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.first_pass.run_index import index_path
-from replaydbg.debugger.results import Progress
+from replaydbg.debugger.results import WorkProgress
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, UsageError
 from tests.bench.journeys import Journey
 from tests.bench.memory import Held, cpu_milliseconds, held_by_session, peak_of, seconds_queued
@@ -202,7 +202,7 @@ class _Queued:
 def _opened(recording: Path, extent: Extent) -> Session:
     until = time.monotonic() + extent.timeout
 
-    def in_time(_: Progress) -> None:
+    def in_time(_: WorkProgress) -> None:
         if time.monotonic() > until:
             raise TravelFailed(f"it did not open in {extent.timeout:.0f} s")
 

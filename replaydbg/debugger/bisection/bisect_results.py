@@ -8,11 +8,11 @@ from replaydbg.bisect.search import Answer
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.results import Moment
 
-__all__ = ["Answer", "Bisected", "Culprit", "Flip", "Look", "Value", "Verdict"]
+__all__ = ["Answer", "Bisected", "Culprit", "Probe", "VerdictChange", "Value", "Verdict"]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Probe:
     """One look at a moment."""
 
     count: int
@@ -62,7 +62,7 @@ class Culprit:
 
 
 @dataclass(frozen=True, slots=True)
-class Flip:
+class VerdictChange:
     """A line after which it was bad, or good again."""
 
     count: int
@@ -91,7 +91,7 @@ class Bisected:
     """The last checkpoint before it that was seen to be good; None: none was."""
     first_bad: Moment | None
     """The first checkpoint that was bad."""
-    looks: tuple[Look, ...]
+    looks: tuple[Probe, ...]
     """In the order in which they were made."""
     places: int
     """How many checkpoints there were to look at."""
@@ -105,12 +105,12 @@ class Bisected:
     """Whether each line from the last good checkpoint on was looked at; otherwise lines were bisected, too."""
     note: str = ""
     """What else is to be said."""
-    healed: Flip | None = None
+    healed: VerdictChange | None = None
     """The line after which the culprit's violation was over; None: it lasted to the end of its call, or of the search,
     or that was not looked at."""
-    first_healed: Flip | None = None
+    first_healed: VerdictChange | None = None
     """The line after which the first violation that was over before the culprit was over."""
-    last_healed: Flip | None = None
+    last_healed: VerdictChange | None = None
     """Where there is no culprit because it is good at the end: the line after which the last violation was over."""
     seen_at: Moment | None = None
     """Of a predicate that is evaluated at one place only: where it was seen to be bad."""

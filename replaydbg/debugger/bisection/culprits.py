@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Self
 
 from replaydbg.bisect.verdict import Verdict
-from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Flip, Value
+from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Value, VerdictChange
 from replaydbg.debugger.bisection.predicates import Predicate
-from replaydbg.debugger.bisection.probes import Looks
-from replaydbg.debugger.line_inputs import taken_by
+from replaydbg.debugger.bisection.probes import Probes
+from replaydbg.debugger.line_inputs import inputs_of
 from replaydbg.engine.messages import Frame, Where
 
 
-class Culprits(Looks):
+class Culprits(Probes):
     """The part of a search that finds lines, when it is known where their work was seen."""
 
     @abstractmethod
@@ -31,7 +31,7 @@ class Culprits(Looks):
         """Find the last line after which it was bad, and stayed so."""
 
     @abstractmethod
-    def flips(self) -> Iterator[Flip]:
+    def flips(self) -> Iterator[VerdictChange]:
         """Yield every line after which it became bad, or good again."""
 
     def _everywhere(self, first: int, last: int) -> Self | None:
@@ -45,7 +45,7 @@ class Culprits(Looks):
         found = inner.for_good().culprit if inner is not None else None
         return found.count if found is not None else seen - 1 if inner is not None else self._turn(seen, is_bad=True)
 
-    def _healed_at(self, seen: int) -> Flip:
+    def _healed_at(self, seen: int) -> VerdictChange:
         """Return the line after which it was good again, as was seen at a line."""
         count = seen if self._predicate.only_at is not None else self._turn(seen, is_bad=False)
         return self._flip(count, is_bad=False)
@@ -106,9 +106,9 @@ class Culprits(Looks):
             before=before,
             before_said=said,
             values=values,
-            events=taken_by(view, count, seen, raised),
+            events=inputs_of(view, count, seen, raised),
         )
 
-    def _flip(self, count: int, *, is_bad: bool) -> Flip:
+    def _flip(self, count: int, *, is_bad: bool) -> VerdictChange:
         line = self._view.look_at(count).stack[0]
-        return Flip(count, self._view.index.moment(count), is_bad, line.file, line.line, line.function)
+        return VerdictChange(count, self._view.index.moment(count), is_bad, line.file, line.line, line.function)

@@ -14,7 +14,7 @@ from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Output, Raised
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.engine.messages import Where
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import UsageError
 
 MOST_TRIED = 5000
@@ -34,7 +34,7 @@ def meant(predicate: Predicate, view: ReplayView) -> Predicate:
         return predicate
     # As exceptions are named; whatever else has such a name does not raise when it is looked up.
     if name[:1].isupper() or hasattr(builtins, predicate.source):
-        raise UsageError(f"No type of exceptions {predicate.source} is known in this run.")
+        raise UsageError(f"Unknown exception type: {predicate.source}.")
     return replace(predicate, kind="raises")
 
 
@@ -97,14 +97,16 @@ def _times_raised(view: ReplayView, name: str, lines: range, most: int) -> Times
     notes = []
     often = "once" if number == 1 else f"{number:,} times"
     if own and others:
-        before = "Before that" if most == 1 else "Besides"
+        before = "Before that," if most == 1 else "In addition,"
         notes.append(
-            f"{before} it was raised {often} in libraries and imports; `catch {name}` in the prompt stops there."
+            f"{before} {name} was raised {often} in libraries and imports; `catch {name}` in the prompt stops there."
         )
     elif others:
-        notes.append(f"Your own code raised none there; libraries and imports did, {often}, first{first_of_others}.")
+        notes.append(
+            f"Your own code did not raise it there; libraries and imports raised it {often}, first{first_of_others}."
+        )
     if len(raised) > MOST_TRIED and len(own) < most:
-        notes.append(f"The first {MOST_TRIED:,} of {len(raised):,} were looked at.")
+        notes.append(f"Checked the first {MOST_TRIED:,} of {len(raised):,}.")
     found = list((own or others).values())[:most]
     return Times(tuple(Happening(each.count, each.count, each) for each in found), " ".join(notes))
 
@@ -133,7 +135,7 @@ def _is_of_library(raised: Raised, where: Where) -> bool:
 
 def _looked_at(view: ReplayView, raised: Sequence[Raised]) -> Iterator[tuple[Raised, Where]]:
     """Yield each with what stands where it is raised, or at its line if that is of a library."""
-    worker: Worker | None = None
+    worker: EngineProcess | None = None
     passed = 0
     try:
         for each in raised:

@@ -129,7 +129,7 @@ def function(place: str, *, module: str = "__main__", frame: str = "") -> Predic
     """
     path, _, name = place.rpartition(":")
     if not path or not name.isidentifier():
-        raise UsageError(f"{place!r} names no function: say FILE.py:NAME.")
+        raise UsageError(f"FILE.py:NAME expected (got {place!r}).")
     try:
         with tokenize.open(path) as file:
             source = file.read()
@@ -138,7 +138,7 @@ def function(place: str, *, module: str = "__main__", frame: str = "") -> Predic
     except OSError as error:
         raise UsageError(f"{path!r} cannot be read: {error.strerror}.") from None
     except _UNREADABLE as error:
-        raise UsageError(f"{path!r} is no Python source: {error}.") from None
+        raise UsageError(f"{path!r} is not valid Python: {error}.") from None
     if not any(isinstance(each, ast.FunctionDef) and each.name == name for each in tree.body):
         raise UsageError(f"{path!r} has no function {name!r}.")
     return Predicate("function", source, module, frame, file=str(Path(path).resolve()), name=name)
@@ -154,7 +154,7 @@ def output(pattern: str) -> Predicate:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise UsageError(f"{pattern!r} is no regular expression: {error}.") from None
+        raise UsageError(f"{pattern!r} is not a regular expression: {error}.") from None
     return Predicate("output", pattern)
 
 
@@ -165,10 +165,10 @@ def _readable(expression: str) -> str:
         _compile(source, "<expression>", "eval")
         value = ast.parse(source, mode="eval").body
     except _UNREADABLE as error:
-        raise UsageError(f"{expression!r} is no expression: {getattr(error, 'msg', error)}.") from None
+        raise UsageError(f"{expression!r} is not an expression: {getattr(error, 'msg', error)}.") from None
     if isinstance(value, ast.Constant) and isinstance(value.value, (str, bytes)):
         # As true as any text that is not empty, at every moment: nobody means that.
-        raise UsageError(f"{source} is a string, not a condition: remove the quotes around it.")
+        raise UsageError(f"{source} is a string, not a condition: remove the quotes.")
     return source
 
 

@@ -8,26 +8,26 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 
 from replaydbg.bisect.verdict import Verdict
-from replaydbg.debugger.bisection.bisect_results import Look
+from replaydbg.debugger.bisection.bisect_results import Probe
 from replaydbg.debugger.bisection.predicates import Predicate
-from replaydbg.debugger.bisection.verdict_answers import is_disturbed, told
+from replaydbg.debugger.bisection.verdict_answers import is_disturbed, verdict_of
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.messages import Frame, Judged, Where
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed, EngineLost
 
-LONGEST_LOOK = 5.0
+LONGEST_PROBE = 5.0
 """Seconds that a look may take; then it is undecided."""
 
 
-class Looks:
+class Probes:
     """The looks that are made for a search, and their answers."""
 
-    def __init__(self, view: ReplayView, predicate: Predicate, tell: Callable[[Look], None] | None) -> None:
+    def __init__(self, view: ReplayView, predicate: Predicate, tell: Callable[[Probe], None] | None) -> None:
         """`tell` is given each look as it is made."""
         self._view, self._predicate = view, predicate
         self._tell = tell
-        self._looks: list[Look] = []
+        self._looks: list[Probe] = []
 
     def _look(self, counts: Sequence[int]) -> list[Verdict]:
         """Look at several moments at once."""
@@ -42,7 +42,7 @@ class Looks:
             for count, began, asking in asked:
                 view.work.idle()
                 try:
-                    verdict, said = told(asking.value(LONGEST_LOOK, view.work.idle))
+                    verdict, said = verdict_of(asking.value(LONGEST_PROBE, view.work.idle))
                 except AskFailed as error:
                     verdict, said = Verdict.UNDECIDED, error.reason
                 verdicts.append(verdict)
@@ -50,7 +50,7 @@ class Looks:
         return verdicts
 
     def _note(self, count: int, verdict: Verdict, said: str, seconds: float) -> None:
-        self._looks.append(Look(count, self._view.index.moment(count), verdict, said, seconds, is_check=False))
+        self._looks.append(Probe(count, self._view.index.moment(count), verdict, said, seconds, is_check=False))
         if self._tell is not None:
             self._tell(self._looks[-1])
 
@@ -58,7 +58,7 @@ class Looks:
         """Look at one moment."""
         with self._standing_at(count) as worker:
             try:
-                return told(worker.ask(self._question(), seconds=LONGEST_LOOK, idle=self._view.work.idle))
+                return verdict_of(worker.ask(self._question(), seconds=LONGEST_PROBE, idle=self._view.work.idle))
             except AskFailed as error:
                 return Verdict.UNDECIDED, error.reason
 
@@ -68,7 +68,7 @@ class Looks:
         Each is asked in a copy of its own: what the question, or another part, changes there it has not changed here.
         """
         values = {}
-        until = time.monotonic() + LONGEST_LOOK
+        until = time.monotonic() + LONGEST_PROBE
         with self._standing_at(count) as worker:
             for source in self._predicate.parts:
                 left = until - time.monotonic()
@@ -82,7 +82,7 @@ class Looks:
         return values
 
     @contextmanager
-    def _standing_at(self, count: int) -> Iterator[Worker]:
+    def _standing_at(self, count: int) -> Iterator[EngineProcess]:
         worker = self._view.travel.at(count)
         try:
             yield worker
@@ -116,7 +116,7 @@ class Looks:
         return call if has_waited and self._is_call_missing(seen - 1) else None
 
     def _is_call_missing(self, count: int) -> bool:
-        found = Looks(self._view, replace(self._predicate, kind="check", source="True"), None)
+        found = Probes(self._view, replace(self._predicate, kind="check", source="True"), None)
         return found._ask(count)[0] is Verdict.UNDECIDED
 
     def _question(self) -> dict[str, object]:

@@ -17,7 +17,7 @@ from typing import Self
 
 from replaydbg.bisect.search import Answer, Found, search
 from replaydbg.bisect.verdict import Verdict
-from replaydbg.debugger.bisection.bisect_results import Bisected, Flip, Look
+from replaydbg.debugger.bisection.bisect_results import Bisected, Probe, VerdictChange
 from replaydbg.debugger.bisection.happenings import meant, times
 from replaydbg.debugger.bisection.healing import Healing
 from replaydbg.debugger.bisection.predicates import Predicate
@@ -26,7 +26,7 @@ from replaydbg.debugger.bisection.violations import at_place
 from replaydbg.debugger.line_inputs import where_raised
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Moment
-from replaydbg.engine.messages import Changes, Run
+from replaydbg.engine.messages import Changes, RunOrder
 from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError
 
@@ -44,7 +44,7 @@ MOST_FLIPS = 1000
 MOST_UNDECIDED = 60
 """Looks at lines. Before its module is there, a name is undecided at hundreds of thousands of them."""
 
-CHANGES = "Asking at each line changed the program, or what is asked for."
+CHANGES = "The predicate has side effects in the program."
 
 _NOTHING = Found(Answer.NEVER, -1, -1, (), {}, 0, ())
 
@@ -60,7 +60,7 @@ class Bisection(Healing):
         first: int,
         last: int,
         width: int = WIDTH,
-        tell: Callable[[Look], None] | None = None,
+        tell: Callable[[Probe], None] | None = None,
     ) -> None:
         """Search between two counts of lines. `tell` is given each look as it is made."""
         super().__init__(view, predicate, tell)
@@ -116,10 +116,10 @@ class Bisection(Healing):
         result = replace(self._result(_NOTHING), answer=answer, is_exact=is_whole, has_unseen=not is_whole)
         if is_whole:
             return result
-        before = ": it may have been so before." if answer is Answer.FOUND else "."
-        return replace(result, note=f"{CHANGES} So not each line could be looked at{before}")
+        before = ": it may have been true before." if answer is Answer.FOUND else "."
+        return replace(result, note=f"{CHANGES} Some lines could not be checked{before}")
 
-    def flips(self, most: int = MOST_FLIPS) -> Iterator[Flip]:
+    def flips(self, most: int = MOST_FLIPS) -> Iterator[VerdictChange]:
         """Yield every line after which it became bad, or good again, from the first one on; undecided is neither.
 
         Raises UsageError if the question changes the program that it is asked of: then they cannot be told.
@@ -135,12 +135,12 @@ class Bisection(Healing):
         after = 0
         try:
             for _ in range(most):
-                order = Run(until=self._last, watch=self._judged(stops=True))
+                order = RunOrder(until=self._last, watch=self._judged(stops=True))
                 where = worker.run(order, idle=in_time(self._view, self._first, self._last))
                 has_changed = not isinstance(where, dict) and where.changes.count > 0
                 is_bad = is_bad is not has_changed
                 if isinstance(where, dict) or not self._is_so(where, is_bad=is_bad):
-                    raise UsageError(f"{CHANGES} So it cannot be told line by line: leave --all out.")
+                    raise UsageError(f"{CHANGES} Per-line results are unreliable: retry without --all.")
                 if not has_changed:
                     return
                 after = self._line_after(where.changes, after, is_bad=is_bad)
@@ -165,15 +165,15 @@ class Bisection(Healing):
         verdicts = self._look([self._places[at] for at in places])
         for at, look in enumerate(self._looks[-len(places) :], len(self._looks) - len(places)):
             if look.verdict is Verdict.BAD and self._passes(look):
-                self._looks[at] = replace(look, verdict=Verdict.GOOD, said="bad for a few lines only")
+                self._looks[at] = replace(look, verdict=Verdict.GOOD, said="bad for only a few lines")
                 verdicts[at - len(self._looks)] = Verdict.GOOD
         return verdicts
 
-    def _passes(self, look: Look) -> bool:
+    def _passes(self, look: Probe) -> bool:
         """Whether it is good again soon: an invariant over two values is broken while they are changed."""
         if look.count >= self._last or look.seconds > LONGEST_SCAN / 20:
             return False
-        order = Run(until=min(look.count + PASSING, self._last), watch=self._judged(stops=True))
+        order = RunOrder(until=min(look.count + PASSING, self._last), watch=self._judged(stops=True))
         worker = self._view.travel.at(look.count)
         try:
             where = worker.run(order, idle=in_time(self._view, look.count, self._last))
@@ -236,7 +236,7 @@ class Bisection(Healing):
                 raise _TooSlow
 
         try:
-            with closing(Scan(worker, high, Run(watch=self._judged()))) as scan:
+            with closing(Scan(worker, high, RunOrder(watch=self._judged()))) as scan:
                 where = scan.finish(idle).where
         except _TooSlow:
             return None, ""
@@ -255,7 +255,7 @@ class Bisection(Healing):
             while True:
                 while len(running) < self._width and (stretch := next(stretches, None)) is not None:
                     begin, end = stretch
-                    order = Run(watch=self._judged(finds=finds))
+                    order = RunOrder(watch=self._judged(finds=finds))
                     running.append((begin, end, Scan(self._view.travel.at(begin), end, order)))
                 if not running:
                     return
@@ -322,7 +322,7 @@ def begun(
     predicate: Predicate,
     first: str | int | Moment | None = None,
     last: str | int | Moment | None = None,
-    tell: Callable[[Look], None] | None = None,
+    tell: Callable[[Probe], None] | None = None,
     only_at: str = "",
 ) -> Bisection:
     """Return a search between two moments; without them, from the first line to the failure, or behind the last line.
@@ -336,9 +336,7 @@ def begun(
     begin = view.count_of(first) if first is not None else 1
     end = view.count_of(last) if last is not None else end
     if begin >= end:
-        raise UsageError(
-            f"There is nothing between {first or '@start'} and {last or '@end'}: say the earlier moment first."
-        )
+        raise UsageError(f"Empty range: {first or '@start'} is not before {last or '@end'}.")
     predicate = meant(predicate, view)
     if only_at:
         predicate = at_place(predicate, view, only_at)

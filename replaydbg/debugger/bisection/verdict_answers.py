@@ -17,7 +17,7 @@ LONGEST_STRETCH, LONGEST_LINE = 20.0, 0.001
 _VERDICTS = (Verdict.GOOD, Verdict.BAD, Verdict.UNDECIDED)
 
 
-def told(answer: Any) -> tuple[Verdict, str]:
+def verdict_of(answer: Any) -> tuple[Verdict, str]:
     """Return what `judged` of inside.py says: the verdict, and why."""
     if isinstance(answer, dict):
         return Verdict.UNDECIDED, str(answer["failed"])
@@ -44,8 +44,8 @@ def in_time(view: ReplayView, begin: int, end: int) -> Callable[[], None]:
         if time.monotonic() > until:
             moment = view.index.moment
             raise UsageError(
-                f"Asking at each line between {moment(begin)} and {moment(end)} took longer than {longest:.0f} s: "
-                "bound it with --from and --to, or ask for less."
+                f"Evaluating at each line between {moment(begin)} and {moment(end)} took longer than {longest:.0f} s: "
+                "narrow the range with --from and --to, or use a cheaper expression."
             )
 
     return idle

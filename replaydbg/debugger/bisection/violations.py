@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.bisection.predicates import OnlyAt, Predicate
-from replaydbg.debugger.bisection.probes import Looks
+from replaydbg.debugger.bisection.probes import Probes
 from replaydbg.debugger.bisection.verdict_answers import in_time, is_disturbed
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.engine.messages import Changes, Run, Where
+from replaydbg.engine.messages import Changes, RunOrder, Where
 from replaydbg.errors import EngineLost, UsageError
 
 MOST_HEALED = 2_000
@@ -49,7 +49,7 @@ class Followed:
     """Whether there were too many to follow all of them."""
 
 
-class Violations(Looks):
+class Violations(Probes):
     """Follows a predicate over a part of the run."""
 
     def __init__(self, view: ReplayView, predicate: Predicate, first: int, last: int) -> None:
@@ -82,7 +82,7 @@ class Violations(Looks):
         was_bad = self._ask(self._first)[0] is Verdict.BAD
         worker = self._view.travel.at(self._first)
         try:
-            order = Run(until=self._last, watch=self._judged())
+            order = RunOrder(until=self._last, watch=self._judged())
             where = worker.run(order, idle=in_time(self._view, self._first, self._last))
         except EngineLost:
             raise Disturbed from None
@@ -97,7 +97,7 @@ class Violations(Looks):
         seen, call = self._first, self._call_at(self._view.look_at(self._first)) if is_bad else 0
         number = 0
         worker = self._view.travel.at(self._first)
-        order = Run(until=self._last, watch=self._judged(stops=True))
+        order = RunOrder(until=self._last, watch=self._judged(stops=True))
         try:
             while True:
                 where = worker.run(order, idle=in_time(self._view, self._first, self._last))
@@ -133,7 +133,7 @@ class Violations(Looks):
         if not now and not call:
             return True
         # It waits on no stack that runs, here or there: then the one call that is known is asked for there.
-        known = Looks(self._view, replace(self._predicate, started=now or call), None)
+        known = Probes(self._view, replace(self._predicate, started=now or call), None)
         verdict = known._ask(seen if now else where.count)[0]
         return verdict is (Verdict.BAD if now else Verdict.GOOD)
 
@@ -150,18 +150,16 @@ def at_place(predicate: Predicate, view: ReplayView, place: str) -> Predicate:
     Raises UsageError if no such line, and no such function, ran.
     """
     if predicate.is_of_history:
-        raise UsageError(
-            "--only-at needs an expression, a function or an invariant; output and exceptions have a line."
-        )
+        raise UsageError("--only-at needs an expression, a function or an invariant, not output or an exception.")
     head, colon, tail = place.rpartition(":")
     file = view.sources.file_named(head) if colon else ""
     if tail.isdecimal():
         if not file:
-            raise UsageError(f"--only-at {place}: a line needs its file, FILE:LINE.")
+            raise UsageError(f"--only-at {place}: FILE:LINE expected.")
         if int(tail) not in view.index.lines_hit(file):
             raise UsageError(f"--only-at {place}: line {tail} of {file} never ran.")
         return replace(predicate, only_at=OnlyAt(file, int(tail), ""))
     ran = {each.function for each in view.index.hits if not file or each.file == file}
     if not any(tail in (each, each.rpartition(".")[2]) for each in ran):
-        raise UsageError(f"--only-at {place}: no function {tail!r} ran there; it takes FILE:LINE or FUNCTION.")
+        raise UsageError(f"--only-at {place}: no function {tail!r} ran there (FILE:LINE or FUNCTION expected).")
     return replace(predicate, only_at=OnlyAt(file, 0, tail))

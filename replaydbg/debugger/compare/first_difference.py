@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replaydbg.debugger.object_history import Place, holdings, line_before
+from replaydbg.debugger.object_history import CodePlace, holdings, line_before
 from replaydbg.debugger.results import Moment
 from replaydbg.debugger.session import Session
 from replaydbg.heap.difference import REORDERED, Change, Diff, Grown
@@ -29,7 +29,7 @@ NOISE_DIGITS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class MemoryDifference:
     """The first moment at which the two have something else in memory."""
 
     scope: str
@@ -40,11 +40,11 @@ class Apart:
     """The moment in the good run: before this line."""
     bad: Moment
     """The moment in the bad run that belongs to it."""
-    place: Place | None
+    place: CodePlace | None
     """The line of the bad run that ran last; None: no Python code did."""
     source: str
     """Its text."""
-    returned_to: Place | None
+    returned_to: CodePlace | None
     """The line of the caller that may have done it just as well, after the call of which that line was the last."""
     returned_to_source: str
     """Its text."""
@@ -62,7 +62,7 @@ def first_apart(
     scope: str = MINE,
     since: tuple[int, int] | None = None,
     is_flipped: bool = False,
-) -> Apart | None:
+) -> MemoryDifference | None:
     """Return where two runs have come apart in what the program's own code reaches; None: nowhere that was seen.
 
     `scope` says whose objects count, see SCOPES of `replaydbg.heap.diff`.
@@ -80,7 +80,7 @@ def first_apart(
         ends = (good.index.starts[last] + lines, bad.index.starts[last] + lines)
     if ends[0] > counts[-1][0] and ends[1] > counts[-1][1]:
         counts.append(ends)
-    search = _Search(good, bad, scope, is_flipped=is_flipped)
+    search = _MemorySearch(good, bad, scope, is_flipped=is_flipped)
     search.know_noise(counts[0])
     at = search.first(counts)
     if at is None:
@@ -114,7 +114,7 @@ def _between(first: tuple[int, int], last: tuple[int, int]) -> list[tuple[int, i
     return [(first[0] + line, first[1] + line) for line in range(lines)] + [last]
 
 
-class _Search:
+class _MemorySearch:
     def __init__(self, good: Session, bad: Session, scope: str, *, is_flipped: bool) -> None:
         self.good, self.bad, self.scope, self.is_flipped = good, bad, scope, is_flipped
         self.noise: frozenset[str] = frozenset()
@@ -134,10 +134,10 @@ class _Search:
             low, high = (probes[number - 1] + 1 if number else low), probes[number]
         return high
 
-    def told(self, counts: tuple[int, int]) -> Apart:
+    def told(self, counts: tuple[int, int]) -> MemoryDifference:
         found = self._all([counts])[0]
         made = line_before(self.bad, counts[1], max(counts[1] - 1, 1))
-        return Apart(
+        return MemoryDifference(
             scope=self.scope,
             is_flipped=self.is_flipped,
             good=self.good.index.moment(counts[0]),
@@ -150,7 +150,7 @@ class _Search:
             grown=found.grown.items,
         )
 
-    def _source(self, place: Place | None) -> str:
+    def _source(self, place: CodePlace | None) -> str:
         return self.bad.source_line(place.file, place.line) if place is not None else ""
 
     def _all(self, counts: Sequence[tuple[int, int]]) -> list[Diff]:
@@ -181,22 +181,22 @@ def _is_noise(each: Change) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class TurningPoint:
     """Where two runs took another way."""
 
     moment: Moment
     """In the bad run, before the line that ran last in both."""
-    place: Place
+    place: CodePlace
     """That line."""
     source: str
     """Its text."""
-    good: Place | None
+    good: CodePlace | None
     """The line that came then in the good run; None: none, it ended, or asked for something else."""
-    bad: Place | None
+    bad: CodePlace | None
     """In the bad run."""
 
 
-def first_turn(good: Session, bad: Session) -> Turn | None:
+def first_turn(good: Session, bad: Session) -> TurningPoint | None:
     """Return where two runs of equal events took another way before one of them asked for something else.
 
     `good` is a replay that ends there, at its first divergence from what `bad` has recorded. None: they ran the same
@@ -210,7 +210,7 @@ def first_turn(good: Session, bad: Session) -> Turn | None:
     return next((turn for turn in found if is_own(turn.place.file)), found[0] if found else None)
 
 
-def _turn(good: Session, bad: Session, event: int) -> Turn | None:
+def _turn(good: Session, bad: Session, event: int) -> TurningPoint | None:
     """Return where the two took another way between an event and the next one."""
     before = good.index.starts[event], bad.index.starts[event]
     lines = min(good.index.lines_after(event), bad.index.lines_after(event))
@@ -233,7 +233,7 @@ def _turn(good: Session, bad: Session, event: int) -> Turn | None:
         _top(session, start + high) if high <= count else None
         for session, start, count in zip((good, bad), before, both, strict=True)
     ]
-    return Turn(moment, place, source, *ways)
+    return TurningPoint(moment, place, source, *ways)
 
 
 def is_own(file: str) -> bool:
@@ -241,6 +241,6 @@ def is_own(file: str) -> bool:
     return not file.startswith("<") and "/site-packages/" not in file and "/lib/python3." not in file
 
 
-def _top(session: Session, count: int) -> Place | None:
+def _top(session: Session, count: int) -> CodePlace | None:
     top = session.seek(count).top
-    return Place(top.file, top.line, top.function) if top is not None else None
+    return CodePlace(top.file, top.line, top.function) if top is not None else None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import compress, count
 from operator import ne
 
-from replaydbg.debugger.object_history import Place
+from replaydbg.debugger.object_history import CodePlace
 from replaydbg.debugger.results import Moment, Variable, are_other_values
 from replaydbg.debugger.session import Session
 from replaydbg.errors import ForgedMessage
@@ -27,7 +27,7 @@ _WORDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class ThreadCourse:
     """The program's own lines that one thread ran, in order."""
 
     counts: array[int]
@@ -42,7 +42,7 @@ class Lines:
 class Course:
     """A run's own lines."""
 
-    lanes: Mapping[Hashable, Lines]
+    lanes: Mapping[Hashable, ThreadCourse]
     """By thread: what tells it in every run of the program."""
     is_cut: bool
     """Whether the run has more lines than a course has room for."""
@@ -54,7 +54,7 @@ class Step:
 
     moment: Moment
     """Before it."""
-    place: Place
+    place: CodePlace
     """The line."""
     source: str
     """Its text."""
@@ -111,12 +111,12 @@ def read_course(session: Session, lanes: Mapping[int, Hashable]) -> Course:
     counts = words[0::_WORDS]
     if counts and not 0 < min(counts) <= max(counts) <= session.index.total:
         raise ForgedMessage("it wrote a course with lines that the run does not have")
-    found: dict[int, Lines] = {}
+    found: dict[int, ThreadCourse] = {}
     for count_, digest, end in zip(counts, words[1::_WORDS], words[2::_WORDS], strict=True):
         number = end >> 32
         lines = found.get(number)
         if lines is None:
-            lines = found[number] = Lines(array("Q"), array("Q"), array("Q"))
+            lines = found[number] = ThreadCourse(array("Q"), array("Q"), array("Q"))
         lines.counts.append(count_)
         lines.places.append(end & 0xFFFFFFFF)
         lines.values.append(digest)
@@ -133,7 +133,7 @@ def other_way(sessions: tuple[Session, Session], courses: tuple[Course, Course])
     """Return the first line at which a thread took another way; None: all of them took the same."""
     one, two = courses
     found: list[tuple[int, Hashable, int]] = []
-    nothing = Lines(array("Q"), array("Q"), array("Q"))
+    nothing = ThreadCourse(array("Q"), array("Q"), array("Q"))
     for lane in {**one.lanes, **two.lanes}:
         left, right = one.lanes.get(lane, nothing), two.lanes.get(lane, nothing)
         at = _first_unequal(left.places, right.places)
@@ -152,7 +152,7 @@ def other_way(sessions: tuple[Session, Session], courses: tuple[Course, Course])
     return OtherWay(lane, after, (ways[0], ways[1]))
 
 
-def _is_cut_at(at: int, lines: tuple[Lines, Lines], courses: tuple[Course, Course]) -> bool:
+def _is_cut_at(at: int, lines: tuple[ThreadCourse, ThreadCourse], courses: tuple[Course, Course]) -> bool:
     """Whether one of the two has no more lines there because it has no room for them."""
     return any(at >= len(each.places) and course.is_cut for each, course in zip(lines, courses, strict=True))
 
@@ -180,14 +180,14 @@ def other_values(sessions: tuple[Session, Session], courses: tuple[Course, Cours
     return None
 
 
-def _steps(sessions: tuple[Session, Session], lines: tuple[Lines, Lines], at: int) -> tuple[Step, Step]:
+def _steps(sessions: tuple[Session, Session], lines: tuple[ThreadCourse, ThreadCourse], at: int) -> tuple[Step, Step]:
     return _step(sessions[0], lines[0].counts[at]), _step(sessions[1], lines[1].counts[at])
 
 
 def _step(session: Session, line: int) -> Step:
     top = session.look_at(line).stack[0]
     return Step(
-        session.index.moment(line), Place(top.file, top.line, top.function), session.source_line(top.file, top.line)
+        session.index.moment(line), CodePlace(top.file, top.line, top.function), session.source_line(top.file, top.line)
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from replaydbg.debugger.first_pass.run_index import Ending
+from replaydbg.debugger.first_pass.run_index import RunEnding
 from replaydbg.replay.result import COMPUTING
 
 MOST_WRITTEN = 300
@@ -15,10 +15,10 @@ BOUNDED = "computing"
 """The kind of an end that is nowhere in the log: the program computed, and for how long is known."""
 
 
-def ending_of(ended: dict[str, Any], why: str, *, is_script: bool) -> Ending:
+def ending_of(ended: dict[str, Any], why: str, *, is_script: bool) -> RunEnding:
     """Return the end of a first pass, for its index; `why` as for `how_it_ended`."""
     status = ended["status"] if ended["kind"] == "exit" else 0
-    return Ending(how_it_ended(ended, why), status, is_script, is_bounded=ended["kind"] == BOUNDED)
+    return RunEnding(how_it_ended(ended, why), status, is_script, is_bounded=ended["kind"] == BOUNDED)
 
 
 def how_it_ended(ended: dict[str, Any], why: str) -> str:
@@ -32,21 +32,21 @@ def how_it_ended(ended: dict[str, Any], why: str) -> str:
     if kind == BOUNDED or (kind == "end" and not ended.get("detail")):
         text = f"the recording ends here: {why}" if why else "the recording ends here, before the program did"
         return text + COMPUTING if kind == BOUNDED else text
-    return f"the replay went another way than the recording here: {_divergence(ended)}"
+    return f"the replay diverged from the recording here: {_divergence(ended)}"
 
 
 def how_a_changed_run_ended(ended: dict[str, Any], why: str) -> str:
     """Return the same of a run that was changed, with what it wrote since then."""
     kind = ended.get("kind")
     if kind in ("exit", "signal"):
-        text = f"the changed run ends: {how_it_ended(ended, why)}"
+        text = f"the changed run ended: {how_it_ended(ended, why)}"
     elif kind in ANSWERED_LENIENTLY:
-        text = f"the changed run goes no further: {_divergence(ended)}"
+        text = f"the changed run cannot continue: {_divergence(ended)}"
     elif kind in ("end", BOUNDED):
-        text = f"the changed run goes no further: {how_it_ended(ended, why)}"
+        text = f"the changed run cannot continue: {how_it_ended(ended, why)}"
     else:
         # A run that may not differ, since several threads were in the middle of something.
-        text = f"the changed run goes no further, since it differs from the recording here: {_divergence(ended)}"
+        text = f"the changed run cannot continue, because it differs from the recording here: {_divergence(ended)}"
     return text + _written(ended)
 
 
@@ -60,7 +60,7 @@ def _written(ended: dict[str, Any]) -> str:
         return ""
     shown = last[-MOST_WRITTEN:].decode("utf-8", "replace")
     cut = "..." if len(last) < ended.get("written_all", 0) or len(last) > MOST_WRITTEN else ""
-    return f"; since the change it wrote {cut}{shown!r}"
+    return f"; output since the change: {cut}{shown!r}"
 
 
 def _divergence(ended: dict[str, Any]) -> str:

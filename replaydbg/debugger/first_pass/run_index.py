@@ -75,7 +75,7 @@ class Index:
     """For each event: how many lines had begun when it was consumed; the first is 0, for the program's start."""
     hits: tuple[Hits, ...]
     """How often each line ran, by file and function."""
-    ending: Ending
+    ending: RunEnding
     """How the run ended."""
     uncaught_at_once: Raised | None
     """The exception that ended the program, where the core has told it."""
@@ -167,7 +167,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class RunEnding:
     """How a run ended."""
 
     text: str
@@ -180,7 +180,7 @@ class Ending:
     """Whether it ends in the middle of a computation, after as many lines as the first pass ran in its time."""
 
 
-def read_index(engine: Engine, ending: Ending) -> Index:
+def read_index(engine: Engine, ending: RunEnding) -> Index:
     """Return the index of a pass that has ended. Raises ForgedMessage if the program wrote something else."""
     try:
         return _index([engine.read(name) for name in _PARTS], ending)
@@ -188,7 +188,7 @@ def read_index(engine: Engine, ending: Ending) -> Index:
         raise engine.keeping.forged(error.reason) from None
 
 
-def _index(data: list[bytes], ending: Ending) -> Index:
+def _index(data: list[bytes], ending: RunEnding) -> Index:
     totals, steps, output, raises = data
     report = read_report(totals, b"", Orders(hits=True))
     try:
@@ -246,7 +246,9 @@ class _Codes(NamedTuple):
     functions: list[str]
 
 
-def _raised(entries: Iterator[list[Any]], ending: Ending, last_own: int) -> tuple[tuple[Raised, ...], LeftOut | None]:
+def _raised(
+    entries: Iterator[list[Any]], ending: RunEnding, last_own: int
+) -> tuple[tuple[Raised, ...], LeftOut | None]:
     found: list[Raised] = []
     last: dict[int, int] = {}
     lineages: list[tuple[str, ...]] = [()]  # as they are numbered from 1
@@ -313,7 +315,7 @@ def index_path(recording: Path) -> Path:
     return recording.with_name(recording.name + ".index")
 
 
-def save_index(recording: Path, engine: Engine, ending: Ending) -> None:
+def save_index(recording: Path, engine: Engine, ending: RunEnding) -> None:
     """Keep what the pass wrote. Where nothing can be written, nothing is: the next pass finds it again."""
     data = [engine.read(name) for name in _PARTS]
     ended = (ending.text, ending.status, ending.is_script, ending.is_bounded)
@@ -338,7 +340,7 @@ def load_index(recording: Path) -> Index | None:
         key, text, status, is_script, is_bounded, *parts = value
         if key != _key(recording):
             return None
-        found = _index(parts, Ending(text, status, is_script, is_bounded))
+        found = _index(parts, RunEnding(text, status, is_script, is_bounded))
         # Somebody else's file may lie there: what is decoded later is decoded now, unless that takes seconds.
         if len(found.raises) + len(found.outputs) <= CHECKED:
             _ = found.raised, found.output

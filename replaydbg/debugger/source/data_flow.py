@@ -14,7 +14,7 @@ _SENT = (ast.Await, ast.Yield, ast.YieldFrom)
 _LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-TAKEN = "it was taken out of another object: where that had this item from is not followed"
+TAKEN = "it was removed from another object; the origin of that item is not tracked"
 
 
 class Span(NamedTuple):
@@ -45,7 +45,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredValue:
     """An expression whose value was stored."""
 
     value: ast.expr | None
@@ -137,7 +137,7 @@ def own_parts(tree: ast.AST) -> Iterator[ast.AST]:
 # ---- the store ----
 
 
-def stored(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Executed) -> Stored:
+def stored(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Executed) -> StoredValue:
     """Return what was stored to a place by the statements of a line."""
     found = [pair for each in statements for pair in _targets(each) if _may_be(pair[0], place)]
     ran = sorted((pair for pair in found if executed.last(pair[0]) >= 0), key=lambda pair: executed.last(pair[0]))
@@ -145,15 +145,15 @@ def stored(statements: Sequence[ast.stmt], place: PlaceExpression, executed: Exe
     if not ran and len(found) == 1:
         ran = found
     if not found and len(place.steps) == 1 and (item := _item_of_display(statements, place, executed)) is not None:
-        return Stored(item, True)
+        return StoredValue(item, True)
     if not ran:
-        return Stored(None, False, unknown="which part of the line wrote it is not known")
+        return StoredValue(None, False, unknown="the part of the line that wrote it is unknown")
     target, node = ran[-1]
     statement = next((each for each in statements if any(part is target for part in ast.walk(each))), None)
     if statement is None or not executed.has_begun(statement):
-        return Stored(None, False, unknown="its line began too long before to be followed")
+        return StoredValue(None, False, unknown="its line began too long before to be tracked")
     if place.steps and len({ast.unparse(target) for target, _ in ran}) > 1:
-        return Stored(None, False, unknown="which of the stores of the line wrote it is not known")
+        return StoredValue(None, False, unknown="which assignment of the line wrote it is unknown")
     return _stored(target, node)
 
 
@@ -178,7 +178,7 @@ def _item_of_display(statements: Sequence[ast.stmt], place: PlaceExpression, exe
     return None
 
 
-def stored_before(statements: Sequence[ast.stmt], read: ast.Name, executed: Executed) -> Stored | None:
+def stored_before(statements: Sequence[ast.stmt], read: ast.Name, executed: Executed) -> StoredValue | None:
     """Return what the line itself had stored to a variable before it read it; None: it had not."""
     at = executed.last(read)
     found: list[tuple[int, tuple[int, int], ast.expr, ast.AST]] = []
@@ -225,35 +225,35 @@ def _may_be(target: ast.expr, place: PlaceExpression) -> bool:
     return not isinstance(target.slice, ast.Constant) or target.slice.value == wanted
 
 
-def _stored(target: ast.expr, node: ast.AST) -> Stored:
+def _stored(target: ast.expr, node: ast.AST) -> StoredValue:
     if isinstance(node, ast.NamedExpr):
-        return Stored(node.value, True)
+        return StoredValue(node.value, True)
     if isinstance(node, ast.AugAssign):
-        return Stored(node.value, False, old=node.target)
+        return StoredValue(node.value, False, old=node.target)
     if isinstance(node, ast.AnnAssign):
-        return Stored(node.value, True)
+        return StoredValue(node.value, True)
     if isinstance(node, ast.Assign):
         root = next(each for each in node.targets if any(part is target for part in ast.walk(each)))
         return _unpacked(root, node.value, target)
     if isinstance(node, (ast.For, ast.AsyncFor)):
-        return Stored(node.iter, False, unknown=TAKEN)
+        return StoredValue(node.iter, False, unknown=TAKEN)
     assert isinstance(node, ast.withitem), node
-    return Stored(node.context_expr, False, unknown="what its __enter__ returned is not followed")
+    return StoredValue(node.context_expr, False, unknown="the result of __enter__ is not tracked")
 
 
-def _unpacked(root: ast.expr, value: ast.expr, target: ast.expr) -> Stored:
+def _unpacked(root: ast.expr, value: ast.expr, target: ast.expr) -> StoredValue:
     """Return what a target among several got."""
     if root is target:
-        return Stored(value, True)
+        return StoredValue(value, True)
     if isinstance(root, ast.Starred):
-        return Stored(value, False, unknown=TAKEN)
+        return StoredValue(value, False, unknown=TAKEN)
     displays = (ast.Tuple, ast.List)
     if isinstance(root, displays) and isinstance(value, displays) and len(root.elts) == len(value.elts):
         pairs = list(zip(root.elts, value.elts, strict=True))
         if not any(isinstance(each, ast.Starred) for pair in pairs for each in pair):
             part, given = next(pair for pair in pairs if any(each is target for each in ast.walk(pair[0])))
             return _unpacked(part, given, target)
-    return Stored(value, False, unknown=TAKEN)
+    return StoredValue(value, False, unknown=TAKEN)
 
 
 # ---- the flow ----
@@ -278,9 +278,9 @@ def flows(node: ast.expr, executed: Executed, *, is_same: bool = True) -> Iterat
     elif isinstance(node, ast.Lambda):
         yield Flow(node, "made", is_same)
     elif isinstance(node, _SENT):
-        yield Flow(node, "unknown", False, "what it got while it waited is not followed")
+        yield Flow(node, "unknown", False, "values received while waiting are not tracked")
     elif isinstance(node, _LOOPS):
-        yield Flow(node, "unknown", False, "what happens inside a comprehension is not followed")
+        yield Flow(node, "unknown", False, "comprehensions are not tracked inside")
     else:
         yield from _computed(node, executed)
 
@@ -290,7 +290,7 @@ def _of_choice(node: ast.IfExp, executed: Executed, is_same: bool) -> Iterator[F
     if len(ran) == 1:
         yield from flows(ran[0], executed, is_same=is_same)
         return
-    yield Flow(node, "unknown", False, "which branch was taken is not known")
+    yield Flow(node, "unknown", False, "the branch that ran is unknown")
 
 
 def _computed(node: ast.expr, executed: Executed) -> Iterator[Flow]:

@@ -44,7 +44,7 @@ def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> Pl
     try:
         node: ast.expr = ast.parse(text, mode="eval").body
     except SyntaxError as error:
-        raise UsageError(f"{source!r} cannot be read: {error.msg}.") from None
+        raise UsageError(f"{source!r} is not valid Python: {error.msg}.") from None
     whole = node
     steps: list[PathStep] = []
     while not isinstance(node, ast.Name):
@@ -60,7 +60,7 @@ def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> Pl
             steps.append(PathStep(key=key) if isinstance(key, str) else PathStep(index=int(key)))
             node = node.value
         else:
-            raise UsageError(f"{source!r} is computed: what can be watched is a variable, an attribute or an item.")
+            raise UsageError(f"{source!r} is computed: only a variable, an attribute or an item can be tracked.")
     return PlaceExpression(text or ast.unparse(whole), node.id, tuple(reversed(steps)))
 
 
@@ -81,7 +81,7 @@ def _told(source: str, index: str, value_of: Callable[[str], str] | None) -> int
         key = None
     if key is None:
         said = f", and {index} is {text}" if text else ""
-        raise UsageError(f"{source!r}: an item is watched by a number or a text{said}.")
+        raise UsageError(f"{source!r}: the key of an item must be a number or a string{said}.")
     return key
 
 

@@ -7,7 +7,7 @@ import tokenize
 from collections.abc import Iterable
 from pathlib import Path
 
-from replaydbg.debugger.source.store_targets import Store, stores_in
+from replaydbg.debugger.source.store_targets import StoreTarget, stores_in
 from replaydbg.errors import Corrupt, ReplaydbgError, UsageError
 from replaydbg.log.files import DataFile
 from replaydbg.log.reader import open_recording
@@ -22,7 +22,7 @@ def is_library(file: str) -> bool:
     return file.startswith("<frozen ") or "/site-packages/" in file or "/lib/python3." in file
 
 
-class Sources:
+class SourceFiles:
     """Looks source files up by the names that the program's code objects have for them."""
 
     def __init__(self, path: Path, files: Iterable[str] = (), *, current: bool = False) -> None:
@@ -35,7 +35,7 @@ class Sources:
         self._is_current = current
         self._read: dict[str, bytes] | None = None
         self._lines: dict[str, tuple[str, ...]] = {}
-        self._stores: dict[str, tuple[Store, ...]] = {}
+        self._stores: dict[str, tuple[StoreTarget, ...]] = {}
 
     def file_named(self, name: str) -> str:
         """Return the one file of the program that `name` means: a path, or its end. Raises UsageError."""
@@ -46,7 +46,7 @@ class Sources:
         found = sorted(each for each in files if ("/" + each).endswith(wanted))
         if len(found) != 1:
             raise UsageError(
-                f"No line of a file {name!r} ran." if not found else f"{name!r} may be {' or '.join(found[:5])}."
+                f"No line of {name!r} ran." if not found else f"{name!r} is ambiguous: {', '.join(found[:5])}."
             )
         return found[0]
 
@@ -66,7 +66,7 @@ class Sources:
         lines = self.lines(file)
         return lines[number - 1] if 1 <= number <= len(lines) else ""
 
-    def stores(self, file: str) -> tuple[Store, ...]:
+    def stores(self, file: str) -> tuple[StoreTarget, ...]:
         """Return where `file` stores into variables, attributes and items."""
         if file not in self._stores:
             self._stores[file] = stores_in(self.text(file))

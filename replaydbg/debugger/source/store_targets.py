@@ -14,7 +14,7 @@ _PERHAPS = (ast.BoolOp, ast.IfExp, ast.Compare, *_COMPREHENSIONS)
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class StoreTarget:
     """One target of one statement."""
 
     first: int
@@ -36,7 +36,7 @@ class Store:
     """Whether the statement awaits or yields: its line has begun long before."""
 
 
-def stores_in(source: str) -> tuple[Store, ...]:
+def stores_in(source: str) -> tuple[StoreTarget, ...]:
     """Return all stores of a file; none if it cannot be parsed."""
     try:
         tree = ast.parse(source)
@@ -85,14 +85,14 @@ def _of_statement(statement: ast.stmt) -> Iterator[tuple[ast.stmt, ast.expr, boo
             pending.append((child, is_sure and not isinstance(child, _PERHAPS)))
 
 
-def _store(statement: ast.stmt, target: ast.expr, is_sure: bool, stored: set[str]) -> Store:
+def _store(statement: ast.stmt, target: ast.expr, is_sure: bool, stored: set[str]) -> StoreTarget:
     name = target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
     container = target.value if isinstance(target, (ast.Attribute, ast.Subscript)) else None
     key = target.slice if isinstance(target, ast.Subscript) else None
     body = (0, 0)
     if isinstance(statement, _WITH_BODIES):
         body = (statement.body[0].lineno, statement.body[-1].end_lineno or 0)
-    return Store(
+    return StoreTarget(
         first=target.lineno,
         last=target.end_lineno or target.lineno,
         name=name,

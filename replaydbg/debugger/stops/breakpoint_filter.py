@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Breakpoint
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import EngineProcess
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StopFound:
     """Where a search ended."""
 
     count: int
@@ -21,7 +21,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class Hit:
     """A place where a breakpoint is met and its condition is true."""
 
     count: int
@@ -29,17 +29,17 @@ class Passage:
     """What is to be said of the condition; empty: nothing is."""
 
 
-class Sieve:
+class BreakpointFilter:
     """What the conditions and ignore counts of breakpoints let pass in one search, in either direction."""
 
     def __init__(self, view: ReplayView, points: Sequence[Breakpoint]) -> None:
         self._view = view
         self._left = {each.number: each.ignore for each in points}
 
-    def passage(self, point: Breakpoint, worker: Worker) -> Passage | None:
+    def passage(self, point: Breakpoint, worker: EngineProcess) -> Hit | None:
         """Return the passage of `point` where `worker` stands; None: its condition is not true there."""
         said = self._view.ask.judge(worker, point.condition) if point.condition else ""
-        return Passage(worker.count, said) if said is not None else None
+        return Hit(worker.count, said) if said is not None else None
 
     def lets_pass(self, point: Breakpoint) -> bool:
         """Whether a passage is one of those that are let through. Ask once for each, in the order of the search."""
@@ -48,11 +48,11 @@ class Sieve:
         self._left[point.number] -= 1
         return True
 
-    def last(self, point: Breakpoint, passages: Sequence[Passage]) -> Passage | None:
+    def last(self, point: Breakpoint, passages: Sequence[Hit]) -> Hit | None:
         """Return the last of `passages` that is not let through, in a search that goes backwards."""
         return next((each for each in reversed(passages) if not self.lets_pass(point)), None)
 
 
-def told(text: str, passage: Passage) -> str:
+def described(text: str, passage: Hit) -> str:
     """Return `text` with what is to be said of a passage."""
     return f"{text}; {passage.said}" if passage.said else text

@@ -9,15 +9,15 @@ from typing import Any
 
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Breakpoint, Logged
-from replaydbg.debugger.stops.breakpoint_filter import Found, Passage, Sieve
+from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound
 from replaydbg.debugger.stops.exception_stops import last_raised, next_raised
 from replaydbg.debugger.stops.watchpoint_stops import last_change, next_change
-from replaydbg.engine.messages import Break, Run
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed
 
 
-def forward(view: ReplayView, last: int) -> Found | None:
+def forward(view: ReplayView, last: int) -> StopFound | None:
     """Return the first breakpoint after here, up to the line `last`; None: there is none."""
     points = [each for each in view.breakpoints if each.enabled]
     found = next_raised(view, points, last)
@@ -28,24 +28,24 @@ def forward(view: ReplayView, last: int) -> Found | None:
     worker = view.cursor.clone()
     try:
         met = _until_one_is_met(view, worker, lines, found.count if found is not None else last)
-        return met if isinstance(met, Found) else found
+        return met if isinstance(met, StopFound) else found
     finally:
         worker.kill()
 
 
-def on(view: ReplayView, worker: Worker) -> Found | dict[str, Any] | None:
+def on(view: ReplayView, worker: EngineProcess) -> StopFound | dict[str, Any] | None:
     """Let `worker` run to the next breakpoint, wherever that is; return it, or how the program ended."""
     points = [each for each in view.breakpoints if each.enabled and each.is_of_lines]
     return _until_one_is_met(view, worker, points, 0)
 
 
-def backward(view: ReplayView, first: int) -> Found | None:
+def backward(view: ReplayView, first: int) -> StopFound | None:
     """Return the last breakpoint before here, down to the line `first`; None: there is none."""
     points = [each for each in view.breakpoints if each.enabled]
     other = last_raised(view, points, first)
     other = last_change(view, points, other.count if other is not None else first) or other
     lines = [each for each in points if _may_be_met(view, each)]
-    sieve = Sieve(view, lines)
+    sieve = BreakpointFilter(view, lines)
     lowest = other.count if other is not None else first
     # Inside a line, that line has begun: its breakpoint lies behind.
     behind = view.here.count + (view.here.moment.point > 0)
@@ -75,7 +75,7 @@ def first_own(view: ReplayView) -> int:
         return 1
     worker = view.travel.at(1)
     try:
-        order = Run(until=view.index.total, breaks=(Break(file=file, function="<module>"),))
+        order = RunOrder(until=view.index.total, breaks=(Break(file=file, function="<module>"),))
         where = worker.run(order, idle=view.travel.idle)
         return 1 if isinstance(where, dict) or where.why != "break" else where.count
     finally:
@@ -85,7 +85,7 @@ def first_own(view: ReplayView) -> int:
 def passages(view: ReplayView, place: Break, first: int = 1) -> Iterator[int]:
     """Yield the count of lines at each passage of a line, or a function's first one, after the line `first`."""
     worker = view.travel.at(first)
-    order = Run(until=view.index.total, breaks=(place,))
+    order = RunOrder(until=view.index.total, breaks=(place,))
     try:
         while not isinstance(where := worker.run(order, idle=view.travel.idle), dict) and where.why == "break":
             view.travel.idle()
@@ -98,7 +98,7 @@ def last_passage(view: ReplayView, file: str, line: int, until: int) -> tuple[in
     """Return the last count up to `until` at which a line ran, and the lane that ran it; zeros: there is none."""
     worker = view.travel.at(1)
     try:
-        where = worker.run(Run(until=until, breaks=(Break(file, line, stop_at=0),)), idle=view.travel.idle)
+        where = worker.run(RunOrder(until=until, breaks=(Break(file, line, stop_at=0),)), idle=view.travel.idle)
     finally:
         worker.kill()
     count = where.passages[0].last if not isinstance(where, dict) else 0
@@ -111,7 +111,7 @@ def log(view: ReplayView, file: str, line: int, expression: str, condition: str)
     place = Break(file=file, line=line)
     try:
         while True:
-            where = worker.run(Run(until=view.index.total, breaks=(place,)), idle=view.travel.idle)
+            where = worker.run(RunOrder(until=view.index.total, breaks=(place,)), idle=view.travel.idle)
             if isinstance(where, dict) or where.why != "break":
                 return
             view.travel.idle()
@@ -122,7 +122,7 @@ def log(view: ReplayView, file: str, line: int, expression: str, condition: str)
         worker.kill()
 
 
-def _text(view: ReplayView, worker: Worker, expression: str) -> str:
+def _text(view: ReplayView, worker: EngineProcess, expression: str) -> str:
     try:
         told = view.ask.evaluate_at(worker, expression)
     except AskFailed as error:
@@ -148,7 +148,7 @@ def _may_be_met(view: ReplayView, point: Breakpoint) -> bool:
 
 
 def _next_met(
-    view: ReplayView, worker: Worker, points: Sequence[Breakpoint], limit: int
+    view: ReplayView, worker: EngineProcess, points: Sequence[Breakpoint], limit: int
 ) -> list[Breakpoint] | dict[str, Any]:
     """Let `worker` run to the next of `points`, up to the line `limit`, 0 for any; return those that are met there.
 
@@ -156,7 +156,7 @@ def _next_met(
     """
     if limit and worker.count >= limit:
         return []
-    where = worker.run(Run(until=limit, breaks=_breaks(points, 1)), idle=view.travel.idle)
+    where = worker.run(RunOrder(until=limit, breaks=_breaks(points, 1)), idle=view.travel.idle)
     if isinstance(where, dict):
         return where
     # A passage that does not stop it takes too little time for `run` to ask whether to give up.
@@ -166,41 +166,43 @@ def _next_met(
 
 
 def _until_one_is_met(
-    view: ReplayView, worker: Worker, points: Sequence[Breakpoint], limit: int
-) -> Found | dict[str, Any] | None:
-    sieve = Sieve(view, points)
+    view: ReplayView, worker: EngineProcess, points: Sequence[Breakpoint], limit: int
+) -> StopFound | dict[str, Any] | None:
+    sieve = BreakpointFilter(view, points)
     while met := _next_met(view, worker, points, limit):
         if isinstance(met, dict):
             return met
         for point in met:
             passage = sieve.passage(point, worker)
             if passage is not None and not sieve.lets_pass(point):
-                return Found(passage.count, "breakpoint", point.number, passage.said)
+                return StopFound(passage.count, "breakpoint", point.number, passage.said)
     return None
 
 
-def _last_between(view: ReplayView, sieve: Sieve, points: Sequence[Breakpoint], begin: int, last: int) -> Found | None:
+def _last_between(
+    view: ReplayView, sieve: BreakpointFilter, points: Sequence[Breakpoint], begin: int, last: int
+) -> StopFound | None:
     """The last one that is met after the line `begin` and not after `last`."""
     plain = [each for each in points if not each.condition and not each.ignore]
     careful = [each for each in points if each.condition or each.ignore]
-    found: list[Found] = []
+    found: list[StopFound] = []
     if plain:
-        where = view.travel.scan(begin, last, Run(breaks=_breaks(plain, 0)))
+        where = view.travel.scan(begin, last, RunOrder(breaks=_breaks(plain, 0)))
         met = zip(plain, where.passages, strict=True)
-        found += [Found(passages.last, "breakpoint", point.number) for point, passages in met if passages.last]
+        found += [StopFound(passages.last, "breakpoint", point.number) for point, passages in met if passages.last]
     if careful:
         for point, passages in _all_between(view, sieve, careful, begin, last):
             passage = sieve.last(point, passages)
             if passage is not None:
-                found.append(Found(passage.count, "breakpoint", point.number, passage.said))
+                found.append(StopFound(passage.count, "breakpoint", point.number, passage.said))
     return max(found, key=lambda each: each.count, default=None)
 
 
 def _all_between(
-    view: ReplayView, sieve: Sieve, points: Sequence[Breakpoint], begin: int, last: int
-) -> list[tuple[Breakpoint, list[Passage]]]:
+    view: ReplayView, sieve: BreakpointFilter, points: Sequence[Breakpoint], begin: int, last: int
+) -> list[tuple[Breakpoint, list[Hit]]]:
     """The passages of each of `points` whose conditions are true."""
-    found: list[tuple[Breakpoint, list[Passage]]] = [(each, []) for each in points]
+    found: list[tuple[Breakpoint, list[Hit]]] = [(each, []) for each in points]
     worker = view.travel.at(begin)
     try:
         while (met := _next_met(view, worker, points, last)) and not isinstance(met, dict):

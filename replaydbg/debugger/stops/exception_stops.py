@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from replaydbg.debugger.exception_types import is_one_of
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Breakpoint, Raised
-from replaydbg.debugger.stops.breakpoint_filter import Found, Passage, Sieve, told
-from replaydbg.engine.worker import Worker
+from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
+from replaydbg.engine.worker import EngineProcess
 
 
-def next_raised(view: ReplayView, points: Sequence[Breakpoint], last: int) -> Found | None:
+def next_raised(view: ReplayView, points: Sequence[Breakpoint], last: int) -> StopFound | None:
     """Return the first exception after here, up to the line `last`, that one of `points` is for."""
     wanted = _wanted(view, points)
     if not wanted:
@@ -20,7 +20,7 @@ def next_raised(view: ReplayView, points: Sequence[Breakpoint], last: int) -> Fo
     raised = [each for each in view.index.raised if view.here.count < each.count <= last]
     worker = view.cursor.clone()
 
-    def stand_at(count: int) -> AbstractContextManager[Worker]:
+    def stand_at(count: int) -> AbstractContextManager[EngineProcess]:
         return nullcontext(view.travel.arrived(worker, count) if worker.count < count else worker)
 
     try:
@@ -29,11 +29,11 @@ def next_raised(view: ReplayView, points: Sequence[Breakpoint], last: int) -> Fo
         worker.kill()
 
 
-def last_raised(view: ReplayView, points: Sequence[Breakpoint], first: int) -> Found | None:
+def last_raised(view: ReplayView, points: Sequence[Breakpoint], first: int) -> StopFound | None:
     """Return the last exception before here, down to the line `first`, that one of `points` is for."""
 
     @contextmanager
-    def stand_at(count: int) -> Iterator[Worker]:
+    def stand_at(count: int) -> Iterator[EngineProcess]:
         worker = view.travel.at(count)
         try:
             yield worker
@@ -54,19 +54,19 @@ def _first(
     view: ReplayView,
     wanted: Sequence[tuple[Breakpoint, frozenset[str]]],
     raised: Sequence[Raised],
-    stand_at: Callable[[int], AbstractContextManager[Worker]],
-) -> Found | None:
-    sieve = Sieve(view, [point for point, _ in wanted])
+    stand_at: Callable[[int], AbstractContextManager[EngineProcess]],
+) -> StopFound | None:
+    sieve = BreakpointFilter(view, [point for point, _ in wanted])
     met: set[tuple[int, int]] = set()  # a line that raises several times is passed once
     for each in raised:
         for point, types in wanted:
             if not is_one_of(each, types) or (point.number, each.count) in met:
                 continue
             met.add((point.number, each.count))
-            passage: Passage | None = Passage(each.count, "")
+            passage: Hit | None = Hit(each.count, "")
             if point.condition:
                 with stand_at(each.count) as worker:
                     passage = sieve.passage(point, worker)
             if passage is not None and not sieve.lets_pass(point):
-                return Found(each.count, "exception", point.number, told(each.text, passage))
+                return StopFound(each.count, "exception", point.number, described(each.text, passage))
     return None

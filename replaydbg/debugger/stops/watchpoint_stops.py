@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Breakpoint
-from replaydbg.debugger.stops.breakpoint_filter import Found, Passage, Sieve, told
-from replaydbg.engine.messages import Run
-from replaydbg.engine.worker import Worker
+from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
+from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.worker import EngineProcess
 
 
-def next_change(view: ReplayView, points: Sequence[Breakpoint], last: int) -> Found | None:
+def next_change(view: ReplayView, points: Sequence[Breakpoint], last: int) -> StopFound | None:
     """Return the first line after here, up to `last`, before which one of the values has changed."""
-    sieve = Sieve(view, points)
+    sieve = BreakpointFilter(view, points)
     found = None
     for point in points:
         if point.watch is None:
@@ -31,9 +31,9 @@ def next_change(view: ReplayView, points: Sequence[Breakpoint], last: int) -> Fo
     return found
 
 
-def last_change(view: ReplayView, points: Sequence[Breakpoint], first: int) -> Found | None:
+def last_change(view: ReplayView, points: Sequence[Breakpoint], first: int) -> StopFound | None:
     """Return the last line before here, down to `first`, before which one of the values had changed."""
-    sieve = Sieve(view, points)
+    sieve = BreakpointFilter(view, points)
     found = None
     for point in points:
         upper = view.here.count - (view.here.moment.point == 0)
@@ -49,14 +49,16 @@ def last_change(view: ReplayView, points: Sequence[Breakpoint], first: int) -> F
     return found
 
 
-def _found(point: Breakpoint, passage: Passage) -> Found:
-    return Found(passage.count, "watch", point.number, told(f"{point.place} has changed", passage))
+def _found(point: Breakpoint, passage: Hit) -> StopFound:
+    return StopFound(passage.count, "watch", point.number, described(f"{point.place} has changed", passage))
 
 
-def _changes(view: ReplayView, sieve: Sieve, point: Breakpoint, worker: Worker, last: int) -> Iterator[Passage]:
+def _changes(
+    view: ReplayView, sieve: BreakpointFilter, point: Breakpoint, worker: EngineProcess, last: int
+) -> Iterator[Hit]:
     """Let `worker` run to the line `last`; yield the changes that it meets and whose condition is true."""
     assert point.watch is not None, point
-    order = Run(until=last, watch=replace(point.watch, stops=True))
+    order = RunOrder(until=last, watch=replace(point.watch, stops=True))
     while worker.count < last:
         where = worker.run(order, idle=view.travel.idle)
         if isinstance(where, dict) or not where.changes.count:
@@ -68,7 +70,7 @@ def _changes(view: ReplayView, sieve: Sieve, point: Breakpoint, worker: Worker, 
             yield passage
 
 
-def _changes_between(view: ReplayView, sieve: Sieve, point: Breakpoint, begin: int, last: int) -> list[Passage]:
+def _changes_between(view: ReplayView, sieve: BreakpointFilter, point: Breakpoint, begin: int, last: int) -> list[Hit]:
     """The changes after the line `begin` and not after `last`; if all of them stop it, the last one is enough."""
     if point.condition or point.ignore:
         worker = view.travel.at(begin)
@@ -77,5 +79,5 @@ def _changes_between(view: ReplayView, sieve: Sieve, point: Breakpoint, begin: i
         finally:
             worker.kill()
     assert point.watch is not None, point
-    changes = view.travel.scan(begin, last, Run(watch=replace(point.watch, stops=False))).changes
-    return [Passage(changes.last_seen, "")] if changes.count else []
+    changes = view.travel.scan(begin, last, RunOrder(watch=replace(point.watch, stops=False))).changes
+    return [Hit(changes.last_seen, "")] if changes.count else []

@@ -10,7 +10,7 @@ from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import PartChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.engine.messages import Watch
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed
 
 LONGEST = 80
@@ -34,12 +34,14 @@ def unseen(view: ReplayView, place: PlaceExpression, watch: Watch, seen: int, un
     part = next((each.name for each in _changed_parts(known, now) if each.before and each.after), "")
     ask = f"`why {place.source}{part}` or " if part else ""
     return (
-        f"it has changed since{to} in a way that is not followed: "
-        f"what changes further inside a {now['type']} is not; ask {ask}`bisect snapshots --bad EXPR`"
+        f"it has changed since{to} in a way that is not tracked: "
+        f"deeper changes inside a {now['type']} are not; use {ask}`bisect snapshots --bad EXPR`"
     )
 
 
-def changed_parts(view: ReplayView, writer: Worker, reader: Worker, watch: Watch) -> tuple[PartChange, ...]:
+def changed_parts(
+    view: ReplayView, writer: EngineProcess, reader: EngineProcess, watch: Watch
+) -> tuple[PartChange, ...]:
     """Return the items and attributes of a value that differ between two processes; at most MOST_PARTS."""
     located = writer.locate(watch)
     try:

@@ -16,12 +16,12 @@ from pathlib import PurePath
 from replaydbg.debugger.frame_queries import checked
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Why
+from replaydbg.debugger.results import LastWrite
 from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read
 from replaydbg.debugger.source.source_files import is_library
-from replaydbg.debugger.source.store_targets import Store
-from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, Frame, Run, Watch, Where
-from replaydbg.engine.worker import Worker
+from replaydbg.debugger.source.store_targets import StoreTarget
+from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, Frame, RunOrder, Watch, Where
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed
 
 MOST_LOOKED_AT = 200
@@ -31,23 +31,23 @@ MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class EqualWrite:
     """What was found."""
 
-    why: Why | None
+    why: LastWrite | None
     """The last write, of an equal value; None: there is none."""
     note: str
     """What could not be told; empty: all of it could."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _StoringLine:
     """A line that may store to the place."""
 
     file: str
     number: int
     function: str
-    stores: tuple[Store, ...]
+    stores: tuple[StoreTarget, ...]
 
     def __str__(self) -> str:
         return f"{PurePath(self.file).name}:{self.number} {self.function}"
@@ -58,15 +58,15 @@ class _Passage:
     """A line that was begun and may have stored to the place."""
 
     count: int
-    line: _Line
+    line: _StoringLine
     top: Frame
     lane: int
     is_sure: bool
-    store: Store
+    store: StoreTarget
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _PassedStretch:
     """A part of the run, and the passages in it."""
 
     end: int
@@ -76,7 +76,7 @@ class _Stretch:
     number: int
 
 
-class Rewrites:
+class EqualWrites:
     """The lines that may have written to a place, and the search for the last one that did."""
 
     def __init__(self, view: ReplayView, place: PlaceExpression, watch: Watch) -> None:
@@ -85,8 +85,8 @@ class Rewrites:
         self._place = place
         self._watch = watch
         self._seen = 0
-        self._change: Why | None = None
-        self._passed: list[_Stretch] = []
+        self._change: LastWrite | None = None
+        self._passed: list[_PassedStretch] = []
         self._last = place.steps[-1] if place.steps else None
         self._owner = watch.object
         if self._last is not None and not watch.object[0]:
@@ -108,7 +108,7 @@ class Rewrites:
         """Take what a run over a stretch has counted; the latest stretch comes first."""
         self._passed.append(_stretch(where))
 
-    def since(self, seen: int, change: Why) -> Again:
+    def since(self, seen: int, change: LastWrite) -> EqualWrite:
         """Return the last write after the value was seen at the line `seen` to have changed by `change`.
 
         Looks at what ran since, and at what had begun before and was not done.
@@ -116,15 +116,15 @@ class Rewrites:
         self._seen, self._change = seen, change
         here = self._view.here.count
         if not self._lines:
-            return Again(None, "")
+            return EqualWrite(None, "")
         if len(self._lines) > MOST_BREAKS:
-            return Again(None, f"more than {MOST_BREAKS} lines may have written an equal value since")
+            return EqualWrite(None, f"more than {MOST_BREAKS} lines may have written an equal value since")
         any(self._takes(each) for each in self._passages_since())
         # If it ended at one, what it left out was before that.
         self._is_whole |= self._best is not None
         if here > self._seen:
             self._look_at_begun(self._best[1].count if self._best is not None else self._seen)
-        return Again(self._told(), self._note())
+        return EqualWrite(self._told(), self._note())
 
     # ---- the lines ----
 
@@ -136,7 +136,7 @@ class Rewrites:
         cell = self._view.cursor.locate(replace(watch, is_cell=True))
         return cell if cell != self._view.cursor.locate(watch) else (0, 0)
 
-    def _candidates(self) -> Iterator[_Line]:
+    def _candidates(self) -> Iterator[_StoringLine]:
         is_local = self._last is None and not self._watch.module and not self._cell[0]
         for hits in self._view.index.hits:
             if is_library(hits.file) or (is_local and hits.first_line != self._watch.first_line):
@@ -145,9 +145,9 @@ class Rewrites:
             for number in hits.lines:
                 stores = tuple(each for each in found if each.first <= number <= each.last)
                 if stores:
-                    yield _Line(hits.file, number, hits.function, stores)
+                    yield _StoringLine(hits.file, number, hits.function, stores)
 
-    def _may_be_meant(self, store: Store) -> bool:
+    def _may_be_meant(self, store: StoreTarget) -> bool:
         if self._last is None:
             is_variable = store.container is None or bool(self._watch.module)
             return is_variable and store.name == self._place.name
@@ -178,12 +178,12 @@ class Rewrites:
             if not self._is_whole:
                 return
 
-    def _scanned(self, lines: tuple[_Line, ...], first: int, last: int) -> _Stretch:
+    def _scanned(self, lines: tuple[_StoringLine, ...], first: int, last: int) -> _PassedStretch:
         if first >= last:
-            return _Stretch(last, 0, 0)
-        return _stretch(self._view.travel.scan(first, last, Run(breaks=_breaks(lines, 0))))
+            return _PassedStretch(last, 0, 0)
+        return _stretch(self._view.travel.scan(first, last, RunOrder(breaks=_breaks(lines, 0))))
 
-    def _back(self, lines: tuple[_Line, ...], first: int, last: int) -> Iterator[_Passage]:
+    def _back(self, lines: tuple[_StoringLine, ...], first: int, last: int) -> Iterator[_Passage]:
         """Yield the passages after the line `first` and not after `last`, the latest first."""
         upper = last
         for begin in self._view.travel.timeline.earlier(last + 1):
@@ -197,7 +197,7 @@ class Rewrites:
             if lower <= max(first, 1):
                 return
 
-    def _between(self, lines: tuple[_Line, ...], lower: int, latest: int, number: int) -> Iterator[_Passage]:
+    def _between(self, lines: tuple[_StoringLine, ...], lower: int, latest: int, number: int) -> Iterator[_Passage]:
         # Mostly the latest passage is the one.
         with closing(self._view.travel.at(latest)) as worker:
             yield from reversed(self._passages_at(worker, worker.look()))
@@ -209,7 +209,7 @@ class Rewrites:
         self._left -= number
         found: list[_Passage] = []
         with closing(self._view.travel.at(lower)) as worker:
-            order = Run(until=latest - 1, breaks=_breaks(lines, 1))
+            order = RunOrder(until=latest - 1, breaks=_breaks(lines, 1))
             while worker.count < latest - 1 and number > 1:
                 where = worker.run(order, idle=self._view.travel.idle)
                 if isinstance(where, dict) or where.why != "break":
@@ -237,7 +237,7 @@ class Rewrites:
             found = (each for each in passages if self._takes(each) or each.count in self._running)
             self._is_whole |= len(list(islice(found, len(waiting)))) == len(waiting)
 
-    def _waiting(self, worker: Worker) -> list[_Line]:
+    def _waiting(self, worker: EngineProcess) -> list[_StoringLine]:
         """The lines in which tasks wait that are on no stack."""
         lines = {
             place: [(each.container, each.key) for each in line.stores]
@@ -264,7 +264,7 @@ class Rewrites:
             "key": None if self._cell[0] else key,
         }
 
-    def _passages_at(self, worker: Worker, where: Where) -> list[_Passage]:
+    def _passages_at(self, worker: EngineProcess, where: Where) -> list[_Passage]:
         """What is about to run, as far as it may store to the place."""
         top = where.stack[0] if where.stack else None
         line = self._lines.get((top.file, top.line)) if top is not None else None
@@ -278,7 +278,7 @@ class Rewrites:
             if is_meant is not False
         ]
 
-    def _meant(self, worker: Worker, top: Frame, stores: tuple[Store, ...]) -> list[bool | None]:
+    def _meant(self, worker: EngineProcess, top: Frame, stores: tuple[StoreTarget, ...]) -> list[bool | None]:
         """For each of `stores`: whether it is to the place; None: that cannot be told."""
         watch = self._watch
         if self._cell[0]:
@@ -311,7 +311,7 @@ class Rewrites:
         here = self._view.here.count
         with closing(self._view.travel.at(passage.count)) as worker:
             handled = worker.ask({"do": "exception"}, idle=self._view.travel.idle)
-            where = worker.run(Run(rule=NEXT, lane=passage.lane, until=here), idle=self._view.travel.idle)
+            where = worker.run(RunOrder(rule=NEXT, lane=passage.lane, until=here), idle=self._view.travel.idle)
             if isinstance(where, dict) or where.count <= self._seen - (passage.count >= self._seen):
                 return 0
             top = where.stack[0] if where.stack else None
@@ -329,7 +329,7 @@ class Rewrites:
             now = worker.ask({"do": "exception"}, idle=self._view.travel.idle) if where.why == "rule" else handled
             return where.count if now == handled else 0
 
-    def _is_on(self, worker: Worker, where: Where, passage: _Passage) -> bool:
+    def _is_on(self, worker: EngineProcess, where: Where, passage: _Passage) -> bool:
         """Whether it still runs."""
         if passage.store.may_wait:
             return True  # of a generator that waits there is no frame on a stack
@@ -347,7 +347,7 @@ class Rewrites:
 
     # ---- the answer ----
 
-    def _told(self) -> Why | None:
+    def _told(self) -> LastWrite | None:
         if self._best is None or self._change is None:
             return None
         done, passage = self._best
@@ -380,13 +380,13 @@ class Rewrites:
         return "" if self._is_whole else f"more than {MOST_LOOKED_AT} lines may have written an equal value later"
 
 
-def _breaks(lines: tuple[_Line, ...], stop_at: int) -> tuple[Break, ...]:
+def _breaks(lines: tuple[_StoringLine, ...], stop_at: int) -> tuple[Break, ...]:
     return tuple(Break(file=each.file, line=each.number, stop_at=stop_at) for each in lines)
 
 
-def _stretch(where: Where) -> _Stretch:
+def _stretch(where: Where) -> _PassedStretch:
     latest = max((each.last for each in where.passages), default=0)
-    return _Stretch(where.count, latest, sum(each.count for each in where.passages))
+    return _PassedStretch(where.count, latest, sum(each.count for each in where.passages))
 
 
 def _is_with(line: str) -> bool:

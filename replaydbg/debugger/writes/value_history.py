@@ -9,12 +9,12 @@ from itertools import count
 
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Change
+from replaydbg.debugger.results import ValueChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.debugger.writes.deep_changes import unseen
 from replaydbg.debugger.writes.last_write import IN_CELL, place_named, text_at, watch_at
-from replaydbg.engine.messages import Run, Watch, Where
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.messages import RunOrder, Watch, Where
+from replaydbg.engine.worker import EngineProcess
 
 MOST_BIRTHS = 20_000
 """So many changes are passed over to find where an object came to be, some 0.1 ms each."""
@@ -22,7 +22,7 @@ MOST_BIRTHS = 20_000
 _MAIN = Watch("__name__", module="__main__")
 
 
-class History:
+class ValueHistory:
     """The changes of a value over the whole run, in order, found as they are asked for; once."""
 
     def __init__(self, view: ReplayView, expression: str, at: At, most: int) -> None:
@@ -33,7 +33,7 @@ class History:
         self.note = ""
         """What may have happened besides, unseen: known at the end."""
 
-    def __iter__(self) -> Generator[Change, None, None]:
+    def __iter__(self) -> Generator[ValueChange, None, None]:
         """Yield them. Raises UsageError, AskFailed."""
         view = self._view
         place = place_named(view, self._expression, self._at)
@@ -80,13 +80,13 @@ def _followed(view: ReplayView, place: PlaceExpression, at: At) -> _Followed:
     return _Followed(plain, max(watch.started - 1, 1), is_shared)
 
 
-def _changes(view: ReplayView, followed: _Followed, most: int) -> Generator[Change, None, int]:
+def _changes(view: ReplayView, followed: _Followed, most: int) -> Generator[ValueChange, None, int]:
     """Yield the changes; return the line before which the last one was seen, 0 if others may have followed."""
     watch = followed.watch
     seen = found = 0
     with closing(view.travel.at(followed.since)) as worker:
         for number in count():
-            where = worker.run(Run(until=view.index.total, watch=watch), idle=view.travel.idle)
+            where = worker.run(RunOrder(until=view.index.total, watch=watch), idle=view.travel.idle)
             if isinstance(where, dict) or not where.changes.count:
                 return seen
             view.work.idle(where.count)
@@ -113,7 +113,7 @@ def _birth(view: ReplayView, watch: Watch) -> int:
     since = 1
     with closing(view.travel.at(1)) as worker:
         for _ in range(MOST_BIRTHS):
-            where = worker.run(Run(until=view.here.count, watch=watch), idle=view.travel.idle)
+            where = worker.run(RunOrder(until=view.here.count, watch=watch), idle=view.travel.idle)
             if isinstance(where, dict):
                 return 0
             view.work.idle()
@@ -125,14 +125,14 @@ def _birth(view: ReplayView, watch: Watch) -> int:
     return 0
 
 
-def _change(view: ReplayView, worker: Worker, watch: Watch, where: Where) -> Change:
+def _change(view: ReplayView, worker: EngineProcess, watch: Watch, where: Where) -> ValueChange:
     changes = where.changes
     close = view.travel.look_closely(changes.first_seen, replace(watch, looks_at_returns=True))
     written = close.changes.first_written if close.changes.count else changes.first_written
     # Another lane may be the first to see it.
     stood = view.look_at(written)
     line = stood.stack[0]
-    return Change(
+    return ValueChange(
         count=written,
         moment=view.index.moment(written),
         file=line.file,

@@ -16,12 +16,12 @@ from functools import lru_cache
 
 from replaydbg.debugger.frame_queries import checked
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Origin, Why
+from replaydbg.debugger.results import LastWrite, Origin
 from replaydbg.debugger.source.data_flow import (
     Executed,
     Flow,
     Span,
-    Stored,
+    StoredValue,
     flows,
     header_of,
     statements_at,
@@ -29,8 +29,8 @@ from replaydbg.debugger.source.data_flow import (
     stored_before,
 )
 from replaydbg.debugger.source.place_expressions import PlaceExpression
-from replaydbg.engine.messages import NEXT, Frame, PathCall, PathEvent, Run, Where
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.messages import NEXT, Frame, PathCall, PathEvent, RunOrder, Where
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed, EngineLost
 
 DEEPEST = 4
@@ -70,7 +70,7 @@ class _Step:
     is_cut: bool
 
 
-def origins_of(view: ReplayView, place: PlaceExpression, told: Why, started: int, seen: int) -> Origins:
+def origins_of(view: ReplayView, place: PlaceExpression, told: LastWrite, started: int, seen: int) -> Origins:
     """Return where the value came from that `told` wrote.
 
     `started`: of an argument, when the activation began that it was passed to. `seen`: the line before which the value
@@ -79,12 +79,12 @@ def origins_of(view: ReplayView, place: PlaceExpression, told: Why, started: int
     if told.moment is None or not told.after:
         return Origins((), "")
     if not told.is_binding and not place.steps and not told.is_equal:
-        return Origins((), "which of the line's values changed its content is not followed")
+        return Origins((), "which value of the line changed its content is not tracked")
     finder = _Finder(view)
     try:
         return finder.of_argument(place, told, started) if told.is_argument else finder.of_store(place, told, seen)
     except (AskFailed, EngineLost) as error:
-        return Origins((), f"the line could not be run again: {error}")
+        return Origins((), f"the line could not be replayed: {error}")
 
 
 @lru_cache(8)
@@ -100,27 +100,27 @@ class _Finder:
     view: ReplayView
     unknown: list[str] = field(default_factory=list)
 
-    def of_store(self, place: PlaceExpression, told: Why, seen: int) -> Origins:
+    def of_store(self, place: PlaceExpression, told: LastWrite, seen: int) -> Origins:
         statements = self._statements(told.file, told.line)
         step = self._step(told.count, statements, seen)
         if step is None:
-            return Origins((), "its source is not at hand")
+            return Origins((), "source not available")
         found = stored(statements, place, step.executed)
         return self._all(list(self._of_stored(found, step, True, DEEPEST)))
 
-    def of_argument(self, place: PlaceExpression, told: Why, started: int) -> Origins:
+    def of_argument(self, place: PlaceExpression, told: LastWrite, started: int) -> Origins:
         step = self._step(told.count, self._statements(told.file, told.line), started)
         passed = next((pair for pair in step.calls if pair[1].started == started), None) if step is not None else None
         if step is None or passed is None:
-            return Origins((), "which call passed it is not known")
+            return Origins((), "the call that passed it is unknown")
         call = self._call_at(told.file, passed[0])
         top = self._frame_of(passed[1])
         if call is None or top is None or not (passed[1].is_direct or top.name == "__init__"):
-            return Origins((), "it was passed by C code, which is not followed")
+            return Origins((), "it was passed by C code, which is not tracked")
         given = self._argument(call, place.name, started)
         if given is None:
             names = [each for each in (*call.args, *(each.value for each in call.keywords))]
-            self.unknown.append("which argument of the call it was is not known")
+            self.unknown.append("which argument of the call it was is unknown")
             return self._all([one for each in names for one in self._origins(each, step, False, DEEPEST)])
         return self._all(list(self._origins(given, step, True, DEEPEST)))
 
@@ -157,11 +157,11 @@ class _Finder:
             lane = worker.look().lane
             ways = []
             while worker.count < count:
-                ways.append(worker.run(Run(rule=NEXT, lane=lane, until=count, follows_path=True), idle=self._idle))
+                ways.append(worker.run(RunOrder(rule=NEXT, lane=lane, until=count, follows_path=True), idle=self._idle))
             here = self.view.here
             point = here.moment.point if not until or until > here.count else 0
             last = min(until or here.count, here.count)
-            order = Run(rule=NEXT, lane=lane, until=last, point=point, follows_path=True)
+            order = RunOrder(rule=NEXT, lane=lane, until=last, point=point, follows_path=True)
             ways.append(worker.run(order, idle=self._idle))
         paths = [each.path for each in ways if isinstance(each, Where)]
         if len(paths) < len(ways):
@@ -206,7 +206,7 @@ class _Finder:
 
     def _origins(self, node: ast.expr, step: _Step, is_same: bool, depth: int) -> Iterator[Origin]:
         if step.is_cut:
-            self.unknown.append("the line did too much to be followed")
+            self.unknown.append("the line did too much to be tracked")
         for each in flows(node, step.executed, is_same=is_same):
             if each.unknown:
                 self.unknown.append(each.unknown)
@@ -223,7 +223,7 @@ class _Finder:
             else:
                 yield Origin(each.text, each.kind, each.is_same)
 
-    def _of_stored(self, found: Stored, step: _Step, is_same: bool, depth: int) -> Iterator[Origin]:
+    def _of_stored(self, found: StoredValue, step: _Step, is_same: bool, depth: int) -> Iterator[Origin]:
         """What was stored by the line itself: by an earlier statement of it, or an earlier part."""
         if found.unknown:
             self.unknown.append(found.unknown)
@@ -231,7 +231,7 @@ class _Finder:
             if node is not None and depth:
                 yield from self._origins(_loaded(node), step, is_same and is_value, depth - 1)
         if not depth:
-            self.unknown.append("the line did too much to be followed")
+            self.unknown.append("the line did too much to be tracked")
 
     def _of_place(self, flow: Flow, step: _Step, depth: int) -> Iterator[Origin]:
         """An attribute or an item: a function of the program may compute it."""
@@ -242,7 +242,7 @@ class _Finder:
         elif len(calls) == 1 and calls[0].returned >= 0 and self._computes(calls[0], flow.node):
             yield self._returned(flow, calls[0], depth)
         else:
-            self.unknown.append(f"what computes {flow.text} is not followed")
+            self.unknown.append(f"the code that computes {flow.text} is not tracked")
             yield Origin(flow.text, "place", False)
 
     def _computes(self, called: PathCall, node: ast.expr) -> bool:
@@ -261,7 +261,7 @@ class _Finder:
         frame = self._frame_of(called) if called is not None else None
         if called is not None and frame is not None and self._is_the_function(call, called, frame):
             if called.returned < 0:
-                self.unknown.append(f"{_name(call)}() returned a generator, or nothing: that is not followed")
+                self.unknown.append(f"{_name(call)}() returned a generator or nothing, which is not tracked")
                 yield Origin(flow.text, "call", flow.is_same)
             else:
                 yield self._returned(flow, called, depth)
@@ -272,7 +272,7 @@ class _Finder:
             for each in _operands(call):
                 inner += self._origins(each, step, False, depth)
         elif not events and (frame is None or frame.name != "__init__"):
-            self.unknown.append(f"what {_name(call)}() does is not followed inside C code")
+            self.unknown.append(f"{_name(call)}() is not tracked inside C code")
         yield Origin(flow.text, "call", flow.is_same, events=events, parts=tuple(inner))
 
     def _is_the_function(self, call: ast.Call, called: PathCall, frame: Frame) -> bool:
@@ -296,7 +296,7 @@ class _Finder:
             top = _top(worker)
         told = Origin(flow.text, "call", flow.is_same)
         if top is None or top.started != called.started:
-            self.unknown.append(f"where {flow.text} returned is not known")
+            self.unknown.append(f"where {flow.text} returned is unknown")
             return told
         told = replace(
             told,
@@ -311,7 +311,7 @@ class _Finder:
         step = self._step(called.last, statements, 0) if depth > 1 else None
         value = _returned_value(statements, step) if step is not None else None
         if value is None or step is None:
-            self.unknown.append(f"what {flow.text} returned is not followed further inside")
+            self.unknown.append(f"the result of {flow.text} is not tracked further")
             return told
         return replace(told, parts=tuple(self._origins(value, step, True, depth - 1)))
 
@@ -339,7 +339,7 @@ class _Finder:
         return call.args[at] if is_known and 0 <= at < len(call.args) else None
 
 
-def _top(worker: Worker) -> Frame | None:
+def _top(worker: EngineProcess) -> Frame | None:
     stack = worker.look().stack
     return stack[0] if stack else None
 

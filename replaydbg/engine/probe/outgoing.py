@@ -118,7 +118,7 @@ def pickled() -> tuple[bytes, list[tuple[str, str, str]]]:
             if len(way) < 2 or len(told) == MOST_LOST or id(way[-1]) in lost:
                 raise
             kind = type(way[-1]).__qualname__
-            lost[id(way[-1])] = f"replaydbg: a {kind} stayed behind: {shown(way[-1], 200)}"
+            lost[id(way[-1])] = f"replaydbg: a {kind} was not exported: {shown(way[-1], 200)}"
             told.append((named(way), kind, f"{type(error).__name__}: {error}"[:300]))
 
 

@@ -21,11 +21,11 @@ def names_in(question: Question) -> tuple[dict[str, Any], str]:
     wanted = question["function"]
     if not wanted:
         module = sys.modules.get(question["module"])
-        return (module.__dict__, "") if module is not None else ({}, f"module {question['module']} is not there yet")
+        return (module.__dict__, "") if module is not None else ({}, f"module {question['module']} is not imported yet")
     # A call that waits in its thread, or is a generator's or coroutine's, has its variables meanwhile, too.
     frame = call_of(wanted, question["started"])
     if not frame:
-        return {}, f"{wanted} {'does not run here' if frame is None else 'has several calls that wait here'}"
+        return {}, f"{wanted} {'is not running here' if frame is None else 'has several suspended calls here'}"
     return {**frame.f_globals, **locals_of(frame)}, ""
 
 
@@ -88,7 +88,7 @@ def function_of(question: Question) -> Any:
         inner = inner.__wrapped__
     code = getattr(inner, "__code__", None)
     if code is not None and code.co_flags & 0x20:
-        raise TypeError(f"{question['name']}() is a generator, which answers nothing")
+        raise TypeError(f"{question['name']}() is a generator, not a function that returns a verdict")
     takes_names = code is None or code.co_argcount > 0 or code.co_flags & 4
     return function if takes_names else lambda names: function()
 
@@ -127,7 +127,7 @@ def invariant(name: str) -> Any:
     """What an invariant says that the program has given to replaydbg.check()."""
     known = dict(getattr(sys.modules.get("replaydbg"), "invariants", ()))
     if name not in known:
-        raise LookupError(f"the program has no invariant {name!r} yet")
+        raise LookupError(f"the program has not set invariant {name!r} yet")
     what = known[name]
     if type(what) is str:
         return bool(eval(what, sys.modules["__main__"].__dict__))
@@ -147,7 +147,7 @@ def judge_with(question: Question) -> Any:
 
     def judged_here() -> tuple[int, str]:
         if place and not stands_at(*place):
-            return UNDECIDED, "it is evaluated elsewhere only"
+            return UNDECIDED, "it is evaluated only elsewhere"
         try:
             names, missing = names_in(question)
             if missing:
@@ -174,7 +174,7 @@ def judged(question: Question) -> tuple[int, str]:
 
 
 def value_of_part(question: Question) -> str | None:
-    """What an expression is, as text; None: it is not there."""
+    """What an expression is, as text; None: it does not exist."""
     names, missing = names_in(question)
     if missing:
         return None

@@ -117,7 +117,7 @@ def frame_of(question: Question) -> Any:
     for _ in range(question.get("frame", 0)):
         frame = frame.f_back if frame is not None else None
     if frame is None:
-        raise LookupError("there is no such frame")
+        raise LookupError("no such frame")
     return frame
 
 
@@ -235,9 +235,9 @@ def place(question: Question) -> tuple[str, Any]:
         home = frame.f_globals.get("__name__")
         module = sys.modules.get(home)
         if module is None or getattr(module, "__dict__", None) is not frame.f_globals:
-            return ("lost", f"{name} is a global of code that belongs to no module")
+            return ("lost", f"{name} is a global of code without a module")
         return ("global", home)
-    return ("lost", f"there is no variable {name} here")
+    return ("lost", f"no variable {name} here")
 
 
 def kinds(question: Question) -> str | None:
@@ -273,14 +273,14 @@ def computed(value: Any, name: str) -> str | None:
         return None
     of_type = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), None)
     if isinstance(of_type, property):
-        return f"{name} is a property of {kind.__name__}: it is computed, not written"
+        return f"{name} is a property of {kind.__name__}, which is computed"
     is_slot = type(of_type).__name__ == "member_descriptor"
     if name in getattr(value, "__dict__", ()) or is_slot:
         return None
     if of_type is None and hasattr(value, name):
         return f"a {kind.__name__} computes its attribute {name}"
     if hasattr(type(of_type), "__get__"):
-        return f"{name} is what a {type(of_type).__name__} of {kind.__name__} makes: it is computed, not written"
+        return f"{name} is computed by a {type(of_type).__name__} of {kind.__name__}"
     return None
 
 
@@ -402,7 +402,7 @@ def namespace(module: str) -> Any:
 
 
 def reached(names: Any, parts: list[str]) -> Any:
-    """What lies in classes that lie in one another; None: it is not there."""
+    """What lies in classes that lie in one another; None: it does not exist."""
     value: Any = None
     for each in parts:
         value = names.get(each)

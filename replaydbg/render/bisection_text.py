@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Culprit, Flip, Look, Verdict
+from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Culprit, Probe, Verdict, VerdictChange
 from replaydbg.debugger.results import Moment
 from replaydbg.render.tables import Table, drawn, markdown
 from replaydbg.render.texts import event_text, events_of, moment_text, percent_text, place_text
@@ -15,14 +15,19 @@ MOST_VALUES, MOST_TEXT = 6, 120
 
 def lines(session: Session, found: Bisected, reproduce: str, *, is_coloured: bool = False) -> Iterator[str]:
     """Yield what was found, for people; at its end the command that leads there."""
-    yield from headline(session, found)
-    if found.culprit is not None:
-        yield from _about(session, found.culprit)
-    yield from _how_sure(session, found)
+    yield from summary_lines(session, found)
     if found.looks:
         yield from drawn([_looks(session, found)], is_coloured=is_coloured).rstrip("\n").split("\n")
     if reproduce:
         yield f"Go there: {reproduce}"
+
+
+def summary_lines(session: Session, found: Bisected) -> Iterator[str]:
+    """Yield what was found without the probes that found it."""
+    yield from headline(session, found)
+    if found.culprit is not None:
+        yield from _about(session, found.culprit)
+    yield from _how_sure(session, found)
 
 
 def markdown_lines(session: Session, found: Bisected, reproduce: str) -> Iterator[str]:
@@ -43,13 +48,15 @@ def markdown_lines(session: Session, found: Bisected, reproduce: str) -> Iterato
     yield f"Reproduce: `{reproduce}`"
 
 
-def look_text(session: Session, look: Look) -> str:
+def look_text(session: Session, look: Probe) -> str:
     """Return one look in a line."""
     said = f": {look.said}" if look.said else ""
     return f"{moment_text(look.moment)}  {percent_text(look.count, session.index.total)}  {look.verdict.value}{said}"
 
 
-def flip_lines(session: Session, predicate: str, flips: Iterable[Flip], *, is_markdown: bool = False) -> Iterator[str]:
+def flip_lines(
+    session: Session, predicate: str, flips: Iterable[VerdictChange], *, is_markdown: bool = False
+) -> Iterator[str]:
     """Yield every change between not bad and bad."""
     rows = [
         (
@@ -62,9 +69,9 @@ def flip_lines(session: Session, predicate: str, flips: Iterable[Flip], *, is_ma
         for each in flips
     ]
     if not rows:
-        yield f"{predicate}: it never changes."
+        yield f"{predicate}: never changes."
         return
-    table = Table(predicate, ("after", "%", "it is", "place", "line"), tuple(rows))
+    table = Table(predicate, ("after", "%", "becomes", "place", "line"), tuple(rows))
     yield (markdown([table]) if is_markdown else drawn([table])).rstrip("\n")
 
 
@@ -77,30 +84,28 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
         is_one_of_some = found.unfit or found.has_unseen
         since = "first after" if found.is_monotone else "after" if is_one_of_some else "for good after"
         since = "for a while after" if found.healed is not None else since
-        yield f"{found.predicate}: {since} {moment_text(culprit.moment)}  {share}  lane {culprit.lane}  {place}"
+        yield f"{found.predicate}: {since} {moment_text(culprit.moment)}  {share}  thread {culprit.lane}  {place}"
     elif found.answer is Answer.ALWAYS:
-        yield f"{found.predicate}: it is so at {moment_text(found.first)} already, where the search begins."
+        yield f"{found.predicate}: already true at {moment_text(found.first)}, where the search begins."
     elif found.answer is Answer.UNKNOWN:
         between = f"{moment_text(found.first)} and {moment_text(found.last)}"
-        yield f"{found.predicate}: whether it was so between {between} cannot be told."
+        yield f"{found.predicate}: inconclusive between {between}."
         if found.last_said:
-            yield f"At {moment_text(found.last)} it is undecided: {found.last_said}."
+            yield f"At {moment_text(found.last)} it cannot be evaluated: {found.last_said}."
     elif found.last_healed is not None:
-        yield f"{found.predicate}: it is not so for good up to {moment_text(found.last)}."
+        yield f"{found.predicate}: no longer true at {moment_text(found.last)}, where the search ends."
     elif found.is_exact and not found.last_said:
-        yield f"{found.predicate}: it is so at no line from {moment_text(found.first)} to {moment_text(found.last)}."
+        yield f"{found.predicate}: true at no line from {moment_text(found.first)} to {moment_text(found.last)}."
     elif found.last_said:
-        yield f"{found.predicate}: at {moment_text(found.last)} it cannot be told: {found.last_said}."
+        yield f"{found.predicate}: cannot be evaluated at {moment_text(found.last)}: {found.last_said}."
     else:
-        yield f"{found.predicate}: it is not so at {moment_text(found.last)}, where the search ends."
+        yield f"{found.predicate}: not true at {moment_text(found.last)}, where the search ends."
         if session.index.count(found.last) >= session.index.total:
-            yield "What the last line of all did is not seen: no line runs after it."
+            yield "The effect of the very last line cannot be seen: no line runs after it."
         if found.unfit:
-            yield (
-                f"But it was at {_moments(found.unfit)}: search up to there with --to, or at every line with --linear."
-            )
+            yield (f"But it was true at {_moments(found.unfit)}: try --to up to there, or --linear.")
         elif not found.is_exact and not found.note:
-            yield "Whether it was so for a while before that is not known: --linear looks at every line in between."
+            yield "It may have been true for a while before that: --linear checks every line in between."
 
 
 def _about(session: Session, culprit: Culprit) -> Iterator[str]:
@@ -112,7 +117,7 @@ def _about(session: Session, culprit: Culprit) -> Iterator[str]:
         yield f"  {each.source}  {before} -> {after}" if before != after else f"  {each.source}  {after}"
     if culprit.before is Verdict.UNDECIDED:
         why = f": {culprit.before_said}" if culprit.before_said else ""
-        yield f"  Before that line it could not be told{why}."
+        yield f"  Before that line it cannot be evaluated{why}."
     if culprit.events:
         events = events_of(session, min(culprit.events), max(culprit.events))
         for event in events:
@@ -120,7 +125,7 @@ def _about(session: Session, culprit: Culprit) -> Iterator[str]:
                 yield f"  event during this line: {event_text(event)}"
 
 
-def _flip_text(session: Session, flip: Flip) -> str:
+def _flip_text(session: Session, flip: VerdictChange) -> str:
     return f"{moment_text(flip.moment)} {place_text(session, flip.file, flip.line, flip.function)}"
 
 
@@ -131,17 +136,17 @@ def _short(text: str) -> str:
 def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
     if found.looks:
         number = sum(not each.is_check for each in found.looks)
-        yield f"{number} looks at {found.places:,} checkpoints and the lines between two of them found it" + (
-            "; each line there was looked at." if found.is_exact else "."
+        yield f"Found with {number} probes at {found.places:,} checkpoints and the lines between two of them" + (
+            "; every line there was checked." if found.is_exact else "."
         )
     if found.seen_at is not None:
-        yield f"It was seen at {moment_text(found.seen_at)}, at the place where it is evaluated."
+        yield f"Seen at {moment_text(found.seen_at)}, where the expression is evaluated."
     times = "once" if found.passing == 1 else f"{found.passing:,} times"
     if found.passing and found.first_passing is not None:
         healed = f" and good again after {_flip_text(session, found.first_healed)}" if found.first_healed else ""
         yield (
-            f"In the same stretch it was so {times} before for a while, first after "
-            f"{moment_text(found.first_passing)}{healed}: --linear finds the very first, --all lists them."
+            f"It was already true {times} for a while between the same two checkpoints, first after "
+            f"{moment_text(found.first_passing)}{healed}: --linear finds the first, --all lists all."
         )
     if found.healed is not None:
         lines_between = found.healed.count - found.culprit.count if found.culprit is not None else 0
@@ -150,16 +155,16 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
             f"line{'s' if lines_between != 1 else ''} later."
         )
         if found.passing:
-            yield f"It was so {times} more, each time for a while and never for good: --all lists them."
+            yield f"It was true {times} more, each time only for a while: --all lists them."
     if found.last_healed is not None:
         yield (
-            f"It was so for a while {times}, never for good; the last time it was good again after "
+            f"It was true {times}, each time only for a while; good again the last time after "
             f"{_flip_text(session, found.last_healed)}: --all lists them."
         )
     if found.unfit and found.culprit is not None:
         yield (
-            f"It does not change once only: {_moments(found.unfit)} do not fit. What was found is one such line; "
-            "--linear finds the very first, --all lists them."
+            f"It changes more than once: {_moments(found.unfit)} contradict a single change. This is one such line; "
+            "--linear finds the first, --all lists all."
         )
     if found.note:
         yield found.note
@@ -175,7 +180,7 @@ def _looks(session: Session, found: Bisected) -> Table:
         )
         for each in sorted(found.looks, key=lambda each: each.count)
     )
-    return Table("looks", ("moment", "%", "verdict", "why"), rows)
+    return Table("probes", ("moment", "%", "verdict", "why"), rows)
 
 
 def _moments(moments: tuple[Moment, ...]) -> str:
