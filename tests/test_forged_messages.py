@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from replaydbg.debugger.first_pass.run_index import RunEnding, _index
 from replaydbg.debugger.session import Session
 from replaydbg.engine import messages, pictures
-from replaydbg.engine.answers import SHAPES, shape_of
 from replaydbg.engine.channel import Channel
 from replaydbg.engine.keeping import Keeping, is_own_child
 from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.queries import QUERIES, answer_shape
 from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.log.encode import encode_value
@@ -68,7 +68,7 @@ _READERS: list[Callable[[bytes], object]] = [
     read_report,
     lambda data: read_clock(data, data, Orders()),
     lambda data: _read_index(data),
-    *(lambda data, name=name: decoded(data, shape_of({"do": name}), "answer") for name in SHAPES),
+    *(lambda data, query=query: decoded(data, answer_shape(query), "answer") for query in QUERIES.values()),
 ]
 
 

@@ -9,6 +9,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.debugger.results import Breakpoint
 from replaydbg.engine.messages import MOST_BREAKS, PathStep, RunOrder, Watch, Where
+from replaydbg.engine.queries import GetVariables
 from replaydbg.errors import AskFailed, NoSuchMoment, UsageError
 from tests.harness.recording import record_file
 
@@ -133,7 +134,7 @@ def test_an_item_is_the_one_that_its_index_means_here(session: Session) -> None:
     session.seek("@exc")
     told = session.run.why("results[number]")
     assert (told.expression, told.after) == ("results[4]", "8")
-    with pytest.raises(UsageError, match="by a number or a text, and account is <"):
+    with pytest.raises(UsageError, match="a number or a string, and account is <"):
         session.run.why("results[account]")
     with pytest.raises(UsageError, match="and absent is NameError"):
         session.run.why("results[absent]")
@@ -172,7 +173,7 @@ def test_objects_lie_at_one_address_whatever_checkpoint_one_comes_from(session: 
         for first in [each for each in counts if each < count][:: len(counts) // 3]:
             worker = session.travel.arrived(session.travel.timeline.before(first).clone(), count)  # type: ignore[union-attr]
             top = worker.look().stack[0]
-            names = [each[0] for each in worker.ask({"do": "variables"})][:20]
+            names = [each.name for each in worker.ask(GetVariables())][:20]
             watches = [Watch(name, started=top.started, first_line=top.first_line) for name in names]
             found.add(tuple(worker.locate(watch) for watch in watches))
             worker.kill()
@@ -189,7 +190,7 @@ def test_objects_lie_at_one_address_whether_something_is_watched_or_not(session:
         worker = session.travel.at(1)
         top = worker.run(order)
         assert isinstance(top, Where)
-        names = [each[0] for each in worker.ask({"do": "variables"})]
+        names = [each.name for each in worker.ask(GetVariables())]
         here = top.stack[0]
         watches = [Watch(name, started=here.started, first_line=here.first_line) for name in names]
         found.add(tuple(worker.locate(watch) for watch in watches))
@@ -249,11 +250,16 @@ def test_a_change_that_raises_changes_nothing(session: Session) -> None:
     assert not session.here.is_changed
 
 
+class _Unreadable(GetVariables):
+    def encode(self) -> bytes:
+        return repr(object()).encode()
+
+
 def test_a_question_that_cannot_be_read_is_told_so(session: Session) -> None:
     session.seek("@exc")
     for changes in (False, True):
         with pytest.raises(AskFailed, match="invalid syntax"):
-            session.cursor.ask(object(), changes=changes)
+            session.cursor.ask(_Unreadable(), changes=changes)
     assert session.ask.evaluate("1 + 1").error is None
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 
-from replaydbg.debugger.frame_queries import checked
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Raised
+from replaydbg.engine.queries import FindExceptionTypes
 
 ANY = "*"
 """In the place of a name: all of them."""
@@ -28,7 +28,7 @@ def types_named(view: ReplayView, name: str) -> frozenset[str]:
 def _known_to_program(view: ReplayView, name: str) -> frozenset[str]:
     count = view.failure.count if view.failure is not None else view.index.end
     with closing(view.travel.at(count)) as worker:
-        return frozenset(checked(worker.ask({"do": "types_named", "name": name}, idle=view.work.idle)))
+        return worker.ask(FindExceptionTypes(name), idle=view.work.idle)
 
 
 def raised_as(view: ReplayView, name: str) -> Iterator[Raised]:

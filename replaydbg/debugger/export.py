@@ -9,6 +9,7 @@ from pathlib import Path
 
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.engine.queries import ExportObject
 from replaydbg.errors import AskFailed, UsageError
 
 SECONDS = 600.0
@@ -45,19 +46,13 @@ def export(view: ReplayView, expression: str, at: At) -> Export:
         compile(expression, "<expression>", "eval")
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"{expression!r} is not valid Python: {error}.") from None
-    question = {
-        "do": "outgoing",
-        "source": expression,
-        "frame": at.frame,
-        "lane": at.lane,
-        "script": _script(),
-        "path": _dill(),
-    }
-    told = view.cursor.take_out(question, seconds=SECONDS, idle=view.work.idle)
-    if isinstance(told, dict):
-        raise AskFailed(f"it cannot be exported: {told['failed']}")
-    head, data = told
-    return Export(head["type"], head["text"], data, tuple(Lost(*each) for each in head["lost"]))
+    query = ExportObject(at.frame, at.lane, expression, _script(), _dill())
+    try:
+        exported = view.cursor.take_out(query, seconds=SECONDS, idle=view.work.idle)
+    except AskFailed as error:
+        raise AskFailed(f"it cannot be exported: {error.reason}") from None
+    lost = tuple(Lost(*each) for each in exported.lost)
+    return Export(exported.type, exported.text, exported.data, lost)
 
 
 @cache

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from replaydbg.engine.messages import Frame, Lane, Watch
+from replaydbg.engine.queries import Evaluation, Task, Variable
 from replaydbg.replay.clock import Moment
 
 __all__ = [
@@ -66,52 +67,11 @@ class Here:
         return 100.0 * self.count / self.total if self.total else 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A name, or a part of a value, and what it is."""
-
-    name: str
-    type: str
-    """The qualified name of its type."""
-    text: str
-    """Its repr, cut to some 400 characters."""
-    parts: int
-    """How many items or attributes it has."""
-    digest: int = field(default=0, compare=False, repr=False)
-    """The same for equal values in whatever run; odd if a part of the value is an object of C code, whose content is
-    not known without running it."""
-
-
 def are_other_values(one: tuple[str, int], two: tuple[str, int]) -> bool:
     """Whether two values, each as its text and its digest, differ in more than the addresses of objects."""
     if one[1] != two[1] or not one[1] & 1:
         return one[1] != two[1]
     return _ADDRESS.sub("", one[0]) != _ADDRESS.sub("", two[0])
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """What an expression or statement gave in a throw-away copy of the program."""
-
-    value: Variable | None
-    """None of a statement, or if it raised."""
-    output: str
-    """What it printed."""
-    error: str | None
-    """What it raised."""
-    truth: bool | None = None
-    """Whether the value is true, if that was asked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """An asyncio task that is not done."""
-
-    name: str
-    frames: tuple[tuple[str, int, str], ...]
-    """Coroutines that wait for each other, outermost first: file, line, qualified name."""
-    waits_for: str
-    """The future that the innermost one waits for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.first_pass.recorded_test import Test, find_failure, test_of
 from replaydbg.debugger.first_pass.run_endings import ending_of, how_a_changed_run_ended
 from replaydbg.debugger.first_pass.run_index import Index, load_index, read_index, save_index
-from replaydbg.debugger.frame_queries import FrameQueries, checked
+from replaydbg.debugger.frame_queries import FrameQueries
 from replaydbg.debugger.heap_queries import HeapQueries
 from replaydbg.debugger.limitations import Limitations
 from replaydbg.debugger.long_work import LongWork
@@ -36,6 +36,7 @@ from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.stops.breakpoint_filter import StopFound
 from replaydbg.engine.holder import take_over
 from replaydbg.engine.messages import FINISH, NEXT, STEP, RunOrder, Where
+from replaydbg.engine.queries import ChangeProgram
 from replaydbg.engine.travel import SPACING, Travel
 from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost, NoSuchMoment
@@ -389,10 +390,9 @@ class Session:
         Raises AskFailed if it raises; then nothing of what it did stays.
         """
         self.work.begin("changing the run")
-        question = {"do": "change", "source": source, "frame": frame, "lane": lane}
         worker = self.cursor.clone()
         try:
-            checked(worker.ask(question, changes=True, idle=self.work.idle))
+            worker.ask(ChangeProgram(frame, lane, source), changes=True, idle=self.work.idle)
         except BaseException:
             worker.kill()
             raise

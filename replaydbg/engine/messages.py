@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from replaydbg.engine.queries import JudgeEachLine
 from replaydbg.log.encode import text, varint, zigzag
 from replaydbg.log.shapes import COUNT, ListOf, checked, decoded, one_of
 
@@ -97,8 +98,8 @@ class Watch:
 class Judged:
     """A question whose answer is looked at as a value is: a change is one from not bad to bad, or back."""
 
-    question: object
-    """A plain value, for `judging` of inside.py."""
+    query: JudgeEachLine
+    """The predicate."""
     stops: bool = False
     """Whether a change stops the run; otherwise it only counts them."""
     looks_at_returns: bool = False
@@ -107,7 +108,7 @@ class Judged:
     def encode(self) -> bytes:
         """Return it as the core reads it."""
         flags = int(self.stops) | int(self.looks_at_returns) << 1
-        return varint(4) + varint(flags) + repr(self.question).encode("utf-8", "surrogatepass")
+        return varint(4) + varint(flags) + self.query.encode()
 
 
 @dataclass(frozen=True, slots=True)

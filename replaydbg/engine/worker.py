@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from replaydbg.engine import messages, pictures
-from replaydbg.engine.answers import shape_of
 from replaydbg.engine.channel import ANSWER_SECONDS, MOST_MESSAGE, Channel, Received
 from replaydbg.engine.frames import Frames
 from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.memory import resident
 from replaydbg.engine.messages import Frame, RunOrder, Watch, Where, read_stack, read_where
+from replaydbg.engine.queries import Query, answer_shape
 from replaydbg.errors import AskFailed, EngineLost, ForgedMessage
 from replaydbg.heap.limits import Limits, Which
 from replaydbg.heap.snapshot import Snapshot
@@ -24,6 +24,7 @@ from replaydbg.log.encode import varint
 from replaydbg.log.shapes import decoded
 
 T = TypeVar("T")
+A = TypeVar("A")
 
 MEMORY = 512 << 20
 """Bytes of memory that an evaluation may take, besides what the program has."""
@@ -199,59 +200,61 @@ class EngineProcess:
 
     def ask(
         self,
-        question: object,
+        query: Query[A],
         *,
         memory: int = MEMORY,
         seconds: float = 5.0,
         changes: bool = False,
         idle: Callable[[], None] | None = None,
-    ) -> Any:
-        """Run `inside.py` with `question`, a plain value, at this moment and return its answer, another one.
+    ) -> A:
+        """Return the result of a query at this moment.
 
-        The answer has the shape that answers.py gives for the question, or is a dict with the one key `failed`.
+        It runs in a throw-away copy of the process; with `changes` in the process itself, without a time limit.
+        `memory`: bytes that the copy may allocate, 0 for any. `idle` is called now and then, and may raise to cancel.
 
-        In a throw-away copy of the process, unless `changes`: then in itself, and as long as it takes. `memory`: bytes
-        that the copy may take more, 0 for any. `idle` is called now and then, and may raise to give up.
-
-        Raises EngineLost; AskFailed if there is no answer, or none in time.
+        Raises EngineLost, and AskFailed if the query fails, or is not answered in time.
         """
         if changes:
-            self._tell(messages.CHANGE, _written(question))
-            return self._answer(shape_of(question), idle=idle)
-        return self._divert(question, memory, False, seconds, idle, MOST_MESSAGE)
+            self._tell(messages.CHANGE, query.encode())
+            return self._answer(query, idle=idle)
+        return self._divert(query, memory, False, seconds, idle, MOST_MESSAGE)
 
-    def take_out(self, question: object, *, seconds: float, idle: Callable[[], None] | None = None) -> Any:
-        """Return an answer of `inside.py` that may be long. The copy that gives it may read files. Raises as `ask`."""
-        return self._divert(question, 0, True, seconds, idle, MOST_TAKEN_OUT)
+    def take_out(self, query: Query[A], *, seconds: float, idle: Callable[[], None] | None = None) -> A:
+        """Return a result that may be long. The copy that makes it may read files. Raises as `ask`."""
+        return self._divert(query, 0, True, seconds, idle, MOST_TAKEN_OUT)
 
     def _divert(
         self,
-        question: object,
+        query: Query[A],
         memory: int,
         may_read: bool,
         seconds: float,
         idle: Callable[[], None] | None,
         most: int,
-    ) -> Any:
-        asking = self.begin_to_ask(question, memory=memory, may_read=may_read)
+    ) -> A:
+        asking = self.begin_to_ask(query, memory=memory, may_read=may_read)
         try:
             return asking.value(seconds, idle, most=most)
         finally:
             asking.close()
 
-    def begin_to_ask(self, question: object, *, memory: int = MEMORY, may_read: bool = False) -> PendingAnswer:
+    def begin_to_ask(self, query: Query[A], *, memory: int = MEMORY, may_read: bool = False) -> PendingAnswer[A]:
         """Ask as `ask` does, but do not wait for the answer: several can be asked at once. Close what it returns."""
         diversion = self.clone()
         try:
-            diversion._tell(messages.DIVERT, varint(memory) + varint(int(may_read)) + _written(question))
+            diversion._tell(messages.DIVERT, varint(memory) + varint(int(may_read)) + query.encode())
         except BaseException:
             diversion.close()
             raise
-        return PendingAnswer(diversion, shape_of(question))
+        return PendingAnswer(diversion, query)
 
     def _answer(
-        self, shape: object, seconds: float = math.inf, idle: Callable[[], None] | None = None, most: int = MOST_MESSAGE
-    ) -> Any:
+        self,
+        query: Query[A],
+        seconds: float = math.inf,
+        idle: Callable[[], None] | None = None,
+        most: int = MOST_MESSAGE,
+    ) -> A:
         until = time.monotonic() + seconds
 
         def in_time() -> None:
@@ -269,7 +272,8 @@ class EngineProcess:
         self._refuse_descriptor(told)
         if told.kind == "X":
             raise AskFailed(self._reason(told.payload))
-        return self._read(lambda payload: decoded(payload, shape, "answer"), told, messages.ANSWER)
+        shape = answer_shape(query)
+        return query.result(self._read(lambda payload: decoded(payload, shape, "answer"), told, messages.ANSWER))
 
     def _hear_answer(self, read: Callable[[bytes], T], wanted: str) -> T:
         told = self._hear(ANSWER_SECONDS)
@@ -341,24 +345,19 @@ class EngineProcess:
             raise
 
 
-class PendingAnswer:
+class PendingAnswer(Generic[A]):
     """A throw-away copy of a process is about to answer. Close it."""
 
-    def __init__(self, diversion: EngineProcess, shape: object) -> None:
-        """`shape` is what the answer must have: see `shapes.fits`."""
-        self._diversion, self._shape = diversion, shape
+    def __init__(self, diversion: EngineProcess, query: Query[A]) -> None:
+        self._diversion, self._query = diversion, query
 
-    def value(self, seconds: float, idle: Callable[[], None] | None, *, most: int = MOST_MESSAGE) -> Any:
-        """Wait for the answer, a plain value. Raises AskFailed if there is none, or none in time."""
-        return self._diversion._answer(self._shape, seconds, idle, most)
+    def value(self, seconds: float, idle: Callable[[], None] | None, *, most: int = MOST_MESSAGE) -> A:
+        """Wait for the result. Raises AskFailed if the query fails, or is not answered in time."""
+        return self._diversion._answer(self._query, seconds, idle, most)
 
     def close(self) -> None:
         """End the copy wherever it is."""
         self._diversion.kill()
-
-
-def _written(question: object) -> bytes:
-    return repr(question).encode("utf-8", "surrogatepass")
 
 
 def _reason(payload: bytes) -> str:

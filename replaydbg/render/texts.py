@@ -217,7 +217,7 @@ def _changed_lines(session: Session, change: LastWrite) -> Iterator[str]:
     """Yield where the value that was written again had come from."""
     assert change.moment is not None, change
     place = place_text(session, change.file, change.line, change.function)
-    yield f"  It had changed at {moment_text(change.moment)}  thread {change.lane}  {place}"
+    yield f"  The value had changed at {moment_text(change.moment)}  thread {change.lane}  {place}"
     if change.source:
         yield f"  -> {change.line}  {change.source}"
     yield f"  before  {change.before or '(not set)'}"

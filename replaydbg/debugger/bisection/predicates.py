@@ -8,8 +8,9 @@ import tokenize
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from replaydbg.engine.queries import PredicateQuery
 from replaydbg.errors import UsageError
 
 Kind = Literal["bad", "check", "raises", "function", "invariant", "output", "raised"]
@@ -32,6 +33,9 @@ class OnlyAt(NamedTuple):
     def __str__(self) -> str:
         name = Path(self.file).name
         return f"{name}:{self.line}" if self.line else f"the start of {self.function}()"
+
+
+Q = TypeVar("Q", bound=PredicateQuery[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +90,9 @@ class Predicate:
             return ()
         return tuple(_parts(ast.parse(self.source, mode="eval").body))[:MOST_SHOWN]
 
-    def question(self, do: str) -> dict[str, Any]:
-        """Return it as `inside.py` is asked it."""
-        return {
-            "do": do,
+    def query(self, query: type[Q], **more: str) -> Q:
+        """Return a query of that type about the predicate; `more` replaces its fields, or adds some."""
+        facts: dict[str, Any] = {
             "kind": self.kind,
             "source": self.source,
             "module": self.module,
@@ -99,6 +102,7 @@ class Predicate:
             "name": self.name,
             "only_at": tuple(self.only_at) if self.only_at is not None else (),
         }
+        return query(**facts | more)
 
 
 def bad_if(expression: str, *, module: str = "__main__", frame: str = "") -> Predicate:

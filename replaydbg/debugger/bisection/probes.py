@@ -13,6 +13,7 @@ from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.verdict_answers import is_disturbed, verdict_of
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.messages import Frame, Judged, Where
+from replaydbg.engine.queries import GetPartValue, GetVerdict, JudgeEachLine
 from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed, EngineLost
 
@@ -38,7 +39,7 @@ class Probes:
                 worker = view.travel.at(count)
                 stack.callback(worker.kill)
                 began = time.monotonic()
-                asked.append((count, began, stack.enter_context(closing(worker.begin_to_ask(self._question())))))
+                asked.append((count, began, stack.enter_context(closing(worker.begin_to_ask(self._query())))))
             for count, began, asking in asked:
                 view.work.idle()
                 try:
@@ -58,7 +59,7 @@ class Probes:
         """Look at one moment."""
         with self._standing_at(count) as worker:
             try:
-                return verdict_of(worker.ask(self._question(), seconds=LONGEST_PROBE, idle=self._view.work.idle))
+                return verdict_of(worker.ask(self._query(), seconds=LONGEST_PROBE, idle=self._view.work.idle))
             except AskFailed as error:
                 return Verdict.UNDECIDED, error.reason
 
@@ -74,10 +75,10 @@ class Probes:
                 left = until - time.monotonic()
                 if left <= 0:
                     break
-                question = self._predicate.question("value_of_part") | {"source": source}
+                query = self._predicate.query(GetPartValue, source=source)
                 with suppress(AskFailed):
-                    value = worker.ask(question, seconds=left, idle=self._view.work.idle)
-                    if isinstance(value, str):
+                    value = worker.ask(query, seconds=left, idle=self._view.work.idle)
+                    if value is not None:
                         values[source] = value
         return values
 
@@ -119,11 +120,11 @@ class Probes:
         found = Probes(self._view, replace(self._predicate, kind="check", source="True"), None)
         return found._ask(count)[0] is Verdict.UNDECIDED
 
-    def _question(self) -> dict[str, object]:
-        return self._predicate.question("judged")
+    def _query(self) -> GetVerdict:
+        return self._predicate.query(GetVerdict)
 
     def _judged(self, *, stops: bool = False, looks_at_returns: bool = False, finds: str = "") -> Judged:
-        return Judged({**self._predicate.question("judging"), "finds": finds}, stops, looks_at_returns)
+        return Judged(self._predicate.query(JudgeEachLine, finds=finds), stops, looks_at_returns)
 
     def _is_so(self, where: Where, *, is_bad: bool) -> bool:
         """Whether a process that nobody has asked says the same where one stands that has been asked all along."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.replay_view import ReplayView
@@ -17,12 +16,10 @@ LONGEST_STRETCH, LONGEST_LINE = 20.0, 0.001
 _VERDICTS = (Verdict.GOOD, Verdict.BAD, Verdict.UNDECIDED)
 
 
-def verdict_of(answer: Any) -> tuple[Verdict, str]:
-    """Return what `judged` of inside.py says: the verdict, and why."""
-    if isinstance(answer, dict):
-        return Verdict.UNDECIDED, str(answer["failed"])
-    verdict, said = answer
-    return _VERDICTS[verdict], said
+def verdict_of(answer: tuple[int, str]) -> tuple[Verdict, str]:
+    """Return the verdict of a GetVerdict query, and its reason."""
+    verdict, reason = answer
+    return _VERDICTS[verdict], reason
 
 
 def is_disturbed(view: ReplayView, where: Where) -> bool:

@@ -20,19 +20,19 @@ class PlaceExpression:
     steps: tuple[PathStep, ...]
 
     @property
-    def keys(self) -> list[tuple[str, object]]:
-        """The steps as `inside.py` is told them."""
+    def keys(self) -> tuple[tuple[str, object], ...]:
+        """The steps as the probe reads them."""
         return keys_of(self.steps)
 
 
-def keys_of(steps: tuple[PathStep, ...]) -> list[tuple[str, object]]:
-    """Return steps as `inside.py` is told them."""
-    return [
+def keys_of(steps: tuple[PathStep, ...]) -> tuple[tuple[str, object], ...]:
+    """Return steps as the probe reads them."""
+    return tuple(
         ("attribute", each.attribute)
         if each.attribute is not None
         else ("item", each.index if each.index is not None else each.key)
         for each in steps
-    ]
+    )
 
 
 def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> PlaceExpression:

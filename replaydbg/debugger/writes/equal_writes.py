@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import PurePath
 
-from replaydbg.debugger.frame_queries import checked
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import LastWrite
@@ -21,6 +20,7 @@ from replaydbg.debugger.source.place_expressions import PlaceExpression, names_r
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.debugger.source.store_targets import StoreTarget
 from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, Frame, RunOrder, Watch, Where
+from replaydbg.engine.queries import FindWaitingStores, GetHandledExceptions, MatchStores, StorePlace
 from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed
 
@@ -247,22 +247,18 @@ class EqualWrites:
         if not lines:
             return []
         try:
-            question = self._question() | {"do": "waiting", "lines": lines}
-            told = checked(worker.ask(question, idle=self._view.travel.idle))
+            place = self._store_place()
+            query = FindWaitingStores(module=place.module, object=place.object, key=place.key, lines=lines)
+            places = worker.ask(query, idle=self._view.travel.idle)
         except AskFailed:
             return []
-        places = ((file, line) for file, line in told)
         return [self._lines[each] for each in places if each in self._lines]
 
-    def _question(self) -> dict[str, object]:
-        """What is told of the place, for `stores` and `waiting` of inside_stores.py; without a key: it is a cell's."""
+    def _store_place(self) -> StorePlace:
         last = self._last
         key = self._place.name if last is None else last.attribute or (last.key if last.index is None else last.index)
-        return {
-            "module": self._watch.module if last is None else "",
-            "object": self._owner,
-            "key": None if self._cell[0] else key,
-        }
+        module = self._watch.module if last is None else ""
+        return StorePlace(module, self._owner, None if self._cell[0] else key)
 
     def _passages_at(self, worker: EngineProcess, where: Where) -> list[_Passage]:
         """What is about to run, as far as it may store to the place."""
@@ -286,13 +282,13 @@ class EqualWrites:
             return [worker.locate(cell) == self._cell] * len(stores)
         if self._last is None and not watch.module:
             return [(top.started, top.first_line) == (watch.started, watch.first_line)] * len(stores)
-        targets = [(each.container, each.key) for each in stores]
-        question = self._question() | {"do": "stores", "targets": targets}
+        place, targets = self._store_place(), tuple((each.container, each.key) for each in stores)
+        query = MatchStores(module=place.module, object=place.object, key=place.key, targets=targets)
         try:
-            told: list[bool | None] = checked(worker.ask(question, idle=self._view.travel.idle))
+            matched = worker.ask(query, idle=self._view.travel.idle)
         except AskFailed:
             return [None] * len(stores)
-        return told if len(told) == len(stores) else [None] * len(stores)
+        return matched if len(matched) == len(stores) else [None] * len(stores)
 
     # ---- whether it stored ----
 
@@ -310,7 +306,7 @@ class EqualWrites:
         """Return the count of the line before which it had stored; 0: it did not; None: it may have."""
         here = self._view.here.count
         with closing(self._view.travel.at(passage.count)) as worker:
-            handled = worker.ask({"do": "exception"}, idle=self._view.travel.idle)
+            handled = self._handled(worker)
             where = worker.run(RunOrder(rule=NEXT, lane=passage.lane, until=here), idle=self._view.travel.idle)
             if isinstance(where, dict) or where.count <= self._seen - (passage.count >= self._seen):
                 return 0
@@ -326,8 +322,14 @@ class EqualWrites:
                 return where.count
             if is_same and top is not None and _is_with(self._view.source_line(top.file, top.line)):
                 return None
-            now = worker.ask({"do": "exception"}, idle=self._view.travel.idle) if where.why == "rule" else handled
+            now = self._handled(worker) if where.why == "rule" else handled
             return where.count if now == handled else 0
+
+    def _handled(self, worker: EngineProcess) -> tuple[tuple[str, str], ...] | None:
+        try:
+            return worker.ask(GetHandledExceptions(), idle=self._view.travel.idle)
+        except AskFailed:
+            return None
 
     def _is_on(self, worker: EngineProcess, where: Where, passage: _Passage) -> bool:
         """Whether it still runs."""

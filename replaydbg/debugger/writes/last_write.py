@@ -194,19 +194,18 @@ def place_named(view: ReplayView, expression: str, at: At) -> PlaceExpression:
 
 def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
     """Return what is looked at to see changes of a place, whatever object it is of. Raises UsageError."""
-    told = view.ask.ask_about(at, "place", name=place.name)
-    kind, detail = told
-    if kind == "lost":
-        raise UsageError(f"{place.source!r} cannot be tracked: {detail}.")
+    home = view.ask.home_of(place.name, at)
+    if home.kind == "lost":
+        raise UsageError(f"{place.source!r} cannot be tracked: {home.detail}.")
     if place.steps:
         view.ask.check_steps(place, at)
-    if kind == "global":
-        return Watch(place.name, module=detail, steps=place.steps)
+    if home.kind == "global":
+        return Watch(place.name, module=home.detail, steps=place.steps)
     stack = view.ask.stack(at.lane)
     if at.frame >= len(stack):
         raise UsageError(f"No frame {at.frame} here.")
     here = stack[at.frame]
-    is_cell = bool(detail) and not place.steps
+    is_cell = home.is_cell and not place.steps
     return Watch(place.name, started=here.started, first_line=here.first_line, steps=place.steps, is_cell=is_cell)
 
 

@@ -14,7 +14,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from replaydbg.debugger.frame_queries import checked
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import LastWrite, Origin
 from replaydbg.debugger.source.data_flow import (
@@ -30,6 +29,7 @@ from replaydbg.debugger.source.data_flow import (
 )
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.engine.messages import NEXT, Frame, PathCall, PathEvent, RunOrder, Where
+from replaydbg.engine.queries import GetArguments, GetSpans
 from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed, EngineLost
 
@@ -152,8 +152,7 @@ class _Finder:
             top = _top(worker)
             if top is None:
                 return None
-            told = checked(worker.ask({"do": "spans", "frame": 0, "lane": None}, idle=self.view.work.idle))
-            spans = [Span(*each) for each in told]
+            spans = [Span(*each) for each in worker.ask(GetSpans(), idle=self.view.work.idle)]
             lane = worker.look().lane
             ways = []
             while worker.count < count:
@@ -326,8 +325,8 @@ class _Finder:
             return None
         with closing(self.view.travel.at(started)) as worker:
             top = _top(worker)
-            told = checked(worker.ask({"do": "arguments", "frame": 0, "lane": None}, idle=self.view.work.idle))
-        names = [each[0] for each in told]
+            arguments = worker.ask(GetArguments(), idle=self.view.work.idle)
+        names = [each.name for each in arguments]
         if top is None or name not in names:
             return None
         is_method = isinstance(call.func, ast.Attribute) and names[0] in ("self", "cls")

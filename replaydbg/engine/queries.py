@@ -1,0 +1,454 @@
+"""Queries that the probe answers inside a copy of the program: their fields, the shape of their answers, the results.
+
+The program that a query is put to can give any answer, so each is checked against its shape before it is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Generic, TypeVar
+
+from replaydbg.errors import AskFailed
+from replaydbg.log.shapes import COUNT, DictOf, ListOf, one_of
+
+A = TypeVar("A")
+
+_FAILED = {"failed": str}
+"""The answer of a query that failed, with the reason."""
+
+_VARIABLE = (str, str, str, COUNT, COUNT)
+_TEXT_OR_NONE = one_of(None, str)
+
+
+# ---- results ----
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable, or a part of a value."""
+
+    name: str
+    type: str
+    """The qualified name of its type."""
+    text: str
+    """Its repr, cut to some 400 characters."""
+    parts: int
+    """How many items or attributes it has."""
+    digest: int = field(default=0, compare=False, repr=False)
+    """The same for equal values in whatever run; odd if a part of the value is an object of C code, whose content is
+    not known without running it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The result of an expression or statements."""
+
+    value: Variable | None
+    """None of a statement, or if it raised."""
+    output: str
+    """The text that it printed."""
+    error: str | None
+    """The exception that it raised."""
+    truth: bool | None = None
+    """Whether the value is true, if that was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An asyncio task that is not done."""
+
+    name: str
+    frames: tuple[tuple[str, int, str], ...]
+    """Coroutines that wait for each other, outermost first: file, line, qualified name."""
+    waits_for: str
+    """The future that the innermost one waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class VariableHome:
+    """The namespace in which a variable lives that a frame sees."""
+
+    kind: str
+    """`local`, `global`, or `lost` if it cannot be tracked."""
+    is_cell: bool = False
+    """Of a local one: whether it lives in a cell that functions share."""
+    detail: str = ""
+    """Of a global one: the name of its module; of a lost one: the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectContent:
+    """The content of an object, as far as it is seen without running code of the program."""
+
+    type: str
+    text: str
+    held: int
+    """A digest of the containers in it."""
+    parts: dict[str, tuple[int, str]]
+    """Identity and text of each item and attribute, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """An object, pickled."""
+
+    type: str
+    text: str
+    lost: tuple[tuple[str, str, str], ...]
+    """Path, type and reason of each part that could not be pickled."""
+    data: bytes
+
+
+# ---- queries ----
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Generic[A]):
+    """A query; its fields are those that the probe reads."""
+
+    tag: ClassVar[str]
+    """The name of the probe's function."""
+    shape: ClassVar[object]
+    """The shape of its answers: see `shapes.fits`."""
+
+    def encode(self) -> bytes:
+        """Return it as the probe reads it."""
+        return repr(self.plain()).encode("utf-8", "surrogatepass")
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as a dict of plain values."""
+        return {"do": self.tag} | {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def result(self, answer: Any) -> A:
+        """Return the result of an answer that has the shape. Raises AskFailed if the query failed."""
+        if isinstance(answer, dict) and "failed" in answer:
+            raise AskFailed(answer["failed"])
+        return self._read(answer)
+
+    def _read(self, answer: Any) -> A:
+        read: A = answer
+        return read
+
+
+@dataclass(frozen=True, slots=True)
+class FrameQuery(Query[A]):
+    """A query about a frame."""
+
+    frame: int = 0
+    """From the innermost one, 0."""
+    lane: int | None = None
+    """None: the running thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetVariables(FrameQuery[tuple[Variable, ...]]):
+    """The local variables of a frame, or with `globals` those of its module."""
+
+    tag = "variables"
+    shape = ListOf(_VARIABLE)
+    globals: bool = False
+
+    def _read(self, answer: Any) -> tuple[Variable, ...]:
+        return tuple(Variable(*each) for each in answer)
+
+
+@dataclass(frozen=True, slots=True)
+class GetArguments(FrameQuery[tuple[Variable, ...]]):
+    """The parameters of a frame's function."""
+
+    tag = "arguments"
+    shape = ListOf(_VARIABLE)
+
+    def _read(self, answer: Any) -> tuple[Variable, ...]:
+        return tuple(Variable(*each) for each in answer)
+
+
+@dataclass(frozen=True, slots=True)
+class GetItems(FrameQuery[tuple[Variable, ...]]):
+    """The items or attributes of the value of an expression."""
+
+    tag = "items"
+    shape = ListOf(_VARIABLE)
+    source: str = ""
+
+    def _read(self, answer: Any) -> tuple[Variable, ...]:
+        return tuple(Variable(*each) for each in answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate(FrameQuery[Evaluation]):
+    """The result of an expression or statements."""
+
+    tag = "evaluate"
+    shape: ClassVar[object] = {
+        "value": one_of(None, _VARIABLE),
+        "output": str,
+        "error": _TEXT_OR_NONE,
+        "truth": one_of(None, bool),
+    }
+    source: str = ""
+    truth: bool = False
+    """Whether to ask for the value's truth as well."""
+
+    def _read(self, answer: Any) -> Evaluation:
+        value = Variable(*answer["value"]) if answer["value"] is not None else None
+        return Evaluation(value, answer["output"], answer["error"], answer["truth"])
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeProgram(FrameQuery[None]):
+    """Run statements in the program itself."""
+
+    tag = "change"
+    shape = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FindVariable(FrameQuery[VariableHome]):
+    """The namespace in which a variable lives."""
+
+    tag = "place"
+    shape = one_of(("local", bool), ("global", str), ("lost", str))
+    name: str = ""
+
+    def _read(self, answer: Any) -> VariableHome:
+        kind, detail = answer
+        return VariableHome(kind, is_cell=detail) if kind == "local" else VariableHome(kind, detail=detail)
+
+
+@dataclass(frozen=True, slots=True)
+class FindObstacle(FrameQuery[str | None]):
+    """The reason why the value at the end of `steps` from `source` cannot be tracked; None: it can."""
+
+    tag = "kinds"
+    shape = _TEXT_OR_NONE
+    source: str = ""
+    steps: tuple[tuple[str, object], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GetTasks(Query[tuple[Task, ...]]):
+    """The asyncio tasks that are not done."""
+
+    tag = "tasks"
+    shape = ListOf((str, ListOf((str, COUNT, str)), str))
+
+    def _read(self, answer: Any) -> tuple[Task, ...]:
+        return tuple(Task(name, tuple(map(tuple, frames)), waits) for name, frames, waits in answer)
+
+
+@dataclass(frozen=True, slots=True)
+class GetHandledExceptions(FrameQuery[tuple[tuple[str, str], ...]]):
+    """Type and text of the exception that is being handled, and of its causes."""
+
+    tag = "exception"
+    shape = ListOf((str, str))
+
+    def _read(self, answer: Any) -> tuple[tuple[str, str], ...]:
+        return tuple((name, text) for name, text in answer)
+
+
+@dataclass(frozen=True, slots=True)
+class IsMutable(FrameQuery[bool]):
+    """Whether the value of an expression can change by itself."""
+
+    tag = "mutable"
+    shape = bool
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FindOpaqueType(FrameQuery[str | None]):
+    """The type of a value whose content only its own C code can read; None: the content is seen."""
+
+    tag = "opaque"
+    shape = _TEXT_OR_NONE
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GetContent(Query[ObjectContent | None]):
+    """The content of an object; None: it cannot be seen."""
+
+    tag = "content"
+    shape = one_of(None, {"type": str, "text": str, "held": int, "parts": DictOf((int, str))})
+    object: tuple[int, int]
+    """The addresses of the object and of its type."""
+
+    def _read(self, answer: Any) -> ObjectContent | None:
+        return ObjectContent(**answer) if answer is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeObject(Query[Variable]):
+    """An object as text."""
+
+    tag = "of_object"
+    shape = _VARIABLE
+    object: tuple[int, int]
+    """The addresses of the object and of its type."""
+
+    def _read(self, answer: Any) -> Variable:
+        return Variable(*answer)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportObject(FrameQuery[Exported]):
+    """The value of an expression, pickled by `script`, which finds dill at `path`."""
+
+    tag = "outgoing"
+    shape = ({"type": str, "text": str, "lost": ListOf((str, str, str))}, bytes)
+    source: str = ""
+    script: str = field(default="", repr=False)
+    path: str = ""
+
+    def _read(self, answer: Any) -> Exported:
+        head, data = answer
+        return Exported(head["type"], head["text"], tuple(tuple(each) for each in head["lost"]), data)
+
+
+@dataclass(frozen=True, slots=True)
+class FindExceptionTypes(Query[frozenset[str]]):
+    """The full names of the exception types that a name means."""
+
+    tag = "types_named"
+    shape = ListOf(str)
+    name: str
+
+    def _read(self, answer: Any) -> frozenset[str]:
+        return frozenset(answer)
+
+
+@dataclass(frozen=True, slots=True)
+class GetSpans(FrameQuery[tuple[tuple[int, int, int, int], ...]]):
+    """The source span of each instruction of a frame's code: lines and columns."""
+
+    tag = "spans"
+    shape = ListOf((COUNT, COUNT, COUNT, COUNT))
+
+    def _read(self, answer: Any) -> tuple[tuple[int, int, int, int], ...]:
+        return tuple(tuple(each) for each in answer)
+
+
+@dataclass(frozen=True, slots=True)
+class StorePlace:
+    """A place whose writes are looked for: an attribute, an item, or a variable."""
+
+    module: str
+    """Of a module's variable: the module's name."""
+    object: tuple[int, int]
+    """The addresses of the object that has the attribute or item, and of its type."""
+    key: str | int | None
+    """The name or key; None: the variable lives in a cell."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreQuery(FrameQuery[A]):
+    """A query about writes to a StorePlace, whose fields it repeats."""
+
+    module: str = ""
+    object: tuple[int, int] = (0, 0)
+    key: str | int | None = None
+
+
+Target = tuple[str | None, str | None]
+"""The expressions of a store's container and key."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchStores(StoreQuery[list[bool | None]]):
+    """For each of `targets`: whether a store to it writes to the place; None: unknown."""
+
+    tag = "stores"
+    shape = ListOf(one_of(None, bool))
+    targets: tuple[Target, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FindWaitingStores(StoreQuery[list[tuple[str, int]]]):
+    """Those of `lines` at which tasks wait that are on no stack, and that store to the place."""
+
+    tag = "waiting"
+    shape = ListOf((str, COUNT))
+    lines: dict[tuple[str, int], list[Target]] = field(default_factory=dict)
+
+    def _read(self, answer: Any) -> list[tuple[str, int]]:
+        return [(file, line) for file, line in answer]
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateQuery(Query[A]):
+    """A query about a predicate: see `debugger.bisection.predicates`."""
+
+    kind: str
+    source: str
+    module: str = ""
+    function: str = ""
+    started: int = 0
+    file: str = ""
+    name: str = ""
+    only_at: tuple[object, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GetVerdict(PredicateQuery[tuple[int, str]]):
+    """The verdict, 0 to 2, and its reason."""
+
+    tag = "judged"
+    shape = (range(3), str)
+
+    def _read(self, answer: Any) -> tuple[int, str]:
+        verdict, reason = answer
+        return verdict, reason
+
+
+@dataclass(frozen=True, slots=True)
+class GetPartValue(PredicateQuery[str | None]):
+    """The value of a part of the predicate's expression; None: it does not exist there."""
+
+    tag = "value_of_part"
+    shape = _TEXT_OR_NONE
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeEachLine(PredicateQuery[None]):
+    """The predicate as the core evaluates it at each line of a run; it gives no answer of its own."""
+
+    tag = "judging"
+    shape = bytes
+    finds: str = ""
+    """`names` or `decided` to find the first line where its names, or a verdict, exist; empty: to find bad lines."""
+
+
+QUERIES: dict[str, type[Query[Any]]] = {
+    each.tag: each
+    for each in (
+        GetVariables,
+        GetArguments,
+        GetItems,
+        Evaluate,
+        ChangeProgram,
+        FindVariable,
+        FindObstacle,
+        GetTasks,
+        GetHandledExceptions,
+        IsMutable,
+        FindOpaqueType,
+        GetContent,
+        DescribeObject,
+        ExportObject,
+        FindExceptionTypes,
+        GetSpans,
+        MatchStores,
+        FindWaitingStores,
+        GetVerdict,
+        GetPartValue,
+    )
+}
+"""Every query that is answered, by its tag."""
+
+
+def answer_shape(query: type[Query[Any]] | Query[Any]) -> object:
+    """Return the shape of what the probe may send for a query."""
+    return one_of(query.shape, _FAILED)
