@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from replaydbg.debugger import Session
+from replaydbg.engine.messages import EndReport
 from replaydbg.engine.travel import Travel
 from replaydbg.errors import AskFailed, Cancelled, EngineLost
 from tests.harness.recording import record_file
@@ -242,7 +242,7 @@ def test_a_process_killed_in_the_first_pass_is_told_in_a_sentence(
 ) -> None:
     first_pass = Travel.first_pass
 
-    def killed(travel: Travel) -> dict[str, Any]:
+    def killed(travel: Travel) -> EndReport:
         os.kill(travel.root.pid, signal.SIGKILL)
         return first_pass(travel)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Moment
-from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.messages import Break, EndReport, RunOrder
 from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import NoSuchMoment
 from replaydbg.heap.limits import Limits, Which
@@ -64,7 +64,7 @@ class HeapQueries:
         order = RunOrder(until=self._view.index.total, breaks=breaks)
         found: dict[int, int] = {}
         try:
-            while asked and not isinstance(where := worker.run(order, idle=self._view.travel.idle), dict):
+            while asked and not isinstance(where := worker.run(order, idle=self._view.travel.idle), EndReport):
                 if where.why != "break":
                     break
                 if where.event == asked[0].event:  # else it is one that failed

@@ -6,7 +6,7 @@ from bisect import bisect_left
 
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Raised
-from replaydbg.engine.messages import RunOrder, Where
+from replaydbg.engine.messages import EndReport, RunOrder, Where
 from replaydbg.engine.worker import EngineProcess
 
 MOST_EVENTS = 20
@@ -52,7 +52,7 @@ def run_to_raise(view: ReplayView, worker: EngineProcess, raised: Raised) -> Whe
     before = same[-1 if raised.is_uncaught else 0]
     for _ in range(MOST_RAISED):
         where = worker.run(RunOrder(at_raises=True), idle=view.work.idle)
-        if isinstance(where, dict) or where.why != "raise":
+        if isinstance(where, EndReport) or where.why != "raise":
             return None
         if (_line_that_raised(where), where.lane) == (raised.count, raised.lane):
             if before == 0:

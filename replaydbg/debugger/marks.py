@@ -8,7 +8,7 @@ from replaydbg.debugger.first_pass.recorded_test import Named, Test
 from replaydbg.debugger.heap_queries import HeapQueries
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Moment
-from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.messages import Break, EndReport, RunOrder
 from replaydbg.errors import UsageError
 
 _TAKEN = ("start", "end", "last", "exc")
@@ -96,12 +96,10 @@ class Marks:
         events = [min(each.event, self._view.index.events) for each in self._called]
         first = self._view.index.count(Moment(events[0], 1))
         last = self._view.index.count(Moment(events[-1], self._view.index.lines_after(events[-1])))
-        worker = self._view.travel.at(first)
+        worker, idle = self._view.travel.at(first), self._view.travel.idle
         order = RunOrder(until=last, breaks=(Break(file=file, function=function),))
         try:
-            while (
-                not isinstance(where := worker.run(order, idle=self._view.travel.idle), dict) and where.why == "break"
-            ):
+            while not isinstance(where := worker.run(order, idle=idle), EndReport) and where.why == "break":
                 callers = [each.last for each in where.stack[1:] if each.file != file and each.last]
                 yield where.event, callers[0] if callers else where.count
         finally:

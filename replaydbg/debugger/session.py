@@ -10,7 +10,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from replaydbg.debugger import exception_types
 from replaydbg.debugger.breakpoints import Breakpoints
@@ -35,7 +34,7 @@ from replaydbg.debugger.source.source_files import SourceFiles
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.stops.breakpoint_filter import StopFound
 from replaydbg.engine.holder import take_over
-from replaydbg.engine.messages import FINISH, NEXT, STEP, RunOrder, Where
+from replaydbg.engine.messages import EXIT, FINISH, NEXT, STEP, EndReport, RunOrder, Where
 from replaydbg.engine.queries import ChangeProgram
 from replaydbg.engine.travel import SPACING, Travel
 from replaydbg.engine.worker import EngineProcess
@@ -113,7 +112,7 @@ class Session:
             self.travel.close()
             raise
 
-    def _open(self, current_source: bool, known: Index | None, ended: dict[str, Any] | None) -> None:
+    def _open(self, current_source: bool, known: Index | None, ended: EndReport | None) -> None:
         self.work.begin("replaying", known.total if known is not None else 0)
         if ended is None:
             ended = self.travel.first_pass()
@@ -263,7 +262,7 @@ class Session:
         except BaseException:
             worker.kill()
             raise
-        if isinstance(where, dict):
+        if isinstance(where, EndReport):
             worker.close()
             return self._changed_run_ended(where) if self.here.is_changed else self._at_end()
         return self._come_along(worker, where, "step" if where.why == "rule" else "end")
@@ -276,10 +275,10 @@ class Session:
         self.here = replace(self._stand(where, why, breakpoint_=breakpoint_, message=message), is_changed=is_changed)
         return self.here
 
-    def _changed_run_ended(self, ended: dict[str, Any]) -> Here:
+    def _changed_run_ended(self, ended: EndReport) -> Here:
         """Stand before the line in which a changed run ended: before its last own one, if the program exited."""
         message = how_a_changed_run_ended(ended, self.travel.why_it_ends)
-        last = ended.get("own" if ended.get("kind") == "exit" else "count", 0)
+        last = ended.own if ended.kind == EXIT else ended.count
         if last > self._cursor.count:
             worker = self._cursor.clone()
             try:
@@ -287,7 +286,7 @@ class Session:
             except BaseException:
                 worker.kill()
                 raise
-            if not isinstance(where, dict):
+            if not isinstance(where, EndReport):
                 return self._come_along(worker, where, "end", message=message)
             worker.close()
         self.here = replace(self.here, why="end", message=message)
@@ -321,9 +320,9 @@ class Session:
         except BaseException:
             worker.kill()
             raise
-        if found is None or isinstance(found, dict):
+        if found is None or isinstance(found, EndReport):
             worker.close()
-            return self._changed_run_ended(found or {})
+            return self._changed_run_ended(found or EndReport(""))
         here = self._come_along(worker, worker.look(), found.why, breakpoint_=found.breakpoint, message=found.message)
         self.breakpoints.remove_if_temporary(found.breakpoint)
         return here

@@ -16,11 +16,12 @@ import struct
 import sys
 import time
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from replaydbg.engine.channel import MOST_MESSAGE, Channel
 from replaydbg.engine.keeping import Keeping
+from replaydbg.engine.messages import COMPUTING, END, EXIT, EndReport, end_report
 from replaydbg.engine.start import Engine, Files
 from replaydbg.engine.travel import Travel
 from replaydbg.engine.worker import EngineProcess
@@ -59,7 +60,7 @@ def main() -> int:
         ended = travel.first_pass()
     except (ReplaydbgError, OSError):
         return 1  # the debugger replays the recording itself, and says what is wrong with it
-    if ended.get("kind") not in ("exit", "end", "computing"):
+    if ended.kind not in (EXIT, END, COMPUTING):
         return 1
     listener.listen(1)
     _wait(listener, sealed, travel, ended)
@@ -76,7 +77,7 @@ def _begin(live: Path, sealed: Path) -> Travel:
     return Travel(sealed)
 
 
-def _wait(listener: socket.socket, sealed: Path, travel: Travel, ended: dict[str, Any]) -> None:
+def _wait(listener: socket.socket, sealed: Path, travel: Travel, ended: EndReport) -> None:
     until = time.monotonic() + LONGEST
     poll = select.poll()  # select() knows no descriptors from 1,024 on, and each checkpoint has one
     poll.register(listener, select.POLLIN)
@@ -97,9 +98,9 @@ def _peer(other: socket.socket) -> int:
     return int(struct.unpack("3i", credentials)[1])
 
 
-def _hand_over(debugger: socket.socket, travel: Travel, ended: dict[str, Any]) -> None:
+def _hand_over(debugger: socket.socket, travel: Travel, ended: EndReport) -> None:
     standing = travel.timeline.standing()
-    told = encode_value((ended, travel.keeper, [(each.pid, each.count, each.event) for each in standing]))
+    told = encode_value((asdict(ended), travel.keeper, [(each.pid, each.count, each.event) for each in standing]))
     debugger.sendall(struct.pack("<I", len(told)) + told)
     fds = [*travel.descriptors(), *(each.fileno() for each in standing)]
     for at in range(0, len(fds), _AT_ONCE):
@@ -108,7 +109,7 @@ def _hand_over(debugger: socket.socket, travel: Travel, ended: dict[str, Any]) -
     debugger.recv(1)
 
 
-def take_over(recording: Path) -> tuple[Travel, dict[str, Any]] | None:
+def take_over(recording: Path) -> tuple[Travel, EndReport] | None:
     """Return the checkpoints that are held for `recording`, and how its program ended; None: none are."""
     with socket.socket(socket.AF_UNIX) as holder, ExitStack() as received:
         holder.settimeout(30)
@@ -119,7 +120,8 @@ def take_over(recording: Path) -> tuple[Travel, dict[str, Any]] | None:
             size = struct.unpack("<I", _exactly(holder, 4))[0]
             if size > MOST_MESSAGE:
                 return None
-            ended, keeper, standing = decoded(_exactly(holder, size), _HELD, "list of checkpoints")
+            read, keeper, standing = decoded(_exactly(holder, size), _HELD, "list of checkpoints")
+            ended = end_report(read)
             fds = _descriptors(holder, 5 + len(standing), received)
         except (OSError, ForgedMessage):
             return None

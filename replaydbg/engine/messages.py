@@ -20,6 +20,21 @@ STOOD, LEFT, CLONED, ENDED, FRAMES, LIES, ANSWER, PICTURE = "S", "K", "C", "E", 
 """What it says: it stands, it left a checkpoint, it was cloned, the program ended, the frames of a lane, where an
 object lies, what was asked, a file with a snapshot of its heap. X in place of one of the last two says why not."""
 
+EXIT, SIGNAL, END, COMPUTING, FENCE, DRIFT, REFUSED, UNANSWERED, STUCK = (
+    "exit",
+    "signal",
+    "end",
+    "computing",
+    "fence",
+    "drift",
+    "refused",
+    "unanswered",
+    "stuck",
+)
+"""Kinds of reports of an end: the program exited or was killed by a signal; the recording ends, or does so while the
+program computes; the fence could not be set up; the garbage collector differs; something outside was asked for in the
+past; a changed run needs an input that was not recorded, or waits for one for ever. Others are divergences."""
+
 MOST_BREAKS = 255
 """So many breaks a run has at most: the core has one byte for their number."""
 
@@ -301,6 +316,35 @@ class Where:
         return self.stack[0] if self.stack else None
 
 
+@dataclass(frozen=True, slots=True)
+class EndReport:
+    """How a run ended."""
+
+    kind: str
+    """EXIT, SIGNAL, ... or the kind of a divergence."""
+    status: int = 0
+    """The exit code, or the number of the signal."""
+    event: int = 0
+    """The event at which it ended."""
+    count: int = 0
+    """Lines so far."""
+    own: int = 0
+    """The count of the program's own last line."""
+    written: bytes = b""
+    """The last output of a changed run since the change."""
+    written_all: int = 0
+    """Bytes of all its output since then."""
+    gate: str = ""
+    """The function that was called."""
+    detail: str = ""
+    """The reason in words; may be empty."""
+
+    @property
+    def reason(self) -> str:
+        """The reason, or the kind."""
+        return self.detail or self.kind
+
+
 _FRAME = (str, COUNT, str, int, COUNT, COUNT, COUNT, range(2), int)
 _LANE = (COUNT, str, COUNT, str, COUNT, COUNT, one_of((), (_FRAME,)))
 _WHERE = {
@@ -379,14 +423,19 @@ def read_number(payload: bytes) -> int:
     return number
 
 
-def read_ended(payload: bytes) -> dict[str, Any]:
+def read_ended(payload: bytes) -> EndReport:
     """Return how the program ended. Raises ForgedMessage."""
-    told: dict[str, Any] = decoded(payload, _ENDED, "report of the end")
-    for name, (shape, default) in _OPTIONAL.items():
-        checked(told.get(name, default), shape, "report of the end")
-    if told["kind"] in ("exit", "signal"):
-        checked(told, {"status": int}, "report of the end")
-    return told
+    return end_report(decoded(payload, _ENDED, "report of the end"))
+
+
+def end_report(read: dict[str, Any]) -> EndReport:
+    """Return a report of the end from its fields; those that are missing have their defaults. Raises ForgedMessage."""
+    known = {name: read.get(name, default) for name, (_, default) in _OPTIONAL.items()}
+    for name, (shape, _) in _OPTIONAL.items():
+        checked(known[name], shape, "report of the end")
+    if read["kind"] in (EXIT, SIGNAL):
+        checked(read, {"status": int}, "report of the end")
+    return EndReport(kind=read["kind"], **known)
 
 
 def _frame(entry: list[Any]) -> Frame:

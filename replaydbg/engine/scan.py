@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from replaydbg.engine.messages import RunOrder, Watch, Where
+from replaydbg.engine.messages import EndReport, RunOrder, Watch, Where
 from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost
 
@@ -40,8 +40,8 @@ class Scan:
     def finish(self, idle: Callable[[], None]) -> Scanned:
         """Wait until it is there. Raises EngineLost, and what `idle` raises to give up."""
         where = self._worker.await_stop(idle=idle)
-        if isinstance(where, dict):
-            raise EngineLost(f"it ended before line {self._last:,}: {where.get('detail') or where.get('kind')}")
+        if isinstance(where, EndReport):
+            raise EngineLost(f"it ended before line {self._last:,}: {where.reason}")
         ends = self._worker.locate(self._wanted) if self._wanted is not None else (0, 0)
         return Scanned(where, self._begins, ends)
 

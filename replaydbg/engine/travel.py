@@ -8,10 +8,9 @@ from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
 
 from replaydbg.engine import memory
-from replaydbg.engine.messages import Judged, RunOrder, Watch, Where
+from replaydbg.engine.messages import FENCE, EndReport, Judged, RunOrder, Watch, Where
 from replaydbg.engine.scan import Scan, Scanned
 from replaydbg.engine.start import Engine
 from replaydbg.engine.timeline import Checkpoints
@@ -116,14 +115,14 @@ class Travel:
         self.timeline.close()
         self._engine.close()
 
-    def first_pass(self) -> dict[str, Any]:
+    def first_pass(self) -> EndReport:
         """Run the whole program once, leaving checkpoints behind; return how it ended."""
         began = time.monotonic()
         root = self.root
         ended = root.run(RunOrder(spacing=self.spacing), left=self._keeping(root), idle=self.idle)
-        if not isinstance(ended, dict):
+        if not isinstance(ended, EndReport):
             raise self._engine.keeping.forged("it stopped although no stop was requested")
-        self._lines_per_second = max(ended.get("count", 0), 1) / max(time.monotonic() - began, 1e-3)
+        self._lines_per_second = max(ended.count, 1) / max(time.monotonic() - began, 1e-3)
         while self.memory.is_short_now(root.pid, self.timeline.processes()):
             if not self._thin("memory"):
                 break
@@ -164,8 +163,8 @@ class Travel:
         """
         order = RunOrder(until=count, spacing=self.spacing if leaves else 0.0)
         ended = worker.run(order, left=self._keeping(worker), idle=self.idle)
-        if isinstance(ended, dict):
-            raise EngineLost(f"it ended before line {count:,}: {ended.get('detail') or ended.get('kind')}")
+        if isinstance(ended, EndReport):
+            raise EngineLost(f"it ended before line {count:,}: {ended.reason}")
         return worker
 
     def scan(self, first: int, last: int, order: RunOrder) -> Where:
@@ -206,21 +205,21 @@ class Travel:
         worker = self.at(max(seen - 1, 1))
         try:
             where = worker.run(RunOrder(until=seen, watch=watch), idle=self.idle)
-            if isinstance(where, dict):
+            if isinstance(where, EndReport):
                 raise EngineLost("it ended meanwhile")
             if where.changes.count:
                 return where
             later = worker.run(RunOrder(until=seen + 1, watch=watch), idle=self.idle)
-            return where if isinstance(later, dict) else later
+            return where if isinstance(later, EndReport) else later
         finally:
             worker.kill()
 
     def _start(self) -> None:
         where = self.root.await_stop(idle=self.idle)
-        if isinstance(where, dict):
-            if where.get("kind") == "fence":
-                raise NoFence(str(where.get("detail")))
-            raise EngineLost(f"the program has no line: {where.get('detail') or where.get('kind')}")
+        if isinstance(where, EndReport):
+            if where.kind == FENCE:
+                raise NoFence(where.detail)
+            raise EngineLost(f"the program has no line: {where.reason}")
         self.timeline.add(self.root.clone())
 
     def _keeping(self, runner: EngineProcess) -> Callable[[EngineProcess], None]:

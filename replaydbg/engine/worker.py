@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from replaydbg.engine import messages, pictures
 from replaydbg.engine.channel import ANSWER_SECONDS, MOST_MESSAGE, Channel, Received
 from replaydbg.engine.frames import Frames
 from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.memory import resident
-from replaydbg.engine.messages import Frame, RunOrder, Watch, Where, read_stack, read_where
+from replaydbg.engine.messages import EndReport, Frame, RunOrder, Watch, Where, read_stack, read_where
 from replaydbg.engine.queries import Query, answer_shape
 from replaydbg.errors import AskFailed, EngineLost, ForgedMessage
 from replaydbg.heap.limits import Limits, Which
@@ -95,7 +95,7 @@ class EngineProcess:
         *,
         left: Callable[[EngineProcess], None] | None = None,
         idle: Callable[[], None] | None = None,
-    ) -> Where | dict[str, Any]:
+    ) -> Where | EndReport:
         """Let it go on; return where it stands then, or, as a dict, how the program ended.
 
         `left` is given each checkpoint that it leaves behind; `idle` is called now and then, and may raise to give up
@@ -111,7 +111,7 @@ class EngineProcess:
 
     def await_stop(
         self, *, left: Callable[[EngineProcess], None] | None = None, idle: Callable[[], None] | None = None
-    ) -> Where | dict[str, Any]:
+    ) -> Where | EndReport:
         """Return where it stands next: see `run`."""
         has_drifted = False
         while True:
@@ -132,7 +132,7 @@ class EngineProcess:
                 return self.where
             else:
                 ended = self._read(messages.read_ended, told, messages.ENDED)
-                if ended["kind"] != "drift":
+                if ended.kind != messages.DRIFT:
                     return ended
                 if has_drifted:
                     raise self._forged("it reported twice that the garbage collector differs")
@@ -363,8 +363,7 @@ class PendingAnswer(Generic[A]):
 def _reason(payload: bytes) -> str:
     if payload[:1] == b"\n":  # a report of the core
         report = messages.read_ended(payload)
-        if report["kind"] == "refused":
-            detail = report.get("detail")
-            return f"it asks for something outside the program, which is not available in the past: {detail}"
-        return str(report.get("detail") or report["kind"])
+        if report.kind == messages.REFUSED:
+            return f"it asks for something outside the program, which is not available in the past: {report.detail}"
+        return report.reason
     return payload[:4000].decode("utf-8", "replace")

@@ -15,7 +15,7 @@ from contextlib import suppress
 from replaydbg.debugger import Session
 from replaydbg.debugger.object_history import holdings
 from replaydbg.debugger.source.source_files import is_library
-from replaydbg.engine.messages import Break, Frame, RunOrder
+from replaydbg.engine.messages import Break, EndReport, Frame, RunOrder
 from replaydbg.errors import ReplaydbgError
 from replaydbg.heap.difference import Change
 from replaydbg.heap.drift import drift
@@ -72,7 +72,7 @@ def _where_taken(session: Session, taken: Taken) -> int:
     order = RunOrder(until=session.index.total, breaks=(Break(file=files[0], function=_SEES),))
     found = 0
     try:
-        while not isinstance(where := worker.run(order, idle=session.travel.idle), dict) and where.why == "break":
+        while not isinstance(where := worker.run(order, idle=session.travel.idle), EndReport) and where.why == "break":
             if where.event > taken.event:
                 break
             found = where.count
@@ -110,7 +110,7 @@ def _files_that_ran(session: Session) -> set[str]:
         where = worker.run(RunOrder(until=session.failure.count, breaks=breaks), idle=session.travel.idle)
     finally:
         worker.kill()
-    if isinstance(where, dict):
+    if isinstance(where, EndReport):
         raise ReplaydbgError("a replay without the other tests does not reach the failure")
     return {each.file for each, passed in zip(hits, where.passages, strict=True) if passed.count}
 

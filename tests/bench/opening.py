@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.cli.main import main
+from replaydbg.engine.messages import EndReport
 from replaydbg.engine.travel import Travel
 from tests.bench.workloads import environment
 
@@ -60,7 +61,7 @@ def phases_noted() -> Iterator[list[Phases]]:
         plain_init(self, *args, **options)
         started = time.monotonic() - began
 
-    def first_pass(self: Travel) -> dict[str, Any]:
+    def first_pass(self: Travel) -> EndReport:
         began = time.monotonic()
         ended = plain_pass(self)
         noted.append(Phases(started, time.monotonic() - began))

@@ -26,7 +26,7 @@ from replaydbg.debugger.bisection.violations import at_place
 from replaydbg.debugger.line_inputs import where_raised
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Moment
-from replaydbg.engine.messages import Changes, RunOrder
+from replaydbg.engine.messages import Changes, EndReport, RunOrder
 from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError
 
@@ -137,9 +137,9 @@ class Bisection(Healing):
             for _ in range(most):
                 order = RunOrder(until=self._last, watch=self._judged(stops=True))
                 where = worker.run(order, idle=in_time(self._view, self._first, self._last))
-                has_changed = not isinstance(where, dict) and where.changes.count > 0
+                has_changed = not isinstance(where, EndReport) and where.changes.count > 0
                 is_bad = is_bad is not has_changed
-                if isinstance(where, dict) or not self._is_so(where, is_bad=is_bad):
+                if isinstance(where, EndReport) or not self._is_so(where, is_bad=is_bad):
                     raise UsageError(f"{CHANGES} Per-line results are unreliable: retry without --all.")
                 if not has_changed:
                     return
@@ -177,7 +177,7 @@ class Bisection(Healing):
         worker = self._view.travel.at(look.count)
         try:
             where = worker.run(order, idle=in_time(self._view, look.count, self._last))
-            return not isinstance(where, dict) and where.changes.count > 0 and self._is_so(where, is_bad=False)
+            return not isinstance(where, EndReport) and where.changes.count > 0 and self._is_so(where, is_bad=False)
         except EngineLost:
             return False
         finally:

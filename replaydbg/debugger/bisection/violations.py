@@ -12,7 +12,7 @@ from replaydbg.debugger.bisection.predicates import OnlyAt, Predicate
 from replaydbg.debugger.bisection.probes import Probes
 from replaydbg.debugger.bisection.verdict_answers import in_time, is_disturbed
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.engine.messages import Changes, RunOrder, Where
+from replaydbg.engine.messages import Changes, EndReport, RunOrder, Where
 from replaydbg.errors import EngineLost, UsageError
 
 MOST_HEALED = 2_000
@@ -88,7 +88,7 @@ class Violations(Probes):
             raise Disturbed from None
         finally:
             worker.kill()
-        if isinstance(where, dict) or is_disturbed(self._view, where):
+        if isinstance(where, EndReport) or is_disturbed(self._view, where):
             raise Disturbed
         return where.changes, was_bad
 
@@ -101,7 +101,7 @@ class Violations(Probes):
         try:
             while True:
                 where = worker.run(order, idle=in_time(self._view, self._first, self._last))
-                if isinstance(where, dict):
+                if isinstance(where, EndReport):
                     raise Disturbed
                 if not where.changes.count:
                     self._is_undisturbed(where)

@@ -10,7 +10,7 @@ from replaydbg.debugger.compare.first_difference import is_own
 from replaydbg.debugger.object_history import CodePlace
 from replaydbg.debugger.results import Moment
 from replaydbg.debugger.session import Session
-from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.messages import EndReport, RunOrder
 
 MOST_LINES = 3000
 """Lines of a thread that are followed one by one, some 0.2 ms each."""
@@ -142,7 +142,7 @@ def _walk(session: Session, begin: int, end: int = 0) -> Iterator[_SwitchLine]:
                 return
             session.work.idle()
             found = worker.run(RunOrder(until=where.count + 1), idle=session.travel.idle)
-            if isinstance(found, dict):
+            if isinstance(found, EndReport):
                 return
             where = found
     finally:

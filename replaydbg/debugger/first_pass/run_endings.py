@@ -3,46 +3,43 @@
 from __future__ import annotations
 
 import signal
-from typing import Any
 
 from replaydbg.debugger.first_pass.run_index import RunEnding
-from replaydbg.replay.result import COMPUTING
+from replaydbg.engine.messages import COMPUTING, END, EXIT, SIGNAL, STUCK, UNANSWERED, EndReport
+from replaydbg.replay.result import COMPUTING as STILL_COMPUTING
 
 MOST_WRITTEN = 300
 """Bytes of what a changed run wrote that are shown: the last."""
 
-BOUNDED = "computing"
-"""The kind of an end that is nowhere in the log: the program computed, and for how long is known."""
 
-
-def ending_of(ended: dict[str, Any], why: str, *, is_script: bool) -> RunEnding:
+def ending_of(ended: EndReport, why: str, *, is_script: bool) -> RunEnding:
     """Return the end of a first pass, for its index; `why` as for `how_it_ended`."""
-    status = ended["status"] if ended["kind"] == "exit" else 0
-    return RunEnding(how_it_ended(ended, why), status, is_script, is_bounded=ended["kind"] == BOUNDED)
+    status = ended.status if ended.kind == EXIT else 0
+    return RunEnding(how_it_ended(ended, why), status, is_script, is_bounded=ended.kind == COMPUTING)
 
 
-def how_it_ended(ended: dict[str, Any], why: str) -> str:
+def how_it_ended(ended: EndReport, why: str) -> str:
     """Return what the engine's report says; `why`: why the recording ends before the program's own end, if it does."""
-    kind = ended.get("kind")
-    if kind == "exit":
-        status = ended["status"]
+    kind = ended.kind
+    if kind == EXIT:
+        status = ended.status
         return "the program ended" if status == 0 else f"the program ended with status {status}"
-    if kind == "signal":
-        return f"the program crashed: {_name(ended['status'])}"
-    if kind == BOUNDED or (kind == "end" and not ended.get("detail")):
+    if kind == SIGNAL:
+        return f"the program crashed: {_name(ended.status)}"
+    if kind == COMPUTING or (kind == END and not ended.detail):
         text = f"the recording ends here: {why}" if why else "the recording ends here, before the program did"
-        return text + COMPUTING if kind == BOUNDED else text
+        return text + STILL_COMPUTING if kind == COMPUTING else text
     return f"the replay diverged from the recording here: {_divergence(ended)}"
 
 
-def how_a_changed_run_ended(ended: dict[str, Any], why: str) -> str:
+def how_a_changed_run_ended(ended: EndReport, why: str) -> str:
     """Return the same of a run that was changed, with what it wrote since then."""
-    kind = ended.get("kind")
-    if kind in ("exit", "signal"):
+    kind = ended.kind
+    if kind in (EXIT, SIGNAL):
         text = f"the changed run ended: {how_it_ended(ended, why)}"
     elif kind in ANSWERED_LENIENTLY:
         text = f"the changed run cannot continue: {_divergence(ended)}"
-    elif kind in ("end", BOUNDED):
+    elif kind in (END, COMPUTING):
         text = f"the changed run cannot continue: {how_it_ended(ended, why)}"
     else:
         # A run that may not differ, since several threads were in the middle of something.
@@ -50,29 +47,29 @@ def how_a_changed_run_ended(ended: dict[str, Any], why: str) -> str:
     return text + _written(ended)
 
 
-ANSWERED_LENIENTLY = ("unanswered", "stuck")
+ANSWERED_LENIENTLY = (UNANSWERED, STUCK)
 """Kinds of ends of a run that may differ from the recording: it needs what the recording cannot answer."""
 
 
-def _written(ended: dict[str, Any]) -> str:
-    last: bytes = ended.get("written", b"")
+def _written(ended: EndReport) -> str:
+    last = ended.written
     if not last:
         return ""
     shown = last[-MOST_WRITTEN:].decode("utf-8", "replace")
-    cut = "..." if len(last) < ended.get("written_all", 0) or len(last) > MOST_WRITTEN else ""
+    cut = "..." if len(last) < ended.written_all or len(last) > MOST_WRITTEN else ""
     return f"; output since the change: {cut}{shown!r}"
 
 
-def _divergence(ended: dict[str, Any]) -> str:
+def _divergence(ended: EndReport) -> str:
     # Imported here: it is seldom needed.
     from replaydbg.replay.report import CAUSES
 
-    cause = CAUSES.get(str(ended.get("kind")), "").rstrip(".")
-    asked = ended.get("gate")
+    cause = CAUSES.get(ended.kind, "").rstrip(".")
+    asked = ended.gate
     said = (
-        f"event {ended['event']}" if ended.get("event") else "",
+        f"event {ended.event}" if ended.event else "",
         f"{asked}()" if asked else "",
-        ended.get("detail"),
+        ended.detail,
         cause,
     )
     return ", ".join(each for each in said if each)

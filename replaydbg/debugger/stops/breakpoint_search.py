@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Breakpoint, Logged
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound
 from replaydbg.debugger.stops.exception_stops import last_raised, next_raised
 from replaydbg.debugger.stops.watchpoint_stops import last_change, next_change
-from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.messages import Break, EndReport, RunOrder
 from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed
 
@@ -33,7 +32,7 @@ def forward(view: ReplayView, last: int) -> StopFound | None:
         worker.kill()
 
 
-def on(view: ReplayView, worker: EngineProcess) -> StopFound | dict[str, Any] | None:
+def on(view: ReplayView, worker: EngineProcess) -> StopFound | EndReport | None:
     """Let `worker` run to the next breakpoint, wherever that is; return it, or how the program ended."""
     points = [each for each in view.breakpoints if each.enabled and each.is_of_lines]
     return _until_one_is_met(view, worker, points, 0)
@@ -77,7 +76,7 @@ def first_own(view: ReplayView) -> int:
     try:
         order = RunOrder(until=view.index.total, breaks=(Break(file=file, function="<module>"),))
         where = worker.run(order, idle=view.travel.idle)
-        return 1 if isinstance(where, dict) or where.why != "break" else where.count
+        return 1 if isinstance(where, EndReport) or where.why != "break" else where.count
     finally:
         worker.kill()
 
@@ -87,7 +86,7 @@ def passages(view: ReplayView, place: Break, first: int = 1) -> Iterator[int]:
     worker = view.travel.at(first)
     order = RunOrder(until=view.index.total, breaks=(place,))
     try:
-        while not isinstance(where := worker.run(order, idle=view.travel.idle), dict) and where.why == "break":
+        while not isinstance(where := worker.run(order, idle=view.travel.idle), EndReport) and where.why == "break":
             view.travel.idle()
             yield where.count
     finally:
@@ -101,7 +100,7 @@ def last_passage(view: ReplayView, file: str, line: int, until: int) -> tuple[in
         where = worker.run(RunOrder(until=until, breaks=(Break(file, line, stop_at=0),)), idle=view.travel.idle)
     finally:
         worker.kill()
-    count = where.passages[0].last if not isinstance(where, dict) else 0
+    count = where.passages[0].last if not isinstance(where, EndReport) else 0
     return (count, view.look_at(count).lane) if count else (0, 0)
 
 
@@ -112,7 +111,7 @@ def log(view: ReplayView, file: str, line: int, expression: str, condition: str)
     try:
         while True:
             where = worker.run(RunOrder(until=view.index.total, breaks=(place,)), idle=view.travel.idle)
-            if isinstance(where, dict) or where.why != "break":
+            if isinstance(where, EndReport) or where.why != "break":
                 return
             view.travel.idle()
             if condition and view.ask.judge(worker, condition) is None:
@@ -149,7 +148,7 @@ def _may_be_met(view: ReplayView, point: Breakpoint) -> bool:
 
 def _next_met(
     view: ReplayView, worker: EngineProcess, points: Sequence[Breakpoint], limit: int
-) -> list[Breakpoint] | dict[str, Any]:
+) -> list[Breakpoint] | EndReport:
     """Let `worker` run to the next of `points`, up to the line `limit`, 0 for any; return those that are met there.
 
     None are if it came to the limit. Or how the program ended.
@@ -157,7 +156,7 @@ def _next_met(
     if limit and worker.count >= limit:
         return []
     where = worker.run(RunOrder(until=limit, breaks=_breaks(points, 1)), idle=view.travel.idle)
-    if isinstance(where, dict):
+    if isinstance(where, EndReport):
         return where
     # A passage that does not stop it takes too little time for `run` to ask whether to give up.
     view.travel.idle()
@@ -167,10 +166,10 @@ def _next_met(
 
 def _until_one_is_met(
     view: ReplayView, worker: EngineProcess, points: Sequence[Breakpoint], limit: int
-) -> StopFound | dict[str, Any] | None:
+) -> StopFound | EndReport | None:
     sieve = BreakpointFilter(view, points)
     while met := _next_met(view, worker, points, limit):
-        if isinstance(met, dict):
+        if isinstance(met, EndReport):
             return met
         for point in met:
             passage = sieve.passage(point, worker)
@@ -205,7 +204,7 @@ def _all_between(
     found: list[tuple[Breakpoint, list[Hit]]] = [(each, []) for each in points]
     worker = view.travel.at(begin)
     try:
-        while (met := _next_met(view, worker, points, last)) and not isinstance(met, dict):
+        while (met := _next_met(view, worker, points, last)) and not isinstance(met, EndReport):
             for point, passages in found:
                 passage = sieve.passage(point, worker) if point in met else None
                 if passage is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.results import Breakpoint
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
-from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.messages import EndReport, RunOrder
 from replaydbg.engine.worker import EngineProcess
 
 
@@ -61,7 +61,7 @@ def _changes(
     order = RunOrder(until=last, watch=replace(point.watch, stops=True))
     while worker.count < last:
         where = worker.run(order, idle=view.travel.idle)
-        if isinstance(where, dict) or not where.changes.count:
+        if isinstance(where, EndReport) or not where.changes.count:
             return
         # What does not stop it takes too little time for `run` to ask whether to give up.
         view.travel.idle()

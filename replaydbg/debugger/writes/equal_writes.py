@@ -19,7 +19,7 @@ from replaydbg.debugger.results import LastWrite
 from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.debugger.source.store_targets import StoreTarget
-from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, Frame, RunOrder, Watch, Where
+from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, EndReport, Frame, RunOrder, Watch, Where
 from replaydbg.engine.queries import FindWaitingStores, GetHandledExceptions, MatchStores, StorePlace
 from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed
@@ -212,7 +212,7 @@ class EqualWrites:
             order = RunOrder(until=latest - 1, breaks=_breaks(lines, 1))
             while worker.count < latest - 1 and number > 1:
                 where = worker.run(order, idle=self._view.travel.idle)
-                if isinstance(where, dict) or where.why != "break":
+                if isinstance(where, EndReport) or where.why != "break":
                     break
                 self._view.travel.idle()
                 found += self._passages_at(worker, where)
@@ -308,7 +308,7 @@ class EqualWrites:
         with closing(self._view.travel.at(passage.count)) as worker:
             handled = self._handled(worker)
             where = worker.run(RunOrder(rule=NEXT, lane=passage.lane, until=here), idle=self._view.travel.idle)
-            if isinstance(where, dict) or where.count <= self._seen - (passage.count >= self._seen):
+            if isinstance(where, EndReport) or where.count <= self._seen - (passage.count >= self._seen):
                 return 0
             top = where.stack[0] if where.stack else None
             is_same = top is not None and top.started == passage.top.started and where.lane == passage.lane

@@ -14,7 +14,7 @@ from replaydbg.debugger.source.place_expressions import PlaceExpression, names_r
 from replaydbg.debugger.writes.deep_changes import changed_parts, unseen
 from replaydbg.debugger.writes.equal_writes import EqualWrite, EqualWrites
 from replaydbg.debugger.writes.value_origins import origins_of
-from replaydbg.engine.messages import Frame, PathStep, RunOrder, Watch, Where
+from replaydbg.engine.messages import EndReport, Frame, PathStep, RunOrder, Watch, Where
 from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import UsageError
 
@@ -126,7 +126,7 @@ def _written_by_this_line(view: ReplayView, place: PlaceExpression, watch: Watch
     count, point = view.here.count, view.here.moment.point
     with closing(view.travel.at(count)) as writer, closing(writer.clone()) as runner:
         where = runner.run(RunOrder(until=count, point=point, watch=watch), idle=view.travel.idle)
-        if isinstance(where, dict) or not where.changes.count:
+        if isinstance(where, EndReport) or not where.changes.count:
             return None
         top = where.stack[0]
         before, after = text_at(view, writer, watch), text_at(view, runner, watch)

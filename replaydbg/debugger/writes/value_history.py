@@ -13,7 +13,7 @@ from replaydbg.debugger.results import ValueChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.debugger.writes.deep_changes import unseen
 from replaydbg.debugger.writes.last_write import IN_CELL, place_named, text_at, watch_at
-from replaydbg.engine.messages import RunOrder, Watch, Where
+from replaydbg.engine.messages import EndReport, RunOrder, Watch, Where
 from replaydbg.engine.worker import EngineProcess
 
 MOST_BIRTHS = 20_000
@@ -87,7 +87,7 @@ def _changes(view: ReplayView, followed: _Followed, most: int) -> Generator[Valu
     with closing(view.travel.at(followed.since)) as worker:
         for number in count():
             where = worker.run(RunOrder(until=view.index.total, watch=watch), idle=view.travel.idle)
-            if isinstance(where, dict) or not where.changes.count:
+            if isinstance(where, EndReport) or not where.changes.count:
                 return seen
             view.work.idle(where.count)
             if watch.object[0] and number and where.changes.born and where.count > view.here.count:
@@ -114,7 +114,7 @@ def _birth(view: ReplayView, watch: Watch) -> int:
     with closing(view.travel.at(1)) as worker:
         for _ in range(MOST_BIRTHS):
             where = worker.run(RunOrder(until=view.here.count, watch=watch), idle=view.travel.idle)
-            if isinstance(where, dict):
+            if isinstance(where, EndReport):
                 return 0
             view.work.idle()
             if not where.changes.count:
