@@ -55,11 +55,11 @@ def test_a_function_that_cannot_be_asked_decides_nothing(
     # An import that fails changes what the interpreter's own start finds cached: not each line can be asked then.
     assert found.answer is Answer.NEVER or (found.answer is Answer.UNKNOWN and linear)
     assert found.culprit is None
-    assert "generator" in found.last_said or "there_is_no_such_module" in found.last_said
+    assert "generator" in found.last_reason or "there_is_no_such_module" in found.last_reason
 
 
 def test_a_cached_function_is_called(imports: Session) -> None:
-    assert (imports.run.bisect(asked("cached")).answer, imports.run.bisect(asked("cached")).last_said) == (
+    assert (imports.run.bisect(asked("cached")).answer, imports.run.bisect(asked("cached")).last_reason) == (
         Answer.NEVER,
         "",
     )
@@ -84,7 +84,7 @@ def test_an_expression_may_use_modules_and_assign(imports: Session, expression: 
 def test_the_outside_is_refused_at_each_line_too(imports: Session, linear: bool) -> None:
     found = imports.run.bisect(predicates.bad_if("step > 3 and __import__('time').time() > 0"), linear=linear)
     assert (found.answer, found.culprit) == (Answer.NEVER, None)
-    assert "time.time()" in found.last_said
+    assert "time.time()" in found.last_reason
 
 
 @pytest.mark.parametrize("make", [predicates.bad_if, predicates.check, predicates.raises])
@@ -134,10 +134,10 @@ def test_what_is_true_in_between_only_may_be_found_at_each_line(tmp_path: Path) 
 
 
 def test_a_function_that_never_runs_and_a_name_that_never_is_are_told(imports: Session) -> None:
-    assert imports.run.bisect(predicates.bad_if("True", frame="ad")).last_said == "ad() never runs there"
-    assert "nothing" in imports.run.bisect(predicates.bad_if("nothing > 0", frame="add")).last_said
+    assert imports.run.bisect(predicates.bad_if("True", frame="ad")).last_reason == "ad() never runs there"
+    assert "nothing" in imports.run.bisect(predicates.bad_if("nothing > 0", frame="add")).last_reason
     never = imports.run.bisect(predicates.bad_if("amount > 9", frame="add"))
-    assert (never.answer, never.last_said, never.is_exact) == (Answer.NEVER, "", True)
+    assert (never.answer, never.last_reason, never.is_exact) == (Answer.NEVER, "", True)
 
 
 def test_what_never_ends_is_given_up(imports: Session, monkeypatch: pytest.MonkeyPatch) -> None:

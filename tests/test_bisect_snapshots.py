@@ -280,12 +280,12 @@ def test_variables_of_a_call_that_is_suspended(suspended: Session, expression: s
 
 def test_what_never_was_or_always_is_or_cannot_be_told_is_said(bank: Session) -> None:
     never = bank.run.bisect(predicates.bad_if("len(accounts) > 10"))
-    assert (never.answer, never.culprit, never.last_said) == (Answer.NEVER, None, "")
+    assert (never.answer, never.culprit, never.last_reason) == (Answer.NEVER, None, "")
     always = bank.run.bisect(predicates.bad_if("True"))
     assert (always.answer, always.culprit) == (Answer.ALWAYS, None)
     unknown = bank.run.bisect(predicates.bad_if("blance < 0"))
     assert unknown.answer is Answer.NEVER
-    assert "blance" in unknown.last_said
+    assert "blance" in unknown.last_reason
 
 
 def test_a_name_that_comes_to_be_is_undecided_before(bank: Session) -> None:
@@ -294,7 +294,7 @@ def test_a_name_that_comes_to_be_is_undecided_before(bank: Session) -> None:
     born = bank.run.bisect(predicates.bad_if("names is not None"))
     assert born.culprit is not None
     assert born.culprit.before is Verdict.UNDECIDED
-    assert "NameError" in born.culprit.before_said
+    assert "NameError" in born.culprit.before_reason
     assert born.culprit.source == "names = list(accounts)"
 
 

@@ -153,7 +153,7 @@ def facts(session: Session, found: Bisected) -> dict[str, Any]:
         "answer": found.answer.value,
         "first": moment_text(found.first),
         "last": moment_text(found.last),
-        "last_said": found.last_said or None,
+        "last_said": found.last_reason or None,
         "last_good": moment_text(found.last_good) if found.last_good is not None else None,
         "first_bad": moment_text(found.first_bad) if found.first_bad is not None else None,
         "places": found.places,
@@ -171,7 +171,7 @@ def facts(session: Session, found: Bisected) -> dict[str, Any]:
             {
                 **moment_facts(session, each.count, each.moment),
                 "verdict": each.verdict.value,
-                "said": each.said or None,
+                "said": each.reason or None,
                 "seconds": round(each.seconds, 4),
                 "is_check": each.is_check,
             }
@@ -198,7 +198,7 @@ def _culprit_facts(session: Session, culprit: Culprit) -> dict[str, Any]:
         "function": culprit.function,
         "source": culprit.source,
         "before": culprit.before.value,
-        "before_said": culprit.before_said or None,
+        "before_said": culprit.before_reason or None,
         "values": [
             {"source": each.source, "before": each.before or None, "after": each.after or None}
             for each in culprit.values

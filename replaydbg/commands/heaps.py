@@ -65,12 +65,12 @@ def writers(session: Session, found: Diff, later: str | int | Moment, modules: S
     """Return for the first changed values where each was written, by path; the session goes to `later` for it."""
     asked = [each for each in found.changed.items if each.kind != REMOVED and not _is_item_added(each)]
     session.seek(later)
-    told = {}
+    result = {}
     for change in asked[:MOST_WRITERS]:
         why = last_written(session, change.path, modules)
         if why is not None:
-            told[change.path] = _writer(why)
-    return told
+            result[change.path] = _writer(why)
+    return result
 
 
 def _is_item_added(change: Change) -> bool:
@@ -114,8 +114,8 @@ def _holders(view: View, rest: str) -> None:
         raise UsageError("usage: holders EXPRESSION (e.g. holders app.cache['x'])")
     (held,) = _held(view)
     node = find(held, _in_frame(view, held, rest.strip()))
-    told = AboutObject(created(view.session, held.snapshot.address[node], view.here.count), None)
-    notes = told.lines(view.session) if not held.is_frame(node) else ()
+    found = AboutObject(created(view.session, held.snapshot.address[node], view.here.count), None)
+    notes = found.lines(view.session) if not held.is_frame(node) else ()
     _show(view, drawn(object_tables(held, node, most=MOST_ROWS, how="`replaydbg heap --of EXPR --all`", notes=notes)))
 
 

@@ -136,10 +136,10 @@ def source(view: View, rest: str) -> None:
         f"((lambda o: getattr(getattr(o, '__func__', o), '__code__', o))"
         f"((lambda u, o: u(o, u))(lambda o, u: u(o.__wrapped__, u) if hasattr(o, '__wrapped__') else o, {name})))"
     )
-    told = view.evaluate(asked)
-    if told.error is not None or told.value is None:
-        raise UsageError(f"{name}: {told.error}.")
-    file, key = ast.literal_eval(told.value.text)
+    result = view.evaluate(asked)
+    if result.error is not None or result.value is None:
+        raise UsageError(f"{name}: {result.error}.")
+    file, key = ast.literal_eval(result.value.text)
     lines = view.session.sources.lines(file) if isinstance(file, str) else ()
     if not lines:
         raise UsageError(f"The source of {name} is not available.")
@@ -166,35 +166,35 @@ def print_value(view: View, rest: str) -> None:
 
 def show_evaluation(view: View, text: str) -> None:
     """Run an expression or statements in a throw-away copy; print what they print, and the value."""
-    told = view.evaluate(text)
-    if told.output:
-        view.screen.line(told.output.removesuffix("\n"))
-    if told.error is not None:
-        raise AskFailed(f"it raised {told.error}")
-    if told.value is not None and told.value.type != "NoneType":
-        view.screen.line(told.value.text)
+    result = view.evaluate(text)
+    if result.output:
+        view.screen.line(result.output.removesuffix("\n"))
+    if result.error is not None:
+        raise AskFailed(f"it raised {result.error}")
+    if result.value is not None and result.value.type != "NoneType":
+        view.screen.line(result.value.text)
 
 
 def _pretty(view: View, rest: str) -> None:
     text = expression_in(rest, "pp EXPRESSION")
-    told = view.evaluate(f"print(repr({text}))")
-    if told.error is not None:
-        raise AskFailed(f"it raised {told.error}")
+    result = view.evaluate(f"print(repr({text}))")
+    if result.error is not None:
+        raise AskFailed(f"it raised {result.error}")
     try:
-        view.screen.line(pprint.pformat(ast.literal_eval(told.output.strip()), width=100, sort_dicts=False))
+        view.screen.line(pprint.pformat(ast.literal_eval(result.output.strip()), width=100, sort_dicts=False))
         return
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        view.screen.line(told.output.removesuffix("\n"))
+        view.screen.line(result.output.removesuffix("\n"))
     for part in view.session.ask.parts(text, **view.at):
         view.screen.line(f"  {texts.variable_text(part)}")
 
 
 def _whatis(view: View, rest: str) -> None:
-    told = view.evaluate(expression_in(rest, "whatis EXPRESSION"))
-    if told.value is None:
-        raise AskFailed(f"it raised {told.error}" if told.error else "a statement has no type")
-    more = f", {told.value.parts:,} parts" if told.value.parts else ""
-    view.screen.line(f"{told.value.type}{more}")
+    result = view.evaluate(expression_in(rest, "whatis EXPRESSION"))
+    if result.value is None:
+        raise AskFailed(f"it raised {result.error}" if result.error else "a statement has no type")
+    more = f", {result.value.parts:,} parts" if result.value.parts else ""
+    view.screen.line(f"{result.value.type}{more}")
 
 
 def arguments(view: View, rest: str) -> None:

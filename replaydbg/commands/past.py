@@ -46,19 +46,19 @@ def when(view: View, rest: str) -> None:
 
 def _why(view: View, rest: str) -> None:
     text = expression_in(rest, "why EXPRESSION")
-    told = view.session.run.why(text, **view.at)
-    for line in texts.why_lines(view.session, told, follow="seek {moment}, then why {name}"):
+    write = view.session.run.why(text, **view.at)
+    for line in texts.why_lines(view.session, write, follow="seek {moment}, then why {name}"):
         view.screen.line(line)
 
 
 def _last(view: View, rest: str) -> None:
-    told = view.session.run.why(expression_in(rest, "last EXPRESSION"), **view.at)
-    if told.moment is None:
-        raise UsageError(f"{told.expression} was not written before this moment.")
-    changes = [(f"{told.expression}{each.name}", each.before, each.after) for each in told.parts]
-    for name, before, after in changes or [(told.expression, told.before, told.after)]:
+    write = view.session.run.why(expression_in(rest, "last EXPRESSION"), **view.at)
+    if write.moment is None:
+        raise UsageError(f"{write.expression} was not written before this moment.")
+    changes = [(f"{write.expression}{each.name}", each.before, each.after) for each in write.parts]
+    for name, before, after in changes or [(write.expression, write.before, write.after)]:
         view.screen.line(f"{name}: {before or '(not set)'} -> {after or '(deleted)'}")
-    go_to(view, told.count)
+    go_to(view, write.count)
 
 
 def _bisect(view: View, rest: str) -> None:

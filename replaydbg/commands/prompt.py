@@ -167,8 +167,8 @@ class Prompt:
             if word.isidentifier() and word not in self.vocabulary.names:
                 raise self.vocabulary.unknown(word) from None
             looking.compile_statement(line)
-        told = self.view.evaluate(line) if line == word else None
-        missing = _NOT_DEFINED.match(told.error) if told is not None and told.error else None
+        result = self.view.evaluate(line) if line == word else None
+        missing = _NOT_DEFINED.match(result.error) if result is not None and result.error else None
         if missing is not None and missing[1] == line:
             raise self.vocabulary.unknown(word)
         self._evaluate(line)

@@ -123,8 +123,8 @@ class View:
     def show_displays(self) -> None:
         """Print the expressions that are shown wherever it stops."""
         for number, source in self.displays.items():
-            told = self.evaluate(source)
-            text = told.value.text if told.value is not None else f"({told.error})"
+            result = self.evaluate(source)
+            text = result.value.text if result.value is not None else f"({result.error})"
             self.screen.line(f"{number}: {source} = {text}", "cyan")
 
     # ---- source ----

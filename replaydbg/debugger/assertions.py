@@ -58,8 +58,8 @@ def frame_to_show(session: Session) -> int:
 
 
 def _is_helper(session: Session, number: int) -> bool:
-    told = session.ask.evaluate('bool(locals().get("__tracebackhide__") or "__unittest" in globals())', number).value
-    return told is not None and told.text == "True"
+    result = session.ask.evaluate('bool(locals().get("__tracebackhide__") or "__unittest" in globals())', number).value
+    return result is not None and result.text == "True"
 
 
 def assertion_of_test(session: Session) -> Assertion:

@@ -34,8 +34,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     import dill
 
     class Incoming(dill.Unpickler):  # type: ignore[misc]
-        def persistent_load(self, told: str) -> Missing:
-            return Missing(told)
+        def persistent_load(self, found: str) -> Missing:
+            return Missing(found)
 
     try:
         data = Path(path).read_bytes()
@@ -44,5 +44,5 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         return Incoming(io.BytesIO(data)).load()
     except (dill.UnpicklingError, EOFError, KeyError, IndexError, ValueError, AttributeError, ImportError) as error:
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise UsageError(f"{os.fspath(path)!r} cannot be loaded: {said}.") from error
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise UsageError(f"{os.fspath(path)!r} cannot be loaded: {reason}.") from error

@@ -114,8 +114,8 @@ class FrameQueries:
 
     def text_of(self, source: str, at: At) -> str:
         """Return the value of an expression in a frame as text, or how it failed. Raises AskFailed."""
-        told = self._evaluation(self._standing.cursor, source, at.frame, at.lane, False)
-        return told.value.text if told.value is not None else str(told.error)
+        result = self._evaluation(self._standing.cursor, source, at.frame, at.lane, False)
+        return result.value.text if result.value is not None else str(result.error)
 
     def home_of(self, name: str, at: At) -> VariableHome:
         """Return the namespace in which a variable lives that a frame sees."""
@@ -152,12 +152,12 @@ class FrameQueries:
         One that raises, or has no answer, counts as true: then what happened is returned; otherwise nothing, "".
         """
         try:
-            told = self._evaluation(worker, condition, 0, None, True)
+            result = self._evaluation(worker, condition, 0, None, True)
         except AskFailed as error:
             return f"its condition cannot be evaluated: {error.reason}"
-        if told.error is not None:
-            return f"its condition raised {told.error}"
-        return "" if told.truth else None
+        if result.error is not None:
+            return f"its condition raised {result.error}"
+        return "" if result.truth else None
 
     def _ask(self, query: Query[A]) -> A:
         return self._standing.cursor.ask(query, idle=self._standing.work.idle)

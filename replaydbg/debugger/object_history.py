@@ -138,12 +138,12 @@ def last_written(session: Session, path: str, modules: Iterable[str] = ()) -> La
     """
     for ask in _questions(session, path, modules):
         try:
-            told = ask()
+            write = ask()
         except (UsageError, AskFailed):
             # Not found so, or it cannot be followed: computed, or in an object written in C.
             continue
-        if told.moment is not None:
-            return told
+        if write.moment is not None:
+            return write
     return None
 
 

@@ -100,8 +100,8 @@ def _peer(other: socket.socket) -> int:
 
 def _hand_over(debugger: socket.socket, travel: Travel, ended: EndReport) -> None:
     standing = travel.timeline.standing()
-    told = encode_value((asdict(ended), travel.keeper, [(each.pid, each.count, each.event) for each in standing]))
-    debugger.sendall(struct.pack("<I", len(told)) + told)
+    greeting = encode_value((asdict(ended), travel.keeper, [(each.pid, each.count, each.event) for each in standing]))
+    debugger.sendall(struct.pack("<I", len(greeting)) + greeting)
     fds = [*travel.descriptors(), *(each.fileno() for each in standing)]
     for at in range(0, len(fds), _AT_ONCE):
         debugger.recv(1)  # so that one message is never read together with the next

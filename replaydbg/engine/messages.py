@@ -382,20 +382,20 @@ _OPTIONAL: dict[str, tuple[object, object]] = {
 
 def read_where(payload: bytes) -> Where:
     """Return where a process says that it stands. Raises ForgedMessage."""
-    told = decoded(payload, _WHERE, "position")
+    fields_read = decoded(payload, _WHERE, "position")
     return Where(
-        why=told["why"],
-        count=told["count"],
-        point=told["point"],
-        event=told["event"],
-        digest=told["digest"] & (1 << 64) - 1,
-        lane=told["lane"],
-        lanes=tuple(_lane(each) for each in told["lanes"]),
-        stack=tuple(_frame(each) for each in told["stack"]),
-        depth=told["depth"],
-        passages=tuple(Passages(*each) for each in told["breakpoints"]),
-        changes=Changes(*told["watch"]),
-        path=_path(*told["path"]),
+        why=fields_read["why"],
+        count=fields_read["count"],
+        point=fields_read["point"],
+        event=fields_read["event"],
+        digest=fields_read["digest"] & (1 << 64) - 1,
+        lane=fields_read["lane"],
+        lanes=tuple(_lane(each) for each in fields_read["lanes"]),
+        stack=tuple(_frame(each) for each in fields_read["stack"]),
+        depth=fields_read["depth"],
+        passages=tuple(Passages(*each) for each in fields_read["breakpoints"]),
+        changes=Changes(*fields_read["watch"]),
+        path=_path(*fields_read["path"]),
     )
 
 

@@ -152,16 +152,16 @@ class Engine:
             self._course.close()
 
     def _await_start(self) -> None:
-        said = b""
+        greeting = b""
         while data := self._own.recv(65536):
-            said += data
-            if said.startswith(b"R") and said.endswith(b"\0"):
+            greeting += data
+            if greeting.startswith(b"R") and greeting.endswith(b"\0"):
                 assert self.root is not None, "it has just been made"
-                pid, self.why_it_ends = ast.literal_eval(said[1:-1].decode())
+                pid, self.why_it_ends = ast.literal_eval(greeting[1:-1].decode())
                 self.root.pid = self.keeping.verified(pid, has_gone=not self.root.is_open)
                 return
-        if said.startswith(b"E"):
-            raise ReplaydbgError(said[1:].decode("utf-8", "replace"))
+        if greeting.startswith(b"E"):
+            raise ReplaydbgError(greeting[1:].decode("utf-8", "replace"))
         raise EngineLost("the keeper ended before it started")
 
 

@@ -115,9 +115,9 @@ class EngineProcess:
         """Return where it stands next: see `run`."""
         has_drifted = False
         while True:
-            told = self._hear(idle=idle)
-            if told.kind == messages.LEFT:
-                checkpoint = self._hear_worker(told, messages.LEFT)
+            message = self._hear(idle=idle)
+            if message.kind == messages.LEFT:
+                checkpoint = self._hear_worker(message, messages.LEFT)
                 if checkpoint.count <= self.count:
                     checkpoint.close()
                     raise self._forged("it sent checkpoints out of order")
@@ -126,12 +126,12 @@ class EngineProcess:
                     left(checkpoint)
                 else:
                     checkpoint.close()
-            elif told.kind == messages.STOOD:
-                self.where = self._read(read_where, told, messages.STOOD)
+            elif message.kind == messages.STOOD:
+                self.where = self._read(read_where, message, messages.STOOD)
                 self.count, self.event = self.where.count, self.where.event
                 return self.where
             else:
-                ended = self._read(messages.read_ended, told, messages.ENDED)
+                ended = self._read(messages.read_ended, message, messages.ENDED)
                 if ended.kind != messages.DRIFT:
                     return ended
                 if has_drifted:
@@ -185,14 +185,14 @@ class EngineProcess:
         copy = self.clone()
         try:
             copy._tell(messages.HEAP, b"".join(varint(int(each)) for each in numbers))
-            told = copy._hear(HEAP_SECONDS)
-            if told.kind == "X":
-                failed = copy._read(messages.read_number, told, "X")
+            message = copy._hear(HEAP_SECONDS)
+            if message.kind == "X":
+                failed = copy._read(messages.read_number, message, "X")
                 raise EngineLost(f"its heap could not be read: {os.strerror(failed)}")
-            if told.kind != messages.PICTURE or told.fd is None:
+            if message.kind != messages.PICTURE or message.fd is None:
                 raise copy._forged("it sent no snapshot")
             try:
-                return pictures.read_picture(told.fd, pictures.most_bytes(limits, resident(copy.pid)), run=run)
+                return pictures.read_picture(message.fd, pictures.most_bytes(limits, resident(copy.pid)), run=run)
             except ForgedMessage as error:
                 raise copy._forged(error.reason) from None
         finally:
@@ -264,36 +264,36 @@ class EngineProcess:
                 idle()
 
         try:
-            told = self._hear(idle=in_time, most=most)
+            message = self._hear(idle=in_time, most=most)
         except EngineLost:
             raise AskFailed("it ended the process in which it ran") from None
-        if told.kind not in (messages.ANSWER, "X"):
-            raise self._forged(f"it sent {told.kind!r} instead of an answer")
-        self._refuse_descriptor(told)
-        if told.kind == "X":
-            raise AskFailed(self._reason(told.payload))
+        if message.kind not in (messages.ANSWER, "X"):
+            raise self._forged(f"it sent {message.kind!r} instead of an answer")
+        self._refuse_descriptor(message)
+        if message.kind == "X":
+            raise AskFailed(self._reason(message.payload))
         shape = answer_shape(query)
-        return query.result(self._read(lambda payload: decoded(payload, shape, "answer"), told, messages.ANSWER))
+        return query.result(self._read(lambda payload: decoded(payload, shape, "answer"), message, messages.ANSWER))
 
     def _hear_answer(self, read: Callable[[bytes], T], wanted: str) -> T:
-        told = self._hear(ANSWER_SECONDS)
-        if told.kind == messages.ENDED or told.kind == "X":
-            raise EngineLost(f"it ended instead of answering: {self._reason(told.payload)}")
-        return self._read(read, told, wanted)
+        message = self._hear(ANSWER_SECONDS)
+        if message.kind == messages.ENDED or message.kind == "X":
+            raise EngineLost(f"it ended instead of answering: {self._reason(message.payload)}")
+        return self._read(read, message, wanted)
 
-    def _hear_worker(self, told: Received, wanted: str) -> EngineProcess:
+    def _hear_worker(self, message: Received, wanted: str) -> EngineProcess:
         """Return the process that a message is about."""
-        if told.kind == messages.ENDED and wanted == messages.CLONED:
-            raise EngineLost(f"it ended instead of being cloned: {self._reason(told.payload)}")
-        if told.kind != wanted:
-            raise self._forged(f"it sent {told.kind!r} instead of {wanted!r}")
+        if message.kind == messages.ENDED and wanted == messages.CLONED:
+            raise EngineLost(f"it ended instead of being cloned: {self._reason(message.payload)}")
+        if message.kind != wanted:
+            raise self._forged(f"it sent {message.kind!r} instead of {wanted!r}")
         try:
-            pid, count, event = messages.read_here(told.payload)
-            if pid < 0 and told.fd is None:
+            pid, count, event = messages.read_here(message.payload)
+            if pid < 0 and message.fd is None:
                 raise EngineLost(f"it could not be cloned: {os.strerror(-pid)}")
-            if pid <= 0 or told.fd is None:
+            if pid <= 0 or message.fd is None:
                 raise ForgedMessage("it sent a checkpoint without its process")
-            channel = Channel.received(told.fd)
+            channel = Channel.received(message.fd)
             try:
                 pid = self._keeping.verified(pid, has_gone=channel.has_gone)
             except BaseException:
@@ -303,19 +303,19 @@ class EngineProcess:
             raise self._forged(error.reason) from None
         return EngineProcess(channel, self._keeping, pid, count, event)
 
-    def _read(self, read: Callable[[bytes], T], told: Received, wanted: str) -> T:
-        if told.kind != wanted:
-            raise self._forged(f"it sent {told.kind!r} instead of {wanted!r}")
-        self._refuse_descriptor(told)
+    def _read(self, read: Callable[[bytes], T], message: Received, wanted: str) -> T:
+        if message.kind != wanted:
+            raise self._forged(f"it sent {message.kind!r} instead of {wanted!r}")
+        self._refuse_descriptor(message)
         try:
-            return read(told.payload)
+            return read(message.payload)
         except ForgedMessage as error:
             raise self._forged(error.reason) from None
 
-    def _refuse_descriptor(self, told: Received) -> None:
-        if told.fd is not None:
-            os.close(told.fd)
-            raise self._forged(f"it sent a descriptor with {told.kind!r}")
+    def _refuse_descriptor(self, message: Received) -> None:
+        if message.fd is not None:
+            os.close(message.fd)
+            raise self._forged(f"it sent a descriptor with {message.kind!r}")
 
     def _reason(self, payload: bytes) -> str:
         try:

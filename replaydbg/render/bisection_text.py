@@ -50,8 +50,8 @@ def markdown_lines(session: Session, found: Bisected, reproduce: str) -> Iterato
 
 def look_text(session: Session, look: Probe) -> str:
     """Return one look in a line."""
-    said = f": {look.said}" if look.said else ""
-    return f"{moment_text(look.moment)}  {percent_text(look.count, session.index.total)}  {look.verdict.value}{said}"
+    reason = f": {look.reason}" if look.reason else ""
+    return f"{moment_text(look.moment)}  {percent_text(look.count, session.index.total)}  {look.verdict.value}{reason}"
 
 
 def flip_lines(
@@ -90,14 +90,14 @@ def headline(session: Session, found: Bisected) -> Iterator[str]:
     elif found.answer is Answer.UNKNOWN:
         between = f"{moment_text(found.first)} and {moment_text(found.last)}"
         yield f"{found.predicate}: inconclusive between {between}."
-        if found.last_said:
-            yield f"At {moment_text(found.last)} it cannot be evaluated: {found.last_said}."
+        if found.last_reason:
+            yield f"At {moment_text(found.last)} it cannot be evaluated: {found.last_reason}."
     elif found.last_healed is not None:
         yield f"{found.predicate}: no longer true at {moment_text(found.last)}, where the search ends."
-    elif found.is_exact and not found.last_said:
+    elif found.is_exact and not found.last_reason:
         yield f"{found.predicate}: true at no line from {moment_text(found.first)} to {moment_text(found.last)}."
-    elif found.last_said:
-        yield f"{found.predicate}: cannot be evaluated at {moment_text(found.last)}: {found.last_said}."
+    elif found.last_reason:
+        yield f"{found.predicate}: cannot be evaluated at {moment_text(found.last)}: {found.last_reason}."
     else:
         yield f"{found.predicate}: not true at {moment_text(found.last)}, where the search ends."
         if session.index.count(found.last) >= session.index.total:
@@ -116,7 +116,7 @@ def _about(session: Session, culprit: Culprit) -> Iterator[str]:
         before, after = (_short(text) or "(not there)" for text in (each.before, each.after))
         yield f"  {each.source}  {before} -> {after}" if before != after else f"  {each.source}  {after}"
     if culprit.before is Verdict.UNDECIDED:
-        why = f": {culprit.before_said}" if culprit.before_said else ""
+        why = f": {culprit.before_reason}" if culprit.before_reason else ""
         yield f"  Before that line it cannot be evaluated{why}."
     if culprit.events:
         events = events_of(session, min(culprit.events), max(culprit.events))
@@ -176,7 +176,7 @@ def _looks(session: Session, found: Bisected) -> Table:
             moment_text(each.moment),
             percent_text(each.count, session.index.total),
             each.verdict.value + (" (check)" if each.is_check else ""),
-            each.said,
+            each.reason,
         )
         for each in sorted(found.looks, key=lambda each: each.count)
     )

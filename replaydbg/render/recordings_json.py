@@ -61,14 +61,14 @@ def _optional(found: RecordingsReport, each: Input | None) -> dict[str, Any] | N
 
 
 def _input_facts(found: RecordingsReport, each: Input) -> dict[str, Any]:
-    told: dict[str, Any] = {"told": each.told.value, "name": each.name}
-    told |= {"good": to_json(each.good), "bad": to_json(each.bad)}
+    facts: dict[str, Any] = {"told": each.told.value, "name": each.name}
+    facts |= {"good": to_json(each.good), "bad": to_json(each.bad)}
     if each.told is Told.ANSWER:
         event = event_of(found, each)
-        told |= {"gate": event.gate, "call": show_call(event), **_site_facts(found, event.site)}
-        told |= {"good_event": each.good_event, "bad_event": each.bad_event, "is_handle": each.is_handle}
-        told["is_elapsed"] = each.is_elapsed
-    return told
+        facts |= {"gate": event.gate, "call": show_call(event), **_site_facts(found, event.site)}
+        facts |= {"good_event": each.good_event, "bad_event": each.bad_event, "is_handle": each.is_handle}
+        facts["is_elapsed"] = each.is_elapsed
+    return facts
 
 
 def _site_facts(found: RecordingsReport, site: Site) -> dict[str, Any]:

@@ -192,8 +192,8 @@ def _confirmation(flip: Flip) -> Iterator[str]:
         yield f"Confirmed by {len(good)} more replay{'s' if len(good) != 1 else ''}: {done}."
     for each in flip.replays:
         if not each.is_confirmed:
-            said = f"not replayed: {each.said}" if not each.how else each.said
-            yield f"Not confirmed: {each.what} {said}."
+            reason = f"not replayed: {each.said}" if not each.how else each.said
+            yield f"Not confirmed: {each.what} {reason}."
     if not flip.replays:
         yield "Not confirmed: not replayed with and without it."
 

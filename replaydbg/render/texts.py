@@ -73,16 +73,16 @@ def here_text(session: Session, here: Here) -> str:
 
 def reason_text(session: Session, here: Here) -> str:
     """Return what brought the session here, as far as it needs to be said; empty: it does not."""
-    told = f": {here.message}" if here.message else ""
+    text = f": {here.message}" if here.message else ""
     if here.why == "exception":
         return f"raises {here.message}" + (f" (breakpoint {here.breakpoint})" if here.breakpoint else "")
     raised = "" if here.is_changed else _raised_at(session, here)
     if here.why == "breakpoint":
-        return f"breakpoint {here.breakpoint}{told}"
+        return f"breakpoint {here.breakpoint}{text}"
     if here.why == "end":
-        return f"end{told}"
+        return f"end{text}"
     if here.why == "start":
-        return f"start{told}"
+        return f"start{text}"
     return here.message or raised
 
 

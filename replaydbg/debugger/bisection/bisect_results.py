@@ -18,7 +18,7 @@ class Probe:
     count: int
     moment: Moment
     verdict: Verdict
-    said: str
+    reason: str
     """Why it is undecided, or which assertion failed; may be empty."""
     seconds: float
     is_check: bool
@@ -53,7 +53,7 @@ class Culprit:
     """The line's text; empty if it is not at hand."""
     before: Verdict
     """What it was before the line: good, or undecided."""
-    before_said: str
+    before_reason: str
     """Why it was undecided."""
     values: tuple[Value, ...]
     """What the expression is made of; those that the line changed come first."""
@@ -83,7 +83,7 @@ class Bisected:
     first: Moment
     last: Moment
     """Between which moments it was searched."""
-    last_said: str
+    last_reason: str
     """Of what is never bad: why the last moment could not be decided; empty if it is good."""
     culprit: Culprit | None
     """None: there is none, or it could not be told."""

@@ -74,19 +74,19 @@ class Culprits(Probes):
             if found is not None:
                 return found
         count = self._written(seen) if lost is None else seen - 1
-        verdict, said = self._ask(count)
+        verdict, reason = self._ask(count)
         before, after = self._values_at(count), self._values_at(seen)
         values = [Value(each, before.get(each, ""), after.get(each, "")) for each in {**before, **after}]
         values.sort(key=lambda each: each.before == each.after)
         before_verdict = verdict if verdict is not Verdict.BAD else Verdict.UNDECIDED
-        return self._line(count, seen, before_verdict, said, tuple(values))
+        return self._line(count, seen, before_verdict, reason, tuple(values))
 
     def _line(
         self,
         count: int,
         seen: int,
         before: Verdict,
-        said: str,
+        reason: str,
         values: tuple[Value, ...],
         raised: Where | None = None,
     ) -> Culprit:
@@ -104,7 +104,7 @@ class Culprits(Probes):
             function=line.function,
             source=view.source_line(line.file, line.line),
             before=before,
-            before_said=said,
+            before_reason=reason,
             values=values,
             events=inputs_of(view, count, seen, raised),
         )

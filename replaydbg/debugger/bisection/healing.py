@@ -62,7 +62,7 @@ class Healing(Culprits):
         if found.is_cut:
             result = replace(result, note=_CUT)
         if found.lasting is None and not found.healed:
-            return replace(result, answer=Answer.NEVER, last_said=self._why_never())
+            return replace(result, answer=Answer.NEVER, last_reason=self._why_never())
         seen = found.lasting.seen if found.lasting is not None else found.healed[0].seen
         if not self._is_confirmed(seen) and seen > self._first:
             return self.scan()
@@ -146,7 +146,7 @@ class Healing(Culprits):
         if not is_bad:
             healed = (changes.count + 1) // 2
             if not healed:
-                return replace(result, answer=Answer.NEVER, last_said=self._why_never())
+                return replace(result, answer=Answer.NEVER, last_reason=self._why_never())
             last = self._healed_at(changes.last_seen)
             return replace(result, answer=Answer.NEVER, passing=healed, last_healed=last)
         if not self._is_confirmed(changes.last_seen):
@@ -161,7 +161,7 @@ class Healing(Culprits):
         lasting = [at for at, each in enumerate(violations) if not each.is_healed]
         if not lasting:
             if not violations:
-                return replace(result, answer=Answer.NEVER, last_said=self._why_never())
+                return replace(result, answer=Answer.NEVER, last_reason=self._why_never())
             last_healed = self._healed_at(violations[-1].healed)
             return replace(result, answer=Answer.NEVER, passing=len(violations), last_healed=last_healed)
         at = lasting[-1]

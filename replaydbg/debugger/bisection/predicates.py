@@ -72,7 +72,7 @@ class Predicate:
         """It in words, as it is when something is bad."""
         place = f" in {self.frame}()" if self.frame else f" in {self.module}" if self.module != "__main__" else ""
         at = f", evaluated only at {self.only_at}" if self.only_at is not None else ""
-        said = {
+        text = {
             "bad": f"{self.source}{place}",
             "check": f"not ({self.source}){place}",
             "raises": f"{self.source} raises{place}",
@@ -81,7 +81,7 @@ class Predicate:
             "output": f"the output matches {self.source!r}",
             "raised": f"{self.source} was raised",
         }[self.kind]
-        return said + at
+        return text + at
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -43,15 +43,15 @@ class Probes:
             for count, began, asking in asked:
                 view.work.idle()
                 try:
-                    verdict, said = verdict_of(asking.value(LONGEST_PROBE, view.work.idle))
+                    verdict, reason = verdict_of(asking.value(LONGEST_PROBE, view.work.idle))
                 except AskFailed as error:
-                    verdict, said = Verdict.UNDECIDED, error.reason
+                    verdict, reason = Verdict.UNDECIDED, error.reason
                 verdicts.append(verdict)
-                self._note(count, verdict, said, time.monotonic() - began)
+                self._note(count, verdict, reason, time.monotonic() - began)
         return verdicts
 
-    def _note(self, count: int, verdict: Verdict, said: str, seconds: float) -> None:
-        self._looks.append(Probe(count, self._view.index.moment(count), verdict, said, seconds, is_check=False))
+    def _note(self, count: int, verdict: Verdict, reason: str, seconds: float) -> None:
+        self._looks.append(Probe(count, self._view.index.moment(count), verdict, reason, seconds, is_check=False))
         if self._tell is not None:
             self._tell(self._looks[-1])
 

@@ -108,8 +108,8 @@ class Bisection(Healing):
             if is_bad:
                 return self._by_copies(self._at_each_line(Answer.FOUND, is_whole=False), begin, end)
         if unseen:
-            return replace(self._at_each_line(Answer.UNKNOWN, is_whole=False), last_said=self._ask(self._last)[1])
-        return replace(self._at_each_line(Answer.NEVER, is_whole=True), last_said=self._why_never())
+            return replace(self._at_each_line(Answer.UNKNOWN, is_whole=False), last_reason=self._ask(self._last)[1])
+        return replace(self._at_each_line(Answer.NEVER, is_whole=True), last_reason=self._why_never())
 
     def _at_each_line(self, answer: Answer, *, is_whole: bool) -> Bisected:
         """Return the result of a search at each line; where some lines could not be looked at, nothing is the first."""
@@ -165,7 +165,7 @@ class Bisection(Healing):
         verdicts = self._look([self._places[at] for at in places])
         for at, look in enumerate(self._looks[-len(places) :], len(self._looks) - len(places)):
             if look.verdict is Verdict.BAD and self._passes(look):
-                self._looks[at] = replace(look, verdict=Verdict.GOOD, said="bad for only a few lines")
+                self._looks[at] = replace(look, verdict=Verdict.GOOD, reason="bad for only a few lines")
                 verdicts[at - len(self._looks)] = Verdict.GOOD
         return verdicts
 
@@ -185,10 +185,10 @@ class Bisection(Healing):
 
     def _why_never(self) -> str:
         """Return why it cannot be told at the end, or, in a function, at any line; empty: it was good."""
-        verdict, said = self._ask(self._last)
+        verdict, reason = self._ask(self._last)
         frame = self._predicate.frame
         if not frame or verdict is Verdict.GOOD:
-            return said
+            return reason
         if self._ask(self._first)[0] is Verdict.GOOD or self._first_line("decided"):
             return ""
         count = self._first_line("names")
@@ -283,7 +283,7 @@ class Bisection(Healing):
             answer=found.answer,
             first=moments[0],
             last=moments[-1],
-            last_said=last.said if last is not None and last.verdict is Verdict.UNDECIDED else "",
+            last_reason=last.reason if last is not None and last.verdict is Verdict.UNDECIDED else "",
             culprit=None,
             last_good=moments[found.last_good] if found.last_good >= 0 else None,
             first_bad=moments[found.first_bad] if found.first_bad >= 0 else None,

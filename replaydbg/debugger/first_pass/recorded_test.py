@@ -72,17 +72,17 @@ def test_of(recording: Recording) -> Test | None:
     if not isinstance(test, dict):
         return None
     try:
-        told = test.get("failure")
+        read = test.get("failure")
         failure = (
             TestFailure(
-                str(told["type"]),
-                str(told["file"]),
-                int(told["line"]),
-                str(told["own_file"]),
-                int(told["own_line"]),
-                int(told["event"]),
+                str(read["type"]),
+                str(read["file"]),
+                int(read["line"]),
+                str(read["own_file"]),
+                int(read["own_line"]),
+                int(read["event"]),
             )
-            if told
+            if read
             else None
         )
         marks = tuple(

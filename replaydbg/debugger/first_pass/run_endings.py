@@ -66,13 +66,13 @@ def _divergence(ended: EndReport) -> str:
 
     cause = CAUSES.get(ended.kind, "").rstrip(".")
     asked = ended.gate
-    said = (
+    parts = (
         f"event {ended.event}" if ended.event else "",
         f"{asked}()" if asked else "",
         ended.detail,
         cause,
     )
-    return ", ".join(each for each in said if each)
+    return ", ".join(each for each in parts if each)
 
 
 def _name(number: int) -> str:

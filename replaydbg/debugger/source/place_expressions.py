@@ -80,8 +80,8 @@ def _told(source: str, index: str, value_of: Callable[[str], str] | None) -> int
     except SyntaxError:
         key = None
     if key is None:
-        said = f", and {index} is {text}" if text else ""
-        raise UsageError(f"{source!r}: the key of an item must be a number or a string{said}.")
+        value_note = f", and {index} is {text}" if text else ""
+        raise UsageError(f"{source!r}: the key of an item must be a number or a string{value_note}.")
     return key
 
 

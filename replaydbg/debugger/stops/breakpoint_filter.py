@@ -1,4 +1,4 @@
-"""Where a search for breakpoints ends, and what their conditions and ignore counts let pass on the way."""
+"""Results of a search for breakpoints, and the conditions and ignore counts that filter its hits."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ class Hit:
     """A place where a breakpoint is met and its condition is true."""
 
     count: int
-    said: str
-    """What is to be said of the condition; empty: nothing is."""
+    note: str
+    """A note about the condition; may be empty."""
 
 
 class BreakpointFilter:
-    """What the conditions and ignore counts of breakpoints let pass in one search, in either direction."""
+    """Conditions and ignore counts of breakpoints during one search, in either direction."""
 
     def __init__(self, view: ReplayView, points: Sequence[Breakpoint]) -> None:
         self._view = view
         self._left = {each.number: each.ignore for each in points}
 
-    def passage(self, point: Breakpoint, worker: EngineProcess) -> Hit | None:
-        """Return the passage of `point` where `worker` stands; None: its condition is not true there."""
-        said = self._view.ask.judge(worker, point.condition) if point.condition else ""
-        return Hit(worker.count, said) if said is not None else None
+    def hit(self, point: Breakpoint, worker: EngineProcess) -> Hit | None:
+        """Return the hit of `point` at the position of `worker`; None: its condition is not true there."""
+        note = self._view.ask.judge(worker, point.condition) if point.condition else ""
+        return Hit(worker.count, note) if note is not None else None
 
-    def lets_pass(self, point: Breakpoint) -> bool:
-        """Whether a passage is one of those that are let through. Ask once for each, in the order of the search."""
+    def consumes_ignore(self, point: Breakpoint) -> bool:
+        """Whether a hit is one of those to ignore. Ask once for each, in the order of the search."""
         if self._left[point.number] == 0:
             return False
         self._left[point.number] -= 1
         return True
 
-    def last(self, point: Breakpoint, passages: Sequence[Hit]) -> Hit | None:
-        """Return the last of `passages` that is not let through, in a search that goes backwards."""
-        return next((each for each in reversed(passages) if not self.lets_pass(point)), None)
+    def last(self, point: Breakpoint, hits: Sequence[Hit]) -> Hit | None:
+        """Return the last of `hits` that is not ignored, in a search that goes backward."""
+        return next((each for each in reversed(hits) if not self.consumes_ignore(point)), None)
 
 
-def described(text: str, passage: Hit) -> str:
-    """Return `text` with what is to be said of a passage."""
-    return f"{text}; {passage.said}" if passage.said else text
+def described(text: str, hit: Hit) -> str:
+    """Return `text` with the note about a hit."""
+    return f"{text}; {hit.note}" if hit.note else text

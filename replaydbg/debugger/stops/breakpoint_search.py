@@ -44,7 +44,7 @@ def backward(view: ReplayView, first: int) -> StopFound | None:
     other = last_raised(view, points, first)
     other = last_change(view, points, other.count if other is not None else first) or other
     lines = [each for each in points if _may_be_met(view, each)]
-    sieve = BreakpointFilter(view, lines)
+    filter_ = BreakpointFilter(view, lines)
     lowest = other.count if other is not None else first
     # Inside a line, that line has begun: its breakpoint lies behind.
     behind = view.here.count + (view.here.moment.point > 0)
@@ -53,7 +53,7 @@ def backward(view: ReplayView, first: int) -> StopFound | None:
         if not lines or upper <= lowest - (other is None):
             break
         if begin < upper:
-            found = _last_between(view, sieve, lines, begin, upper)
+            found = _last_between(view, filter_, lines, begin, upper)
             if found is not None and found.count >= lowest:
                 return found
         upper = begin
@@ -123,12 +123,12 @@ def log(view: ReplayView, file: str, line: int, expression: str, condition: str)
 
 def _text(view: ReplayView, worker: EngineProcess, expression: str) -> str:
     try:
-        told = view.ask.evaluate_at(worker, expression)
+        result = view.ask.evaluate_at(worker, expression)
     except AskFailed as error:
         return f"<{error.reason}>"
-    if told.error is not None:
-        return f"<{told.error}>"
-    return told.output + (told.value.text if told.value is not None else "")
+    if result.error is not None:
+        return f"<{result.error}>"
+    return result.output + (result.value.text if result.value is not None else "")
 
 
 # ---- lines ----
@@ -167,19 +167,19 @@ def _next_met(
 def _until_one_is_met(
     view: ReplayView, worker: EngineProcess, points: Sequence[Breakpoint], limit: int
 ) -> StopFound | EndReport | None:
-    sieve = BreakpointFilter(view, points)
+    filter_ = BreakpointFilter(view, points)
     while met := _next_met(view, worker, points, limit):
         if isinstance(met, EndReport):
             return met
         for point in met:
-            passage = sieve.passage(point, worker)
-            if passage is not None and not sieve.lets_pass(point):
-                return StopFound(passage.count, "breakpoint", point.number, passage.said)
+            passage = filter_.hit(point, worker)
+            if passage is not None and not filter_.consumes_ignore(point):
+                return StopFound(passage.count, "breakpoint", point.number, passage.note)
     return None
 
 
 def _last_between(
-    view: ReplayView, sieve: BreakpointFilter, points: Sequence[Breakpoint], begin: int, last: int
+    view: ReplayView, filter_: BreakpointFilter, points: Sequence[Breakpoint], begin: int, last: int
 ) -> StopFound | None:
     """The last one that is met after the line `begin` and not after `last`."""
     plain = [each for each in points if not each.condition and not each.ignore]
@@ -190,15 +190,15 @@ def _last_between(
         met = zip(plain, where.passages, strict=True)
         found += [StopFound(passages.last, "breakpoint", point.number) for point, passages in met if passages.last]
     if careful:
-        for point, passages in _all_between(view, sieve, careful, begin, last):
-            passage = sieve.last(point, passages)
+        for point, passages in _all_between(view, filter_, careful, begin, last):
+            passage = filter_.last(point, passages)
             if passage is not None:
-                found.append(StopFound(passage.count, "breakpoint", point.number, passage.said))
+                found.append(StopFound(passage.count, "breakpoint", point.number, passage.note))
     return max(found, key=lambda each: each.count, default=None)
 
 
 def _all_between(
-    view: ReplayView, sieve: BreakpointFilter, points: Sequence[Breakpoint], begin: int, last: int
+    view: ReplayView, filter_: BreakpointFilter, points: Sequence[Breakpoint], begin: int, last: int
 ) -> list[tuple[Breakpoint, list[Hit]]]:
     """The passages of each of `points` whose conditions are true."""
     found: list[tuple[Breakpoint, list[Hit]]] = [(each, []) for each in points]
@@ -206,7 +206,7 @@ def _all_between(
     try:
         while (met := _next_met(view, worker, points, last)) and not isinstance(met, EndReport):
             for point, passages in found:
-                passage = sieve.passage(point, worker) if point in met else None
+                passage = filter_.hit(point, worker) if point in met else None
                 if passage is not None:
                     passages.append(passage)
     finally:

@@ -56,7 +56,7 @@ def _first(
     raised: Sequence[Raised],
     stand_at: Callable[[int], AbstractContextManager[EngineProcess]],
 ) -> StopFound | None:
-    sieve = BreakpointFilter(view, [point for point, _ in wanted])
+    filter_ = BreakpointFilter(view, [point for point, _ in wanted])
     met: set[tuple[int, int]] = set()  # a line that raises several times is passed once
     for each in raised:
         for point, types in wanted:
@@ -66,7 +66,7 @@ def _first(
             passage: Hit | None = Hit(each.count, "")
             if point.condition:
                 with stand_at(each.count) as worker:
-                    passage = sieve.passage(point, worker)
-            if passage is not None and not sieve.lets_pass(point):
+                    passage = filter_.hit(point, worker)
+            if passage is not None and not filter_.consumes_ignore(point):
                 return StopFound(each.count, "exception", point.number, described(each.text, passage))
     return None

@@ -14,15 +14,15 @@ from replaydbg.engine.worker import EngineProcess
 
 def next_change(view: ReplayView, points: Sequence[Breakpoint], last: int) -> StopFound | None:
     """Return the first line after here, up to `last`, before which one of the values has changed."""
-    sieve = BreakpointFilter(view, points)
+    filter_ = BreakpointFilter(view, points)
     found = None
     for point in points:
         if point.watch is None:
             continue
         worker = view.cursor.clone()
         try:
-            changes = _changes(view, sieve, point, worker, last)
-            passage = next((each for each in changes if not sieve.lets_pass(point)), None)
+            changes = _changes(view, filter_, point, worker, last)
+            passage = next((each for each in changes if not filter_.consumes_ignore(point)), None)
         finally:
             worker.kill()
         if passage is not None:
@@ -33,14 +33,14 @@ def next_change(view: ReplayView, points: Sequence[Breakpoint], last: int) -> St
 
 def last_change(view: ReplayView, points: Sequence[Breakpoint], first: int) -> StopFound | None:
     """Return the last line before here, down to `first`, before which one of the values had changed."""
-    sieve = BreakpointFilter(view, points)
+    filter_ = BreakpointFilter(view, points)
     found = None
     for point in points:
         upper = view.here.count - (view.here.moment.point == 0)
         for begin in view.travel.timeline.earlier(upper) if point.watch is not None else ():
             if upper <= first:
                 break
-            passage = sieve.last(point, _changes_between(view, sieve, point, begin, upper))
+            passage = filter_.last(point, _changes_between(view, filter_, point, begin, upper))
             if passage is not None and passage.count >= first:
                 first = passage.count
                 found = _found(point, passage)
@@ -54,7 +54,7 @@ def _found(point: Breakpoint, passage: Hit) -> StopFound:
 
 
 def _changes(
-    view: ReplayView, sieve: BreakpointFilter, point: Breakpoint, worker: EngineProcess, last: int
+    view: ReplayView, filter_: BreakpointFilter, point: Breakpoint, worker: EngineProcess, last: int
 ) -> Iterator[Hit]:
     """Let `worker` run to the line `last`; yield the changes that it meets and whose condition is true."""
     assert point.watch is not None, point
@@ -65,17 +65,19 @@ def _changes(
             return
         # What does not stop it takes too little time for `run` to ask whether to give up.
         view.travel.idle()
-        passage = sieve.passage(point, worker)
+        passage = filter_.hit(point, worker)
         if passage is not None:
             yield passage
 
 
-def _changes_between(view: ReplayView, sieve: BreakpointFilter, point: Breakpoint, begin: int, last: int) -> list[Hit]:
+def _changes_between(
+    view: ReplayView, filter_: BreakpointFilter, point: Breakpoint, begin: int, last: int
+) -> list[Hit]:
     """The changes after the line `begin` and not after `last`; if all of them stop it, the last one is enough."""
     if point.condition or point.ignore:
         worker = view.travel.at(begin)
         try:
-            return list(_changes(view, sieve, point, worker, last))
+            return list(_changes(view, filter_, point, worker, last))
         finally:
             worker.kill()
     assert point.watch is not None, point

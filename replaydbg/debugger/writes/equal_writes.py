@@ -266,8 +266,8 @@ class EqualWrites:
         line = self._lines.get((top.file, top.line)) if top is not None else None
         if top is None or line is None or (top.function.endswith(">") and top.function != "<module>"):
             return []
-        told = self._meant(worker, top, line.stores)
-        pairs = zip(line.stores, told, strict=True)
+        answer = self._meant(worker, top, line.stores)
+        pairs = zip(line.stores, answer, strict=True)
         return [
             _Passage(where.count, line, top, where.lane, bool(is_meant) and store.is_sure, store)
             for store, is_meant in pairs

@@ -37,10 +37,10 @@ def why(view: ReplayView, expression: str, at: At) -> LastWrite:
     watch = watch_at(view, place, at)
     inside = unseen(view, place, watch, change.seen, view.here.count) if change.seen else ""
     notes = (inside or view.ask.unseen_content(place, at), later.note)
-    told = later.why or change.why
-    origins = origins_of(view, place, told, watch.started, 0 if later.why is not None else change.seen)
+    answer = later.why or change.why
+    origins = origins_of(view, place, answer, watch.started, 0 if later.why is not None else change.seen)
     note = "; ".join(each for each in notes if each)
-    return replace(told, note=note, origins=origins.found, unknown=origins.unknown)
+    return replace(answer, note=note, origins=origins.found, unknown=origins.unknown)
 
 
 def why_in_module(view: ReplayView, module: str, expression: str) -> LastWrite:
@@ -115,8 +115,8 @@ def _last_write(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_r
             if rewrites is not None:
                 rewrites.pass_over(scanned.where)
             if scanned.where.changes.count:
-                told = _written(view, place, watch, scanned.where)
-                return _LastChange(told, scanned.where.changes.last_seen, rewrites)
+                answer = _written(view, place, watch, scanned.where)
+                return _LastChange(answer, scanned.where.changes.last_seen, rewrites)
             lies = scanned.begins
     return _LastChange(LastWrite(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ()), 0, rewrites)
 

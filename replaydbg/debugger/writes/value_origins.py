@@ -70,19 +70,21 @@ class _Step:
     is_cut: bool
 
 
-def origins_of(view: ReplayView, place: PlaceExpression, told: LastWrite, started: int, seen: int) -> Origins:
+def origins_of(view: ReplayView, place: PlaceExpression, origin: LastWrite, started: int, seen: int) -> Origins:
     """Return where the value came from that `told` wrote.
 
     `started`: of an argument, when the activation began that it was passed to. `seen`: the line before which the value
     was there; 0: it is there where the session stands.
     """
-    if told.moment is None or not told.after:
+    if origin.moment is None or not origin.after:
         return Origins((), "")
-    if not told.is_binding and not place.steps and not told.is_equal:
+    if not origin.is_binding and not place.steps and not origin.is_equal:
         return Origins((), "which value of the line changed its content is not tracked")
     finder = _Finder(view)
     try:
-        return finder.of_argument(place, told, started) if told.is_argument else finder.of_store(place, told, seen)
+        return (
+            finder.of_argument(place, origin, started) if origin.is_argument else finder.of_store(place, origin, seen)
+        )
     except (AskFailed, EngineLost) as error:
         return Origins((), f"the line could not be replayed: {error}")
 
@@ -100,20 +102,20 @@ class _Finder:
     view: ReplayView
     unknown: list[str] = field(default_factory=list)
 
-    def of_store(self, place: PlaceExpression, told: LastWrite, seen: int) -> Origins:
-        statements = self._statements(told.file, told.line)
-        step = self._step(told.count, statements, seen)
+    def of_store(self, place: PlaceExpression, origin: LastWrite, seen: int) -> Origins:
+        statements = self._statements(origin.file, origin.line)
+        step = self._step(origin.count, statements, seen)
         if step is None:
             return Origins((), "source not available")
         found = stored(statements, place, step.executed)
         return self._all(list(self._of_stored(found, step, True, DEEPEST)))
 
-    def of_argument(self, place: PlaceExpression, told: LastWrite, started: int) -> Origins:
-        step = self._step(told.count, self._statements(told.file, told.line), started)
+    def of_argument(self, place: PlaceExpression, origin: LastWrite, started: int) -> Origins:
+        step = self._step(origin.count, self._statements(origin.file, origin.line), started)
         passed = next((pair for pair in step.calls if pair[1].started == started), None) if step is not None else None
         if step is None or passed is None:
             return Origins((), "the call that passed it is unknown")
-        call = self._call_at(told.file, passed[0])
+        call = self._call_at(origin.file, passed[0])
         top = self._frame_of(passed[1])
         if call is None or top is None or not (passed[1].is_direct or top.name == "__init__"):
             return Origins((), "it was passed by C code, which is not tracked")
@@ -293,12 +295,12 @@ class _Finder:
         view = self.view
         with closing(view.travel.at(called.last)) as worker:
             top = _top(worker)
-        told = Origin(flow.text, "call", flow.is_same)
+        origin = Origin(flow.text, "call", flow.is_same)
         if top is None or top.started != called.started:
             self.unknown.append(f"where {flow.text} returned is unknown")
-            return told
-        told = replace(
-            told,
+            return origin
+        origin = replace(
+            origin,
             count=called.last,
             moment=view.index.moment(called.last),
             file=top.file,
@@ -311,8 +313,8 @@ class _Finder:
         value = _returned_value(statements, step) if step is not None else None
         if value is None or step is None:
             self.unknown.append(f"the result of {flow.text} is not tracked further")
-            return told
-        return replace(told, parts=tuple(self._origins(value, step, True, depth - 1)))
+            return origin
+        return replace(origin, parts=tuple(self._origins(value, step, True, depth - 1)))
 
     # ---- arguments ----
 

@@ -106,20 +106,20 @@ def named(way: list[Any]) -> str:
 def pickled() -> tuple[bytes, list[tuple[str, str, str]]]:
     """Return the value as dill writes it, and what could not come along: the way to it, its type, and why."""
     lost: dict[int, str] = {}
-    told: list[tuple[str, str, str]] = []
+    lost_parts: list[tuple[str, str, str]] = []
     while True:
         file = io.BytesIO()
         pickler = Outgoing(file, lost)
         try:
             pickler.dump(value)
-            return file.getvalue(), told
+            return file.getvalue(), lost_parts
         except Exception as error:
             way = pickler.failed
-            if len(way) < 2 or len(told) == MOST_LOST or id(way[-1]) in lost:
+            if len(way) < 2 or len(lost_parts) == MOST_LOST or id(way[-1]) in lost:
                 raise
             kind = type(way[-1]).__qualname__
             lost[id(way[-1])] = f"replaydbg: a {kind} was not exported: {shown(way[-1], 200)}"
-            told.append((named(way), kind, f"{type(error).__name__}: {error}"[:300]))
+            lost_parts.append((named(way), kind, f"{type(error).__name__}: {error}"[:300]))
 
 
 data, _lost = pickled()

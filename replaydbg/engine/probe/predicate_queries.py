@@ -154,12 +154,12 @@ def judge_with(question: Question) -> Any:
                 return UNDECIDED, missing
             is_true = bool(aside(ask, names))
         except BaseException as error:
-            said = cut(f"{type(error).__name__}: {error}", 500)
+            reason = cut(f"{type(error).__name__}: {error}", 500)
             if kind == "raises":
                 # These say nothing of the program.
                 is_ours = isinstance(error, (NameError, RecursionError, MemoryError))
-                return (UNDECIDED if is_ours else WAS_BAD), said
-            return (WAS_BAD if isinstance(error, AssertionError) else UNDECIDED), said
+                return (UNDECIDED if is_ours else WAS_BAD), reason
+            return (WAS_BAD if isinstance(error, AssertionError) else UNDECIDED), reason
         if kind == "raises":
             return WAS_GOOD, ""
         return (WAS_GOOD if is_true is is_good_if_true else WAS_BAD), ""
@@ -169,8 +169,8 @@ def judge_with(question: Question) -> Any:
 
 def judged(question: Question) -> tuple[int, str]:
     """The answer: good, bad or undecided, and why."""
-    verdict, said = judge_with(question)()
-    return verdict, said
+    verdict, reason = judge_with(question)()
+    return verdict, reason
 
 
 def value_of_part(question: Question) -> str | None:

@@ -161,12 +161,12 @@ def evaluate(question: Question) -> dict[str, Any]:
         except SyntaxError:
             code, is_expression = compile(source, "<statement>", "exec"), False
         value = eval(code, names)
-        told = described("", value) if is_expression else None
+        shown_value = described("", value) if is_expression else None
         truth = bool(value) if question.get("truth") else None
-        return {"value": told, "output": "".join(out.parts)[:100_000], "error": None, "truth": truth}
+        return {"value": shown_value, "output": "".join(out.parts)[:100_000], "error": None, "truth": truth}
     except BaseException as error:
-        said = f"{type(error).__name__}: {error}"
-        return {"value": None, "output": "".join(out.parts)[:100_000], "error": cut(said, 2000), "truth": None}
+        error_text = f"{type(error).__name__}: {error}"
+        return {"value": None, "output": "".join(out.parts)[:100_000], "error": cut(error_text, 2000), "truth": None}
 
 
 def items(question: Question) -> list[Described]:
