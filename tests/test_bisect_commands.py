@@ -110,7 +110,7 @@ def test_words_of_the_prompt_that_make_no_sense(recording: Path) -> None:
             ("bisect transfer > 1 --from", "--from needs a value"),
             ("bisect --linear --all transfer > 1", "--linear, --for-good and --all cannot be combined."),
             ("bisect --raises --output x", "--raises and --output cannot be combined."),
-            ("bisect transfer --to 1 --to 2", "Say --to once."),
+            ("bisect transfer --to 1 --to 2", "--to is given twice."),
             ("bisect --linear", "usage: bisect"),
         ):
             assert says in typed(line)

@@ -71,7 +71,7 @@ def test_what_is_received_in_vain_is_closed(tmp_path: Path, sent: int) -> None:
 
     def hold() -> None:
         debugger, _ = listener.accept()
-        told = encode_value(({"kind": "exit"}, os.getpid(), []))
+        told = encode_value(({"kind": "exit", "status": 0}, os.getpid(), []))
         debugger.sendall(struct.pack("<I", len(told)) + told)
         debugger.recv(1)
         socket.send_fds(debugger, [b"d"], [listener.fileno()] * sent)

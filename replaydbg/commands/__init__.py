@@ -1,4 +1,4 @@
-"""The words of every prompt: what a typed line means, what it does to a session, and its answer as text."""
+"""The commands of the prompt: parsing a typed line, running it on a session, and printing the answer."""
 
 from replaydbg.commands.prompt import Prompt
 

@@ -1,4 +1,4 @@
-"""`info`: the commands of gdb that show one thing each; and what other debuggers have that this one does not."""
+"""`info` with its subjects, and replies to commands of other debuggers that this one lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands about the heap: what is in it, what changed since another moment, who holds an object."""
+"""Commands about memory: its objects, changes since another moment, and the holders of an object."""
 
 from __future__ import annotations
 

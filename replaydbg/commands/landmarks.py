@@ -1,4 +1,4 @@
-"""The commands that go from one remarkable moment to the next: snapshots, exceptions, marks, visits of a line."""
+"""Commands that go from one notable moment to the next: snapshots, exceptions, marks, visits of a line."""
 
 from __future__ import annotations
 

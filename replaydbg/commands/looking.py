@@ -1,4 +1,4 @@
-"""The commands that look at one moment: stack, source, values."""
+"""Commands that inspect one moment: stack, source, values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that move: in both directions, to moments, and back to where one was."""
+"""Commands that move: in both directions, to moments, and back to earlier positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that ask the whole run: who wrote a value, all its values, what was output, and what was taken in."""
+"""Commands that query the whole run: writes of a value, its history, output, and inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places in the source, as they are typed: `LINE`, `FILE:LINE`, `FUNCTION`."""
+"""Places in the source as users type them: `LINE`, `FILE:LINE`, `FUNCTION`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands for breakpoints."""
+"""Commands for breakpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt itself: takes lines, finds out what they mean, and never ends because of one."""
+"""The prompt: reads lines, runs them as commands or Python, and survives their errors."""
 
 from __future__ import annotations
 

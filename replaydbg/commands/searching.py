@@ -1,4 +1,4 @@
-"""What is typed behind `bisect`: what is wrong, in whose names, between which moments, and how it is looked for."""
+"""Arguments of `bisect`: the predicate, its scope, the range of moments, and the search strategy."""
 
 from __future__ import annotations
 

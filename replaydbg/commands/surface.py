@@ -1,4 +1,4 @@
-"""What answers are shown on, and what may give up a line that takes long: each front end has its own."""
+"""Interfaces of a prompt to its front end: the screen that shows answers, and cancellation by Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a prompt looks at: a session, a frame and a lane in it, and where it has been."""
+"""The state of a prompt: a session, the selected frame and thread, and the positions visited."""
 
 from __future__ import annotations
 

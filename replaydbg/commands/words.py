@@ -1,4 +1,4 @@
-"""The prompt's vocabulary: which command a word means."""
+"""The vocabulary of the prompt: the command that a word means."""
 
 from __future__ import annotations
 

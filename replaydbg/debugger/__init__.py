@@ -1,4 +1,4 @@
-"""Travelling through a recording: `Session` is what every view of the debugger is made of."""
+"""The debugger of recordings; `Session` is what every front end is built on."""
 
 from replaydbg.debugger.session import Session
 

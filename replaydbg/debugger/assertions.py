@@ -1,4 +1,4 @@
-"""What the failing statement of a test claims, and after which line that was true no more."""
+"""Failed assertions of tests: the expression that was asserted, and the line after which it became false."""
 
 from __future__ import annotations
 

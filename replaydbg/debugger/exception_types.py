@@ -1,4 +1,4 @@
-"""Which exceptions a name means: those that `except NAME` would catch."""
+"""Exception types that a name means: those that `except NAME` would catch."""
 
 from __future__ import annotations
 

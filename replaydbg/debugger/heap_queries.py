@@ -1,4 +1,4 @@
-"""What the program had in its memory, at one moment or at several of them."""
+"""Snapshots of the program's memory at one moment or several."""
 
 from __future__ import annotations
 

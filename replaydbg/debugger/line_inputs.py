@@ -1,4 +1,4 @@
-"""What a line took from outside: the events from its beginning to the next line, or to the exception that ended it."""
+"""Inputs of a line: the events from its beginning to the next line, or to the exception that ended it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The moments that somebody gave a name."""
+"""Named moments."""
 
 from __future__ import annotations
 

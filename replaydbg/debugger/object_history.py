@@ -1,4 +1,4 @@
-"""Questions about one object of a snapshot that only the run answers: since when it is there, who wrote it last."""
+"""History of one object of a snapshot: since when it exists, and who wrote it last."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session answers with: frozen values."""
+"""Frozen results of a session's queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection to a process that runs the recorded program. Nothing that comes through it is believed unchecked."""
+"""A connection to a process that runs the recorded program; everything that it sends is checked."""
 
 from __future__ import annotations
 

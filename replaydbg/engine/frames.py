@@ -1,4 +1,4 @@
-"""The frames of a lane: a stack may be very deep, and few of its frames are ever looked at."""
+"""The frames of a thread, fetched on demand: a stack may be very deep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Holds the checkpoints of a run that goes on, or has just ended, for the debugger that will want them.
+"""A process that keeps the checkpoints of a run for the debugger that may be opened soon.
 
 A replay runs behind the recording, event by event, on another core: nothing is done in the program's own process.
 When the recording is sealed all its checkpoints stand, and the debugger takes them over, by a socket that is named

@@ -1,4 +1,4 @@
-"""The keeper: a small process of its own, whose children all processes of a session are.
+"""The keeper: a small process that is the parent of all processes of a session.
 
 They end with it, however it ends, and it ends when the debugger's end of its socket is closed. It does not run in the
 debugger's process: a thread there may end, and with it, by the kernel's rule, everything that it started.

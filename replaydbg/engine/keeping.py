@@ -1,4 +1,4 @@
-"""The debugger's connection to the keeper: it says which processes are of the session, and only it ends them."""
+"""The debugger's connection to the keeper, which knows the processes of the session and alone ends them."""
 
 from __future__ import annotations
 

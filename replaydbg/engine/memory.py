@@ -1,4 +1,4 @@
-"""What the processes of a session take, and whether that is too much."""
+"""Memory of the processes of a session, and its limit."""
 
 from __future__ import annotations
 

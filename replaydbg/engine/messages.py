@@ -1,4 +1,4 @@
-"""What is said to a process of the engine and by it (replaydbg/native/engine.c has the other side)."""
+"""Messages between the debugger and a process of the engine (the other side is replaydbg/native/engine.c)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a snapshot of a heap out of the file that a process of the engine sends."""
+"""Heap snapshots read from the file that a process of the engine sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking at a stretch of the run: a process of its own runs over it, and tells what it met."""
+"""A run of a separate process over a stretch of lines, and its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts the engine: the keeper, and the process from which all others of a session are cloned."""
+"""Start of the engine: the keeper, and the process from which all others of a session are cloned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The processes that stand along a run, and which of them are kept."""
+"""The checkpoints along a run, and which of them to keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Getting to moments: from the nearest checkpoint, in a copy of it that runs the rest."""
+"""Travel to moments: a copy of the nearest checkpoint runs the rest of the way."""
 
 from __future__ import annotations
 

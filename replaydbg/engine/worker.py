@@ -1,4 +1,4 @@
-"""A process of the engine, as the debugger has it: a socket that leads to it."""
+"""A process of the engine as the debugger sees it: a socket that leads to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two recordings of one program differ in, as data."""
+"""Differences between two recordings of one program as JSON data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two recordings of one program differ in, as text and as Markdown."""
+"""Differences between two recordings of one program as text and as Markdown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as the commands show them: drawn on a screen, or as Markdown."""
+"""Tables, drawn on a terminal or as Markdown."""
 
 from __future__ import annotations
 

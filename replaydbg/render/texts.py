@@ -1,4 +1,4 @@
-"""Answers of a session as lines of text, for the prompt and for the commands that ask one question."""
+"""Answers of a session as lines of text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bisection found: frozen values."""
+"""Frozen results of a bisection."""
 
 from __future__ import annotations
 

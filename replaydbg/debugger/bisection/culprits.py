@@ -1,4 +1,4 @@
-"""The line that did it: from where something was seen to be bad, or good again, to the line that ran before that."""
+"""Culprits: from where a predicate is seen to be bad, or good again, to the line that ran before that."""
 
 from __future__ import annotations
 

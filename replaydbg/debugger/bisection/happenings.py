@@ -1,4 +1,4 @@
-"""What has happened by a moment, which a recording's index tells without a look at the program."""
+"""Predicates about events of the past, which the index of a recording answers without a probe."""
 
 from __future__ import annotations
 

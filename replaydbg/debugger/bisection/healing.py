@@ -1,4 +1,4 @@
-"""Which violations healed and which lasted: the searches that look at every line for what stayed wrong."""
+"""Searches that distinguish violations that healed from those that lasted, with a check at every line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong, as a question that can be asked at any moment: an expression, a function, an invariant, a pattern."""
+"""Predicates that can be evaluated at any moment: an expression, a function, an invariant, a pattern."""
 
 from __future__ import annotations
 

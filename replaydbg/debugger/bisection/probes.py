@@ -1,4 +1,4 @@
-"""Looks at moments: what a predicate says there, asked in throw-away copies of the program's process."""
+"""Probes: the verdicts of a predicate at moments, from throw-away copies of the program's process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first line after which something was wrong: a search over the checkpoints, then over the lines between two.
+"""Bisection of a run: a search over the checkpoints, then over the lines between two of them.
 
 The looks at checkpoints are made by throw-away copies, several at once. Between two checkpoints one process runs and
 asks at each line (replaydbg/native/judge.c), which takes a microsecond a line and not a copy of a process; what it

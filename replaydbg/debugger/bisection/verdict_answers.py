@@ -1,4 +1,4 @@
-"""Asking a question of the user's: its answer, how long it may take, and whether the program went on as before."""
+"""Verdicts of the user's predicate, their time limit, and a check whether evaluating it changed the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The violations of an invariant in order: where each was seen, and whether it was healed."""
+"""Violations of an invariant in order: where each was seen, and whether it healed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two recordings of one program side by side: the first moment at which what they have in memory differs."""
+"""The first moment at which the memory of two recordings of one program differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Switches between threads: where one was interrupted, or gave way, and which lines the others ran meanwhile."""
+"""Switches between threads: where one was interrupted or waited, and the lines that others ran meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares the courses of two runs: the first line at which a thread took another way, or had another value.
+"""Comparison of two runs line by line: the first line at which a thread took another path or had another value.
 
 A course is what the first pass over a recording writes down (`course.c`): the program's own lines, thread by thread,
 with digests of the variables that each can see. Digests depend on no address.

@@ -1,1 +1,1 @@
-"""What the first pass over a recording finds out: its index, output, end and test failure."""
+"""Results of the first pass over a recording: index, output, end and the failure of its test."""

@@ -1,4 +1,4 @@
-"""When output was printed: a stream that does not lead to a terminal keeps it, and writes it later."""
+"""The moments at which output was printed: a buffered stream writes it later."""
 
 from __future__ import annotations
 

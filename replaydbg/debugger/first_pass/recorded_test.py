@@ -1,4 +1,4 @@
-"""Recordings of single tests: what their makers wrote of the test, and where in them it failed."""
+"""Recordings of single tests: their metadata, and where in them the test failed."""
 
 from __future__ import annotations
 

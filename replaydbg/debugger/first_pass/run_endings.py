@@ -1,4 +1,4 @@
-"""How a run that was followed to its end came to it, in words."""
+"""Human-readable descriptions of how a run ended."""
 
 from __future__ import annotations
 

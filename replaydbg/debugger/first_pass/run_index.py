@@ -1,4 +1,4 @@
-"""What the first pass over a recording finds: steps for each event, exceptions, output, hits.
+"""The index of a run, made by the first pass: steps for each event, exceptions, output, hits.
 
 It is kept beside the recording.
 """

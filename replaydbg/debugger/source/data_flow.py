@@ -1,4 +1,4 @@
-"""How the value of an expression flows, read off its source and off the instructions that its line executed."""
+"""Flow of values in an expression, from its source and the instructions that its line executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of the program's source files, as it was recorded; from disk only where the recording does not have it."""
+"""Text of the program's source files as recorded; read from disk only if the recording lacks it."""
 
 from __future__ import annotations
 

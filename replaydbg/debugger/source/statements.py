@@ -1,4 +1,4 @@
-"""What the statement that failed says: the names that it reads, and what it claims."""
+"""The statement that failed: the names that it reads, and the condition that it asserts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a source file stores into variables, attributes and items, as far as it can be read there."""
+"""Assignments to variables, attributes and items in a source file, as far as its syntax shows them."""
 
 from __future__ import annotations
 

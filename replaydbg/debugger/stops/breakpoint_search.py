@@ -1,4 +1,4 @@
-"""Finding breakpoints in both directions, and logging at a line over the whole run."""
+"""Search for breakpoints in both directions, and logging at a line over the whole run."""
 
 from __future__ import annotations
 

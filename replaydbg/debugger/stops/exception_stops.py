@@ -1,4 +1,4 @@
-"""Stopping where exceptions are raised, in both directions: where that is, the first pass has found out."""
+"""Search for raised exceptions in both directions, in the list that the first pass made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stopping where a value has changed, in both directions."""
+"""Search for changes of a watched value in both directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has changed inside a value: the parts that were written, and what is not seen, further inside them."""
+"""Changes inside a value: the parts that were written, and a note about deeper ones that are not tracked."""
 
 from __future__ import annotations
 

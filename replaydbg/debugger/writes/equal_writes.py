@@ -1,4 +1,4 @@
-"""The last write of a value where that wrote an equal one: what looks for changes does not see it.
+"""The last write of a value if it wrote an equal one, which change tracking does not see.
 
 The lines that may have done it are read off the source; those that ran are gone through, the latest first, and asked
 which object they were about to store into.

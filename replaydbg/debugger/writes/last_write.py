@@ -1,4 +1,4 @@
-"""Who wrote a value: its last change before here, found backwards from checkpoint to checkpoint."""
+"""The last write of a value before the current position, found backward from checkpoint to checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All changes of a value over the whole run, from the first one on."""
+"""All changes of a value over the whole run, from the first one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a written value came from: the operands of the line that wrote it, followed through what its calls returned.
+"""Origins of a written value: the operands of the line that wrote it, traced through the calls it made.
 
 The line runs once more, and the instructions that its frame executes, its calls and the events that they asked for are
 told (path.c). The source says what flows where; which of its branches ran, which call returned what and which call

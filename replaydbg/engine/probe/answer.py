@@ -1,4 +1,4 @@
-"""Gives the answer: the end of the script that inside.py begins."""
+"""Dispatch of a query and encoding of its answer: the end of the probe's script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells whether a value can change: decided by what its type allows. A part of the script that inside.py begins."""
+"""Whether a value can change, decided by its type. A part of the probe's script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes an object out of the past: run in a throw-away copy of the program, which may read files to import dill.
+"""Export of an object, run in a throw-away copy of the program that may read files to import dill.
 
 Not imported: the debugger sends it as text. It gets `sys`, `value`, `path` (where dill is) and `shown` (a repr of
 bounded length), and leaves `head` and `data`.

@@ -1,4 +1,4 @@
-"""Answers a search from inside the program: is it bad here? A part of the script that inside.py begins."""
+"""Queries about a predicate, evaluated inside the program. A part of the probe's script."""
 
 from __future__ import annotations
 

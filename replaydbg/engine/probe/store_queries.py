@@ -1,4 +1,4 @@
-"""Tells whether what a statement stores to is the place that is meant. A part of the script that inside.py begins."""
+"""Queries whether a statement stores to a given place. A part of the probe's script."""
 
 from __future__ import annotations
 

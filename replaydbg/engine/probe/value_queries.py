@@ -1,4 +1,4 @@
-"""Answers questions about the program from inside it, at a moment: run in a throw-away copy of its process.
+"""Queries about values, answered inside a throw-away copy of the program's process: the start of the probe's script.
 
 Not imported: the core runs it as a script, with inside_fixed.py, inside_search.py, inside_stores.py and
 inside_answer.py behind it, with `sys`, and with `argument`, the bytes of a plain value as repr() writes it, and takes
