@@ -17,7 +17,7 @@ from replaydbg.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """What was claimed."""
+    """An assertion."""
 
     source: str
     """The expression that was to be true."""
@@ -28,30 +28,30 @@ class Assertion:
     failed: int
     """The count of the line that claims it."""
     module: str
-    """The name of its module; empty if that cannot be told."""
+    """The name of its module; empty if unknown."""
 
     @property
     def in_its_call(self) -> Predicate:
-        """What is wrong, of the variables of the one call that claims it."""
+        """The predicate that is bad where the assertion is false in the call that makes it."""
         return predicates.check(self.source, frame=self.function, started=self.started)
 
 
 def frame_of_test(session: Session) -> int | None:
-    """Return the number of the frame whose line failed; None if the session does not stand at a test's failure."""
+    """Return the number of the frame whose line failed; None if the session is not at a test's failure."""
     place = session.test.failure if session.test is not None else None
     frames = session.ask.stack()
     if place is None or not frames or session.failure is None or session.here.count != session.failure.count:
         return None
-    # A helper such as assertEqual raises in a library: the test's own line is what somebody asks about.
+    # A helper such as assertEqual raises in a library: the test's own line is the interesting one.
     own = (place.own_file, place.own_line)
     return next((at for at, each in enumerate(frames) if (each.file, each.line) == own), 0)
 
 
 def frame_to_show(session: Session) -> int:
-    """Return the number of the frame that somebody looks at first: not the helper in which a test's failure was raised.
+    """Return the number of the frame to show first: not the helper in which a test's failure was raised.
 
-    Helpers say of themselves that they are none of one's business: pytest's and their like, `__tracebackhide__` in the
-    frame; unittest's, `__unittest` in the module. 0 anywhere but at the failure of a test, and for who came by a step.
+    Helpers mark themselves: those of pytest and the like have `__tracebackhide__` in the frame, those of unittest
+    `__unittest` in the module. 0 anywhere except at the failure of a test, and after a step.
     """
     own = (frame_of_test(session) or 0) if session.here.why != "step" else 0
     return next((number for number in range(own) if not _is_helper(session, number)), own)
@@ -82,10 +82,10 @@ def assertion_of_test(session: Session) -> Assertion:
 
 
 def bisect_assertion(session: Session, claim: Assertion) -> Bisected | None:
-    """Return the line after which a claim was true no more, up to the failure; None: there is nothing to search.
+    """Return the line after which an assertion became false, up to the failure; None: there is nothing to search.
 
-    It is looked for in the call that claims it. Where it was never true there, what is in the variables of the module
-    was perhaps left there before: then it is looked for in these.
+    The search covers the call that makes the assertion. If it was never true there, the variables of the module may
+    have had the wrong value before: then the search covers these.
     """
     found = None
     if claim.started < claim.failed:

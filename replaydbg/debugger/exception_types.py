@@ -21,7 +21,7 @@ def types_named(view: ReplayView, name: str) -> frozenset[str]:
     """
     known = {full for lineage in {each.lineage for each in view.index.raised} for full in lineage}
     found = frozenset(each for each in known if each == name or each.endswith(f".{name}"))
-    # Only the program knows what its modules call a type, and which ones nobody raised.
+    # Only the program knows what its modules call a type, and which ones were never raised.
     return found or _known_to_program(view, name)
 
 

@@ -13,7 +13,7 @@ from replaydbg.engine.queries import ExportObject
 from replaydbg.errors import AskFailed, UsageError
 
 SECONDS = 600.0
-"""So long an object may take."""
+"""The time limit of an export."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Export:
     data: bytes
     """As dill writes it; `replaydbg.load` reads it, and runs what is in it."""
     lost: tuple[Lost, ...]
-    """What stayed behind: in its place a `replaydbg.Missing` is loaded."""
+    """The parts that were not exported: a `replaydbg.Missing` is loaded in place of each."""
 
 
 def export(view: ReplayView, expression: str, at: At) -> Export:

@@ -14,10 +14,10 @@ from replaydbg.errors import UsageError
 
 
 class Missing:
-    """Stands for a part of an object that could not come out of the past."""
+    """A placeholder for a part of an object that could not be exported."""
 
     def __init__(self, what: str) -> None:
-        """`what`: its type and its repr, in words."""
+        """`what`: its type and its repr."""
         self.what = what
 
     def __repr__(self) -> str:
@@ -27,8 +27,8 @@ class Missing:
 def load(path: str | os.PathLike[str]) -> Any:
     """Return the object that `replaydbg export` wrote to `path`, with a Missing in the place of each part that is not.
 
-    As with any pickle, code that is in the file runs. Raises UsageError if it is no such file, and what the object's
-    own classes raise.
+    As with any pickle, code in the file runs. Raises UsageError if it is not such a file, and what the object's own
+    classes raise.
     """
     # Imported here: dill changes how pickle works for the whole process.
     import dill

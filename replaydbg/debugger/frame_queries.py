@@ -90,9 +90,9 @@ class FrameQueries:
         return self._ask(GetArguments(frame, lane))
 
     def stack(self, lane: int | None = None) -> Sequence[Frame]:
-        """Return the frames of a lane, innermost first; without a number, of the one that runs.
+        """Return the frames of a thread, innermost first (default: the running one).
 
-        Of a deep stack those far out are fetched when they are asked for, as long as the session stands here.
+        Outer frames of a deep stack are fetched on demand, as long as the session stays at this position.
         """
         return self._standing.cursor.stack(lane)
 
@@ -109,7 +109,7 @@ class FrameQueries:
     # ---- for search and writes ----
 
     def evaluate_at(self, worker: EngineProcess, source: str, frame: int = 0) -> Evaluation:
-        """Run an expression where another process stands."""
+        """Evaluate an expression at the position of another process."""
         return self._evaluation(worker, source, frame, None, False)
 
     def text_of(self, source: str, at: At) -> str:
@@ -126,7 +126,7 @@ class FrameQueries:
         return self._ask(IsMutable(at.frame, at.lane, place.source))
 
     def unseen_content(self, place: PlaceExpression, at: At) -> str:
-        """Return what is to be said of a value whose content only its own C code can read; empty: all of it is seen."""
+        """Return a note about a value whose content only its own C code can read; empty: all of it is seen."""
         try:
             kind = self._ask(FindOpaqueType(at.frame, at.lane, place.source))
         except AskFailed:
@@ -147,9 +147,9 @@ class FrameQueries:
             raise UsageError(f"{place.source!r} cannot be tracked: {obstacle}.")
 
     def judge(self, worker: EngineProcess, condition: str) -> str | None:
-        """Return None if a breakpoint's condition is not true where `worker` stands.
+        """Return None if a breakpoint's condition is not true at the position of `worker`.
 
-        One that raises, or has no answer, counts as true: then what happened is returned; otherwise nothing, "".
+        A condition that raises or fails counts as true: then the reason is returned. A true one returns "".
         """
         try:
             result = self._evaluation(worker, condition, 0, None, True)

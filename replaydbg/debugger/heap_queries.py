@@ -95,7 +95,7 @@ class HeapQueries:
     def at_each(
         self, moments: Sequence[str | int | Moment], *, which: Which = "mine", limits: Limits | None = None
     ) -> list[Snapshot]:
-        """Return a snapshot for each of `moments`, in which one can tell whether an object is still the same one.
+        """Return a snapshot for each of `moments`, in which the identity of objects can be compared.
 
         One run of the program passes them all. Raises NoSuchMoment, EngineLost.
         """

@@ -26,7 +26,7 @@ class Limitations:
         raised = [each for each in self._view.index.raised if each.type == "RecursionError"]
         if not raised or not self._view.header.python.version.startswith("3.11"):
             return ""
-        # Python's own calls count one each: then there are as many frames as the limit says.
+        # Python's own calls count one each: then there are as many frames as the limit allows.
         for each in {raised[0].count: raised[0], raised[-1].count: raised[-1]}.values():
             with closing(self._view.travel.at(each.count)) as worker:
                 depth = worker.look().depth

@@ -10,10 +10,10 @@ from replaydbg.engine.messages import EndReport, RunOrder, Where
 from replaydbg.engine.worker import EngineProcess
 
 MOST_EVENTS = 20
-"""So many events of one line are told, the last ones."""
+"""The most events of one line that are returned: the last ones."""
 
 MOST_RAISED = 1000
-"""So many exceptions of what a line calls are passed on the way to its own."""
+"""The most exceptions of functions called by a line that are passed on the way to its own."""
 
 
 def inputs_of(view: ReplayView, count: int, seen: int, raised: Where | None = None) -> tuple[int, ...]:
@@ -24,7 +24,7 @@ def inputs_of(view: ReplayView, count: int, seen: int, raised: Where | None = No
     events = view.index.events_between(count, seen)
     uncaught = view.index.uncaught
     if raised is None and uncaught is not None and seen > uncaught.count:
-        # Behind an exception that nobody catches the interpreter prints it and flushes the streams: no line does that.
+        # After an uncaught exception the interpreter prints it and flushes the streams: no line does that.
         raised = where_raised(view, uncaught) if count == uncaught.count else None
         if raised is None and (count == uncaught.count or seen > view.index.end):
             return ()
@@ -34,7 +34,7 @@ def inputs_of(view: ReplayView, count: int, seen: int, raised: Where | None = No
 
 
 def where_raised(view: ReplayView, raised: Raised) -> Where | None:
-    """Return where the program stood when it raised an exception; None: that cannot be told."""
+    """Return the position at which the program raised an exception; None: unknown."""
     worker = view.travel.at(raised.count)
     try:
         return run_to_raise(view, worker, raised)
@@ -43,9 +43,9 @@ def where_raised(view: ReplayView, raised: Raised) -> Where | None:
 
 
 def run_to_raise(view: ReplayView, worker: EngineProcess, raised: Raised) -> Where | None:
-    """Let `worker` run from the line of an exception to where it is raised; None: that cannot be told."""
+    """Let `worker` run from the line of an exception to where it is raised; None: unknown."""
     line = [each for each in view.index.raised_at(raised.count) if each.lane == raised.lane]
-    # What ended the program is told with more of its text: of its line, it is the last one of that type.
+    # The exception that ended the program is reported with more of its text; it is the last of that type in its line.
     same = [at for at, each in enumerate(line) if each == raised or (raised.is_uncaught and each.type == raised.type)]
     if not same:
         return None  # it was raised in no frame: a syntax error of the program itself
@@ -62,6 +62,6 @@ def run_to_raise(view: ReplayView, worker: EngineProcess, raised: Raised) -> Whe
 
 
 def _line_that_raised(where: Where) -> int:
-    # Frames of the importer's own run no lines that count: then it is the lane's last one; see engine.c.
+    # Frames of the importer's own run no lines that count: then it is the thread's last one; see engine.c.
     own = where.stack[0].last if where.stack else 0
     return own or next((each.last for each in where.lanes if each.id == where.lane), 0)

@@ -24,7 +24,7 @@ class Marks:
         self._view, self._heap = view, heap
         self._marks: dict[str, int] = {}
         self._unsettled: dict[str, int] = {}
-        """Those of a test of which only the last event before them is known, until somebody asks."""
+        """Those of a test of which only the last event before them is known until they are asked for."""
         self._called: tuple[Named, ...] = ()
 
     def add(self, name: str, moment: Moment | None = None) -> Moment:
@@ -80,7 +80,7 @@ class Marks:
             if calls and calls[-1][0] == each.event:
                 _, count = calls.pop()
                 known = self._unsettled.pop(each.name, None)
-                # Of several of a name it is the last one; what somebody named so since then stays.
+                # Of several with one name the last one counts; a name given since then stays.
                 if known is not None and self._marks.get(each.name) == known:
                     self._marks[each.name] = count
         self._unsettled.clear()

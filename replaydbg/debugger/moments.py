@@ -21,7 +21,7 @@ _UNITS = {"ms": 1e6, "s": 1e9, "m": 60e9, None: 1e9}
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a process stands at a moment: before a line, or inside one."""
+    """The position of a process at a moment: before a line, or inside one."""
 
     count: int
     """Lines so far, that line included."""
@@ -30,7 +30,7 @@ class Position:
     event: int = 0
     """Inside the line, where this event has been consumed."""
     is_exact: bool = True
-    """Whether it is an error if there is no such point; otherwise the beginning of the line will do."""
+    """Whether a missing point is an error; if not, the beginning of the line is used."""
 
 
 def parse_moment(
@@ -42,7 +42,7 @@ def parse_moment(
 ) -> Position:
     """Return the position of the moment that `text` names.
 
-    `marks` are the named ones; `event_at` returns the last event before so many nanoseconds; `failure` is what `@exc`
+    `marks` are the named ones; `event_at` returns the last event before a time in nanoseconds; `failure` is what `@exc`
     means. Raises NoSuchMoment.
     """
     word = text.strip()

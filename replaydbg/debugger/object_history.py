@@ -41,7 +41,7 @@ class Created:
     """The line that was about to run when it was seen first."""
     moment: Moment
     made: int
-    """The line before, which made it; 0: it was there at the first moment that was looked at."""
+    """The line before, which made it; 0: it existed at the first moment that was checked."""
     place: CodePlace | None
     """That line; None: no Python code ran."""
     returned_to: CodePlace | None = None
@@ -49,7 +49,7 @@ class Created:
 
 
 def holdings(session: Session, moments: Sequence[str | int | Moment], *, which: Which = "mine") -> list[Holding]:
-    """Return the heap at each of `moments`, where each is told as event and step. Raises NoSuchMoment, EngineLost."""
+    """Return the heap at each of `moments`, labelled with event and step. Raises NoSuchMoment, EngineLost."""
     found = []
     for moment, snapshot in zip(moments, session.heap.at_each(moments, which=which), strict=True):
         at = session.index.moment(session.count_of(moment))
@@ -90,7 +90,7 @@ def created(session: Session, address: int, count: int, *, which: Which = "mine"
 
 
 def _present(session: Session, counts: Sequence[int], address: int, which: Which) -> list[bool]:
-    """Return at which moments the object that lies at `address` in the last one can be reached."""
+    """Return at which moments the object at `address` in the last snapshot can be reached."""
     snapshots = session.heap.at_each(counts, which=which)
     after = snapshots[-1]
     node = after.find(address)
@@ -102,9 +102,9 @@ def _present(session: Session, counts: Sequence[int], address: int, which: Which
 
 
 def line_before(session: Session, seen: int, made: int) -> Created:
-    """Return which line brought about what is seen at the count `seen`, and was not there before the line `made`.
+    """Return the line that made what is seen at the count `seen` and did not exist before the line `made`.
 
-    `made` may be 0: it was there at the first moment that was looked at.
+    `made` may be 0: it existed at the first moment that was checked.
     """
     moment = session.index.moment(seen)
     stack = _stack_at(session, seen)
@@ -132,7 +132,7 @@ def _stack_at(session: Session, count: int) -> tuple[Frame, ...]:
 
 
 def last_written(session: Session, path: str, modules: Iterable[str] = ()) -> LastWrite | None:
-    """Return who wrote last what `path`, as a diff tells it, leads to here; None: that has no answer.
+    """Return the last write of the value at `path`, as a diff names it; None: unknown.
 
     `modules`: the names of those that paths may begin at.
     """
@@ -163,7 +163,7 @@ def _in_module(session: Session, module: str, source: str) -> LastWrite:
 
 
 def _place(session: Session, path: str) -> tuple[str, At] | None:
-    """Return the expression and the frame in which a path means what it says."""
+    """Return the expression and the frame that a path refers to."""
     match_ = _IN_FRAME.match(path)
     lane = int(match_["lane"]) if match_ else 0
     running = session.here.lane

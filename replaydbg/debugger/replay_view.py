@@ -17,7 +17,7 @@ from replaydbg.events.environment import Header
 
 
 class ReplayView(Protocol):
-    """What queries need of a session. They depend on this and not on Session, which depends on them."""
+    """The part of a session that queries need. They depend on this and not on Session, which depends on them."""
 
     @property
     def header(self) -> Header:

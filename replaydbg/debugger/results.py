@@ -33,7 +33,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-f]+")
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """Where the session stands: before a line."""
+    """The position of a session: before a line."""
 
     moment: Moment
     """Event and step."""
@@ -42,9 +42,9 @@ class Here:
     total: int
     """Lines of the whole run."""
     why: str
-    """What brought it here: `seek`, `step`, `breakpoint`, `exception`, `watch`, `end`, `start`."""
+    """The reason for the stop: `seek`, `step`, `breakpoint`, `exception`, `watch`, `end`, `start`."""
     lane: int
-    """The lane that runs."""
+    """The running thread."""
     stack: tuple[Frame, ...]
     """Its frames, innermost first; at most 1,000: `Session.stack` has them all."""
     lanes: tuple[Lane, ...]
@@ -54,7 +54,7 @@ class Here:
     is_changed: bool = False
     """Whether something was changed before: from there on it is another run than the recorded one."""
     message: str = ""
-    """What else is to be said, such as the exception."""
+    """A message, such as the exception."""
 
     @property
     def top(self) -> Frame | None:
@@ -86,7 +86,7 @@ class Raised:
     is_uncaught: bool = False
     """Whether it ended the program."""
     lineage: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """The full names of its type and of what that inherits from, in the order in which Python looks."""
+    """The full names of its type and of what that inherits from, in method resolution order."""
     file: str = field(default="", compare=False)
     """The source file of the function that raised it, as its code object names it; empty: not known."""
     line: int = field(default=0, compare=False)
@@ -121,7 +121,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """Where a session stops on its way, in either direction."""
+    """A place at which a session stops, in either direction."""
 
     number: int
     file: str = ""
@@ -134,11 +134,11 @@ class Breakpoint:
     place: str = ""
     """A variable, an attribute or an item: stops where its value has changed."""
     watch: Watch | None = None
-    """What `place` was in the frame in which it was set."""
+    """The value that `place` names in the frame in which it was set."""
     condition: str = ""
-    """An expression that must be true there, in the innermost frame; one that raises counts as true, and is said."""
+    """An expression that must be true there, in the innermost frame; one that raises counts as true."""
     ignore: int = 0
-    """So many passages are let through first, in each search and in either direction."""
+    """The number of hits to ignore first, in each search and in either direction."""
     enabled: bool = True
     temporary: bool = False
     """Removed when it has stopped the session once."""
@@ -178,7 +178,7 @@ class PartChange:
     """An item or an attribute of a value, before and after."""
 
     name: str
-    """What is written behind the value's name to get it: `.speed`, `['key']`."""
+    """The source text that follows the value's name: `.speed`, `['key']`."""
     before: str
     """As text; empty: there was none."""
     after: str
@@ -193,11 +193,11 @@ class Origin:
     kind: str
     """`place`: a variable, an attribute or an item; `call`; `constant`; `made`: a function."""
     is_same: bool
-    """Whether the value is that of this part itself; otherwise it is computed from it, or was taken out of it."""
+    """Whether the value is that of this part itself, and not computed from it or taken out of it."""
     events: tuple[int, ...] = ()
     """The events that C code asked for in this very call."""
     parts: tuple[Origin, ...] = ()
-    """What that value came from, of a call: what the function returned, or the arguments of C code."""
+    """Origins of that value, of a call: of what the function returned, or the arguments of C code."""
     count: int = 0
     """Of a call of the program's own function: the line that returned it; 0: of nothing else."""
     moment: Moment | None = None
@@ -221,7 +221,7 @@ class LastWrite:
     function: str
     lane: int
     source: str
-    """The line's text; empty if it is not at hand."""
+    """The line's text; empty if it is not available."""
     before: str
     """The value before, as text; empty: there was none."""
     after: str
@@ -241,13 +241,13 @@ class LastWrite:
     changed: LastWrite | None = None
     """Where the value changed last, if that write left it equal."""
     note: str = ""
-    """What may have happened besides, unseen."""
+    """A note about what may have happened unseen."""
     origins: tuple[Origin, ...] = ()
-    """Where the value came from, as far as that was followed."""
+    """Origins of the value, as far as they were traced."""
     unknown: str = ""
-    """What is not known of its origin; empty, with origins: nothing is missing."""
+    """What is unknown of its origin; empty, with origins: nothing is missing."""
     parts: tuple[PartChange, ...] = ()
-    """What changed in the value, if its text did not; some of it, if that is much."""
+    """The parts of the value that changed, if its text did not; only some, if there are many."""
 
 
 @dataclass(frozen=True, slots=True)

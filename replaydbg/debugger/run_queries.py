@@ -54,7 +54,7 @@ class RunQueries:
     def history(self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000) -> ValueHistory:
         """Return the changes of a value over the whole run, from the first one on; writes of an equal value are none.
 
-        They are found while one goes through them, which raises UsageError and AskFailed.
+        They are found during iteration, which raises UsageError and AskFailed.
         """
         self._view.work.begin(f"tracking {expression}")
         return ValueHistory(self._view, expression, At(frame, lane), most)
@@ -73,7 +73,7 @@ class RunQueries:
         """Return the line after which `predicate` was bad first, between two moments: the whole run, up to the failure.
 
         `linear` looks at every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
-        which it is evaluated. `tell` is given each look. Raises UsageError, NoSuchMoment.
+        which it is evaluated. `tell` receives each probe. Raises UsageError, NoSuchMoment.
         """
         bisection = begun(self._view, predicate, first, last, tell, only_at)
         return bisection.scan() if linear else bisection.for_good() if for_good else bisection.run()

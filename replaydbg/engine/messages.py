@@ -296,7 +296,7 @@ class Where:
     digest: int
     """64 bits over the path up to here."""
     lane: int
-    """The lane that runs."""
+    """The running thread."""
     lanes: tuple[Lane, ...]
     """All that are alive."""
     stack: tuple[Frame, ...]

@@ -13,7 +13,7 @@ __all__ = ["Answer", "Bisected", "Culprit", "Probe", "VerdictChange", "Value", "
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One look at a moment."""
+    """A probe of the predicate at one moment."""
 
     count: int
     moment: Moment
@@ -50,13 +50,13 @@ class Culprit:
     line: int
     function: str
     source: str
-    """The line's text; empty if it is not at hand."""
+    """The line's text; empty if it is not available."""
     before: Verdict
-    """What it was before the line: good, or undecided."""
+    """The verdict before the line: good, or undecided."""
     before_reason: str
     """Why it was undecided."""
     values: tuple[Value, ...]
-    """What the expression is made of; those that the line changed come first."""
+    """The parts of the expression; those that the line changed come first."""
     events: tuple[int, ...]
     """The events during the line, at most 20. Whether a value depends on one is not known."""
 
@@ -86,7 +86,7 @@ class Bisected:
     last_reason: str
     """Of what is never bad: why the last moment could not be decided; empty if it is good."""
     culprit: Culprit | None
-    """None: there is none, or it could not be told."""
+    """None: there is none, or it is unknown."""
     last_good: Moment | None
     """The last checkpoint before it that was seen to be good; None: none was."""
     first_bad: Moment | None
@@ -94,7 +94,7 @@ class Bisected:
     looks: tuple[Probe, ...]
     """In the order in which they were made."""
     places: int
-    """How many checkpoints there were to look at."""
+    """The number of checkpoints in the range."""
     unfit: tuple[Moment, ...]
     """Moments that contradict a history that changes once: bad before the culprit, good after it."""
     passing: int
@@ -102,20 +102,20 @@ class Bisected:
     first_passing: Moment | None
     """The first line after which it was."""
     is_exact: bool
-    """Whether each line from the last good checkpoint on was looked at; otherwise lines were bisected, too."""
+    """Whether each line after the last good checkpoint was checked; if not, lines were bisected, too."""
     note: str = ""
-    """What else is to be said."""
+    """A note about the result; may be empty."""
     healed: VerdictChange | None = None
     """The line after which the culprit's violation was over; None: it lasted to the end of its call, or of the search,
-    or that was not looked at."""
+or that was not checked."""
     first_healed: VerdictChange | None = None
     """The line after which the first violation that was over before the culprit was over."""
     last_healed: VerdictChange | None = None
-    """Where there is no culprit because it is good at the end: the line after which the last violation was over."""
+    """Without a culprit because it is good at the end: the line after which the last violation was over."""
     seen_at: Moment | None = None
     """Of a predicate that is evaluated at one place only: where it was seen to be bad."""
     has_unseen: bool = False
-    """Whether each line was to be looked at, and some could not be: it may have been bad before, or at all."""
+    """Whether some lines could not be checked in a search of every line: it may have been bad there."""
 
     @property
     def is_monotone(self) -> bool:

@@ -60,7 +60,7 @@ class Culprits(Probes):
         return turns[-1] if turns else seen - 1
 
     def _meanwhile(self, lost: Frame, seen: int) -> Self | None:
-        """Return a search of that one call's variables while it was not found; None: there is no other way to ask."""
+        """Return a search in that one call's variables; None: there is no other way to evaluate the predicate."""
         if self._predicate.started or not lost.started:
             return None
         meant_call = replace(self._predicate, started=lost.started)

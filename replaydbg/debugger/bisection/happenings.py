@@ -18,10 +18,10 @@ from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import UsageError
 
 MOST_TRIED = 5000
-"""So many exceptions are looked at for those that the program's own code raised: each takes a part of a millisecond."""
+"""The most exceptions that are checked for those of the program's own code: each takes less than a millisecond."""
 
 FAR = 20_000
-"""Lines: over so many it is quicker to begin at a checkpoint."""
+"""Lines: for a longer distance it is quicker to begin at a checkpoint."""
 
 
 def meant(predicate: Predicate, view: ReplayView) -> Predicate:
@@ -57,7 +57,7 @@ class Times:
     found: tuple[Happening, ...]
     """In order."""
     note: str = ""
-    """What else is to be said; may be empty."""
+    """A note; may be empty."""
 
 
 def times(predicate: Predicate, view: ReplayView, first: int, last: int, *, most: int) -> Times:
@@ -75,7 +75,7 @@ def times(predicate: Predicate, view: ReplayView, first: int, last: int, *, most
 
 
 def _times_raised(view: ReplayView, name: str, lines: range, most: int) -> Times:
-    """The exceptions of the program's own code; where there are none, those of libraries."""
+    """The exceptions of the program's own code, or else those of libraries."""
     # What the interpreter raised before the program's own first line is not the program's.
     lines = range(max(lines.start, view.first_own), lines.stop)
     late = _raised_while_it_ended(view)
@@ -85,7 +85,7 @@ def _times_raised(view: ReplayView, name: str, lines: range, most: int) -> Times
     others: dict[int, Raised] = {}
     number, first_of_others = 0, ""
     for each, where in _looked_at(view, raised[:MOST_TRIED]):
-        # What ended the program is the program's own business, whoever raised it.
+        # The exception that ended the program counts as the program's own, wherever it was raised.
         if each.is_uncaught or not _is_of_library(each, where):
             own.setdefault(each.count, each)
             if len(own) == most:
@@ -134,7 +134,7 @@ def _is_of_library(raised: Raised, where: Where) -> bool:
 
 
 def _looked_at(view: ReplayView, raised: Sequence[Raised]) -> Iterator[tuple[Raised, Where]]:
-    """Yield each with what stands where it is raised, or at its line if that is of a library."""
+    """Yield each with the position where it is raised, or that of its line if it is in a library."""
     worker: EngineProcess | None = None
     passed = 0
     try:

@@ -21,7 +21,7 @@ _CUT = (
 
 
 class Healing(Culprits):
-    """The part of a search that tells violations that healed from those that lasted."""
+    """The part of a search that distinguishes violations that healed from those that lasted."""
 
     _first: int
     """Between which counts of lines it is searched."""

@@ -18,7 +18,7 @@ Kind = Literal["bad", "check", "raises", "function", "invariant", "output", "rai
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 MOST_SHOWN = 12
-"""So many parts of an expression are shown with their values."""
+"""The most parts of an expression that are shown with their values."""
 
 
 class OnlyAt(NamedTuple):
@@ -43,33 +43,33 @@ class Predicate:
     """A question about a moment. Made by the functions below, which check it."""
 
     kind: Kind
-    """What is bad: `bad`, a true expression; `check`, a false one; `raises`, one that raises; `function`, one that
-    returns something true; `invariant`, one of the program's that does not hold. Of what has happened until then:
+    """Bad is: `bad`, a true expression; `check`, a false one; `raises`, one that raises; `function`, one that returns
+    something true; `invariant`, one of the program's that does not hold. For events up to then:
     `output`, a match in what was printed; `raised`, an exception of that type."""
     source: str
     """The expression, the invariant's name, the pattern or the type; of a function the text of its file."""
     module: str = "__main__"
     """In whose names an expression is evaluated."""
     frame: str = ""
-    """A function: then in the names of its innermost call in the running lane, else of the only one that waits, in
-    another lane or as a generator or coroutine. Where there is none, it is undecided."""
+    """A function: evaluate with the names of its innermost call in the running thread, or of the only suspended call
+    (in another thread, a generator or a coroutine). Without such a call, the verdict is undecided."""
     started: int = 0
-    """Of `frame`: the one call that is meant, by the count of its first line; 0: whichever it is."""
+    """With `frame`: the call, by the count of its first line; 0: any call."""
     file: str = ""
     """Of a function: where it is from."""
     name: str = ""
     """Of a function: its name."""
     only_at: OnlyAt | None = None
-    """Where it is evaluated; elsewhere it is undecided. None: at every line."""
+    """The place at which it is evaluated; it is undecided elsewhere. None: every line."""
 
     @property
     def is_of_history(self) -> bool:
-        """Whether it is about what has happened, which the recording's index tells without a look."""
+        """Whether it is about past events, which the recording's index answers without a probe."""
         return self.kind in ("output", "raised")
 
     @property
     def text(self) -> str:
-        """It in words, as it is when something is bad."""
+        """Human-readable form of the predicate."""
         place = f" in {self.frame}()" if self.frame else f" in {self.module}" if self.module != "__main__" else ""
         at = f", evaluated only at {self.only_at}" if self.only_at is not None else ""
         text = {
@@ -171,7 +171,7 @@ def _readable(expression: str) -> str:
     except _UNREADABLE as error:
         raise UsageError(f"{expression!r} is not an expression: {getattr(error, 'msg', error)}.") from None
     if isinstance(value, ast.Constant) and isinstance(value.value, (str, bytes)):
-        # As true as any text that is not empty, at every moment: nobody means that.
+        # A non-empty string is true at every moment: surely a mistake.
         raise UsageError(f"{source} is a string, not a condition: remove the quotes.")
     return source
 
@@ -194,7 +194,7 @@ def _parts(node: ast.AST, inner: frozenset[str] = frozenset()) -> dict[str, None
     if is_value and names and not names & inner:
         found[ast.unparse(node)] = None
     for child in ast.iter_child_nodes(node):
-        # The function that is called, and the methods of a value, say nothing.
+        # The called function and the methods of a value are not interesting.
         if is_called and child is getattr(node, "func", None):
             child = child.value if isinstance(child, ast.Attribute) else ast.Constant(None)
         found |= _parts(child, inner)

@@ -18,14 +18,14 @@ from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed, EngineLost
 
 LONGEST_PROBE = 5.0
-"""Seconds that a look may take; then it is undecided."""
+"""Seconds that a probe may take; after that it is undecided."""
 
 
 class Probes:
-    """The looks that are made for a search, and their answers."""
+    """The probes of a search and their verdicts."""
 
     def __init__(self, view: ReplayView, predicate: Predicate, tell: Callable[[Probe], None] | None) -> None:
-        """`tell` is given each look as it is made."""
+        """`tell` receives each probe as it is made."""
         self._view, self._predicate = view, predicate
         self._tell = tell
         self._looks: list[Probe] = []
@@ -91,7 +91,7 @@ class Probes:
             worker.kill()
 
     def _is_confirmed(self, seen: int, until: int = 0) -> bool:
-        """Whether copies that nobody has asked agree: bad from `seen` on, up to `until` if it stayed so, not before."""
+        """Whether fresh copies agree: bad from `seen`, up to `until` if it stayed so, and not before."""
         stayed = [seen + (until - seen) * part // 4 for part in (1, 2, 3) if until > seen]
         is_bad = all(self._ask(count)[0] is Verdict.BAD for count in (seen, *stayed))
         return is_bad and self._ask(max(seen - 1, 1))[0] is not Verdict.BAD
@@ -105,10 +105,10 @@ class Probes:
         return close.changes.first_written if close.changes.count else max(seen - 1, 1)
 
     def _lost_call(self, seen: int) -> Frame | None:
-        """Return the call that a question is about at a line, if it waited before that and was not found meanwhile.
+        """Return the call that the predicate is about at a line, if it was suspended before and not found meanwhile.
 
-        It was one of several that waited, or waited as nothing does that is known of: which one it was shows when it
-        goes on, and others ran after its own last line.
+        It was one of several suspended calls, or suspended in an unknown way: it is identified when it continues, after
+        other calls ran.
         """
         wanted = self._predicate.frame
         stack = self._view.look_at(seen).stack if wanted else ()
@@ -127,7 +127,7 @@ class Probes:
         return Judged(self._predicate.query(JudgeEachLine, finds=finds), stops, looks_at_returns)
 
     def _is_so(self, where: Where, *, is_bad: bool) -> bool:
-        """Whether a process that nobody has asked says the same where one stands that has been asked all along."""
+        """Whether a fresh process gives the same verdict as one that evaluated the predicate at every line."""
         verdict = self._ask(where.count)[0]
         is_same = verdict is Verdict.UNDECIDED or (verdict is Verdict.BAD) is is_bad
         return is_same and (where.changes.count > 0 or not is_disturbed(self._view, where))

@@ -1,9 +1,8 @@
 """Bisection of a run: a search over the checkpoints, then over the lines between two of them.
 
-The looks at checkpoints are made by throw-away copies, several at once. Between two checkpoints one process runs and
-asks at each line (replaydbg/native/judge.c), which takes a microsecond a line and not a copy of a process; what it
-finds is confirmed by copies that nobody has asked before. Where the question takes too long for that, lines are
-bisected, too.
+Throw-away copies probe the checkpoints, several at once. Between two checkpoints one process runs and evaluates the
+predicate at each line (replaydbg/native/judge.c), which takes a microsecond per line and no copy of a process; fresh
+copies confirm what it finds. If the predicate is too slow for that, lines are bisected, too.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError
 
 WIDTH = max(len(os.sched_getaffinity(0)), 1) if hasattr(os, "sched_getaffinity") else 1
-"""So many looks are made at once."""
+"""The number of probes made at once."""
 
 LONGEST_SCAN = 2.0
 """Seconds of its processor's time for asking at each line between two checkpoints; then lines are bisected."""
@@ -62,10 +61,10 @@ class Bisection(Healing):
         width: int = WIDTH,
         tell: Callable[[Probe], None] | None = None,
     ) -> None:
-        """Search between two counts of lines. `tell` is given each look as it is made."""
+        """Search between two counts of lines. `tell` receives each probe as it is made."""
         super().__init__(view, predicate, tell)
         self.note = ""
-        """What else is to be said of all changes, when they have been found; may be empty."""
+        """A note about all changes, known when they have been found; may be empty."""
         self._first, self._last, self._width = first, last, width
         inner = [count for count in view.travel.timeline.counts() if first < count < last]
         self._places = [first, *inner, last] if first < last else [last]
@@ -112,7 +111,7 @@ class Bisection(Healing):
         return replace(self._at_each_line(Answer.NEVER, is_whole=True), last_reason=self._why_never())
 
     def _at_each_line(self, answer: Answer, *, is_whole: bool) -> Bisected:
-        """Return the result of a search at each line; where some lines could not be looked at, nothing is the first."""
+        """Return the result of a search at each line; if some lines could not be checked, the first is unknown."""
         result = replace(self._result(_NOTHING), answer=answer, is_exact=is_whole, has_unseen=not is_whole)
         if is_whole:
             return result
@@ -122,7 +121,7 @@ class Bisection(Healing):
     def flips(self, most: int = MOST_FLIPS) -> Iterator[VerdictChange]:
         """Yield every line after which it became bad, or good again, from the first one on; undecided is neither.
 
-        Raises UsageError if the question changes the program that it is asked of: then they cannot be told.
+        Raises UsageError if evaluating the predicate changes the program: then per-line results are unreliable.
         """
         view = self._view
         if self._predicate.is_of_history:
@@ -159,7 +158,7 @@ class Bisection(Healing):
         turns = (self._turn(seen, is_bad=is_bad), changes.first_written)
         return next((each for each in turns if each > before), seen - 1)
 
-    # ---- looks ----
+    # ---- probes ----
 
     def _look_at_places(self, places: Sequence[int]) -> list[Verdict]:
         verdicts = self._look([self._places[at] for at in places])
@@ -184,7 +183,7 @@ class Bisection(Healing):
             worker.kill()
 
     def _why_never(self) -> str:
-        """Return why it cannot be told at the end, or, in a function, at any line; empty: it was good."""
+        """Return why it is undecided at the end, or, in a function, at every line; empty: it was good."""
         verdict, reason = self._ask(self._last)
         frame = self._predicate.frame
         if not frame or verdict is Verdict.GOOD:
@@ -210,7 +209,7 @@ class Bisection(Healing):
         return self._by_copies(replace(result, note=note if changes is None else CHANGES), low, high)
 
     def _by_copies(self, result: Bisected, low: int, high: int) -> Bisected:
-        """Bisect the lines: not all of them are looked at."""
+        """Bisect the lines: not all of them are checked."""
         found = search(
             high - low + 1,
             lambda places: self._look([low + at for at in places]),
@@ -221,9 +220,9 @@ class Bisection(Healing):
         return replace(result, culprit=self._culprit(low + found.first_bad), looks=tuple(self._looks))
 
     def _scanned(self, low: int, high: int) -> tuple[Changes | None, str]:
-        """Ask at each line; None: that takes too long, or could not be done, and why if that is to be said."""
+        """Evaluate at each line; None: that took too long or failed, with the reason if it is of interest."""
         decided = [each.seconds for each in self._looks if each.verdict is not Verdict.UNDECIDED]
-        # A look that took long may have waited for a processor: if the question itself is quick, little time will do.
+        # A slow probe may have waited for a processor: if the predicate itself is quick, little time is enough.
         longest = LONGEST_SCAN if min(decided, default=0.0) <= LONGEST_SCAN / 20 else LONGEST_SCAN / 5
         worker = self._view.travel.at(low)
         began, cpu = time.monotonic(), worker.cpu_seconds()
@@ -299,7 +298,7 @@ class Bisection(Healing):
         return self._result(_NOTHING)
 
     def _of_history(self) -> Bisected:
-        """What has happened by a moment is in the index: the first time is the line."""
+        """Return the first event that matches, from the index."""
         known = times(self._predicate, self._view, self._first, self._last, most=1)
         result = replace(self._result(_NOTHING), is_exact=True)
         if not known.found:

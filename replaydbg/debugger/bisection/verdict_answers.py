@@ -11,7 +11,7 @@ from replaydbg.engine.messages import Where
 from replaydbg.errors import UsageError
 
 LONGEST_STRETCH, LONGEST_LINE = 20.0, 0.001
-"""Seconds for asking at each line of a stretch where there is no other way, and for each line in addition."""
+"""Seconds for evaluating at each line of a stretch if there is no alternative, and more seconds for each line."""
 
 _VERDICTS = (Verdict.GOOD, Verdict.BAD, Verdict.UNDECIDED)
 
@@ -23,16 +23,13 @@ def verdict_of(answer: tuple[int, str]) -> tuple[Verdict, str]:
 
 
 def is_disturbed(view: ReplayView, where: Where) -> bool:
-    """Whether a process that has been asked went another way: by what it imported, or by what it changed."""
+    """Whether evaluating the predicate changed the path of a process, by imports or other side effects."""
     other = view.look_at(where.count)
     return (where.event, where.lane, where.digest) != (other.event, other.lane, other.digest)
 
 
 def in_time(view: ReplayView, begin: int, end: int) -> Callable[[], None]:
-    """Return what gives up after a time in which asking at the lines between is done, unless it goes on for ever.
-
-    It raises UsageError then.
-    """
+    """Return an `idle` that raises UsageError after the time that evaluating at the lines in between may take."""
     longest = LONGEST_STRETCH + (end - begin) * LONGEST_LINE
     until = time.monotonic() + longest
 

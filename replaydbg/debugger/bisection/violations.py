@@ -16,10 +16,10 @@ from replaydbg.engine.messages import Changes, EndReport, RunOrder, Where
 from replaydbg.errors import EngineLost, UsageError
 
 MOST_HEALED = 2_000
-"""Violations that are followed one by one, at some 2 ms each; then only how often it changed is looked at."""
+"""Violations that are followed one by one, at some 2 ms each; after that, only changes are counted."""
 
 CHECKED = 500
-"""After so many violations it is checked that the program goes the way that was recorded."""
+"""The number of violations after which to check that the program follows the recorded path."""
 
 
 class Disturbed(Exception):
@@ -138,7 +138,7 @@ class Violations(Probes):
         return verdict is (Verdict.BAD if now else Verdict.GOOD)
 
     def _call_at(self, where: Where) -> int:
-        """Return which call of the function is meant; 0: there is only one, or it is not on the stack that runs."""
+        """Return the call of the function; 0: there is only one, or it is not on the running stack."""
         wanted = self._predicate.frame
         call = next((each for each in where.stack if wanted in (each.function, each.name)), None) if wanted else None
         return call.started if call is not None else 0

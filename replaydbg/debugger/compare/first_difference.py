@@ -16,7 +16,7 @@ PROBES = 6
 """Moments of one round of the search; each is a snapshot in both recordings."""
 
 MOST_TURNS = 20
-"""Stretches between two events that are looked at for where two runs took another way."""
+"""Stretches between two events that are searched for where two runs diverged."""
 
 OF_THE_END = frozenset({"__file__", "__cached__"})
 """Variables that the interpreter takes away when a script has ended."""
@@ -35,7 +35,7 @@ class MemoryDifference:
     scope: str
     """Whose variables count."""
     is_flipped: bool
-    """Whether in place of the good run the bad one was compared, told what makes the difference."""
+    """Whether the good run was replaced by the bad one with the inputs that make the difference."""
     good: Moment
     """The moment in the good run: before this line."""
     bad: Moment
@@ -63,13 +63,13 @@ def first_apart(
     since: tuple[int, int] | None = None,
     is_flipped: bool = False,
 ) -> MemoryDifference | None:
-    """Return where two runs have come apart in what the program's own code reaches; None: nowhere that was seen.
+    """Return where the memory of two runs first differs in what the program's own code reaches; None: nowhere seen.
 
-    `scope` says whose objects count, see SCOPES of `replaydbg.heap.diff`.
+    `scope`: whose objects count, see SCOPES of `replaydbg.heap.diff`.
 
-    `events` are the numbers of events that belong together, in order. Looked for is the first difference, as if what
-    differs once went on to. What differs before it begins is left out: at the program's first line, or with `since`,
-    two of the events, before these had their answers. `is_flipped`: what `good` is, see Apart.
+    `events` are the numbers of corresponding events, in order. The search is for the first difference, as if a
+    difference lasted once it is there. Differences at the beginning are ignored: at the program's first line, or with
+    `since`, a pair of events, before their answers. `is_flipped`: see MemoryDifference.
     """
     counts = _counts(good, bad, events, since)
     ends = (good.index.end, bad.index.end)
@@ -164,9 +164,9 @@ class _MemorySearch:
 
 
 def _telling(found: Diff) -> list[Change]:
-    """Return the changes that say something: of two objects that look alike nobody knows why they are told apart.
+    """Return the meaningful changes: not those between two objects with equal texts.
 
-    Nor do hashes, addresses and nanoseconds: they differ in any two runs.
+    Hashes, addresses and nanoseconds are not meaningful either: they differ in any two runs.
     """
     return [each for each in found.changed.items if _is_told(each) and not _is_noise(each)]
 
@@ -182,7 +182,7 @@ def _is_noise(each: Change) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TurningPoint:
-    """Where two runs took another way."""
+    """Where the paths of two runs diverged."""
 
     moment: Moment
     """In the bad run, before the line that ran last in both."""
@@ -197,11 +197,11 @@ class TurningPoint:
 
 
 def first_turn(good: Session, bad: Session) -> TurningPoint | None:
-    """Return where two runs of equal events took another way before one of them asked for something else.
+    """Return where two runs of equal events diverged before one of them asked for something else.
 
     `good` is a replay that ends there, at its first divergence from what `bad` has recorded. None: they ran the same
-    lines until then, and what was asked had another value only. Of several such places the first one in the program's
-    own code is told.
+    lines until then, and only the value of what was asked differed. Of several such places the first one in the
+    program's own code is returned.
     """
     last = min(good.index.events, bad.index.events)
     other = [event for event in range(last) if good.index.lines_after(event) != bad.index.lines_after(event)]
@@ -211,7 +211,7 @@ def first_turn(good: Session, bad: Session) -> TurningPoint | None:
 
 
 def _turn(good: Session, bad: Session, event: int) -> TurningPoint | None:
-    """Return where the two took another way between an event and the next one."""
+    """Return where the two diverged between an event and the next one."""
     before = good.index.starts[event], bad.index.starts[event]
     lines = min(good.index.lines_after(event), bad.index.lines_after(event))
     low, high = 0, lines + 1

@@ -19,7 +19,7 @@ MOST_SEEKS = 300
 """Lines of other threads that are passed on the way to the first one of a thread, some 3 ms each."""
 
 MOST_WALKED = 5000
-"""Lines of all threads that are looked at one after the other, some 0.2 ms each."""
+"""Lines of all threads that are visited one after the other, some 0.2 ms each."""
 
 
 class LinesRun(NamedTuple):
@@ -33,7 +33,7 @@ class LinesRun(NamedTuple):
     """The last one of the source, not in time."""
     function: str
     is_cut: bool
-    """Whether it went on: not all that ran was looked at."""
+    """Whether it continued: not all lines were visited."""
 
     def __str__(self) -> str:
         lines = f"{self.first}..{self.last}" if self.last != self.first else f"{self.first}"
@@ -55,25 +55,25 @@ class Interruption:
     called_from: CodePlace | None = None
     """Where the line is of a library: the innermost line of the program's own that had called it."""
     meanwhile: tuple[LinesRun, ...] = ()
-    """What the other threads ran before it went on, in order."""
+    """Lines that the other threads ran before it continued, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnOrder:
-    """What threads ran one after the other, whose order decides."""
+    """Lines that threads ran one after the other, whose order decides."""
 
     moment: Moment
     """Before the first line of those that went on first."""
     first: tuple[LinesRun, ...]
-    """What these ran."""
+    """Lines that these ran."""
     then: tuple[LinesRun, ...]
-    """What the late one ran when it came to its turn."""
+    """Lines that the late thread ran on its turn."""
 
 
 def gave_way(session: Session, lane: int, own: int, nth: int, after: int) -> Interruption | None:
-    """Return where lane `lane` gave way for the `nth` time (from 0) since its own event `own`; None: it was not found.
+    """Return where thread `lane` gave way for the `nth` time (from 0) since its own event `own`; None: not found.
 
-    With 0 for `own` it had none yet, and is looked for from the event `after`, of any lane, on.
+    With 0 for `own` it had no event yet, and the search begins at the event `after` of any thread.
     """
     here = session.seek(session.count_of(Moment(own or after, 1)))
     # It has just begun, or something else ran between its event and its next line.
@@ -103,7 +103,7 @@ def gave_way(session: Session, lane: int, own: int, nth: int, after: int) -> Int
 
 
 def took_turns(session: Session, after: int, late: int) -> TurnOrder | None:
-    """Return what others ran from the event `after` on, until lane `late` came to its turn, and what that ran then."""
+    """Return the lines that others ran from the event `after` until the turn of thread `late`, and its lines then."""
     begin = session.count_of(Moment(max(after, 1), 1))
     first: list[_SwitchLine] = []
     then: list[_SwitchLine] = []
@@ -114,7 +114,7 @@ def took_turns(session: Session, after: int, late: int) -> TurnOrder | None:
             first.append(line)
         elif first:
             then.append(line)
-        # What it ran before it gave way is not what came late.
+        # Lines that it ran before it gave way were not late.
     if not first or not then:
         return None
     return TurnOrder(session.index.moment(first[0].at), _joined(first, is_cut=False), _joined(then, is_cut=False))

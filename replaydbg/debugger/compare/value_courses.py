@@ -20,7 +20,7 @@ from replaydbg.debugger.session import Session
 from replaydbg.errors import ForgedMessage
 
 MOST_RECORDS = 4 << 20
-"""Lines of a course; it says nothing of those behind them. The core has the same number."""
+"""The most lines of a course; later ones are missing. The core has the same number."""
 
 _WORDS = 3
 """Of a record: the count of lines, the digest, and the place with the thread above it."""
@@ -43,7 +43,7 @@ class Course:
     """A run's own lines."""
 
     lanes: Mapping[Hashable, ThreadCourse]
-    """By thread: what tells it in every run of the program."""
+    """By thread: its key, which is the same in every run of the program."""
     is_cut: bool
     """Whether the run has more lines than a course has room for."""
 
@@ -62,18 +62,18 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class OtherWay:
-    """The first line at which a thread of the two runs took another way."""
+    """The first line at which a thread of the two runs took another path."""
 
     lane: Hashable
     """The thread."""
     after: tuple[Step, Step] | None
     """The last line that it ran in both; None: it ran none."""
     next: tuple[Step | None, Step | None]
-    """What it ran then, in each; None: nothing of the program's own."""
+    """The line that it ran then, in each; None: none of the program's own."""
 
     @property
     def moments(self) -> tuple[Moment | None, Moment | None]:
-        """Where to look at it, in each run."""
+        """The moment to inspect, in each run."""
         if self.after is not None:
             return self.after[0].moment, self.after[1].moment
         one, two = self.next
@@ -95,12 +95,12 @@ class OtherValues:
 
     @property
     def moments(self) -> tuple[Moment, Moment]:
-        """Where to look at it, in each run."""
+        """The moment to inspect, in each run."""
         return self.at[0].moment, self.at[1].moment
 
 
 def read_course(session: Session, lanes: Mapping[int, Hashable]) -> Course:
-    """Return the course of a session that was opened with `course=True`; `lanes` tells who each thread is.
+    """Return the course of a session that was opened with `course=True`; `lanes` has the key of each thread.
 
     Raises ForgedMessage.
     """
@@ -130,7 +130,7 @@ def _first_unequal(one: Sequence[int], two: Sequence[int]) -> int:
 
 
 def other_way(sessions: tuple[Session, Session], courses: tuple[Course, Course]) -> OtherWay | None:
-    """Return the first line at which a thread took another way; None: all of them took the same."""
+    """Return the first line at which a thread took another path; None: all took the same."""
     one, two = courses
     found: list[tuple[int, Hashable, int]] = []
     nothing = ThreadCourse(array("Q"), array("Q"), array("Q"))

@@ -10,7 +10,7 @@ from replaydbg.debugger.results import Moment, Raised
 from replaydbg.log.reader import Recording
 
 _MOST_LOOKS = 50
-"""So many exceptions are looked at, from the last one back: each costs a seek."""
+"""The most exceptions that are checked, from the last one back: each costs a seek."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Test:
     outcome: str
     """`failed`, `passed`, `skipped`, `interrupted` or `crashed`."""
     failure: TestFailure | None
-    """What it failed with, if it did."""
+    """The exception that it failed with, if it did."""
     marks: tuple[Named, ...]
     """Named places, in order."""
 
@@ -66,7 +66,7 @@ class Test:
 
 
 def test_of(recording: Recording) -> Test | None:
-    """Return what a recording says of the test that it is of; None: it is of no test."""
+    """Return the test that a recording is of; None: it is not of a test."""
     raw = recording.end.raw if recording.end is not None else {}
     test = raw.get("test")
     if not isinstance(test, dict):
@@ -90,7 +90,7 @@ def test_of(recording: Recording) -> Test | None:
         )
         return Test(str(test["nodeid"]), str(test["outcome"]), failure, marks)
     except (TypeError, KeyError, ValueError, AttributeError):
-        return None  # anything may stand there; the recording is as good without it
+        return None  # the field may hold anything; the recording is as good without it
 
 
 test_of.__test__ = False  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ def ending_of(ended: EndReport, why: str, *, is_script: bool) -> RunEnding:
 
 
 def how_it_ended(ended: EndReport, why: str) -> str:
-    """Return what the engine's report says; `why`: why the recording ends before the program's own end, if it does."""
+    """Return a sentence about an end; `why`: why the recording ends before the program's own end, if it does."""
     kind = ended.kind
     if kind == EXIT:
         status = ended.status

@@ -53,12 +53,12 @@ _ENTRY = one_of(*((*_RAISED, kind) for kind in (_FRESH, _AGAIN, _UNCAUGHT)), _LE
 _WRITTEN = (COUNT, COUNT, COUNT, bytes)
 _GIVEN = (COUNT, COUNT, COUNT, COUNT, COUNT)
 MOST_OUTPUT = 1 << 20
-"""Bytes of output: in more than that nobody looks for the text of an exception, since it would have to be decoded."""
+"""Bytes of output: in more than that, the text of an exception is not searched, since it would have to be decoded."""
 LAST_PIECES = 60
 """Of the output: a traceback is printed in pieces."""
 
 
-# Without slots, for what is only decoded when somebody asks for it: there may be millions of exceptions.
+# Without slots, for fields that are only decoded on demand: there may be millions of exceptions.
 @dataclass(frozen=True)
 class Index:
     """The lines of a run by its events, and what happened at which."""
@@ -78,7 +78,7 @@ class Index:
     ending: RunEnding
     """How the run ended."""
     uncaught_at_once: Raised | None
-    """The exception that ended the program, where the core has told it."""
+    """The exception that ended the program, if the core reported it."""
     raises: bytes
     """The exceptions as the core wrote them."""
     outputs: bytes
@@ -86,7 +86,7 @@ class Index:
 
     @property
     def ended(self) -> str:
-        """How the run ended, in words."""
+        """Human-readable end of the run."""
         return self.ending.text
 
     @property
@@ -96,7 +96,7 @@ class Index:
 
     @property
     def left_out(self) -> LeftOut | None:
-        """What is missing in `raised`, as there were too many exceptions; None: nothing is."""
+        """The exceptions that `raised` lacks, because there were too many; None: it has all."""
         return self._raises[1]
 
     @cached_property
@@ -216,7 +216,7 @@ def _uncaught(count: int, lane: int, kind: str, message: str, address: int) -> R
 def _said_of(raised: Raised, output: Sequence[Output]) -> str:
     """Return the first line of an exception's text out of the traceback that was printed; empty: there is none.
 
-    What the core tells is the first argument alone: to ask for more it would have to run the program's Python.
+    The core reports the first argument alone: for more it would have to run the program's Python.
     """
     last = b"".join(each.data for each in output[-LAST_PIECES:] if each.stream == 2).decode("utf-8", "backslashreplace")
     # On a terminal it may be coloured.
@@ -274,7 +274,7 @@ def _raised(
         if kind == _FRESH:
             last[address] = len(found) - 1
     if ending.status == 1 and not ending.is_script and not any(each.is_uncaught for each in found):
-        # A module or a command (-m, -c): the interpreter runs them by itself, and does not say which one it was. After
+        # A module or a command (-m, -c): the interpreter runs them by itself, and does not report which one. After
         # the program's last line libraries raise others while they print it.
         main = [
             at for at, each in enumerate(found) if each.lane == 0 and each.type != "StopIteration" and not each.is_again
@@ -365,7 +365,7 @@ def _plain(data: bytes) -> bytes:
 
 
 def _key(recording: Path) -> str:
-    # A recording is not changed once it is sealed: its length and its end say which one it is.
+    # A recording is not changed once it is sealed: its length and its end identify it.
     if recording.is_dir():
         return ""
     with recording.open("rb") as file:

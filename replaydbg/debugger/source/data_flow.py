@@ -34,7 +34,7 @@ class Flow:
     kind: str
     """`constant`, `place` (a variable, an attribute or an item), `call`, `made`: a function; or `unknown`."""
     is_same: bool
-    """Whether the value is that of this part itself; otherwise it is computed from it, or was taken out of it."""
+    """Whether the value is that of this part itself, and not computed from it or taken out of it."""
     unknown: str = ""
     """What is not known of it; empty: nothing is missing."""
 
