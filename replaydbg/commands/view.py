@@ -55,7 +55,7 @@ class View:
 
     @property
     def here(self) -> Here:
-        """Where the session stands."""
+        """The current position."""
         return self.session.here
 
     @property

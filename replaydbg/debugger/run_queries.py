@@ -24,7 +24,7 @@ class RunQueries:
         self._view = view
 
     def output(self, stream: int | None = None) -> tuple[Output, ...]:
-        """Return what the program had written until here."""
+        """Return the program's output before the current position."""
         view = self._view
         here = (view.here.count, view.here.moment.point)
         return tuple(
@@ -52,7 +52,7 @@ class RunQueries:
         return self._view.breakpoints.add(Breakpoint(0, place=expression, watch=watched))
 
     def history(self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000) -> ValueHistory:
-        """Return the changes of a value over the whole run, from the first one on; writes of an equal value are none.
+        """Return the changes of a value over the whole run, from the first one; writes of an equal value do not count.
 
         They are found during iteration, which raises UsageError and AskFailed.
         """
@@ -72,7 +72,7 @@ class RunQueries:
     ) -> Bisected:
         """Return the line after which `predicate` was bad first, between two moments: the whole run, up to the failure.
 
-        `linear` looks at every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
+        `linear` checks every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
         which it is evaluated. `tell` receives each probe. Raises UsageError, NoSuchMoment.
         """
         bisection = begun(self._view, predicate, first, last, tell, only_at)

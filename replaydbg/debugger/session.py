@@ -61,7 +61,7 @@ class Session:
         memory: int = 0,
         course: bool = False,
     ) -> None:
-        """Open the recording at `path` and run it once; then stand where its program failed, or at its end.
+        """Open the recording at `path` and run it once; the position is then where its program failed, or its end.
 
         `spacing`: seconds of CPU time between two checkpoints. `memory`: bytes that all its processes may take; 0: what
         is right for the program. `course`: the first pass writes down the program's own lines, see `debugger.course`.
@@ -72,7 +72,7 @@ class Session:
         with open_recording(path) as recording:
             self.header = recording.header
             self.test: Test | None = test_of(recording)
-            """The test that this is the recording of, if it is one of a test."""
+            """The test that was recorded, if any."""
         held = None if current_source or course else take_over(path)
         known = None if current_source else load_index(path)
         # A second session ends where the first one did, where that was a matter of time.
@@ -131,11 +131,11 @@ class Session:
         if self.test is not None:
             self.marks.take_from(self.test)
         failure = self.failure = self.index.uncaught or self._failure_of_test()
-        """What ended the program, or made its test fail, at the line that raised it; None: nothing did."""
+        """The exception that ended the program or made its test fail, at its line; None: there is none."""
         self._cursor = self.travel.at(failure.count if failure is not None else self.index.end)
         message = failure.text if failure is not None else self.index.ended
         self.here: Here = self._stand(self._cursor.look(), "exception" if failure else "end", message=message)
-        """Where the session stands."""
+        """The current position."""
 
     def _failure_of_test(self) -> Raised | None:
         """Return the exception that the test failed with, at the line that raised it; name that moment."""
@@ -160,7 +160,7 @@ class Session:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    # ---- where it stands ----
+    # ---- position ----
 
     def _stand(self, where: Where, why: str, *, breakpoint_: int = 0, message: str = "") -> Here:
         return Here(
@@ -192,7 +192,7 @@ class Session:
         return self.here
 
     def _worker_at(self, position: Position, moment: str | int | Moment) -> EngineProcess:
-        """Return a process that stands at a position. Raises NoSuchMoment."""
+        """Return a process at a position. Raises NoSuchMoment."""
         worker = self.travel.at(position.count)
         if not position.point and not position.event:
             return worker
@@ -242,15 +242,15 @@ class Session:
     # ---- forward ----
 
     def step(self, *, lane: int | None = None) -> Here:
-        """To the next line that a lane runs; without a number, the one that runs here."""
+        """Go to the next line that a thread runs (default: the running one)."""
         return self._forward(STEP, lane)
 
     def next(self, *, lane: int | None = None) -> Here:
-        """To the next line of this activation; when it has ended, of a caller. Calls are passed over."""
+        """Go to the next line of this activation, or of a caller when it has ended. Calls are passed over."""
         return self._forward(NEXT, lane)
 
     def finish(self, *, lane: int | None = None) -> Here:
-        """To the next line of a caller."""
+        """Go to the next line of a caller."""
         return self._forward(FINISH, lane)
 
     def _forward(self, rule: int, lane: int | None) -> Here:
@@ -276,7 +276,7 @@ class Session:
         return self.here
 
     def _changed_run_ended(self, ended: EndReport) -> Here:
-        """Stand before the line in which a changed run ended: before its last own one, if the program exited."""
+        """Go to the line in which a changed run ended: to its last own one, if the program exited."""
         message = how_a_changed_run_ended(ended, self.travel.why_it_ends)
         last = ended.own if ended.kind == EXIT else ended.count
         if last > self._cursor.count:
@@ -294,7 +294,7 @@ class Session:
 
     def _at_end(self) -> Here:
         if self.here.moment.point and self.here.count == self._last():
-            # It stands inside the last line: its beginning would be a step back.
+            # It is inside the last line: its beginning would be a step back.
             self.here = replace(self.here, why="end", message=self.index.ended)
             return self.here
         return self.seek(self._last(), why="end", message=self.index.ended)
@@ -304,7 +304,7 @@ class Session:
         return self.index.end if self.here.count < self.index.end else self.index.total
 
     def go(self, *, until: str | int | Moment | None = None) -> Here:
-        """On to the next breakpoint, or to `until`, or to the end; in a changed run to the next breakpoint alone."""
+        """Run to the next breakpoint, or to `until`, or to the end; in a changed run only to the next breakpoint."""
         if self.here.is_changed:
             return self._go_on_changed()
         last = self._last() if until is None else self.count_of(until)
@@ -312,7 +312,7 @@ class Session:
         return self._arrive(breakpoint_search.forward(self, last), last, "end" if until is None else "seek")
 
     def _go_on_changed(self) -> Here:
-        """What was found out in the first pass says nothing of this run: it has counts and an end of its own."""
+        """Run to the next breakpoint of a changed run, to which the index of the first pass does not apply."""
         self.work.begin("running")
         worker = self._cursor.clone()
         try:
@@ -330,7 +330,7 @@ class Session:
     # ---- backward ----
 
     def reverse_step(self, *, lane: int | None = None) -> Here:
-        """To the line that a lane ran before; of another lane than the one that runs, to the line in which it is."""
+        """Go to the previous line of the running thread; for another thread, to the line in which it is."""
         number = self.here.lane if lane is None else lane
         found = next((each for each in self.here.lanes if each.id == number), None)
         if found is None:
@@ -340,7 +340,7 @@ class Session:
         return self._back(found.before if is_before else found.last)
 
     def reverse_next(self, *, lane: int | None = None) -> Here:
-        """To the line before in the same activation; at its first line, to the caller's."""
+        """Go to the previous line of the same activation; from its first line, to the caller's."""
         if lane is not None and lane != self.here.lane:
             return self.reverse_step(lane=lane)
         top = self.here.top
@@ -349,7 +349,7 @@ class Session:
         return self._back(top.before if top is not None and top.before else self._callers_line(None))
 
     def reverse_finish(self, *, lane: int | None = None) -> Here:
-        """To the caller's line."""
+        """Go to the caller's line."""
         return self._back(self._callers_line(lane))
 
     def reverse_go(self, *, until: str | int | Moment | None = None) -> Here:
@@ -403,7 +403,7 @@ class Session:
 
     @property
     def cursor(self) -> EngineProcess:
-        """The process that stands here; another one, if it was killed. Raises EngineLost if that cannot be."""
+        """The process at the current position; another one, if it was killed. May raise EngineLost."""
         if not self._cursor.is_alive:
             if self.here.is_changed:
                 raise EngineLost("the changed run is lost; every recorded moment can be reached again")
@@ -411,7 +411,7 @@ class Session:
         return self._cursor
 
     def look_at(self, count: int) -> Where:
-        """Return what stands at another line; the session stays where it is."""
+        """Return the state at another line; the position stays the same."""
         worker = self.travel.at(count)
         try:
             return worker.look()
@@ -419,9 +419,9 @@ class Session:
             worker.kill()
 
     def source_line(self, file: str, line: int) -> str:
-        """Return a line of source, without what surrounds it; empty if it is not at hand."""
+        """Return a line of source without its indentation; empty if it is not available."""
         return self.sources.line(file, line).strip()
 
     def checkpoints(self) -> tuple[Moment, ...]:
-        """Return where processes stand that others are cloned from."""
+        """Return the moments of the checkpoints."""
         return tuple(self.index.moment(count) for count in self.travel.timeline.counts())

@@ -19,7 +19,7 @@ MOST_MESSAGE = 16 << 20
 """Bytes of a message: the longest that the engine sends has 1,000 frames with long names, and all threads."""
 
 ANSWER_SECONDS = 60.0
-"""A process that stands still answers in a fraction of a second, with a very large program in a few."""
+"""A stopped process answers in a fraction of a second, or in a few seconds with a very large program."""
 
 _HEAD = struct.Struct("<I")
 _MOST_WAITING = 4
@@ -99,7 +99,7 @@ class Channel:
     ) -> Received:
         """Return the next message, of at most `most` bytes.
 
-        `idle` is called now and then, and may raise to give up. Raises EngineLost, also if nothing comes for `seconds`,
+        `idle` is called now and then, and may raise to cancel. Raises EngineLost, also if nothing comes for `seconds`,
         and ForgedMessage.
         """
         until = time.monotonic() + seconds
@@ -119,7 +119,7 @@ class Channel:
         looked_at = time.monotonic()
         while len(self._buffer) < n:
             is_there = poll.poll(_IDLE * 1000 if is_bounded else None)
-            # By the clock, not by silence alone: one that sends byte by byte could not be given up otherwise.
+            # By the clock, not by silence alone: a process that sends byte by byte must time out, too.
             if is_bounded and (now := time.monotonic()) >= looked_at + _IDLE:
                 looked_at = now
                 if now > until:
@@ -156,7 +156,7 @@ def _events(of: socket.socket, wanted: int) -> list[tuple[int, int]]:
 
 
 def _is_connection(fd: int) -> bool:
-    """Whether `fd` is a stream socket of this machine that listens for nobody, as socketpair() makes them."""
+    """Whether `fd` is a local stream socket that does not listen, as socketpair() makes them."""
     if not stat.S_ISSOCK(os.fstat(fd).st_mode):
         return False
     with socket.socket(fileno=os.dup(fd)) as found:

@@ -10,9 +10,9 @@ from replaydbg.errors import EngineLost
 
 
 class Frames(Sequence[Frame]):
-    """All frames of a lane, innermost first. Those far out are fetched when somebody asks for them.
+    """All frames of a thread, innermost first. Outer ones are fetched on demand.
 
-    It can be asked as long as the process stands where it was made. Raises EngineLost.
+    It is valid as long as the process stays where it was made. Raises EngineLost.
     """
 
     def __init__(self, depth: int, first: tuple[Frame, ...], more: Callable[[int], tuple[Frame, ...]]) -> None:

@@ -1,7 +1,7 @@
 """A process that keeps the checkpoints of a run for the debugger that may be opened soon.
 
 A replay runs behind the recording, event by event, on another core: nothing is done in the program's own process.
-When the recording is sealed all its checkpoints stand, and the debugger takes them over, by a socket that is named
+When the recording is sealed all its checkpoints exist, and the debugger takes them over, by a socket that is named
 after the recording.
 Run as `python -m replaydbg.engine.holder LIVE SEALED`.
 """
@@ -32,7 +32,7 @@ from replaydbg.log.shapes import COUNT, ListOf, decoded
 from replaydbg.replay.result import ended_by_itself, why_it_ends
 
 LONGEST = 3600.0
-"""Seconds after which nobody is expected any more."""
+"""Seconds after which no debugger is expected any more."""
 
 _AT_ONCE = 100
 """Descriptors in one message; the kernel takes 253."""
@@ -59,7 +59,7 @@ def main() -> int:
         travel = _begin(live, sealed)
         ended = travel.first_pass()
     except (ReplaydbgError, OSError):
-        return 1  # the debugger replays the recording itself, and says what is wrong with it
+        return 1  # the debugger replays the recording itself, and reports the error
     if ended.kind not in (EXIT, END, COMPUTING):
         return 1
     listener.listen(1)
@@ -150,7 +150,7 @@ def _exactly(holder: socket.socket, size: int) -> bytes:
 
 
 def _descriptors(holder: socket.socket, count: int, received: ExitStack) -> list[int]:
-    """Return so many descriptors; `received` closes them."""
+    """Return `count` descriptors; `received` closes them."""
     fds: list[int] = []
     while len(fds) < count:
         holder.sendall(b"n")

@@ -29,18 +29,18 @@ from replaydbg.replay.launcher import inheritable, prepare
 from replaydbg.replay.result import ended_by_itself, why_it_ends
 
 _WRITTEN = ("fd", "output_fd", "raises_fd", "course_fd")
-"""What the first process of the session writes to; the last one only if it is asked to."""
+"""Files that the first process of the session writes; the last one only on request."""
 
 
 def main() -> int:
-    """Start the replay, say so, and stay until the debugger has gone."""
+    """Start the replay, report that, and stay until the debugger has gone."""
     orders = ast.literal_eval(sys.argv[1])
     for name, fd in orders.items():
         if name.endswith("fd"):
             os.set_inheritable(fd, False)  # or the program had them, and a process that ended would not seem to have
     debugger = socket.socket(fileno=orders["keeper_fd"])
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Whoever ignores it never has to wait for children, and does not know whose a number is.
+    # A process that ignores it never waits for children, and cannot know whether a process ID was reused.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         if orders["version"] != VERSION:
@@ -93,7 +93,7 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, s
 
 def _stay(debugger: socket.socket) -> None:
     """Kill the processes that the debugger names, and all when it has gone. Those that have ended are waited for."""
-    poll = select.poll()  # the debugger may have so many descriptors that select() does not know ours
+    poll = select.poll()  # the debugger may have too many descriptors for select()
     poll.register(debugger, select.POLLIN)
     orders = b""
     while True:

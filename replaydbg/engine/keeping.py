@@ -28,11 +28,11 @@ ANY_KIND = 0x40000000
 
 
 class Keeping:
-    """What is known of the keeper of a session.
+    """The keeper of a session.
 
-    A process of the session names others by their numbers, and may lie: so a number is taken only if the kernel says
-    that the keeper started that process, and the keeper asks the kernel again before it sends the signal. As their
-    parent it alone can do so without a race: a number is not used again before it has waited for the process.
+    A process of the session names others by their process IDs, which may be forged: so one is accepted only if the
+    kernel confirms that the keeper started that process, and the keeper asks the kernel again before it sends a signal.
+    As their parent it alone can do so without a race: an ID is not reused before it has waited for the process.
     """
 
     def __init__(self, debugger: socket.socket, pid: int) -> None:
@@ -50,7 +50,7 @@ class Keeping:
     def verified(self, pid: int, *, has_gone: bool = False) -> int:
         """Return `pid` if that is a process of the session, 0 if there is no such process, or no longer.
 
-        `has_gone`: it has ended meanwhile, and the number may be another one's. Raises ForgedMessage if it is a process
+        `has_gone`: it has ended meanwhile, and the ID may have been reused. Raises ForgedMessage if it is a process
         that the keeper did not start.
         """
         is_ours = _is_child(pid, self.pid) if has_proc() else self._is_child(pid)

@@ -9,8 +9,8 @@ from pathlib import Path
 from replaydbg.launch.proc import has_proc
 
 TIMES = 2.6
-"""All of them together may take so many times the memory of the one that runs the program: less than three, for those
-that are made later.
+"""The factor by which the memory of all together may exceed that of the process that runs the program: less than three,
+because of those that are made later.
 """
 
 ALWAYS = 256 << 20
@@ -20,7 +20,7 @@ LEAST_FREE = 0.1
 """The share of the machine's memory that stays free of checkpoints."""
 
 _SAMPLE = 12
-"""So many of them are measured; the others are taken to be like them."""
+"""The number of processes that are measured; the others are assumed to be similar."""
 
 _COPIED = 0.05
 """Measured again when the running process has copied that share of what is allowed."""
@@ -35,7 +35,7 @@ class MemoryLimit:
     """Watches over the memory of checkpoints while a process leaves them behind."""
 
     def __init__(self, most: int = 0) -> None:
-        """Nothing has been measured yet. `most`: bytes that all may take; 0: so many times what the program takes."""
+        """`most`: bytes that all may use; 0: a multiple of what the program uses."""
         self._most = most
         self.taken = 0
         """Bytes that all together took when they were measured last: memory, and page tables."""
@@ -45,7 +45,7 @@ class MemoryLimit:
         self._runner, self._faults = 0, 0
 
     def is_short(self, runner: int, checkpoints: Sequence[int]) -> bool:
-        """Tell whether the processes `checkpoints`, which `runner` (process ids all) left behind, take too much."""
+        """Return whether the processes `checkpoints` that `runner` left behind (all process IDs) use too much."""
         faults = _faults(runner)
         if runner != self._runner:
             self._runner, self._faults = runner, 0
@@ -94,7 +94,7 @@ def _machine_is_short() -> bool:
 
 
 def _fields(pid: int | str, name: str) -> dict[str, int]:
-    """Return the lines `Name: 12 kB` of a file of the kernel, in bytes; none if there is no such file."""
+    """Return the lines `Name: 12 kB` of a kernel file, in bytes; empty if the file does not exist."""
     try:
         text = _text(pid, name)
     except OSError:

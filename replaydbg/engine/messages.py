@@ -14,11 +14,12 @@ VERSION = 5
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"
 HEAP, FREED = b"G", b"N"
-"""What a process is told."""
+"""Kinds of messages to a process."""
 
 STOOD, LEFT, CLONED, ENDED, FRAMES, LIES, ANSWER, PICTURE = "S", "K", "C", "E", "L", "O", "A", "P"
-"""What it says: it stands, it left a checkpoint, it was cloned, the program ended, the frames of a lane, where an
-object lies, what was asked, a file with a snapshot of its heap. X in place of one of the last two says why not."""
+"""Kinds of messages from a process: it stopped, it left a checkpoint, it was cloned, the program ended, the frames of a
+thread, the address of an object, an answer, a file with a snapshot of its heap. X in place of one of the last two has
+the reason of a failure."""
 
 EXIT, SIGNAL, END, COMPUTING, FENCE, DRIFT, REFUSED, UNANSWERED, STUCK = (
     "exit",
@@ -36,11 +37,11 @@ program computes; the fence could not be set up; the garbage collector differs; 
 past; a changed run needs an input that was not recorded, or waits for one for ever. Others are divergences."""
 
 MOST_BREAKS = 255
-"""So many breaks a run has at most: the core has one byte for their number."""
+"""The most breaks of a run: the core has one byte for their number."""
 
 ANY, STEP, NEXT, FINISH = range(4)
-"""Where a step forward ends, besides at a count of lines: nowhere else, at the lane's next line, at the next one of the
-same activation or of a caller, at a caller's."""
+"""The rule that ends a step forward, besides a count of lines: none, the thread's next line, the next one of the same
+activation or of a caller, a caller's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Break:
     function: str = ""
     """Name or qualified name of a function: its first line."""
     stop_at: int = 1
-    """Which passage stops the run, from 1; 0: none does."""
+    """The passage that stops the run, from 1; 0: none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,15 +90,15 @@ class Watch:
     first_line: int = 0
     """Of a local variable: where its function begins."""
     object: tuple[int, int] = (0, 0)
-    """Where an object lies in all processes of the session, and its type."""
+    """The address of an object, the same in all processes of the session, and of its type."""
     steps: tuple[PathStep, ...] = ()
     """From the variable, or the object, to the value; at most 32."""
     stops: bool = True
-    """Whether a change stops the run; otherwise it only counts them."""
+    """Whether a change stops the run; if not, changes are only counted."""
     looks_at_returns: bool = False
-    """Whether it is looked at when functions return as well as at each line."""
+    """Whether it is checked when functions return as well as at each line."""
     is_cell: bool = False
-    """Whether the variable's cell is meant, which functions share, and not what it holds."""
+    """Whether the watch is on the variable's cell, which functions share, and not on its content."""
 
     def encode(self) -> bytes:
         """Return it as the core reads it."""
@@ -111,14 +112,14 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A question whose answer is looked at as a value is: a change is one from not bad to bad, or back."""
+    """A predicate that is watched like a value: a change is one from not bad to bad, or back."""
 
     query: JudgeEachLine
     """The predicate."""
     stops: bool = False
-    """Whether a change stops the run; otherwise it only counts them."""
+    """Whether a change stops the run; if not, changes are only counted."""
     looks_at_returns: bool = False
-    """Whether it is asked when functions return as well as at each line."""
+    """Whether it is evaluated when functions return as well as at each line."""
 
     def encode(self) -> bytes:
         """Return it as the core reads it."""
@@ -135,21 +136,21 @@ class RunOrder:
     rule: int = ANY
     """ANY, STEP, NEXT or FINISH."""
     lane: int = 0
-    """The lane that the rule is for."""
+    """The thread that the rule is for."""
     spacing: float = 0.0
     """Seconds of CPU time between the checkpoints that are left behind; 0: none are."""
     at_raises: bool = False
     """Whether an exception stops it where it is raised."""
     event: int = 0
-    """Stand inside the line that asked for this event, as soon as it has been consumed; 0: at none."""
+    """Stop inside the line that asked for this event, as soon as it has been consumed; 0: none."""
     point: int = 0
-    """Stand inside the line `until`, at this point of it; 0: before it."""
+    """Stop inside the line `until`, at this point of it; 0: before it."""
     follows_path: bool = False
-    """Whether the path of the innermost frame is told: its instructions, calls and events."""
+    """Whether to report the path of the innermost frame: its instructions, calls and events."""
     breaks: tuple[Break, ...] = ()
     """At most MOST_BREAKS."""
     watch: Watch | Judged | None = None
-    """A value to look at, or a question to ask, line by line."""
+    """A value to watch, or a predicate to evaluate, line by line."""
 
     def encode(self) -> bytes:
         """Return it as the core reads it."""
@@ -166,16 +167,16 @@ class RunOrder:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame on the stack of a lane."""
+    """A frame on the stack of a thread."""
 
     file: str
     """As its code object names it."""
     line: int
-    """The line that it executes; in the topmost frame of the running lane: that is about to run."""
+    """The line that it executes; in the topmost frame of the running thread, the one that is about to run."""
     function: str
     """The qualified name."""
     first_line: int
-    """Where its code begins."""
+    """The first line of its code."""
     started: int
     """The count of lines when this activation was started."""
     last: int
@@ -198,13 +199,13 @@ class Lane:
     """A thread of the program."""
 
     id: int
-    """0 is the main lane."""
+    """0 is the main thread."""
     name: str
     """As the program named it; empty if it did not."""
     parent: int
-    """The lane that started it."""
+    """The thread that started it."""
     waits_for: str
-    """What it waits for, in words; empty: it could run."""
+    """A description of what it waits for; empty: it could run."""
     last: int
     """The count of its last line; 0: none yet."""
     before: int
@@ -266,15 +267,15 @@ class PathEvent:
     unit: int
     """The instruction of the frame that led to it, in code units."""
     is_direct: bool
-    """Whether no other Python function lies between."""
+    """Whether there is no other Python function in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class FramePath:
-    """What one frame did in a run, if that was to be followed."""
+    """The execution of one frame in a run, if it was requested."""
 
     is_cut: bool
-    """Whether there was more than is told."""
+    """Whether there was more than is reported."""
     units: tuple[int, ...]
     """The instructions that it executed, in order, in code units."""
     calls: tuple[PathCall, ...]
@@ -283,7 +284,7 @@ class FramePath:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a process stands: before a line, or inside one."""
+    """The position of a process: before a line, or inside one."""
 
     why: str
     """`count`, `break`, `rule`, `watch`, `raise`, `point` or `asked`."""
@@ -300,13 +301,13 @@ class Where:
     lanes: tuple[Lane, ...]
     """All that are alive."""
     stack: tuple[Frame, ...]
-    """Of the running lane, innermost first; at most 1,000 frames: `Worker.stack` has them all."""
+    """Of the running thread, innermost first; at most 1,000 frames: `EngineProcess.stack` has them all."""
     depth: int
     """How many frames there are."""
     passages: tuple[Passages, ...]
     """One for each break of the run."""
     changes: Changes
-    """What the watch saw."""
+    """The changes that the watch saw."""
     path: FramePath
     """The path of the frame that was followed."""
 
@@ -337,7 +338,7 @@ class EndReport:
     gate: str = ""
     """The function that was called."""
     detail: str = ""
-    """The reason in words; may be empty."""
+    """The reason; may be empty."""
 
     @property
     def reason(self) -> str:
@@ -377,11 +378,11 @@ _OPTIONAL: dict[str, tuple[object, object]] = {
     "gate": (str, ""),
     "detail": (str, ""),
 }
-"""Fields that a report of an end may have, and what stands for one that it does not have."""
+"""Optional fields of a report of an end: shape and default."""
 
 
 def read_where(payload: bytes) -> Where:
-    """Return where a process says that it stands. Raises ForgedMessage."""
+    """Return the position that a process reports. Raises ForgedMessage."""
     fields_read = decoded(payload, _WHERE, "position")
     return Where(
         why=fields_read["why"],
@@ -400,7 +401,7 @@ def read_where(payload: bytes) -> Where:
 
 
 def read_stack(payload: bytes) -> tuple[int, tuple[Frame, ...]]:
-    """Return how many frames a lane has, and some that follow each other, inner ones first. Raises ForgedMessage."""
+    """Return the number of frames of a thread, and some consecutive ones, inner ones first. Raises ForgedMessage."""
     depth, frames = decoded(payload, (COUNT, ListOf(_FRAME)), "stack")
     return depth, tuple(_frame(each) for each in frames)
 

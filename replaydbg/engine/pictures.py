@@ -18,7 +18,7 @@ _ALWAYS = 64 << 20
 """Bytes for the names of types, roots and files, which have no number of their own."""
 
 _TIMES = 8
-"""A snapshot takes at most so many times the memory of the program: its smallest object has 16 bytes, and 40 here."""
+"""The largest ratio of a snapshot to the program's memory: the smallest object has 16 bytes, and 40 here."""
 
 
 def most_bytes(limits: Limits, resident: int) -> int:
@@ -41,16 +41,16 @@ def read_picture(fd: int, most: int, *, run: str) -> Snapshot:
 
 
 def _seal(fd: int) -> bool:
-    """Whether nobody can change the file from here on: then it can be read where it is."""
+    """Whether the file can no longer change: then it can be read in place."""
     try:
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SEALS)
         return fcntl.fcntl(fd, fcntl.F_GET_SEALS) & _SEALS == _SEALS
-    except OSError:  # it is no memory file, or somebody has it open for writing
+    except OSError:  # it is not a memory file, or is still open for writing elsewhere
         return False
 
 
 def _sealed(fd: int, run: str) -> Snapshot:
-    # Not closed here: what is wrong with it is told by an error that still holds views of it.
+    # Not closed here: an error about its content still holds views of it.
     return read_raw(memoryview(mmap.mmap(fd, 0, prot=mmap.PROT_READ)), run=run)
 
 

@@ -12,12 +12,12 @@ from replaydbg.errors import EngineLost
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What came of it."""
+    """The result of a scan."""
 
     where: Where
-    """Where it stood at the end of the stretch."""
+    """The position at the end of the stretch."""
     begins: tuple[int, int]
-    """Where the watched object lay at the beginning, and its type; zeros where none is watched by its address."""
+    """The address of the watched object at the beginning, and its type; zeros: none is watched by its address."""
     ends: tuple[int, int]
     """The same at the end."""
 
@@ -26,7 +26,7 @@ class Scan:
     """A process that runs over a stretch. Close it."""
 
     def __init__(self, worker: EngineProcess, last: int, order: RunOrder) -> None:
-        """Let `worker`, which stands at the beginning, run to the line `last`. Raises EngineLost."""
+        """Let `worker`, which is at the beginning, run to the line `last`. Raises EngineLost."""
         self._worker, self._last = worker, last
         watch = order.watch
         self._wanted = watch if isinstance(watch, Watch) and watch.object[0] else None
@@ -38,7 +38,7 @@ class Scan:
             raise
 
     def finish(self, idle: Callable[[], None]) -> Scanned:
-        """Wait until it is there. Raises EngineLost, and what `idle` raises to give up."""
+        """Wait until it is there. Raises EngineLost, and what `idle` raises to cancel."""
         where = self._worker.await_stop(idle=idle)
         if isinstance(where, EndReport):
             raise EngineLost(f"it ended before line {self._last:,}: {where.reason}")

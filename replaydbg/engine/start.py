@@ -23,7 +23,7 @@ _KEEPER = (
     f"import sys;sys.path.append({str(Path(replaydbg.__file__).parents[1])!r});"
     "from replaydbg.engine.keeper import main;sys.exit(main())"
 )
-"""Starts the keeper of this installation; nothing is imported from the working directory, which may be of anybody."""
+"""Start the keeper of this installation, importing nothing from the working directory, which is not trusted."""
 
 MOST_WRITTEN = {"totals": 16 << 20, "steps": 64 << 20, "output": 128 << 20, "raises": 64 << 20, "course": 128 << 20}
 """Bytes that the process which runs the whole program may write into each of its files."""
@@ -31,14 +31,14 @@ MOST_WRITTEN = {"totals": 16 << 20, "steps": 64 << 20, "output": 128 << 20, "rai
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where the process that runs the whole program writes down what it met."""
+    """The files of the process that runs the whole program."""
 
     totals: BinaryIO
     """The step clock's report, written at the end."""
     steps: BinaryIO
     """Lines before each event."""
     output: BinaryIO
-    """What was written to the standard streams, and when."""
+    """Output to the standard streams, and when it was written."""
     raises: BinaryIO
     """The exceptions that were raised, and when."""
 
@@ -59,7 +59,7 @@ class Engine:
 
         `current_source` runs today's sources; with `follows` it is a live directory whose program runs. No process goes
         further than to `last_line`, a count of lines; 0: there is no such limit. `course`: the process that runs the
-        whole program writes down its own lines and variables, see `read_course`.
+        whole program also records its own lines and variables, see `read_course`.
         """
         with ExitStack() as stack:
             own, keepers = socket.socketpair()
@@ -94,13 +94,13 @@ class Engine:
         """The connection to the keeper."""
         self._own = own
         self.root: EngineProcess | None = EngineProcess(Channel(root.detach()), self.keeping, 0, 0, 0)
-        """The process that stands before the program's first line; None: another process had it."""
+        """The process before the program's first line; None: another process had it."""
         self.why_it_ends = ""
         """Why the recording ends before the program's own end; empty if it does not."""
         try:
             self._await_start()
         except BaseException:
-            # It may be unpacking a large recording, and look at its socket when that is done.
+            # It may be unpacking a large recording, and read its socket when that is done.
             self._keeper.kill()
             self.close()
             raise
@@ -127,7 +127,7 @@ class Engine:
         return self._read(getattr(self.files, name), name)
 
     def read_course(self) -> bytes:
-        """Return the program's own lines with digests of their variables (see course.c); empty: nobody asked for it.
+        """Return the program's own lines with digests of their variables (see course.c); empty: it was not requested.
 
         Raises ForgedMessage.
         """

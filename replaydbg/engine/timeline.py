@@ -9,7 +9,7 @@ from sortedcontainers import SortedDict
 from replaydbg.engine.worker import EngineProcess
 
 NEAR = 24
-"""So many of those that stand close behind the cursor are kept besides the evenly spaced ones."""
+"""The number of checkpoints close before the cursor that are kept in addition to the evenly spaced ones."""
 
 
 class Checkpoints:
@@ -39,7 +39,7 @@ class Checkpoints:
         return [each.pid for each in dropped]
 
     def add_near(self, checkpoint: EngineProcess) -> None:
-        """Keep `checkpoint` for a while: it stands close behind a moment that was asked for."""
+        """Keep `checkpoint` for a while: it is close to a moment that was visited."""
         if checkpoint.count in self._at:
             checkpoint.close()
             return
@@ -49,21 +49,21 @@ class Checkpoints:
             self._drop_oldest_near()
 
     def thin_near(self) -> None:
-        """Drop half of those that stand close behind moments that were asked for."""
+        """Drop half of those that are close to moments that were visited."""
         for _ in range(len(self._near) // 2):
             self._drop_oldest_near()
 
     def before(self, count: int) -> EngineProcess | None:
-        """Return the last checkpoint that stands at `count` or before it; None: there is none."""
+        """Return the last checkpoint at `count` or before it; None: there is none."""
         place = self._at.bisect_right(count)
         return self._at.peekitem(place - 1)[1] if place else None
 
     def earlier(self, count: int) -> list[int]:
-        """Return where checkpoints stand before `count`, the last one first."""
+        """Return the counts of the checkpoints before `count`, the last one first."""
         return list(self._at.irange(maximum=count - 1, reverse=True))
 
     def counts(self) -> tuple[int, ...]:
-        """Return where all stand."""
+        """Return the counts of all."""
         return tuple(self._at)
 
     def processes(self) -> list[int]:

@@ -21,7 +21,7 @@ SPACING = 0.06
 """Seconds of CPU time between two checkpoints: half of it is what a seek takes on average."""
 
 MOST = 400
-"""So many checkpoints are kept; of a longer run every other one is dropped, and the others come half as often."""
+"""The most checkpoints; in a longer run every other one is dropped, and new ones are made half as often."""
 
 _CLOSE = 400
 """Lines that run in less time than it takes to clone a process."""
@@ -30,7 +30,7 @@ _PROCESSORS = len(os.sched_getaffinity(0))
 
 
 class Travel:
-    """The processes of a session: those that stand along the run, and how another one is made."""
+    """The processes of a session: the checkpoints along the run, and the way to make another process."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Travel:
         last_line: int = 0,
         course: bool = False,
     ) -> None:
-        """Start the recording at `path`; the program stands before its first line then.
+        """Start the recording at `path`; the program is before its first line then.
 
         `most_memory`: bytes that all processes may take; 0: what is right for the program. With `follows` it is a
         live directory, and the replay runs behind the program. `last_line`: the count of lines at which the run ends,
@@ -66,11 +66,11 @@ class Travel:
         self.spacing = spacing
         self.memory = memory.MemoryLimit(most_memory)
         self.is_limited_by = ""
-        """What makes checkpoints stand further apart than they should: `number` or `memory`; empty: nothing does."""
+        """The reason why checkpoints are further apart than usual: `number` or `memory`; empty: they are not."""
         self.idle: Callable[[], None] = lambda: None
-        """Called now and then while something runs; what it raises gives up."""
+        """Called now and then while something runs; an exception from it cancels that."""
         self.losses = 0
-        """How many processes were found dead that nobody had ended; others took their places."""
+        """The number of processes that ended unexpectedly; others took their places."""
         self._lines_per_second = 1e6
         self._is_closed = False
 
@@ -85,7 +85,7 @@ class Travel:
         return travel
 
     def descriptors(self) -> list[int]:
-        """Return what another process needs to take the engine over, besides the checkpoints."""
+        """Return the descriptors that another process needs to take the engine over, besides the checkpoints."""
         return self._engine.descriptors()
 
     @property
@@ -95,7 +95,7 @@ class Travel:
 
     @property
     def engine(self) -> Engine:
-        """What the session was started with."""
+        """The engine of the session."""
         return self._engine
 
     @property
@@ -130,7 +130,7 @@ class Travel:
         return ended
 
     def at(self, count: int) -> EngineProcess:
-        """Return a process of its own that stands at the line with that count. Raises EngineLost."""
+        """Return a new process at the line with that count. Raises EngineLost."""
         try:
             return self._run_to(count)
         except EngineLost:
@@ -168,7 +168,7 @@ class Travel:
         return worker
 
     def scan(self, first: int, last: int, order: RunOrder) -> Where:
-        """Run a copy of the checkpoint at `first` to the line `last` as `order` says; return where it stood then."""
+        """Run a copy of the checkpoint at `first` to the line `last` with `order`; return its position then."""
         with closing(self._begin_scan(first, last, order)) as scan:
             return scan.finish(self.idle).where
 
@@ -198,9 +198,9 @@ class Travel:
         return Scan(self.at(first), last, order)
 
     def look_closely(self, seen: int, watch: Watch | Judged) -> Where:
-        """Run the line before `seen` again and look at the watched value when functions return, too.
+        """Run the line before `seen` again and check the watched value when functions return, too.
 
-        What was seen when a lane gave way to another one was done by the line `seen` itself: then that is run as well.
+        A change seen when a thread gave way to another one was made by the line `seen` itself: then that runs as well.
         """
         worker = self.at(max(seen - 1, 1))
         try:
@@ -227,7 +227,7 @@ class Travel:
             is_full = self.timeline.add(checkpoint)
             if is_full or self.memory.is_short(runner.pid, self.timeline.processes()):
                 self._thin("number" if is_full else "memory")
-                # It may have ended meanwhile: that is told next.
+                # It may have ended meanwhile: that is reported next.
                 with suppress(EngineLost):
                     runner.space(self.spacing)
 

@@ -27,31 +27,31 @@ T = TypeVar("T")
 A = TypeVar("A")
 
 MEMORY = 512 << 20
-"""Bytes of memory that an evaluation may take, besides what the program has."""
+"""Bytes of memory that an evaluation may allocate in addition to the program's."""
 
 MOST_TAKEN_OUT = 400 << 20
 """Bytes of an object that is taken out of the past."""
 
 HEAP_SECONDS = 600.0
-"""So long a look at a heap may take."""
+"""The time limit of a heap snapshot."""
 
 
 class EngineProcess:
-    """A process that stands at a moment, or runs to one. Not for several threads at once.
+    """A process at a moment, or on the way to one. Not for use by several threads.
 
     Every method that hears from the process raises ForgedMessage if that is not what the engine sends. The
     whole session has ended then.
     """
 
     def __init__(self, channel: Channel, keeping: Keeping, pid: int, count: int, event: int) -> None:
-        """Take its socket; `pid`, verified, or 0: not known; and where it stands: lines and events so far."""
+        """Take its socket; `pid`, verified, or 0 if unknown; and its position: lines and events so far."""
         self._channel = channel
         self._keeping = keeping
         self.pid = pid
         self.count = count
         self.event = event
         self.where: Where | None = None
-        """Where it stood last, if it said so."""
+        """Its last reported position, if any."""
 
     def close(self) -> None:
         """Let the process end; again is harmless."""
@@ -74,16 +74,16 @@ class EngineProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it still stands; one that stands says nothing by itself."""
+        """Whether it is alive; a stopped process sends nothing by itself."""
         return self._channel.is_silent
 
     def clone(self) -> EngineProcess:
-        """Return another process that stands where this one does. Raises EngineLost."""
+        """Return another process at the same position. Raises EngineLost."""
         self._tell(messages.CLONE)
         return self._hear_worker(self._hear(ANSWER_SECONDS), messages.CLONED)
 
     def cpu_seconds(self) -> float:
-        """Return how long a processor has worked for it; 0 where that cannot be told."""
+        """Return its CPU time in seconds; 0 if unknown."""
         with suppress(OSError):
             # The clock of a process by its number, as clock_getcpuclockid(3) makes it.
             return time.clock_gettime(~self.pid << 3 | 2)
@@ -96,23 +96,23 @@ class EngineProcess:
         left: Callable[[EngineProcess], None] | None = None,
         idle: Callable[[], None] | None = None,
     ) -> Where | EndReport:
-        """Let it go on; return where it stands then, or, as a dict, how the program ended.
+        """Let it run; return its position then, or how the program ended.
 
-        `left` is given each checkpoint that it leaves behind; `idle` is called now and then, and may raise to give up
-        (the process is of no use then). Raises EngineLost.
+        `left` receives each checkpoint that it leaves behind; `idle` is called now and then, and may raise to cancel
+        (the process is useless then). Raises EngineLost.
         """
         self.start(order)
         return self.await_stop(left=left, idle=idle)
 
     def start(self, order: RunOrder) -> None:
-        """Let it go on; `await_stop` tells where it stands then. Raises EngineLost."""
+        """Let it run; `await_stop` returns its position then. Raises EngineLost."""
         self.where = None
         self._tell(messages.RUN, order.encode())
 
     def await_stop(
         self, *, left: Callable[[EngineProcess], None] | None = None, idle: Callable[[], None] | None = None
     ) -> Where | EndReport:
-        """Return where it stands next: see `run`."""
+        """Return its next position: see `run`."""
         has_drifted = False
         while True:
             message = self._hear(idle=idle)
@@ -143,14 +143,14 @@ class EngineProcess:
         self._tell(messages.SPACE, varint(int(seconds * 1e9)))
 
     def look(self) -> Where:
-        """Return where it stands. Raises EngineLost."""
+        """Return its position. Raises EngineLost."""
         if self.where is None:
             self._tell(messages.WHERE)
             self.where = self._hear_answer(read_where, messages.STOOD)
         return self.where
 
     def stack(self, lane: int | None = None) -> Frames:
-        """Return the frames of a lane, or of the one that runs; none if there is no such lane. Raises EngineLost."""
+        """Return the frames of a thread (default: the running one); none if it does not exist. Raises EngineLost."""
         if lane is None:
             where = self.look()
             lane, depth, first = where.lane, where.depth, where.stack
@@ -167,7 +167,7 @@ class EngineProcess:
         return self._frames(lane, first)[1]
 
     def locate(self, watch: Watch) -> tuple[int, int]:
-        """Return where the value lies that `watch` leads to, and its type; zeros if it does not exist."""
+        """Return the addresses of the value that `watch` leads to and of its type; zeros if it does not exist."""
         copy = self.clone()
         try:
             copy._tell(messages.OBJECT, watch.encode())
@@ -341,7 +341,7 @@ class EngineProcess:
         except ForgedMessage as error:
             raise self._forged(error.reason) from None
         except BaseException:
-            self.kill()  # an answer that nobody waited for would be taken for the next one's
+            self.kill()  # an answer that was not awaited would be taken for the next one's
             raise
 
 

@@ -36,7 +36,7 @@ class Flow:
     is_same: bool
     """Whether the value is that of this part itself, and not computed from it or taken out of it."""
     unknown: str = ""
-    """What is not known of it; empty: nothing is missing."""
+    """What is unknown of it; empty: nothing is missing."""
 
     @property
     def text(self) -> str:
@@ -51,11 +51,11 @@ class StoredValue:
     value: ast.expr | None
     """None: it is not one of the line, or not known."""
     is_same: bool
-    """Whether what was stored is the value itself; otherwise it is computed from it, or was taken out of it."""
+    """Whether the value itself was stored, and not one computed from it or taken out of it."""
     old: ast.expr | None = None
     """Of an augmented assignment: the place whose old value it is computed from, too."""
     unknown: str = ""
-    """What is not known; empty: nothing is missing."""
+    """What is unknown; empty: nothing is missing."""
 
 
 class Executed:
@@ -186,7 +186,7 @@ def stored_before(statements: Sequence[ast.stmt], read: ast.Name, executed: Exec
         if not isinstance(target, ast.Name) or target.id != read.id or isinstance(node, (ast.For, ast.AsyncFor)):
             continue
         ran = executed.last(target)
-        # Where two instructions are one, the order of the source has to do.
+        # If two instructions are one, the order of the source decides.
         is_before = 0 <= ran < at if at >= 0 and ran >= 0 else _end(node) <= _begin(read)
         if is_before:
             found.append((ran, _begin(target), target, node))

@@ -38,7 +38,7 @@ def keys_of(steps: tuple[PathStep, ...]) -> tuple[tuple[str, object], ...]:
 def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> PlaceExpression:
     """Return what `source`, such as `app.cache['x'][3].price`, names. Raises UsageError for any other expression.
 
-    `value_of` tells what an index that is computed is, as text; without it there can be none.
+    `value_of` returns the value of a computed index as text; without it, computed indices are refused.
     """
     text = source.strip()
     try:
@@ -73,7 +73,7 @@ def _literal(node: ast.expr) -> int | str | None:
 
 
 def _told(source: str, index: str, value_of: Callable[[str], str] | None) -> int | str:
-    """Return the value of an index that does not stand there itself: the item is the one that it means now."""
+    """Return the value of an index that is not a literal: the item is the one that it names now."""
     text = value_of(index) if value_of is not None else ""
     try:
         key = _literal(ast.parse(text, mode="eval").body)

@@ -62,7 +62,7 @@ class SourceFiles:
         return "\n".join(self.lines(file))
 
     def line(self, file: str, number: int) -> str:
-        """Return one line, counted from 1; empty if it is not at hand."""
+        """Return one line, counted from 1; empty if it is not available."""
         lines = self.lines(file)
         return lines[number - 1] if 1 <= number <= len(lines) else ""
 
@@ -115,7 +115,7 @@ def _from_disk(file: str) -> bytes | None:
         with DataFile(Path(file)) as source:
             return source.read(0, LARGEST_SOURCE) if source.size <= LARGEST_SOURCE else None
     except ReplaydbgError:
-        return None  # it has gone, or is no file
+        return None  # it no longer exists, or is not a file
 
 
 def _decoded(data: bytes) -> str:

@@ -23,7 +23,7 @@ _OPERATORS: dict[str, type[ast.cmpop]] = {
     "TupleEqual": ast.Eq,
     "SetEqual": ast.Eq,
 }
-"""What unittest's methods compare two values with, by their names without `assert`."""
+"""The operators of unittest's comparing methods, by their names without `assert`."""
 _OF_NONE = {"IsNone": ast.Is, "IsNotNone": ast.IsNot}
 
 
@@ -48,7 +48,7 @@ def names_in_line(source: str, line: int) -> list[str]:
             continue
         text = ast.unparse(node)
         if text in ("self", "cls") or hasattr(builtins, text):
-            continue  # what is meant is one of its attributes
+            continue  # one of its attributes is the interesting part
         if _leads_somewhere(node):
             found.setdefault(text, (node.lineno, node.col_offset))
     return sorted(found, key=lambda name: found[name])[:MOST_NAMES]
@@ -61,7 +61,7 @@ def what_has(place: str) -> str:
 
 
 def _is_item(node: ast.AST) -> TypeGuard[ast.Subscript]:
-    """Whether it is an item by a key that stands there, or is a name itself: nothing is computed."""
+    """Whether it is an item whose key is a literal or a name: nothing is computed."""
     if not isinstance(node, ast.Subscript):
         return False
     key = node.slice.operand if isinstance(node.slice, ast.UnaryOp) else node.slice

@@ -10,7 +10,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _WITH_BODIES = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 _PERHAPS = (ast.BoolOp, ast.IfExp, ast.Compare, *_COMPREHENSIONS)
-"""What may leave a part of it out: a `:=` in there."""
+"""Expressions that may skip a part of themselves, with a `:=` in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,20 +18,20 @@ class StoreTarget:
     """One target of one statement."""
 
     first: int
-    """The lines at which the target stands."""
+    """The lines of the target."""
     last: int
     name: str
     """Of a variable: its name. Of an attribute: that one. Empty of an item."""
     container: str | None
-    """What has the attribute or the item, as an expression; None of a variable; empty: it would have to be computed."""
+    """The owner of the attribute or item, as an expression; None of a variable; empty: it would have to be computed."""
     key: str | None
-    """What the item is known by, as an expression; None: it is no item; empty: it would have to be computed."""
+    """The key of the item, as an expression; None: it is not an item; empty: it would have to be computed."""
     constant: object
     """That key where it is a constant; None: it is not."""
     is_sure: bool
-    """Whether whoever begins its line stores to it."""
+    """Whether beginning its line always stores to it."""
     body: tuple[int, int]
-    """Of a `for` and a `with`, which come by again without a store: the lines that run after one; zeros otherwise."""
+    """Of a `for` or a `with`, whose line runs again without a store: the lines that run after a store; else zeros."""
     may_wait: bool
     """Whether the statement awaits or yields: its line has begun long before."""
 
@@ -59,7 +59,7 @@ def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _beside(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield the statements that stand on the line of the compound one around them: it may begin without them."""
+    """Yield the statements on the line of the compound statement around them: it may begin without them."""
     for block in ("body", "orelse", "finalbody"):
         inner = getattr(statement, block, ())
         for each in inner if isinstance(inner, list) else ():
@@ -116,7 +116,7 @@ def _own_parts(statement: ast.stmt) -> Iterator[ast.AST]:
 def _simple(node: ast.expr, stored: set[str]) -> str:
     """Return it as text if it can be looked up when its line begins: no function runs, and no name of it is stored to.
 
-    Empty otherwise.
+    Empty if not.
     """
     inner = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.BinOp, ast.UnaryOp)
     allowed = (*inner, ast.operator, ast.unaryop, ast.expr_context)

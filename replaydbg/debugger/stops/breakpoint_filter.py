@@ -12,7 +12,7 @@ from replaydbg.engine.worker import EngineProcess
 
 @dataclass(frozen=True, slots=True)
 class StopFound:
-    """Where a search ended."""
+    """The end of a search."""
 
     count: int
     why: str

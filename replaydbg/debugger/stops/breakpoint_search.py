@@ -46,7 +46,7 @@ def backward(view: ReplayView, first: int) -> StopFound | None:
     lines = [each for each in points if _may_be_met(view, each)]
     filter_ = BreakpointFilter(view, lines)
     lowest = other.count if other is not None else first
-    # Inside a line, that line has begun: its breakpoint lies behind.
+    # Inside a line, that line has begun: its breakpoint was passed.
     behind = view.here.count + (view.here.moment.point > 0)
     upper = behind - 1
     for begin in view.travel.timeline.earlier(behind):
@@ -94,7 +94,7 @@ def passages(view: ReplayView, place: Break, first: int = 1) -> Iterator[int]:
 
 
 def last_passage(view: ReplayView, file: str, line: int, until: int) -> tuple[int, int]:
-    """Return the last count up to `until` at which a line ran, and the lane that ran it; zeros: there is none."""
+    """Return the last count up to `until` at which a line ran, and the thread that ran it; zeros: there is none."""
     worker = view.travel.at(1)
     try:
         where = worker.run(RunOrder(until=until, breaks=(Break(file, line, stop_at=0),)), idle=view.travel.idle)
@@ -158,7 +158,7 @@ def _next_met(
     where = worker.run(RunOrder(until=limit, breaks=_breaks(points, 1)), idle=view.travel.idle)
     if isinstance(where, EndReport):
         return where
-    # A passage that does not stop it takes too little time for `run` to ask whether to give up.
+    # A hit that does not stop it takes too little time for `run` to check for cancellation.
     view.travel.idle()
     passed = zip(points, where.passages, strict=True)
     return [point for point, passages in passed if where.why == "break" and passages.last == where.count]

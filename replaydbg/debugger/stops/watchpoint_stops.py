@@ -63,7 +63,7 @@ def _changes(
         where = worker.run(order, idle=view.travel.idle)
         if isinstance(where, EndReport) or not where.changes.count:
             return
-        # What does not stop it takes too little time for `run` to ask whether to give up.
+        # A change that does not stop it takes too little time for `run` to check for cancellation.
         view.travel.idle()
         passage = filter_.hit(point, worker)
         if passage is not None:

@@ -13,15 +13,15 @@ from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed
 
 LONGEST = 80
-"""Characters of a value that are told."""
+"""Characters of a value that are shown."""
 
 MOST_PARTS = 3
 
 
 def unseen(view: ReplayView, place: PlaceExpression, watch: Watch, seen: int, until: int) -> str:
-    """Return what is to be said if the value that `watch` leads to at the line `until` was another one at `seen`.
+    """Return a note if the value that `watch` leads to at the line `until` was different at `seen`.
 
-    No change of it was seen between them: so it is the same object.
+    No change of it was seen in between, so it is the same object.
     """
     with closing(view.travel.at(until)) as worker:
         located = worker.locate(watch)
@@ -60,7 +60,7 @@ def _changed_parts(before: ObjectContent, after: ObjectContent) -> tuple[PartCha
 
 
 def _content(view: ReplayView, count: int, located: tuple[int, int]) -> ObjectContent | None:
-    """What an object and the containers in it held at a line; None: that cannot be told."""
+    """Return the content of an object and of the containers in it at a line; None: unknown."""
     try:
         with closing(view.travel.at(count)) as worker:
             return worker.ask(GetContent(located), idle=view.work.idle)

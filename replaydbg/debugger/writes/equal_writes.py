@@ -25,19 +25,19 @@ from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed
 
 MOST_LOOKED_AT = 200
-"""So many passages of lines that may have written are looked at, some 4 ms each."""
+"""The most passages of lines that may have written which are checked, some 4 ms each."""
 
 MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class EqualWrite:
-    """What was found."""
+    """The result of a search for an equal write."""
 
     why: LastWrite | None
     """The last write, of an equal value; None: there is none."""
     note: str
-    """What could not be told; empty: all of it could."""
+    """What remains unknown; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class EqualWrites:
     """The lines that may have written to a place, and the search for the last one that did."""
 
     def __init__(self, view: ReplayView, place: PlaceExpression, watch: Watch) -> None:
-        """Find the lines. `watch` is what is looked at to see the value change."""
+        """Find the lines. `watch` is the watch that shows changes of the value."""
         self._view = view
         self._place = place
         self._watch = watch
@@ -101,7 +101,7 @@ class EqualWrites:
 
     @property
     def breaks(self) -> tuple[Break, ...]:
-        """What counts their passages while a stretch is looked at."""
+        """The breaks that count their passages during a scan."""
         return _breaks(tuple(self._lines.values()), 0) if len(self._lines) <= MOST_BREAKS else ()
 
     def pass_over(self, where: Where) -> None:
@@ -129,7 +129,7 @@ class EqualWrites:
     # ---- the lines ----
 
     def _shared_cell(self) -> tuple[int, int]:
-        """Where the cell of a variable lies that functions share; zeros: it is not that."""
+        """Return the address of the cell of a variable that functions share; zeros: it is not shared."""
         watch = self._watch
         if self._last is not None or watch.module or watch.object[0]:
             return watch.object if self._last is None else (0, 0)
@@ -261,7 +261,7 @@ class EqualWrites:
         return StorePlace(module, self._owner, None if self._cell[0] else key)
 
     def _passages_at(self, worker: EngineProcess, where: Where) -> list[_Passage]:
-        """What is about to run, as far as it may store to the place."""
+        """Return the line that is about to run, if it may store to the place."""
         top = where.stack[0] if where.stack else None
         line = self._lines.get((top.file, top.line)) if top is not None else None
         if top is None or line is None or (top.function.endswith(">") and top.function != "<module>"):
@@ -275,7 +275,7 @@ class EqualWrites:
         ]
 
     def _meant(self, worker: EngineProcess, top: Frame, stores: tuple[StoreTarget, ...]) -> list[bool | None]:
-        """For each of `stores`: whether it is to the place; None: that cannot be told."""
+        """For each of `stores`: whether it writes to the place; None: unknown."""
         watch = self._watch
         if self._cell[0]:
             cell = Watch(self._place.name, started=top.started, first_line=top.first_line, is_cell=True)
@@ -334,7 +334,7 @@ class EqualWrites:
     def _is_on(self, worker: EngineProcess, where: Where, passage: _Passage) -> bool:
         """Whether it still runs."""
         if passage.store.may_wait:
-            return True  # of a generator that waits there is no frame on a stack
+            return True  # a suspended generator has no frame on a stack
         stack = worker.stack(passage.lane)
         return any(each.started == passage.top.started and each.last == passage.count for each in stack)
 

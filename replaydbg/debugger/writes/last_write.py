@@ -25,9 +25,9 @@ IN_CELL = (PathStep(attribute="cell_contents"),)
 def why(view: ReplayView, expression: str, at: At) -> LastWrite:
     """Return the last write of the value that `expression` names in a frame here.
 
-    Of an attribute or an item it is the last write into that very object, under whatever name. Of a variable it is
-    when it was bound, or when the object changed since, whichever came last; where an older object was only given
-    another name, `content` says when that changed.
+    For an attribute or item it is the last write into the same object, under whatever name. For a variable it is the
+    binding, or the last change of the object since, whichever is later; if an older object was only given another
+    name, `content` has its last change.
     """
     place = place_named(view, expression, at)
     change = _why(view, place, at)
@@ -52,13 +52,13 @@ def why_in_module(view: ReplayView, module: str, expression: str) -> LastWrite:
 
 @dataclass(frozen=True, slots=True)
 class _LastChange:
-    """Where a value changed last."""
+    """The last change of a value."""
 
     why: LastWrite
     seen: int
     """The line at which it was seen; 0: there is none."""
     rewrites: EqualWrites | None
-    """What may have written an equal value since; None: that was not asked for."""
+    """The search for later writes of an equal value; None: it was not requested."""
 
 
 def _into_owner(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_rewrites: bool = False) -> _LastChange:
@@ -97,7 +97,7 @@ def _why(view: ReplayView, place: PlaceExpression, at: At) -> _LastChange:
 
 
 class _AddressMismatch(Exception):
-    """An object does not lie in one process of the session where it lies in another one."""
+    """The watched object has different addresses in two clones."""
 
 
 def _last_write(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_rewrites: bool = False) -> _LastChange:
@@ -122,7 +122,7 @@ def _last_write(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_r
 
 
 def _written_by_this_line(view: ReplayView, place: PlaceExpression, watch: Watch) -> LastWrite | None:
-    """Return the write by the line inside which the session stands; None: it had not written it by then."""
+    """Return the write by the line that the position is inside; None: it had not written yet."""
     count, point = view.here.count, view.here.moment.point
     with closing(view.travel.at(count)) as writer, closing(writer.clone()) as runner:
         where = runner.run(RunOrder(until=count, point=point, watch=watch), idle=view.travel.idle)
@@ -183,7 +183,7 @@ def _answer(
 
 
 def watch_of(view: ReplayView, expression: str, at: At) -> Watch:
-    """Return what is looked at to see changes of the value that `expression` names, whatever object it is of."""
+    """Return the watch for the value that `expression` names, whatever object has it."""
     return watch_at(view, place_named(view, expression, at), at)
 
 
@@ -193,7 +193,7 @@ def place_named(view: ReplayView, expression: str, at: At) -> PlaceExpression:
 
 
 def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
-    """Return what is looked at to see changes of a place, whatever object it is of. Raises UsageError."""
+    """Return the watch for a place, whatever object has it. Raises UsageError."""
     home = view.ask.home_of(place.name, at)
     if home.kind == "lost":
         raise UsageError(f"{place.source!r} cannot be tracked: {home.detail}.")
@@ -213,7 +213,7 @@ def _written(view: ReplayView, place: PlaceExpression, watch: Watch, where: Wher
     changes = where.changes
     close = view.travel.look_closely(changes.last_seen, replace(watch, stops=True, looks_at_returns=True))
     written = close.changes.first_written if close.changes.count else changes.last_written
-    # What is there at a function's first line came with the call.
+    # A value that exists at a function's first line came with the call.
     is_argument = bool(not watch.module and not watch.object[0] and changes.last_seen == watch.started)
     writer = view.travel.at(written)
     reader = view.travel.at(changes.last_seen)
@@ -225,7 +225,7 @@ def _written(view: ReplayView, place: PlaceExpression, watch: Watch, where: Wher
         after = text_at(view, reader, watch)
         if not before and not after and watch.steps:
             raise UsageError(f"{place.source!r} cannot be followed: it does not exist, and never did.")
-        # Of an object whose text does not tell what it holds.
+        # For an object whose text does not show its content.
         parts = changed_parts(view, writer, reader, watch) if before and before == after else ()
         is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
     finally:

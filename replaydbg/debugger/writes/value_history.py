@@ -17,7 +17,7 @@ from replaydbg.engine.messages import EndReport, RunOrder, Watch, Where
 from replaydbg.engine.worker import EngineProcess
 
 MOST_BIRTHS = 20_000
-"""So many changes are passed over to find where an object came to be, some 0.1 ms each."""
+"""The most changes that are skipped to find the creation of an object, some 0.1 ms each."""
 
 _MAIN = Watch("__name__", module="__main__")
 
@@ -26,12 +26,12 @@ class ValueHistory:
     """The changes of a value over the whole run, in order, found as they are asked for; once."""
 
     def __init__(self, view: ReplayView, expression: str, at: At, most: int) -> None:
-        """`most`: so many changes end it."""
+        """`most`: the number of changes after which it ends."""
         self._view = view
         self._expression, self._at = expression, at
         self._most = most
         self.note = ""
-        """What may have happened besides, unseen: known at the end."""
+        """A note about unseen changes, known at the end."""
 
     def __iter__(self) -> Generator[ValueChange, None, None]:
         """Yield them. Raises UsageError, AskFailed."""
@@ -53,7 +53,7 @@ class ValueHistory:
 
 @dataclass(frozen=True, slots=True)
 class _Followed:
-    """What is looked at to see the changes of a value."""
+    """The watch that shows the changes of a value."""
 
     watch: Watch
     since: int
@@ -63,10 +63,10 @@ class _Followed:
 
 
 def _followed(view: ReplayView, place: PlaceExpression, at: At) -> _Followed:
-    """Return what is followed.
+    """Return the watch.
 
-    Of an attribute or an item that a function's variable leads to, it is that of the very object: the variable is there
-    for one call only. So it is of a variable that functions share, which lies in a cell of its own.
+    An attribute or item reached through a local variable is tracked in that very object, because the variable exists
+    for one call only. The same holds for a variable that functions share, which has a cell of its own.
     """
     watch = watch_at(view, place, at)
     is_shared = watch.is_cell
@@ -91,9 +91,9 @@ def _changes(view: ReplayView, followed: _Followed, most: int) -> Generator[Valu
                 return seen
             view.work.idle(where.count)
             if watch.object[0] and number and where.changes.born and where.count > view.here.count:
-                return 0  # another one, in the place of the one that is meant
+                return 0  # another object at the same address
             if where.count > view.index.end and not worker.locate(_MAIN)[0]:
-                return seen  # the interpreter has cleared the modules: no line of anybody's did
+                return seen  # the interpreter has cleared the modules: no line of the program did
             change = _change(view, worker, watch, where)
             is_gone = watch.object[0] and worker.locate(replace(watch, steps=())) != watch.object
             if followed.is_shared and is_gone and not change.text:
@@ -129,7 +129,7 @@ def _change(view: ReplayView, worker: EngineProcess, watch: Watch, where: Where)
     changes = where.changes
     close = view.travel.look_closely(changes.first_seen, replace(watch, looks_at_returns=True))
     written = close.changes.first_written if close.changes.count else changes.first_written
-    # Another lane may be the first to see it.
+    # Another thread may be the first to see it.
     stood = view.look_at(written)
     line = stood.stack[0]
     return ValueChange(

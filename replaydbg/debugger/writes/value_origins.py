@@ -1,8 +1,8 @@
 """Origins of a written value: the operands of the line that wrote it, traced through the calls it made.
 
-The line runs once more, and the instructions that its frame executes, its calls and the events that they asked for are
-told (path.c). The source says what flows where; which of its branches ran, which call returned what and which call
-asked for an event say the instructions. An event of the same line whose answer flows elsewhere is no origin.
+The line runs once more, and the core reports the instructions that its frame executes, its calls and the events that
+they asked for (path.c). The source shows the flow of values; the instructions show which branches ran, what each call
+returned and which call asked for an event. An event of the same line whose answer flows elsewhere is not an origin.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed, EngineLost
 
 DEEPEST = 4
-"""So many calls within calls are followed to what they return."""
+"""The depth of nested calls whose results are traced."""
 
 MOST_BEGINNINGS = 12
-"""So many lines of one statement are gone back to its beginning, a few milliseconds each."""
+"""The most lines to go back to the beginning of a statement, a few milliseconds each."""
 
 # fmt: off
 _PURE = frozenset({
@@ -51,16 +51,16 @@ _PURE = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """What is known of where a value came from."""
+    """The known origins of a value."""
 
     found: tuple[Origin, ...]
     unknown: str
-    """What is not known; empty: everything was followed as far as it is told."""
+    """What is unknown; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What a frame did from one line of a statement on."""
+    """The execution of a frame from one line of a statement."""
 
     statements: tuple[ast.stmt, ...]
     """Those of its line."""
@@ -71,10 +71,10 @@ class _Step:
 
 
 def origins_of(view: ReplayView, place: PlaceExpression, origin: LastWrite, started: int, seen: int) -> Origins:
-    """Return where the value came from that `told` wrote.
+    """Return the origins of the value that `origin` wrote.
 
     `started`: of an argument, when the activation began that it was passed to. `seen`: the line before which the value
-    was there; 0: it is there where the session stands.
+    was there; 0: it is there at the current position.
     """
     if origin.moment is None or not origin.after:
         return Origins((), "")
@@ -145,7 +145,7 @@ class _Finder:
     def _step(self, count: int, statements: Sequence[ast.stmt], until: int) -> _Step | None:
         """Run the statement of the line `count` again, up to the next line of its caller or its own.
 
-        No further than to the line `until`, or to where the session stands: what is stored later is another value.
+        It goes no further than the line `until`, or the current position: later stores are of other values.
         """
         if not statements:
             return None
@@ -225,7 +225,7 @@ class _Finder:
                 yield Origin(each.text, each.kind, each.is_same)
 
     def _of_stored(self, found: StoredValue, step: _Step, is_same: bool, depth: int) -> Iterator[Origin]:
-        """What was stored by the line itself: by an earlier statement of it, or an earlier part."""
+        """Yield origins of a value that the line itself stored: by an earlier statement, or an earlier part."""
         if found.unknown:
             self.unknown.append(found.unknown)
         for node, is_value in ((found.value, found.is_same), (found.old, False)):
@@ -291,7 +291,7 @@ class _Finder:
         return top if top is not None and top.started == called.started else None
 
     def _returned(self, flow: Flow, called: PathCall, depth: int) -> Origin:
-        """What a function of the program returned, and where that came from."""
+        """Return the origin of a value that a function of the program returned."""
         view = self.view
         with closing(view.travel.at(called.last)) as worker:
             top = _top(worker)
@@ -319,7 +319,7 @@ class _Finder:
     # ---- arguments ----
 
     def _argument(self, call: ast.Call, name: str, started: int) -> ast.expr | None:
-        """Return the argument of a call that became the parameter `name`; None: it cannot be told."""
+        """Return the argument of a call that became the parameter `name`; None: unknown."""
         by_name = next((each.value for each in call.keywords if each.arg == name), None)
         if by_name is not None:
             return by_name

@@ -28,7 +28,7 @@ BY_NAME = (
     "uuid.UUID",
     "zoneinfo.ZoneInfo",
 )
-"""Types of the standard library whose instances do not change, though their layout would allow it, or does not tell."""
+"""Types of the standard library whose instances do not change, though their layout would allow it or hides it."""
 
 CHANGING = ("__setitem__", "__delitem__", "__iadd__", "__next__")
 """Methods of types that change in place, whatever their hashes are."""

@@ -17,7 +17,7 @@ WAS_GOOD, WAS_BAD, UNDECIDED = range(3)
 
 
 def names_in(question: Question) -> tuple[dict[str, Any], str]:
-    """The names that a question is about, a module's or those of a function that runs; or why there are none."""
+    """Return the names that a query is about, of a module or a running function; or the reason why there are none."""
     wanted = question["function"]
     if not wanted:
         module = sys.modules.get(question["module"])
@@ -61,7 +61,7 @@ def names_of_all(code: Any) -> set[str]:
 
 
 def asked(question: Question) -> Any:
-    """What is called with the names to answer a question: it returns the answer, or raises."""
+    """Return the function that evaluates the predicate with the names."""
     source = question["source"]
     if question["kind"] == "function":
         return function_of(question)
@@ -72,7 +72,7 @@ def asked(question: Question) -> Any:
     assigns = ":=" in source  # in a comprehension, to a global variable
 
     def evaluated(names: dict[str, Any]) -> Any:
-        # A module that the program has not given a name is meant by its own.
+        # Without a name from the program, the module's own name is used.
         more = {name: sys.modules[name] for name in wanted if name not in names and name in sys.modules}
         return eval(code, {**names, **more} if more or assigns else names)
 
@@ -107,7 +107,7 @@ nowhere = Nowhere()
 
 
 def aside(ask: Any, given: Any) -> Any:
-    """Call `ask`. What it prints is dropped, and what it imports is its own: else the program would go on otherwise."""
+    """Call `ask` without its output and imports: they would change the program's further run."""
     modules = sys.modules
     number = len(modules)
     for name, module in lent.items():
@@ -124,7 +124,7 @@ def aside(ask: Any, given: Any) -> Any:
 
 
 def invariant(name: str) -> Any:
-    """What an invariant says that the program has given to replaydbg.check()."""
+    """Return the function of an invariant that the program has given to replaydbg.check()."""
     known = dict(getattr(sys.modules.get("replaydbg"), "invariants", ()))
     if name not in known:
         raise LookupError(f"the program has not set invariant {name!r} yet")
@@ -156,7 +156,7 @@ def judge_with(question: Question) -> Any:
         except BaseException as error:
             reason = cut(f"{type(error).__name__}: {error}", 500)
             if kind == "raises":
-                # These say nothing of the program.
+                # These are not errors of the program.
                 is_ours = isinstance(error, (NameError, RecursionError, MemoryError))
                 return (UNDECIDED if is_ours else WAS_BAD), reason
             return (WAS_BAD if isinstance(error, AssertionError) else UNDECIDED), reason
@@ -174,7 +174,7 @@ def judged(question: Question) -> tuple[int, str]:
 
 
 def value_of_part(question: Question) -> str | None:
-    """What an expression is, as text; None: it does not exist."""
+    """Return the value of an expression as text; None: it does not exist."""
     names, missing = names_in(question)
     if missing:
         return None

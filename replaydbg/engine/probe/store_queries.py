@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def stores(question: Question) -> list[bool | None]:
-    """For each target of the line that is about to run: whether it is the place; None: that cannot be told."""
+    """For each target of the line that is about to run, return whether it is the place; None: unknown."""
     return stores_of(frame_of(question), question, question["targets"])
 
 
@@ -24,7 +24,7 @@ def spans(question: Question) -> list[tuple[int, int, int, int]]:
 
 
 def waiting(question: Question) -> list[tuple[str, int]]:
-    """The lines at which tasks wait and are then going to store to the place, as far as that can be told."""
+    """Return the lines at which tasks wait before they store to the place, as far as that is known."""
     asyncio = sys.modules.get("asyncio.tasks")
     known: Any = getattr(asyncio, "_scheduled_tasks", None) or getattr(asyncio, "_all_tasks", ())
     found = []
@@ -69,5 +69,5 @@ def is_global(frame: Any, name: str) -> bool:
     code = frame.f_code
     if code.co_flags & 1:  # a function
         return name not in names_of(frame)
-    # A class body has names of its own; one of the module that it says is global is not told from those.
+    # A class body has names of its own; one that it declares global cannot be distinguished from those.
     return frame.f_locals is frame.f_globals

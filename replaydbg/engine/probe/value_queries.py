@@ -1,10 +1,10 @@
 """Queries about values, answered inside a throw-away copy of the program's process: the start of the probe's script.
 
-Not imported: the core runs it as a script, with inside_fixed.py, inside_search.py, inside_stores.py and
-inside_answer.py behind it, with `sys`, and with `argument`, the bytes of a plain value as repr() writes it, and takes
-`answer`, bytes of a plain value as docs/reference/format.md has it. The program's frames are those below this one. It
-imports nothing that need not be there: what it does costs the reader of every variable, and at the program's end
-nothing can be imported.
+Not imported: the core runs it as a script, with the other parts (see keeper.py) behind it, with `sys`, and with
+`argument`, the bytes of a plain value as repr() writes it, and takes `answer`, bytes of a plain value in the encoding
+of docs/reference/format.md. The program's frames are those below this one. It
+imports nothing dispensable: that would slow down every variable that is shown, and at the program's end nothing can be
+imported.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ def attributes_of(value: Any) -> list[tuple[str, Any]]:
 def change(question: Question) -> None:
     """Run a statement in the program itself, in the scope of a frame."""
     frame = frame_of(question)
-    # Before 3.13 a second look at f_locals would fetch the old values again.
+    # Before 3.13 a second access to f_locals would fetch the old values again.
     known = frame.f_locals
     exec(compile(question["source"], "<change>", "exec"), frame.f_globals, known)
     if sys.version_info < (3, 13) and known is not frame.f_globals:
@@ -213,7 +213,7 @@ def change(question: Question) -> None:
 
 
 def outgoing(question: Question) -> tuple[Any, bytes]:
-    """What is known of a value, and the value as bytes."""
+    """Return facts about a value, and the value pickled."""
     frame = frame_of(question)
     names = {**frame.f_globals, **frame.f_locals}
     value = eval(compile(question["source"], "<expression>", "eval"), names)
@@ -226,7 +226,7 @@ def outgoing(question: Question) -> tuple[Any, bytes]:
 
 
 def place(question: Question) -> tuple[str, Any]:
-    """Where a variable that is seen in a frame lives: its function's own, or a module's."""
+    """Return the namespace in which a variable lives that a frame sees: its function's own, or a module's."""
     frame, name = frame_of(question), question["name"]
     code = frame.f_code
     if name in names_of(frame) or (frame.f_locals is not frame.f_globals and name in frame.f_locals):
@@ -241,7 +241,7 @@ def place(question: Question) -> tuple[str, Any]:
 
 
 def kinds(question: Question) -> str | None:
-    """What is in the way of looking a path up without running Python: at each step None, or why it cannot be."""
+    """Return the reason why a path cannot be resolved without running Python; None: it can."""
     frame = frame_of(question)
     value = eval(compile(question["source"], "<expression>", "eval"), {**frame.f_globals, **frame.f_locals})
     for kind, key in question["steps"]:
@@ -308,13 +308,13 @@ PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
 def content(question: Question) -> dict[str, Any] | None:
-    """What an object and each of its parts hold, as numbers: two that differ have changed.
+    """Return digests of an object and its parts: different ones show a change.
 
-    None: it cannot change; an equal one may lie elsewhere.
+    None: it cannot change; an equal one may have another address.
     """
     value: Any = object_at(*question["object"])
     if type(value) in PLAIN or frozen(value):
-        return None  # what a path or a fraction keeps of its own work is no content
+        return None  # a cache inside a path or a fraction is not content
     parts = [*items_of(value), *attributes_of(value)]
     return {
         "type": type(value).__name__,
@@ -348,7 +348,7 @@ def deques() -> tuple[Any, ...]:
 
 
 def of_object(question: Question) -> Described:
-    """An object that is known by where it lies."""
+    """Return an object that is known by its address."""
     return described("", object_at(*question["object"]))
 
 
@@ -389,7 +389,7 @@ def full_name(kind: Any) -> str:
 
 
 def namespace(module: str) -> Any:
-    """What a module's names mean; without a module, those of the program and of builtins."""
+    """Return the objects of a module's names; without a module, of the program's and of builtins."""
     main: Any = sys.modules.get("__main__")
     known = getattr(main, "__dict__", {})
     spec, file = known.get("__spec__"), known.get("__file__")
@@ -402,7 +402,7 @@ def namespace(module: str) -> Any:
 
 
 def reached(names: Any, parts: list[str]) -> Any:
-    """What lies in classes that lie in one another; None: it does not exist."""
+    """Return the object at the end of a path of nested classes; None: it does not exist."""
     value: Any = None
     for each in parts:
         value = names.get(each)
@@ -446,7 +446,7 @@ def frames_of(coroutine: Any) -> list[Any]:
 
 
 def exception(question: Question) -> list[Any]:
-    """The exception that is being handled where the lane stands, outermost cause last."""
+    """Return the exception that the thread is handling, outermost cause last."""
     found: list[Any] = []
     error = sys.exc_info()[1]
     while error is not None and len(found) < 20:
