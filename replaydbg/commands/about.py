@@ -87,7 +87,7 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
     "threads": (past.lanes, "the threads"),
     "watchpoints": (points.breakpoints, "the breakpoints"),
 }
-"""What `info` shows, each with one line of help."""
+"""The subjects of `info`, each with one line of help."""
 
 SHORT = {"b": "breakpoints", "f": "frame", "s": "stack", "l": "locals"}
 
@@ -127,4 +127,4 @@ REFUSED = {
     "retval": "Use `finish`, then `why NAME`, to see what a function returned.",
     "proc": "Child processes are not recorded; `events` shows what the program received from them.",
 }
-"""What other debuggers have and this one has not, each with a sentence."""
+"""Commands of other debuggers that this one lacks, each with a reply."""

@@ -33,7 +33,7 @@ MOST_NAMES = 5
 
 _CLOCKS = ("time.", "_datetime.", "posix.times", "resource.getrusage")
 _NUMBERS = ("posix.getpid", "posix.getppid", "_thread.get_native_id")
-"""What numbers processes and threads: another one in each run, as the time is."""
+"""Calls that return process or thread IDs, which differ in each run as the time does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class FirstDifferences:
     """Each of the three, with what else is known."""
 
     way: OtherWay | None
-    """Control flow: the first line at which a thread took another way."""
+    """Control flow: the first line at which a thread took another path."""
     start: tuple[tuple[str, str, str], ...]
-    """What the two were started with otherwise: its name, and what it was in each run."""
+    """Start conditions that differ: the name, and the value in each run."""
     input: Input | None
     """The first input after the start that is not incidental."""
     input_text: tuple[str, str, str]
-    """That input, and what it was in each run, in words; empty if there is none."""
+    """That input and its value in each run, as text; empty if there is none."""
     clock: Input | None
     """The first incidental input: a clock reading, or the number of a process or thread."""
     clock_text: tuple[str, str, str]
@@ -55,7 +55,7 @@ class FirstDifferences:
     values: OtherValues | None
     """The first line before which a thread had other values."""
     notes: tuple[str, ...]
-    """What was done to find them, and what is not known."""
+    """Notes about the comparison and its limits."""
 
     @property
     def is_empty(self) -> bool:
@@ -105,7 +105,7 @@ def _course(session: Session, lanes: dict[int, LaneKey]) -> Course:
 
 
 def _first(inputs: list[Input], began: tuple[int, ...]) -> Input | None:
-    """Return the first one that the program's own code can have met; otherwise the first one of all."""
+    """Return the first one that the program's own code can have met, or else the first of all."""
     own = [each for each in inputs if each.good_event > began[0] and each.bad_event > began[1]]
     return next(iter([*own, *inputs]), None)
 

@@ -30,7 +30,7 @@ MOST_ROWS = 10
 
 @dataclass(frozen=True, slots=True)
 class AboutObject:
-    """What the run says of an object."""
+    """Facts about an object from the run."""
 
     created: Created | None
     written: LastWrite | None
@@ -143,7 +143,7 @@ def _in_frame(view: View, held: Holding, source: str) -> str:
             try:
                 find(held, wanted)
             except UsageError:
-                # It is a variable of the module, then, or none at all: that is said by whoever looks next.
+                # It is a variable of the module, or none at all: the caller reports that.
                 continue
             return wanted
     return source

@@ -16,16 +16,16 @@ from replaydbg.errors import UsageError
 from replaydbg.render import texts
 
 MOST_VISITS = 1000
-"""So many visits of a line are looked for."""
+"""The most visits of a line that are listed."""
 
 MOST_TRIED = 200
-"""So many exceptions are looked at for one that the program's own code raised: each takes some milliseconds."""
+"""The most exceptions that are checked for one of the program's own code: each takes some milliseconds."""
 
 _WAYS = ("next", "previous")
 
 
 def _way(rest: str, usage: str) -> bool:
-    """Whether it goes on, and not back."""
+    """Whether the direction is forward."""
     word = rest.strip() or "next"
     found = [each for each in _WAYS if each.startswith(word)]
     if len(found) != 1:
@@ -69,7 +69,7 @@ def _landmark(view: View, rest: str) -> None:
     nearest_first = sorted((each for each in beyond if (each > here) is is_on and each != here), reverse=not is_on)
     for count in nearest_first[:MOST_TRIED]:
         session.work.idle()
-        # What a library raises, it mostly handles, too.
+        # Libraries mostly handle their own exceptions.
         if count in marks or _is_in_own_code(session, count):
             go_to(view, count)
             return

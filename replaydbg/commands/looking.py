@@ -13,7 +13,7 @@ from replaydbg.errors import AskFailed, UsageError
 from replaydbg.render import texts
 
 FRAMES = 40
-"""So many frames `where` shows unless it is told another number."""
+"""The default number of frames that `where` shows."""
 
 PAGE = 11
 """Lines that `list` shows."""
@@ -24,7 +24,7 @@ PAGE = 11
 
 def where(view: View, rest: str) -> None:
     """Print the stack, innermost frame first."""
-    most = number_of(rest, otherwise=FRAMES)
+    most = number_of(rest, default=FRAMES)
     frames = view.frames()
     if not frames:
         raise UsageError("No Python code runs in this thread here.")
@@ -263,7 +263,7 @@ def _set(view: View, rest: str) -> None:
 
 
 def compile_statement(text: str) -> None:
-    """Raise UsageError for what is no Python."""
+    """Raise UsageError for a text that is not Python."""
     try:
         compile(text, "<statement>", "exec")
     except (SyntaxError, ValueError) as error:

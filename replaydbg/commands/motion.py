@@ -14,19 +14,19 @@ from replaydbg.errors import Cancelled, NoSuchMoment, UsageError
 from replaydbg.render import texts
 
 
-def number_of(text: str, *, otherwise: int = 1) -> int:
-    """Return the number from 1 that follows a command; `otherwise` without one. Raises UsageError."""
+def number_of(text: str, *, default: int = 1) -> int:
+    """Return the count that follows a command, 1 or more. Raises UsageError."""
     text = text.strip()
     if not text:
-        return otherwise
+        return default
     if not text.isdecimal() or int(text) < 1:
-        raise UsageError(f"{text!r} is no number from 1.")
+        raise UsageError(f"N must be at least 1 (got {text}).")
     return int(text)
 
 
 @contextmanager
 def _arriving(view: View, *, is_step: bool) -> Iterator[None]:
-    """Show where the session stands after what is done meanwhile, also if that is given up."""
+    """Show the new position after the body, also if it is cancelled."""
     view.keep()
     try:
         yield
@@ -37,7 +37,7 @@ def _arriving(view: View, *, is_step: bool) -> Iterator[None]:
 
 
 def _act(view: View, name: str) -> Callable[[], Here]:
-    """Steps go in the lane that is looked at; it is the one that runs when it has arrived."""
+    """Return the motion; steps are in the selected thread, which is the running one on arrival."""
     act: Callable[..., Here] = getattr(view.session, name)
     lane = None if name in ("go", "reverse_go") else view.lane
 
@@ -130,7 +130,7 @@ def _seek(view: View, rest: str) -> None:
     try:
         go_to(view, word)
     except NoSuchMoment:
-        # Names are known by their @; whoever leaves it out means the same.
+        # The @ of a name is optional.
         if not word.isidentifier():
             raise
         go_to(view, f"@{word}")

@@ -18,7 +18,7 @@ OUTPUT_LINES = 20
 EVENTS = 10
 EXCEPTIONS = 30
 MOST_CHANGES = 1000
-"""So many values `history` shows unless it is told another number."""
+"""The default number of values that `history` shows."""
 
 _COUNTED = re.compile(r"(.*[\w\]'\")])\s+(\d+)\Z", re.S)
 """An expression, and how many are wanted."""
@@ -123,7 +123,7 @@ def parse_log(text: str) -> tuple[str, str, str]:
     assert found is not None, what
     expression, condition = found["inner"].strip(), (found["condition"] or "").strip()
     if "quote" in found.groupdict() and (match_if := _QUOTED_TWICE.match(what)):
-        # Whoever puts the expression into quotes may put the condition into some, too.
+        # The condition may be quoted if the expression is.
         expression, condition = match_if["inner"].strip(), match_if["condition"].strip()
     for each in (expression, condition):
         try:
@@ -134,7 +134,7 @@ def parse_log(text: str) -> tuple[str, str, str]:
 
 
 def _events(view: View, rest: str) -> None:
-    number = number_of(rest, otherwise=EVENTS)
+    number = number_of(rest, default=EVENTS)
     last = view.here.moment.event
     found = texts.events_of(view.session, last - number + 1, last + 1)
     for event in found:
@@ -145,7 +145,7 @@ def _events(view: View, rest: str) -> None:
 
 
 def _output(view: View, rest: str) -> None:
-    number = 1 << 30 if rest.strip() == "all" else number_of(rest, otherwise=OUTPUT_LINES)
+    number = 1 << 30 if rest.strip() == "all" else number_of(rest, default=OUTPUT_LINES)
     written = b"".join(each.data for each in view.session.run.output())
     lines = written.decode("utf-8", "replace").splitlines()
     if not lines:
@@ -163,11 +163,11 @@ def exceptions(view: View, rest: str) -> None:
         view.screen.line(("being handled: " if not number else "  caused by: ") + f"{kind}: {text}", "red")
     if not handled:
         view.screen.line("No exception is being handled.")
-    _print_raised(view, number_of(rest, otherwise=EXCEPTIONS))
+    _print_raised(view, number_of(rest, default=EXCEPTIONS))
 
 
 def _print_raised(view: View, most: int) -> None:
-    # What the interpreter raised before the program's own first line, and while it ended, is not the program's.
+    # Exceptions before the program's own first line, and during its end, are the interpreter's.
     own = range(view.session.first_own, view.session.index.end + 1)
     raised = [each for each in view.session.index.raised if each.count in own and each.type not in texts.SILENT]
     if len(raised) > most:

@@ -74,7 +74,7 @@ def function_named(view: View, name: str) -> str:
     short = {each.rpartition(".")[2]: each for each in functions}
     if name in short:
         return name
-    # module.function: the module's name is no part of it.
+    # module.function: the module's name is not part of the qualified name.
     rest = name.partition(".")[2]
     if rest and (rest in functions or rest in short):
         return rest

@@ -33,7 +33,7 @@ def _add(view: View, rest: str, *, is_temporary: bool) -> None:
 
 
 def _is_exception(view: View, word: str) -> bool:
-    """Whether `word` is no function but a type of exceptions."""
+    """Whether `word` is an exception type and not a function."""
     if not all(each.isidentifier() for each in word.split(".")):
         return False
     try:
@@ -46,7 +46,7 @@ def _is_exception(view: View, word: str) -> bool:
 def _catch(view: View, rest: str) -> None:
     where, condition = split_condition(rest)
     words = where.split()
-    # gdb's way to say it: catch throw, catch exception NAME.
+    # As in gdb: catch throw, catch exception NAME.
     if words and words[0] in ("throw", "raise", "exception", "catch"):
         words = words[1:]
     if len(words) > 1:

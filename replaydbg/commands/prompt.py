@@ -16,24 +16,24 @@ from replaydbg.errors import ForgedMessage, ReplaydbgError, UsageError
 
 _WORD = re.compile(r"([A-Za-z_][\w-]*|\?)(.*)\Z", re.S)
 _IS_PYTHON = re.compile(r"[.(\[]|\s*(?:=(?!=)|==|!=|[*/%<>&|^]|\*\*)|\s+(?:and|or|is|in|not in)\s")
-"""What follows the first word of Python that happens to begin with a command's name."""
+"""The text after the first word of a line of Python that happens to begin with a command's name."""
 
 _IS_PATH = re.compile(r"\s+(?:/\S*|<[^<>]*>):\w")
-"""What follows it where that looks like a division or a comparison, and is a file, or generated code, and a line."""
+"""The text after it that looks like a division or a comparison but is a file (or generated code) and a line."""
 
 _IS_MOMENT = re.compile(r"@\S+\Z|rdbg://\S+\Z|\d+:\d+\Z|\d+(?:\.\d+)?%\Z")
-"""A moment that is no Python: it stands for going there."""
+"""A moment that is not Python: the prompt goes there."""
 
 _NOT_DEFINED = re.compile(r"NameError: name '(\w+)' is not defined")
 
 
 class Prompt:
-    """Runs lines of commands on a session and prints the answers. Never raises for what a line says."""
+    """Runs lines of commands on a session and prints the answers. Never raises for the content of a line."""
 
     def __init__(
         self, session: Session, screen: Surface, interrupts: Interruptible, *, view: View | None = None
     ) -> None:
-        """`interrupts` says what a Ctrl-C does; it is told when something runs. `view`: one that shows less."""
+        """`interrupts` handles Ctrl-C while a line runs. `view`: one that shows less."""
         self.view = view if view is not None else View(session, screen)
         self._interrupts = interrupts
         self._last = ""
@@ -54,7 +54,7 @@ class Prompt:
         self.vocabulary = Vocabulary((each for group in groups.values() for each in group), about.REFUSED)
 
     def open(self) -> None:
-        """Show where the session stands."""
+        """Show the current position."""
         with self.busy():
             if self.view.session.limitations.text:
                 self.view.screen.line(self.view.session.limitations.text)
@@ -66,7 +66,7 @@ class Prompt:
 
     @property
     def is_over(self) -> bool:
-        """Whether somebody wants it to end."""
+        """Whether `quit` was entered."""
         return self.view.is_over
 
     def interact(self, read: Callable[[], str]) -> None:
@@ -90,7 +90,7 @@ class Prompt:
                 self.do(line)
 
     def do(self, line: str) -> bool:
-        """Do one line; False if it could not be done, which has been said. Raises ForgedMessage."""
+        """Run one line; return False if it failed, which has been reported. Raises ForgedMessage."""
         self.has_failed = True
         screen = self.view.screen
         try:
@@ -100,7 +100,7 @@ class Prompt:
         except EOFError:
             self.has_failed = False
         except ForgedMessage:
-            raise  # of that session nothing is left to look at
+            raise  # nothing is left of that session
         except (ReplaydbgError, RecursionError, MemoryError) as error:
             screen.complain(str(error) or type(error).__name__)
         finally:
@@ -108,7 +108,7 @@ class Prompt:
         return not self.has_failed
 
     def carry_out(self, line: str) -> None:
-        """Do one line, and what was asked for where it stops then; as in gdb, nothing is left of that when it moves.
+        """Run one line, then the commands of the breakpoint at which it stops; as in gdb, they end when one of them moves.
 
         Raises ReplaydbgError for what cannot be done, and EOFError for what ends the prompt.
         """
@@ -156,7 +156,7 @@ class Prompt:
                 f"{match[1]} takes no format (got {rest.split()[0]!r}). Use Python's hex(), bin() or format()."
             )
         if command.repeats:
-            # `list A,B` goes on behind it, it does not come again.
+            # a repeated `list A,B` continues after it.
             self._last = match[1] if command.run is looking.list_source else line
         command.run(self.view, rest)
 

@@ -14,12 +14,12 @@ from replaydbg.debugger.bisection.run_bisection import Bisection, begun
 from replaydbg.errors import UsageError
 
 KINDS = ("bad", "check", "raises", "function", "invariant", "output")
-"""In which ways it can be said what is wrong; --bad is meant where none is named."""
+"""Kinds of predicates (default: --bad)."""
 
 BEHIND = (
     "--frame FUNC or --in MODULE, --only-at PLACE, --from MOMENT, --to MOMENT, one of --linear, --for-good and --all"
 )
-"""What may stand before and behind it."""
+"""Options that may precede or follow it."""
 
 USAGE = f"bisect [--check | --raises | --function | --invariant | --output] WHAT [{BEHIND}]"
 
@@ -40,7 +40,7 @@ _OTHERS: dict[str, Callable[[str], Predicate]] = {"invariant": predicates.invari
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A search that somebody asked for."""
+    """The arguments of a search."""
 
     predicate: Predicate
     first: str | None
@@ -50,11 +50,11 @@ class SearchRequest:
     only_at: str
     """The one place at which it is evaluated; empty: every line."""
     is_linear: bool
-    """Whether every line is looked at."""
+    """Whether to check every line."""
     is_for_good: bool
     """Whether what is looked for lasts to the end of the search."""
     is_all: bool
-    """Whether every change is told, there and back again."""
+    """Whether to list every change, to bad and back to good."""
 
     def search(self, session: Session, tell: Callable[[Probe], None] | None = None) -> Bisection:
         """Begin the search. Raises UsageError, NoSuchMoment."""
@@ -77,9 +77,9 @@ def predicate_of(kind: str, text: str, *, module: str = "", frame: str = "") -> 
 
 
 def parse_search(text: str, kind: str = "bad") -> SearchRequest:
-    """Return what `WHAT [options]` asks for: options of `replaydbg bisect snapshots`, before it or behind.
+    """Return the search of `WHAT [options]`: options of `replaydbg bisect snapshots`, before or after WHAT.
 
-    `kind` is meant where none is said. Raises UsageError.
+    `kind` is the default kind. Raises UsageError.
     """
     given: dict[str, str] = {}
     while found := _BEFORE.match(text) or _AFTER.search(text):

@@ -31,7 +31,7 @@ class View:
     frame: int = 0
     """The selected frame, from the innermost, 0."""
     lane: int | None = None
-    """Another lane than the one that runs, if one is looked at."""
+    """The selected thread, if it is not the running one."""
     is_backward: bool = False
     """Whether step, next, finish and continue go backwards."""
     displays: dict[int, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class View:
         return {"frame": self.frame, "lane": self.lane}
 
     def frames(self) -> Sequence[Frame]:
-        """Return the frames of the lane that is looked at, innermost first."""
+        """Return the frames of the selected thread, innermost first."""
         return self.session.ask.stack(self.lane)
 
     def place(self) -> Frame:
@@ -81,7 +81,7 @@ class View:
     # ---- moving ----
 
     def arrive(self, *, is_step: bool = False, is_kept: bool = True) -> None:
-        """Show where the session stands now; `is_kept`: `back` shall find the place again."""
+        """Show the new position; `is_kept`: `back` returns to it."""
         self.frame, self.lane, self.listed = frame_to_show(self.session), None, 0
         self.stopped_by = self.here.breakpoint
         if is_kept and not self.here.is_changed:
@@ -103,7 +103,7 @@ class View:
         self.trail_at = len(self.trail) - 1
 
     def show_here(self, around: int = AROUND) -> None:
-        """Print where the session stands, and the source around it."""
+        """Print the current position and the source around it."""
         self.screen.line(texts.here_text(self.session, self.here), "bold")
         reason = texts.reason_text(self.session, self.here)
         if reason:

@@ -20,15 +20,15 @@ class PromptCommand:
     names: tuple[str, ...]
     """Every name that it has in pdb, gdb, rr and pudb; the first is its own."""
     usage: str
-    """What follows the name; empty: nothing does."""
+    """The arguments; empty: there are none."""
     help: str
-    """What it does, in one line."""
+    """The description, in one line."""
     run: Callable[[View, str], None]
     """Do it, with what follows the name. Raises ReplaydbgError for what makes no sense."""
     repeats: bool = False
-    """Whether an empty line does it again."""
+    """Whether an empty line repeats it."""
     completes: str = "locals"
-    """What the words behind it are: `locals`, `moments`, `places`, `commands`, `subjects` or nothing."""
+    """The kind of its arguments, for completion: `locals`, `moments`, `places`, `commands`, `subjects` or nothing."""
 
 
 def expression_in(rest: str, usage: str) -> str:

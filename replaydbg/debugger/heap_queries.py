@@ -22,7 +22,7 @@ from replaydbg.replay.clock import Hits
 
 _series = itertools.count(1)
 _ASKING = ("/replaydbg/__init__.py", "/replaydbg/pytest_plugin/recorded.py")
-"""Where the functions are by which a program asks for a snapshot."""
+"""Files of the functions by which a program requests a snapshot."""
 
 
 class HeapQueries:

@@ -235,11 +235,11 @@ class LastWrite:
     is_binding: bool = False
     """Whether the variable got another object there, rather than the object another content."""
     content: LastWrite | None = None
-    """Where the object itself changed last, if it is older than that binding."""
+    """The last change of the object itself, if it is older than that binding."""
     is_equal: bool = False
     """Whether it wrote a value that was equal to the one that was there: nothing changed."""
     changed: LastWrite | None = None
-    """Where the value changed last, if that write left it equal."""
+    """The last change of the value, if that write left it equal."""
     note: str = ""
     """A note about what may have happened unseen."""
     origins: tuple[Origin, ...] = ()

@@ -70,7 +70,7 @@ class RunQueries:
         only_at: str = "",
         tell: Callable[[Probe], None] | None = None,
     ) -> Bisected:
-        """Return the line after which `predicate` was bad first, between two moments: the whole run, up to the failure.
+        """Return the line after which `predicate` was first bad, between two moments (default: from start to failure).
 
         `linear` checks every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
         which it is evaluated. `tell` receives each probe. Raises UsageError, NoSuchMoment.

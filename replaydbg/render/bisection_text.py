@@ -49,7 +49,7 @@ def markdown_lines(session: Session, found: Bisected, reproduce: str) -> Iterato
 
 
 def look_text(session: Session, look: Probe) -> str:
-    """Return one look in a line."""
+    """Return one probe in a line."""
     reason = f": {look.reason}" if look.reason else ""
     return f"{moment_text(look.moment)}  {percent_text(look.count, session.index.total)}  {look.verdict.value}{reason}"
 

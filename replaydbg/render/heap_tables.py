@@ -38,7 +38,7 @@ def short(type_name: str) -> str:
 
 
 def diff_tables(diff: Diff, *, how: str = ALL, written: Callable[[Change], str] | None = None) -> list[Table]:
-    """Return the sections of a diff that say something. `written` tells where a changed value was written."""
+    """Return the non-empty sections of a diff. `written` returns where a changed value was written."""
     head = Table(_title(diff), (), (), notes=tuple(_notes(diff)))
     sections = (
         _changed(diff.changed, how, written),

@@ -22,7 +22,7 @@ from replaydbg.render.tables import Table, markdown
 from replaydbg.render.texts import moment_text
 
 MOST = 5
-"""Things of one kind that are told one by one."""
+"""The most items of one kind that are listed."""
 
 _RUNS = ("good run", "bad run")
 
@@ -32,12 +32,12 @@ _WIDTH = 60
 
 @dataclass(frozen=True, slots=True)
 class Travelled:
-    """What is found by going to moments of two recordings."""
+    """Results of visiting moments of two recordings."""
 
     apart: tuple[MemoryDifference, ...] = ()
-    """Where they came apart in memory: the program's own variables first, then those of libraries, if anybody asked."""
+    """First differences in memory: in the program's own variables, then, on request, in those of libraries."""
     turn: TurningPoint | None = None
-    """Where the bad run and the same, told what makes the difference, took another way."""
+    """Where the bad run diverges from the same run with the inputs that make the difference."""
     gave_way: tuple[Interruption | None, ...] = ()
     """For each preemption that made the difference where that thread was; None: it was not found."""
     took_turns: tuple[TurnOrder | None, ...] = ()
@@ -53,13 +53,13 @@ class RecordingsReport:
     names: tuple[str, str]
     """How commands name them: the good one, the bad one."""
     endings: tuple[str, str]
-    """How they ended, in words."""
+    """Descriptions of how they ended."""
     comparison: Comparison
-    """What they were told, and did, otherwise."""
+    """The differences in inputs and behaviour."""
     flip: Flip | None
-    """What makes the difference; None: nobody looked."""
+    """The cause of the difference; None: it was not searched."""
     travelled: Travelled
-    """What was found by going to moments of both."""
+    """Results of visiting moments of both."""
     code: CodeDifference | None = None
     """How the sources of the two runs differ; None: they do not."""
 
@@ -183,7 +183,7 @@ def _flip_notes(flip: Flip) -> Iterator[str]:
 
 
 def _confirmation(flip: Flip) -> Iterator[str]:
-    """Say what was replayed to confirm the answer, and what did not end as it says."""
+    """Yield the replays that confirm the answer, and those that do not."""
     good = [each for each in flip.replays if each.is_confirmed]
     if good:
         done = "; ".join(
@@ -214,7 +214,7 @@ def _preemption_rows(
     yield f"{name} at {place}", f"{at.source}", f"({moment_text(at.moment)})"
     called = f", called from {at.called_from.file}:{at.called_from.line}" if at.called_from is not None else ""
     yield "", f"  was interrupted{before}{called}", ""
-    # Lines of libraries alone say little: the first ones will do.
+    # Lines of libraries alone are of little interest: the first ones are enough.
     for ran in at.meanwhile[: MOST if any(is_own(each.file) for each in at.meanwhile) else 1]:
         yield "", f"  meanwhile {_ran_text(found, ran)}", ""
 
@@ -240,7 +240,7 @@ def _ran_text(found: RecordingsReport, ran: LinesRun) -> str:
 
 
 def _inputs_section(found: RecordingsReport) -> Table:
-    """Tell the first inputs that differ; only how many they are, where it is known which of them matter."""
+    """Return the first inputs that differ; only their number if it is known which of them matter."""
     inputs = found.comparison.inputs
     gates = Counter(event_of(found, each).gate for each in inputs if each.told is Told.ANSWER)
     common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(MOST))
@@ -279,7 +279,7 @@ def _input_rows(found: RecordingsReport, each: Input) -> Iterator[tuple[str, str
 
 
 def _order_texts(found: RecordingsReport, each: Input) -> tuple[str, str]:
-    """Say how often threads were preempted; if they were not, who went on first where another one did."""
+    """Return how often threads were preempted; if they were not, which one ran first at the first difference."""
     if each.good or each.bad:
         return f"{each.good} times preempted", f"{each.bad} times preempted"
     turns = zip(found.twins.good_side.turns, found.twins.bad_side.turns, strict=False)
@@ -347,7 +347,7 @@ def _apart_section(apart: MemoryDifference) -> Table:
 def _values(each: Change) -> tuple[str, str]:
     if each.before != each.after:
         return each.before or "nothing", each.after or "nothing"
-    # What is shown of a long value may be its beginning.
+    # Of a long value only the beginning may be shown.
     return (
         each.before,
         "its items in another order" if each.kind == REORDERED else "a different value with the same beginning",

@@ -10,7 +10,7 @@ from io import StringIO
 from replaydbg.events.show import printable
 
 WIDTH = 80
-"""Columns of what is no terminal."""
+"""Columns if the output is not a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +23,11 @@ class Table:
     right: tuple[str, ...] = ()
     """The columns that hold numbers."""
     more: str = ""
-    """What is not shown, and how to see it; empty: it is all there."""
+    """A hint at rows that are not shown; empty: all are."""
     notes: tuple[str, ...] = ()
     """Sentences below it."""
     kind: str = ""
-    """What its rows are, for views that treat some differently: `changed`, `new` or `gone`; empty: anything."""
+    """The kind of its rows, for views that treat some differently: `changed`, `new` or `gone`; empty: any."""
 
 
 def numbers(count: int) -> str:
@@ -56,7 +56,7 @@ def more_text(left_out: int, how: str) -> str:
 
 
 def drawn(tables: Iterable[Table], *, width: int = 0, is_coloured: bool = False) -> str:
-    """Return tables as text of so many columns; 0: of the terminal, or WIDTH where there is none."""
+    """Return tables as text, `width` columns wide (default: the terminal's width, or WIDTH without one)."""
     # Imported here: rich takes 20 ms and more, and most commands draw nothing.
     from rich import box
     from rich.console import Console
@@ -80,7 +80,7 @@ def drawn(tables: Iterable[Table], *, width: int = 0, is_coloured: bool = False)
                 is_number = column in table.right
                 drawing.add_column(column, justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
             for row in table.rows:
-                # Text, not str: what looks like markup in a recording is none.
+                # Text, not str: text of a recording that looks like markup is not markup.
                 drawing.add_row(*(Text(printable(cell)) for cell in row))
             console.print(drawing)
         for note in (table.more, *table.notes):

@@ -22,7 +22,7 @@ SILENT = ("StopIteration", "GeneratorExit", "StopAsyncIteration")
 """Exceptions that are part of how loops end."""
 
 MOST_NAMES = 4
-"""So many variables are proposed for following a value further."""
+"""The most variables that are proposed as the next to follow."""
 
 
 def moment_text(moment: Moment) -> str:
@@ -58,13 +58,13 @@ def place_text(session: Session, file: str, line: int, function: str) -> str:
 
 
 def lane_text(lane: int, lanes: tuple[Lane, ...] = ()) -> str:
-    """Return a lane's number and name."""
+    """Return a thread's number and name."""
     name = next((each.name for each in lanes if each.id == lane), "")
     return f"thread {lane} {name}".rstrip()
 
 
 def here_text(session: Session, here: Here) -> str:
-    """Return where the session stands in one line."""
+    """Return the current position in one line."""
     top = here.top
     place = place_text(session, top.file, top.line, top.function) if top is not None else "(no Python frame)"
     parts = [moment_text(here.moment), percent_text(here.count, here.total), lane_text(here.lane, here.lanes), place]
@@ -72,7 +72,7 @@ def here_text(session: Session, here: Here) -> str:
 
 
 def reason_text(session: Session, here: Here) -> str:
-    """Return what brought the session here, as far as it needs to be said; empty: it does not."""
+    """Return the reason for the stop, if it is of interest; empty: it is not."""
     text = f": {here.message}" if here.message else ""
     if here.why == "exception":
         return f"raises {here.message}" + (f" (breakpoint {here.breakpoint})" if here.breakpoint else "")
@@ -87,7 +87,7 @@ def reason_text(session: Session, here: Here) -> str:
 
 
 def _raised_at(session: Session, here: Here) -> str:
-    """What the line that is about to run raises."""
+    """Return the exception that the line which is about to run raises."""
     raised = session.index.raised
     at = bisect_left(raised, here.count, key=lambda each: each.count)
     found = raised[at] if at < len(raised) and raised[at].count == here.count and here.count else None
@@ -247,7 +247,7 @@ def _places_in(origins: Sequence[Origin], moment: Moment) -> Iterator[tuple[str,
 
 
 def names_to_follow(why: LastWrite) -> tuple[str, ...]:
-    """Return those variables of the line that its value may have come from: functions and modules are none."""
+    """Return the variables of the line that its value may have come from, without functions and modules."""
     called = _called(why.source)
     return tuple(
         name

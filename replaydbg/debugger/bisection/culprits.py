@@ -60,7 +60,7 @@ class Culprits(Probes):
         return turns[-1] if turns else seen - 1
 
     def _meanwhile(self, lost: Frame, seen: int) -> Self | None:
-        """Return a search in that one call's variables; None: there is no other way to evaluate the predicate."""
+        """Return a search in that one call's variables; None: it is not possible."""
         if self._predicate.started or not lost.started:
             return None
         meant_call = replace(self._predicate, started=lost.started)

@@ -76,7 +76,7 @@ def times(predicate: Predicate, view: ReplayView, first: int, last: int, *, most
 
 def _times_raised(view: ReplayView, name: str, lines: range, most: int) -> Times:
     """The exceptions of the program's own code, or else those of libraries."""
-    # What the interpreter raised before the program's own first line is not the program's.
+    # Exceptions before the program's own first line are the interpreter's.
     lines = range(max(lines.start, view.first_own), lines.stop)
     late = _raised_while_it_ended(view)
     raised = [each for each in raised_as(view, name) if each.count in lines and id(each) not in late]

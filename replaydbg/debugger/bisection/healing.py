@@ -175,7 +175,7 @@ class Healing(Culprits):
         return self._with_culprit(result, seen, since=violations[at - 1].healed if at else self._first)
 
     def _passing(self, changes: int, first: int) -> dict[str, Any]:
-        """Return how often it was bad for a while, of so many changes from good on, and since which line."""
+        """Return how often it was bad for a while, given the number of changes from good, and since which line."""
         passing = (changes - 1) // 2
         if not passing:
             return {"passing": 0, "first_passing": None}

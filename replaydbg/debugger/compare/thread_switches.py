@@ -16,7 +16,7 @@ MOST_LINES = 3000
 """Lines of a thread that are followed one by one, some 0.2 ms each."""
 
 MOST_SEEKS = 300
-"""Lines of other threads that are passed on the way to the first one of a thread, some 3 ms each."""
+"""The most lines of other threads that are passed on the way to a thread's first one, some 3 ms each."""
 
 MOST_WALKED = 5000
 """Lines of all threads that are visited one after the other, some 0.2 ms each."""
@@ -53,7 +53,7 @@ class Interruption:
     resumed: CodePlace | None = None
     """The line with which it went on; None: that was not found."""
     called_from: CodePlace | None = None
-    """Where the line is of a library: the innermost line of the program's own that had called it."""
+    """For a line of a library: the innermost line of the program's own code that called it."""
     meanwhile: tuple[LinesRun, ...] = ()
     """Lines that the other threads ran before it continued, in order."""
 

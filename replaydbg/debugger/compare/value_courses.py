@@ -33,7 +33,7 @@ class ThreadCourse:
     counts: array[int]
     """The counts of lines of the run at which they did."""
     places: array[int]
-    """Which lines they are."""
+    """The places of the lines."""
     values: array[int]
     """Digests of the variables before each of them."""
 
@@ -153,7 +153,7 @@ def other_way(sessions: tuple[Session, Session], courses: tuple[Course, Course])
 
 
 def _is_cut_at(at: int, lines: tuple[ThreadCourse, ThreadCourse], courses: tuple[Course, Course]) -> bool:
-    """Whether one of the two has no more lines there because it has no room for them."""
+    """Whether one of the two ends there because its course is full."""
     return any(at >= len(each.places) and course.is_cut for each, course in zip(lines, courses, strict=True))
 
 

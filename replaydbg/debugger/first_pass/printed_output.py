@@ -11,12 +11,12 @@ from replaydbg.debugger.results import Output
 
 
 def printed(entries: Iterable[Sequence[Any]], starts: Sequence[int]) -> tuple[Output, ...]:
-    """Return what was written to the standard streams in the order in which it was printed.
+    """Return output to the standard streams in the order in which it was printed.
 
-    `entries` are what left the program: count of lines, event, stream and data; and what the streams were given: count
-    of lines, stream, number of newlines, count at the line of the function that printed, point of the line. `starts`:
-    for each event, how many lines had begun when it was consumed. A stream into which something was written besides
-    (as by os.write) has more newlines than were given to it: its output is known by the moment at which it left.
+    `entries` are writes of the program: count of lines, event, stream and data; and prints to its streams: count of
+    lines, stream, number of newlines, count at the line of the function that printed, point of the line. `starts`: for
+    each event, the number of lines that had begun when it was consumed. A stream with other writes (as by os.write) has
+    more newlines than were printed: its output is dated by the moment at which it was written.
     """
     written: dict[int, list[Output]] = {}
     given: dict[int, list[_Given]] = {}

@@ -104,7 +104,7 @@ def find_failure(
 ) -> Raised | None:
     """Return where the test's exception was raised, or passed through the test's own file on its way from elsewhere.
 
-    `stack_at` tells file and line of each frame at a count, `last_passage` the last count of a line up to another
+    `stack_at` returns file and line of each frame at a count, `last_passage` the last count of a line up to another
     count, and its thread; 0: there is none.
     """
     failure = test.failure
@@ -113,7 +113,7 @@ def find_failure(
     last = index.count(Moment(min(failure.event + 1, index.events), 1))
     name = failure.type.rpartition(".")[2]
     raised = [each for each in index.raised if each.count <= last and each.type.rpartition(".")[2] == name]
-    # Its line may have been passed on by C code, which is no line: then the nearest one in the test's own file is it.
+    # C code may have passed it on, which has no lines: then the nearest line in the test's own file counts.
     places = ((failure.file, failure.line), (failure.own_file, failure.own_line))
     found = next((each for each in reversed(raised) if (each.file, each.line) in places), None)
     if found is not None or not name:

@@ -82,7 +82,7 @@ class Index:
     raises: bytes
     """The exceptions as the core wrote them."""
     outputs: bytes
-    """What was written to the standard streams, as the core wrote it."""
+    """Output to the standard streams, as the core wrote it."""
 
     @property
     def ended(self) -> str:
@@ -105,7 +105,7 @@ class Index:
 
     @cached_property
     def output(self) -> tuple[Output, ...]:
-        """What was written to the standard streams, in order."""
+        """Output to the standard streams, in order."""
         return printed(_values(self.outputs, one_of(_WRITTEN, _GIVEN), "output"), self.starts)
 
     def moment(self, count: int, point: int = 0) -> Moment:
@@ -240,7 +240,7 @@ def _values(data: bytes, shape: object, what: str) -> Iterator[list[Any]]:
 
 
 class _Codes(NamedTuple):
-    """Where exceptions are raised, as they are numbered from 0; the first one is not known."""
+    """Places where exceptions are raised, numbered from 0; the first one is unknown."""
 
     files: list[str]
     functions: list[str]

@@ -18,7 +18,7 @@ TAKEN = "it was removed from another object; the origin of that item is not trac
 
 
 class Span(NamedTuple):
-    """Where an instruction's source begins and ends; columns are counted in bytes, from 0."""
+    """The source span of an instruction; columns are counted in bytes, from 0."""
 
     line: int
     end_line: int
@@ -270,7 +270,7 @@ def flows(node: ast.expr, executed: Executed, *, is_same: bool = True) -> Iterat
     elif isinstance(node, ast.IfExp):
         yield from _of_choice(node, executed, is_same)
     elif isinstance(node, ast.BoolOp):
-        # What ran last is the value: those before were only asked whether they are true.
+        # The operand that ran last is the value: those before were only tested.
         ran = [each for each in node.values if executed.has(each)]
         yield from flows(ran[-1] if ran else node.values[0], executed, is_same=is_same)
     elif isinstance(node, ast.Call):

@@ -26,7 +26,7 @@ class SourceFiles:
     """Looks source files up by the names that the program's code objects have for them."""
 
     def __init__(self, path: Path, files: Iterable[str] = (), *, current: bool = False) -> None:
-        """Those of the recording at `path`; `files`, in which lines ran, show where the standard library lay.
+        """`path`: the recording; `files`, in which lines ran, show the location of the standard library.
 
         `current`: today's files come first.
         """

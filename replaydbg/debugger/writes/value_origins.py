@@ -247,7 +247,7 @@ class _Finder:
             yield Origin(flow.text, "place", False)
 
     def _computes(self, called: PathCall, node: ast.expr) -> bool:
-        """Whether a function that ran makes the attribute or the item: others only compare keys, or look for it."""
+        """Whether a function that ran makes the attribute or the item: others only compare keys or look it up."""
         frame = self._frame_of(called)
         if frame is None or called.is_direct:
             return frame is not None
