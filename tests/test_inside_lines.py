@@ -145,4 +145,4 @@ def test_a_replay_to_an_event_behind_the_end_is_refused(session: Session) -> Non
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     assert done.returncode == 2
-    assert "There is no moment '99999'" in done.stderr
+    assert "No such moment '99999'" in done.stderr

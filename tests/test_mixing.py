@@ -12,9 +12,10 @@ from replaydbg.bisect.twins import Input, Told, compare, elapsed
 from replaydbg.errors import NotComparable
 from replaydbg.events.records import Control, ControlKind, Event, Site, Why
 from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, TypeName, Value
-from replaydbg.hunt.mixing import Mixer
+from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import open_twins
-from replaydbg.hunt.schedule import OtherTurns, choices, possible_choices, without_preemptions
+from replaydbg.log.edit.mix import Mixer
+from replaydbg.log.edit.schedule import OtherTurns, choices, possible_choices, without_preemptions
 from replaydbg.log.encode import varint
 from replaydbg.log.raw import Raw
 from replaydbg.log.reader import open_recording
@@ -168,7 +169,7 @@ def _mixed(both: tuple[Path, Path], place: Path, *, told: set[Told], gate: str =
         shared = place / "shared"
         shared.mkdir()
         target = place / "mixed.rdbg-live"
-        Mixer(twins.bad, twins.good, shared, is_bad_base=True).write(target, changes)
+        Mixer(twins.bad, twins.good, shared).write(target, mixture(changes, is_bad_base=True))
     with open_recording(target) as recording:
         events = [entry for entry in recording.events() if isinstance(entry, Event)]
         assert recording.damage == ()

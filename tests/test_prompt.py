@@ -72,7 +72,7 @@ def test_a_moment_alone_goes_there(typed: Typed, moment: str) -> None:
 def test_what_is_no_moment_is_python(typed: Typed) -> None:
     assert typed("120") == "120\n"
     assert typed("71 % 3") == "2\n"
-    assert "There is no moment '@nowhere'" in typed("@nowhere")
+    assert "No such moment '@nowhere'" in typed("@nowhere")
 
 
 def test_places_in_generated_code(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def test_values_are_looked_for_as_long_as_somebody_waits(long: Path, monkeypatch
         rows = await answer(seen)
 
         assert len(rows) < 1000
-        assert f"(the first {len(rows)}; more follow)" in str(seen.app.screen.query_one("#box").border_title)
+        assert f"(first {len(rows)}; more follow)" in str(seen.app.screen.query_one("#box").border_title)
 
     see(long, look)
 
@@ -302,7 +302,7 @@ def test_seek_takes_every_moment(fails: Path) -> None:
 
         await seen.press("percent_sign")
         await seen.type("nonsense")
-        assert "There is no moment" in seen.app.part(StatusLine).shown
+        assert "No such moment" in seen.app.part(StatusLine).shown
 
     see(fails, look)
 
@@ -509,13 +509,13 @@ def test_the_scope_of_a_comparison(requests: Path) -> None:
         await seen.type("@#1 @#2")
 
         heap = seen.app.main.query_one("#heap")
-        assert heap.border_subtitle == "of whose code (o): mine"
+        assert heap.border_subtitle == "scope (o): mine"
         await seen.press("o")
-        assert heap.border_subtitle == "of whose code (o): standard"
+        assert heap.border_subtitle == "scope (o): standard"
 
         # By the mouse, too.
         await seen.click(heap, offset=(20, heap.outer_size.height - 1))
-        await seen.until(lambda: heap.border_subtitle == "of whose code (o): all")
+        await seen.until(lambda: heap.border_subtitle == "scope (o): all")
 
     see(requests, look)
 
@@ -605,7 +605,7 @@ def test_a_failed_test_is_bisected_by_what_it_claims(failed_test: Path) -> None:
         assert seen.overview.command == "test_shop.py::test_total"
 
         await seen.press("g", "x")
-        assert (await answer(seen))[0] == "what this test claims is not true: got == sum(prices)"
+        assert (await answer(seen))[0] == "this assertion of the test is false: got == sum(prices)"
         await seen.press("enter")
         rows = await answer(seen)
         await seen.press("enter")

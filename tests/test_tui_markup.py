@@ -107,7 +107,7 @@ def test_every_dialog_shows_it_as_it_is(recordings: tuple[Path, Path]) -> None:
         values = seen.app.part(ValuesPanel)
         assert values.chosen is not None
         assert ODD in values.chosen.expression
-        assert f"All values of cache['{ODD}']" in await dialog("v")
+        assert f"Values of cache['{ODD}']" in await dialog("v")
         assert f"Who wrote cache['{ODD}']" in await dialog("W")
         assert f"{ODD} note" in await dialog("apostrophe")
         assert f"{ODD} note" in await dialog("D")

@@ -115,7 +115,7 @@ def test_a_failure_is_looked_at_with_real_keys(terminal: Terminal, failure: Path
     terminal.keys("Enter")
     terminal.until("till.cents", "0 -> ")
     terminal.keys("x")
-    terminal.until("Something is wrong when")
+    terminal.until("The run is bad when")
     terminal.keys("Enter")
     terminal.until("bisect: an expression is true:")
     terminal.type("len(till.seen) != len(set(till.seen))")

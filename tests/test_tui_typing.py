@@ -107,7 +107,7 @@ async def in_pair(app: PairApp, pilot: Pilot[int]) -> None:
             await asyncio.sleep(0.01)
         await pilot.pause()
         app.post_message(events.Paste("when"))
-        while "Pasted text" not in app.query_one(StatusLine).shown:
+        while "Paste works" not in app.query_one(StatusLine).shown:
             await asyncio.sleep(0.01)
         burst(app, "%@start\r")
         while not all(each.scene is not None and each.scene.why == "seek" for each in app.sides):

@@ -36,8 +36,8 @@ class Did(enum.Enum):
 
     ASKED = "asked for something else"
     WROTE = "wrote something else"
-    ONLY_GOOD = "asked in the good run only"
-    ONLY_BAD = "asked in the bad run only"
+    ONLY_GOOD = "only in the good run"
+    ONLY_BAD = "only in the bad run"
 
 
 # Each is one of its kind: values need not be hashable, and equal answers at two events are two inputs.

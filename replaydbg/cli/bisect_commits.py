@@ -116,7 +116,8 @@ def run(args: argparse.Namespace) -> int:
             )
     except INTERRUPTIONS:
         print(
-            "replaydbg: interrupted; the verdicts are kept, and the same command goes on from there.", file=sys.stderr
+            "replaydbg: interrupted; the verdicts are saved, and the same command continues from there.",
+            file=sys.stderr,
         )
         raise
     if args.json:

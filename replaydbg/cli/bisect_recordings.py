@@ -150,7 +150,9 @@ def _ending(recording: Recording, pattern: re.Pattern[bytes] | None, *, is_good:
     if has_failed is is_good:
         what = "failed" if has_failed else "passed"
         more = (
-            "" if pattern is not None or has_failed else " Where it failed all the same, --fails PATTERN tells by what."
+            ""
+            if pattern is not None or has_failed
+            else " If it failed without that, name the failure with --fails PATTERN."
         )
         raise NotComparable(
             f"{recording.name!r}, which should be the {'good' if is_good else 'bad'} one, {what} ({told}).{more}"

@@ -129,8 +129,8 @@ def _show_recording(console: Console, failure: Failure) -> None:
     common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(SOURCES_SHOWN))
     _say(
         console,
-        f"{failure.path} takes {show_size(failure.size)}: {failure.events:,} events, each a thing that the program "
-        f"asked the outside world and what came of it (most often: {common}), and the sources that it ran.",
+        f"{failure.path} takes {show_size(failure.size)}: {failure.events:,} events, each an input of the program "
+        f"from outside (most often: {common}), and the sources that it ran.",
     )
 
 
@@ -164,7 +164,7 @@ def _replay_failure(console: Console, failure: Failure) -> bool:
 
 
 def _show_events(console: Console, path: Path) -> None:
-    _step(console, 6, "What the program asked for")
+    _step(console, 6, "Inputs of the program")
     _command(console, f"replaydbg events {path.stem}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("event", justify="right", no_wrap=True)
@@ -190,7 +190,7 @@ def _show_next(console: Console, path: Path) -> None:
         (f"replaydbg tui {name}", "where it failed, and backwards from there"),
         (f"replaydbg replay {name}", "the failure again, as often as you like"),
         (f"replaydbg info {name}", "when, where and with which Python"),
-        (f"replaydbg events {name}", "all that it asked for, in order"),
+        (f"replaydbg events {name}", "all its inputs, in order"),
         ("replaydbg record yours.py", "your own; -m and -c work as in python"),
     ):
         table.add_row(f"[bold]{escape(command)}[/]", meaning)

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     for text in NOT_COVERED:
         print(f"  - {text}")
     if uncovered:
-        print("\nInstalled here, and not covered where it does what stands beside it:")
+        print("\nInstalled here, but not covered if it does what is listed next to it:")
         for package in uncovered:
             print(f"  - {package.module} {package.why}")
     print(f"\nThis machine can{'' if can_work else 'not'} record and replay.")

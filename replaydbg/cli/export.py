@@ -50,7 +50,7 @@ def write(found: Export, path: str) -> None:
 def lines(found: Export, path: str) -> list[str]:
     """Return what is said of it."""
     told = [f"{path}: a {found.type}, {len(found.data):,} bytes: {found.text}"]
-    told += [f"  stayed behind: {_lost(each)}" for each in found.lost]
+    told += [f"  not saved: {_lost(each)}" for each in found.lost]
     return [*told, f"  replaydbg.load({quoted(path)!r}) brings it into any Python that has its modules."]
 
 

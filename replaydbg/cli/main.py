@@ -203,7 +203,7 @@ def _overview() -> str:
         "       replaydbg RECORDING      the same as: replaydbg tui RECORDING, or info where there is no terminal\n\n"
         "Record a run of a Python program once, then replay it exactly, as often as you like.\n\n"
         f"commands:\n{commands}\n\n"
-        "A RECORDING is a path, a name such as run-12, or latest. `replaydbg COMMAND --help` says more."
+        "A RECORDING is a path, a name such as run-12, or latest. See `replaydbg COMMAND --help`."
     )
 
 

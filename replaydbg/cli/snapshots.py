@@ -85,5 +85,5 @@ def _said(checks: list[dict[str, Any]]) -> str:
     failed = [each["name"] for each in checks if each["holds"] is False]
     unknown = [f"{each['name']}: {each['text']}" for each in checks if each["holds"] is None]
     parts = [f"does not hold: {', '.join(failed)}"] if failed else []
-    parts += [f"cannot be told: {', '.join(unknown)}"] if unknown else []
+    parts += [f"cannot be evaluated: {', '.join(unknown)}"] if unknown else []
     return "; ".join(parts) or ("hold" if checks else "")

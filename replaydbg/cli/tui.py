@@ -119,9 +119,7 @@ def _picked(settings: Settings) -> Path | None:
     found = [_listed(each, store.name_of(each)) for each in [*paths, *here]]
     known = sorted((each for each in found if each is not None), key=lambda each: each.created, reverse=True)
     if not known:
-        raise UsageError(
-            f"There are no recordings in {store.directory}, nor here: `replaydbg record prog.py` makes one."
-        )
+        raise UsageError(f"No recordings in {store.directory}, nor here: `replaydbg record prog.py` makes one.")
     return Picker(known, theme=settings.theme, is_ascii=_is_ascii(settings)).run()
 
 

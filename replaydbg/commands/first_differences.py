@@ -16,8 +16,9 @@ from replaydbg.debugger.course import Course, OtherValues, OtherWay, Step, other
 from replaydbg.debugger.session import Session
 from replaydbg.debugger.values import Moment, Progress
 from replaydbg.events.show import show_call, show_value
-from replaydbg.hunt.mixing import Mixer
+from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins, open_twins
+from replaydbg.log.edit.mix import Mixer
 
 _WIDTH = 60
 MOST_NAMES = 5
@@ -115,7 +116,7 @@ def _values(
         return found
     place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replaydbg-clocks-")))
     mixed = place / "same-clock.rdbg-live"
-    Mixer(twins.good, twins.bad, place, is_bad_base=False).write(mixed, clocks)
+    Mixer(twins.good, twins.bad, place).write(mixed, mixture(clocks, is_bad_base=False))
     same = _session(stack, mixed, progress)
     both = same, sessions[1]
     course = _course(same, twins.good_side.lanes)

@@ -304,8 +304,8 @@ class _Search:
                 notes.append(f"At {name[:10]} random numbers are taken in another order than recorded: {look.why}.")
             if look is not None and look.clock_shift:
                 notes.append(
-                    f"At {name[:10]} the clock is read in another order than recorded ({look.clock_shift}): perhaps "
-                    "it does not fail for that reason alone."
+                    f"At {name[:10]} the clock is read in another order than recorded ({look.clock_shift}), which "
+                    "may be the only reason why it does not fail."
                 )
         return notes
 

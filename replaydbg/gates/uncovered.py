@@ -21,7 +21,7 @@ _FILES = "reads and writes files in C"
 
 UNCOVERED = (
     Uncovered("gevent", _LOOP),
-    Uncovered("eventlet", "replaces the functions on which gates stand"),
+    Uncovered("eventlet", "replaces functions that are recorded"),
     Uncovered("grpc", "has threads and a network of its own; a recording ends where they begin"),
     Uncovered("zmq", "has threads and a network of its own"),
     Uncovered("confluent_kafka", "has threads and a network of its own"),

@@ -15,9 +15,10 @@ from replaydbg.bisect.verdict import Verdict
 from replaydbg.errors import ReplaydbgError
 from replaydbg.hunt.capture import captured
 from replaydbg.hunt.forked import in_processes
-from replaydbg.hunt.mixing import Mixer
+from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins
-from replaydbg.hunt.schedule import OtherTurns
+from replaydbg.log.edit.mix import Mixer
+from replaydbg.log.edit.schedule import OtherTurns
 from replaydbg.replay import replay
 from replaydbg.replay.lenient import Lenient
 from replaydbg.replay.result import ReplayResult
@@ -92,7 +93,8 @@ class Bench:
         self.count, self.twins = count, twins
         shared = Path(tempfile.mkdtemp(dir=count.place))
         base, other = (twins.bad, twins.good) if is_bad_base else (twins.good, twins.bad)
-        self.mixer = Mixer(base, other, shared, is_bad_base=is_bad_base)
+        self.is_bad_base = is_bad_base
+        self.mixer = Mixer(base, other, shared)
         self.known: dict[tuple[frozenset[int], frozenset[int], frozenset[int]], dict[str, Any]] = {}
         end = twins.bad.end
         self.is_deadlock = end is not None and any(each.kind == "deadlock" for each in end.notes)
@@ -148,7 +150,8 @@ class Bench:
         for inputs, left_out, turns in trials:
             count.trials += 1
             places.append(count.place / f"trial-{count.trials}.rdbg-live")
-            self.mixer.write(places[-1], inputs, left_out, self.other_turns(turns) if turns else None)
+            mixed = mixture(inputs, is_bad_base=self.is_bad_base)
+            self.mixer.write(places[-1], mixed, left_out, self.other_turns(turns) if turns else None)
         count.how.progress(count.trials)
         seconds = max(each.end.seconds for each in (self.twins.good, self.twins.bad) if each.end is not None)
         tasks = [_Task(place, count.how.pattern, self.is_deadlock) for place in places]

@@ -15,9 +15,10 @@ from replaydbg.bisect.verdict import Verdict
 from replaydbg.hunt.bench import FAILS, MOST, PASSES, Bench, Count, How, Trial, told
 from replaydbg.hunt.confirming import confirmed, confirmed_turns
 from replaydbg.hunt.flip import Explained, Flip, OtherTurn, Replayed
-from replaydbg.hunt.mixing import Mixer
+from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins
-from replaydbg.hunt.schedule import choices, possible_choices
+from replaydbg.log.edit.mix import Mixer
+from replaydbg.log.edit.schedule import choices, possible_choices
 
 __all__ = ["MOST", "How", "find_flip", "write_flipped"]
 
@@ -46,7 +47,7 @@ def write_flipped(twins: Twins, flip: Flip, place: Path) -> Path:
     A replay of it goes the way of the bad run up to where that asks, or writes, something else.
     """
     target = place / "flipped.rdbg-live"
-    Mixer(twins.bad, twins.good, place, is_bad_base=True).write(target, flip.inputs)
+    Mixer(twins.bad, twins.good, place).write(target, mixture(flip.inputs, is_bad_base=True))
     return target
 
 

@@ -20,8 +20,8 @@ from replaydbg.debugger.values import Variable, Why
 from replaydbg.engine.messages import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.reader import open_recording
-from replaydbg.pytest_plugin.alone import Smaller, make_smaller
-from replaydbg.pytest_plugin.leftovers import other_values
+from replaydbg.pytest_plugin.hidden_dependencies import other_values
+from replaydbg.pytest_plugin.minimize import Smaller, make_smaller
 from replaydbg.pytest_plugin.results import Written, Wrong
 from replaydbg.replay.launcher import replay
 
@@ -35,8 +35,8 @@ _CLASSES = ("<class '", "<enum '", "<flag '")
 def main(path: str, bisects: str = "") -> None:
     """Print a JSON object a line, each with more of what is known."""
     os.nice(5)  # the tests go on meanwhile
-    for told in examined(Path(path), bisects=bool(bisects)):
-        sys.stdout.write(json.dumps(told) + "\n")
+    for report in examined(Path(path), bisects=bool(bisects)):
+        sys.stdout.write(json.dumps(report) + "\n")
         sys.stdout.flush()
 
 
@@ -68,7 +68,7 @@ def examined(recording: Path, *, bisects: bool = False) -> Iterator[dict[str, An
 
 
 def _other_values(session: Session) -> str | None:
-    """Return what is not as it was when the test failed; None: nothing. Empty: that cannot be told."""
+    """Return what is not as it was when the test failed; None: nothing. Empty: that cannot be report."""
     try:
         return "; ".join(other_values(session)) or None
     except ReplaydbgError:
@@ -104,18 +104,18 @@ def without_others(recording: Path, smaller: Path) -> dict[str, Any]:
 
     Nothing is told where it needs all. Raises OSError, ReplaydbgError.
     """
-    made, told, agreed = _made(recording, smaller, until_failure=False)
+    made, report, agreed = _made(recording, smaller, until_failure=False)
     if made is None:
         return {}
-    if not told["verified"] and 0 < made.failed <= agreed:
+    if not report["verified"] and 0 < made.failed <= agreed:
         # What pytest does to tell of a failure depends on what it has in memory of earlier ones.
-        before = told
-        made, told, _ = _made(recording, smaller, until_failure=True)
-        if made is None or not told["verified"] or not _fails(smaller):
-            told = before
-    if made is None or not told["verified"]:
-        return {"leftovers": told["verification"]}
-    return told | {"left_out": made.left_out, "events": made.events, "size": made.size}
+        before = report
+        made, report, _ = _made(recording, smaller, until_failure=True)
+        if made is None or not report["verified"] or not _fails(smaller):
+            report = before
+    if made is None or not report["verified"]:
+        return {"leftovers": report["verification"]}
+    return report | {"left_out": made.left_out, "events": made.events, "size": made.size}
 
 
 def _made(recording: Path, target: Path, *, until_failure: bool) -> tuple[Smaller | None, dict[str, Any], int]:

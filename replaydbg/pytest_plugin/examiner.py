@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from replaydbg.pytest_plugin import names, texts
+from replaydbg.pytest_plugin import report_text, shared_names
 from replaydbg.pytest_plugin.results import Result
 
 SECONDS = 60
@@ -50,21 +50,21 @@ class Examiner:
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
             folder, result = item
-            told: dict[str, Any] = {}
+            report: dict[str, Any] = {}
             for each in self._examine(folder):
-                told |= each
-                texts.write_about(folder, result.with_examination(told))
-            told = {"is_examined": True, **(told or {"verification": "there was no time"})}
-            texts.write_about(folder, result.with_examination(told))
+                report |= each
+                report_text.write_about(folder, result.with_examination(report))
+            report = {"is_examined": True, **(report or {"verification": "there was no time"})}
+            report_text.write_about(folder, result.with_examination(report))
 
     def _examine(self, folder: Path) -> Iterator[dict[str, Any]]:
         """Yield what is found out, each as soon as it is known."""
-        environment = {name: value for name, value in os.environ.items() if name != names.VARIABLE}
+        environment = {name: value for name, value in os.environ.items() if name != shared_names.VARIABLE}
         with self._lock:
             if self._is_closed:
                 return
             self._process = process = subprocess.Popen(
-                [sys.executable, "-c", _START, str(folder / names.RECORDING), "bisect" if self._bisects else ""],
+                [sys.executable, "-c", _START, str(folder / shared_names.RECORDING), "bisect" if self._bisects else ""],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ from replaydbg.errors import CannotRecord, ReplaydbgError
 from replaydbg.launch.endings import end_like
 from replaydbg.launch.interpreter import leading_options
 from replaydbg.launch.process import Ended
-from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin import shared_names
 from replaydbg.record import RecordResult, record
 from replaydbg.store.sessions import SESSION, begin_session
 
@@ -42,7 +42,7 @@ def _run_unrecorded(words: list[str], reason: str) -> None:
     """Become the program, which has not run: a full disk shall not cost the tests. Raises OSError if that fails."""
     sys.stderr.write(f"replaydbg: {reason}. The tests run unrecorded.\n")
     sys.stderr.flush()
-    os.environ[names.VARIABLE] = names.unrecorded(os.getpid())
+    os.environ[shared_names.VARIABLE] = shared_names.unrecorded(os.getpid())
     own, _ = leading_options(sys.orig_argv[1:])
     os.execv(sys.executable, [sys.executable, *own, *words])
 
@@ -64,8 +64,8 @@ def _record_in(directory: Path, words: list[str], *, bisects: bool) -> int:
 
 def _record(words: list[str], directory: Path, work: Path, found: list[Collector], *, bisects: bool) -> int:
     seed = _hash_seed()
-    told = names.Told(os.getpid(), seed, str(directory))
-    os.environ[names.VARIABLE] = told.as_text()
+    token = shared_names.LaunchToken(os.getpid(), seed, str(directory))
+    os.environ[shared_names.VARIABLE] = token.as_text()
 
     def started(live: Path, sealed: Path) -> None:
         # Imported here: while the program starts, so that it starts no later.

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from replaydbg.pytest_plugin import names
-from replaydbg.pytest_plugin.parts import Parts, mark
+from replaydbg.pytest_plugin import shared_names
+from replaydbg.pytest_plugin.session_marks import Parts, mark
 from replaydbg.pytest_plugin.settings import MODES, mode_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class TestRecording:
 
     def mark(self, name: str) -> None:
         """Name this moment: in the debugger it is `@NAME`. Raises UsageError for a name that means something else."""
-        problem = names.why_no_name(name)
+        problem = shared_names.why_no_name(name)
         if problem:
             raise pytest.UsageError(problem)
         mark_called(name)
@@ -88,7 +88,7 @@ def recording_of(item: pytest.Item) -> TestRecording:
 class Recorded:
     """The hooks."""
 
-    def __init__(self, config: pytest.Config, told: names.Told) -> None:
+    def __init__(self, config: pytest.Config, told: shared_names.LaunchToken) -> None:
         self._config = config
         self._mode = mode_of(config)
         self._told = told
@@ -181,10 +181,10 @@ class Recorded:
         if mode not in MODES:
             raise pytest.UsageError(f"{item.nodeid}: the marker replaydbg has no mode {mode!r}")
         attempt = self._attempt_of(item)
-        slug = names.slug(item.nodeid, attempt)
+        slug = shared_names.slug(item.nodeid, attempt)
         if self._slugs.setdefault(slug, item.nodeid) != item.nodeid:
-            slug = names.slug(f"{item.nodeid}|", attempt)
-        path = Path(self._told.directory) / slug / names.RECORDING
+            slug = shared_names.slug(f"{item.nodeid}|", attempt)
+        path = Path(self._told.directory) / slug / shared_names.RECORDING
         return Running(item.nodeid, mode, attempt, slug, TestRecording(path))
 
     def _attempt_of(self, item: pytest.Item) -> int:
@@ -218,7 +218,7 @@ class Recorded:
         if report.when == "teardown":
             if self._end(running) and running.outcome != "failed":
                 # It goes with the report, to whoever shows it.
-                setattr(report, names.KEPT, [running.slug, running.outcome])
+                setattr(report, shared_names.KEPT, [running.slug, running.outcome])
             del item.stash[_running]
             self._item = None
         return report
@@ -228,7 +228,7 @@ class Recorded:
         """Tell the process that shows results by whom a worker is recorded."""
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
-            output[names.LAUNCHER] = self._told.parent
+            output[shared_names.LAUNCHER] = self._told.parent
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from replaydbg.launch import interpreter
 from replaydbg.launch.asked import VARIABLE
-from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin import shared_names
 from replaydbg.pytest_plugin.settings import bisects, directory_of
 
 START = (
@@ -23,21 +23,21 @@ START = (
 _PROGRAMS = ("pytest", "py.test", "coverage")
 
 
-_told: list[names.Told | None] = [None]
+_token: list[shared_names.LaunchToken | None] = [None]
 _is_given_up = [False]
 """Whether this process was a launcher, which found that nothing can be recorded, and said so."""
 
 
-def told() -> names.Told | None:
+def launch_token() -> shared_names.LaunchToken | None:
     """Return what the launcher of this process says; None: there is none. The variable that said it is gone then.
 
     Tests compare the environment, print it, and hand it on.
     """
-    text = os.environ.pop(names.VARIABLE, "")
+    text = os.environ.pop(shared_names.VARIABLE, "")
     if text:
-        _told[0] = names.read_told(text)
-        _is_given_up[0] = text == names.unrecorded(os.getpid())
-    return _told[0]
+        _token[0] = shared_names.read_launch_token(text)
+        _is_given_up[0] = text == shared_names.unrecorded(os.getpid())
+    return _token[0]
 
 
 def asked() -> dict[str, Any] | None:
@@ -49,7 +49,7 @@ def asked() -> dict[str, Any] | None:
 
 def ensure_recorded(config: pytest.Config) -> None:
     """Replace this process by the launcher of the same command, unless it is recorded, or hands the tests to others."""
-    if is_worker(config) or hands_out(config) or told() is not None or _is_given_up[0]:
+    if is_worker(config) or hands_out(config) or launch_token() is not None or _is_given_up[0]:
         return
     own, words = interpreter.leading_options(sys.orig_argv[1:])
     reason = why_not(words)
@@ -64,7 +64,7 @@ def ensure_recorded(config: pytest.Config) -> None:
 
 
 def orders(config: pytest.Config) -> str:
-    """Return what the launcher is told."""
+    """Return the orders of the launcher."""
     asked: dict[str, Any] = {"directory": directory_of(config), "bisects": bisects(config)}
     return json.dumps(asked)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin import shared_names
 from replaydbg.store.private import open_private
 
 SCHEMA_VERSION = 2
@@ -119,7 +119,7 @@ class Result:
 
 def write_result(directory: Path, result: Result) -> None:
     """Write `meta.json` as a whole. Raises OSError."""
-    path = directory / names.META
+    path = directory / shared_names.META
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with open_private(partial) as file:
         file.write(json.dumps(asdict(result), indent=1) + "\n")

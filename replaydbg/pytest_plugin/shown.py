@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin import shared_names
 from replaydbg.pytest_plugin.settings import directory_of, mode_of, wait_of
 from replaydbg.store.private import make_directory
 
@@ -32,10 +32,10 @@ _CRASHED = "???"
 class Shown:
     """The hooks."""
 
-    def __init__(self, config: pytest.Config, told: names.Told | None) -> None:
+    def __init__(self, config: pytest.Config, token: shared_names.LaunchToken | None) -> None:
         self._config = config
         self._mode = mode_of(config)
-        self._told = told
+        self._token = token
         self._directory = directory_of(config)
         self._wait = wait_of(config)
         self._began = _epoch()
@@ -44,7 +44,7 @@ class Shown:
         self._results: dict[str, Result] = {}
         self._missing: dict[str, str] = {}
         """Directories of kept tests of which nothing is known, with why if that is known."""
-        self._recorded = {"": told} if told is not None else {}
+        self._recorded = {"": token} if token is not None else {}
         """What is said to the processes that are recorded, by the name of the worker; empty: this one."""
         self._gives_up = 0.0
         """When nothing more comes of what such a process ran."""
@@ -57,7 +57,7 @@ class Shown:
 
     def pytest_report_header(self) -> str:
         """Say that the session is recorded."""
-        seed = f", hash seed {self._told.seed}" if self._told is not None else ""
+        seed = f", hash seed {self._token.seed}" if self._token is not None else ""
         return f"replaydbg: {self._mode}, recordings in {_shown(self._directory)}{seed}"
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -66,16 +66,16 @@ class Shown:
             return
         for ending in ("md", "json"):
             with suppress(OSError):  # most often there is none
-                os.unlink(os.path.join(self._directory, f"{names.INDEX}.{ending}"))  # noqa: PTH108,PTH118
+                os.unlink(os.path.join(self._directory, f"{shared_names.INDEX}.{ending}"))  # noqa: PTH108,PTH118
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Remember where the recordings of tests will be."""
-        if kept := getattr(report, names.KEPT, None):
+        if kept := getattr(report, shared_names.KEPT, None):
             directory, outcome = kept
             self._passed[directory] = (directory, outcome, report.nodeid)
         if report.when == _CRASHED:
-            self._crashed.append(self._folder(names.slug(report.nodeid)))
+            self._crashed.append(self._folder(shared_names.slug(report.nodeid)))
         for name, value in report.user_properties:
             if name == "replaydbg_recording":
                 reports = self._folders.setdefault(os.path.dirname(str(value)), [])  # noqa: PTH120
@@ -98,7 +98,7 @@ class Shown:
         if not self._folders and not self._passed:
             return
         # Imported here and below: most sessions keep nothing, and it would be loaded in each.
-        from replaydbg.pytest_plugin import texts
+        from replaydbg.pytest_plugin import report_text
 
         until = _now() + self._wait
         self._gives_up = min(until, _now() + _CUTTING)
@@ -106,13 +106,15 @@ class Shown:
             worker = str(getattr(reports[0], "worker_id", "")) if reports else ""
             result = self._result(folder, until, self._recorded.get(worker))
             if result is None:
-                text = texts.nothing_text(folder, self._wait, self._missing[folder])
+                text = report_text.nothing_text(folder, self._wait, self._missing[folder])
             else:
-                result = self._results[folder] = result if result.is_examined else texts.unfinished(result, self._wait)
-                text = texts.section(result, folder)
+                result = self._results[folder] = (
+                    result if result.is_examined else report_text.unfinished(result, self._wait)
+                )
+                text = report_text.section(result, folder)
             for number, report in enumerate(reports):
                 if number and result is not None:
-                    text = texts.section(result, folder, is_first=False)
+                    text = report_text.section(result, folder, is_first=False)
                 report.sections[:] = [(name, text if name == "replaydbg" else it) for name, it in report.sections]
         if self._results or self._passed:
             try:
@@ -123,25 +125,25 @@ class Shown:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Hear from a worker by whom it is recorded."""
-        launcher = getattr(node, "workeroutput", {}).get(names.LAUNCHER)
+        launcher = getattr(node, "workeroutput", {}).get(shared_names.LAUNCHER)
         if launcher is not None:
-            self._recorded[node.gateway.id] = names.Told(launcher, 0, self._directory)
+            self._recorded[node.gateway.id] = shared_names.LaunchToken(launcher, 0, self._directory)
 
-    def _result(self, folder: str, until: float, told: names.Told | None) -> Result | None:
+    def _result(self, folder: str, until: float, token: shared_names.LaunchToken | None) -> Result | None:
         reason = ""
         while True:
-            result = _read(Path(folder) / names.META)
+            result = _read(Path(folder) / shared_names.META)
             if result is not None and result.kept < self._began:
                 result = None  # an earlier session's
             if (result is not None and result.is_examined) or _now() >= until:
                 break
-            if result is None and told is not None:
-                from replaydbg.pytest_plugin.stopped import why_stopped, why_unwritten
+            if result is None and token is not None:
+                from replaydbg.pytest_plugin.recording_errors import why_stopped, why_unwritten
 
-                reason = why_unwritten(told, os.path.basename(folder))  # noqa: PTH119
+                reason = why_unwritten(token, os.path.basename(folder))  # noqa: PTH119
                 if reason:
                     break
-                reason = why_stopped(told)
+                reason = why_stopped(token)
                 if reason and _now() >= self._gives_up:
                     break
             _sleep(_LOOK_EVERY)
@@ -150,41 +152,41 @@ class Shown:
         return result
 
     def _write_lists(self) -> None:
-        from replaydbg.pytest_plugin import texts
+        from replaydbg.pytest_plugin import report_text
         from replaydbg.pytest_plugin.results import SCHEMA_VERSION
 
         failed = sorted(self._results.items())
-        passed = [texts.Passed(*each) for each in sorted(self._passed.values())]
+        passed = [report_text.Passed(*each) for each in sorted(self._passed.values())]
         directory = Path(self._directory)
-        text = texts.index(failed, passed, _shown(self._directory))
+        text = report_text.index(failed, passed, _shown(self._directory))
         data: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "results": [{"directory": os.path.basename(folder), **asdict(each)} for folder, each in failed],  # noqa: PTH119
             "passed": [each._asdict() for each in passed],
         }
         make_directory(directory)
-        texts.write(directory / f"{names.INDEX}.md", text)
-        texts.write(directory / f"{names.INDEX}.json", json.dumps(data, indent=1) + "\n")
+        report_text.write(directory / f"{shared_names.INDEX}.md", text)
+        report_text.write(directory / f"{shared_names.INDEX}.json", json.dumps(data, indent=1) + "\n")
         step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
         if step_summary and failed:
-            texts.write(Path(step_summary), texts.index(failed, [], ""), "a")
+            report_text.write(Path(step_summary), report_text.index(failed, [], ""), "a")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """List the recordings of failing tests."""
         if not (self._results or self._missing):
             return
-        from replaydbg.pytest_plugin import texts
+        from replaydbg.pytest_plugin import report_text
 
         terminalreporter.section("replaydbg")
         for folder, reason in self._missing.items():
-            terminalreporter.write_line(texts.nothing_text(folder, self._wait, reason))
+            terminalreporter.write_line(report_text.nothing_text(folder, self._wait, reason))
         for folder, each in self._results.items():
             # Of what was not examined the report has said why.
             is_told = each.is_examined or each.verified is not None
-            verified = f": {texts.verified_text(each)}" if is_told else ""
+            verified = f": {report_text.verified_text(each)}" if is_told else ""
             terminalreporter.write_line(f"{each.nodeid}{verified}")
             if not each.unwritten:
-                terminalreporter.write_line(f"  {texts.command(folder)}")
+                terminalreporter.write_line(f"  {report_text.command(folder)}")
         if self._unlisted:
             terminalreporter.write_line(f"The list of all could not be written: {self._unlisted}")
 

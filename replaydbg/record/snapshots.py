@@ -169,4 +169,4 @@ def _checks(path: Path) -> list[dict[str, Any]]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, SyntaxError, TypeError):
-        return [{"name": "the invariants", "holds": None, "text": "what they said cannot be read"}]
+        return [{"name": "the invariants", "holds": None, "text": "their report cannot be read"}]

@@ -161,7 +161,7 @@ def read_report(data: bytes, steps: bytes, orders: Orders) -> ClockReport:
     report = decoded(data, _REPORT, "report of the step clock")
     stopped: int = report["stopped"]
     if stopped > len(orders.breakpoints) or len(report["breakpoints"]) != len(orders.breakpoints):
-        raise ForgedMessage("it reported breakpoints that were not asked for")
+        raise ForgedMessage("it reported unknown breakpoints")
     return ClockReport(
         is_started=bool(report["is_on"]),
         lines=report["lines"],

@@ -205,7 +205,7 @@ class Acts(Base):
         self.action_ask_command()
         self.part(AskLine).type(lines[0].removeprefix(":"))
         if len(lines) > 1:
-            self.complain(f"Of {len(lines):,} lines that were pasted the first one is here.")
+            self.complain(f"{len(lines):,} lines were pasted; only the first one is used.")
 
     def _is_word(self, word: str) -> bool:
         return self.overview is not None and word in self.overview.words

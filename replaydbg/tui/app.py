@@ -75,7 +75,7 @@ class ReplayApp(Asking):
     TITLE = "replaydbg"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c", "interrupt", "Give up, or leave", show=False, priority=True, system=True),
+        Binding("ctrl+c", "interrupt", "Cancel, or quit", show=False, priority=True, system=True),
     ]
 
     def __init__(
@@ -99,7 +99,7 @@ class ReplayApp(Asking):
             self.bind(textual_keys(self.keys[each.id]), each.action, description=each.title, show=False)
         name = {"dark": "textual-dark", "light": "textual-light"}.get(theme, theme)
         if name not in self.available_themes:
-            raise UsageError(f"There is no theme {theme!r}: there are dark, light, {', '.join(self.available_themes)}.")
+            raise UsageError(f"No such theme: {theme!r}. Available: dark, light, {', '.join(self.available_themes)}.")
         self.theme = name
         self.path = path
         self.owner = owner(path, self.post_message, moment=moment, memory=memory)
@@ -287,7 +287,7 @@ class ReplayApp(Asking):
         self.part(Timeline).show_scene(scene)
         self.part(OutputPanel).show_scene(scene)
         self.part(NotesPanel).show_scene(scene)
-        changed = "  (changed: another run than the recorded one)" if scene.is_changed else ""
+        changed = "  (changed: this run differs from the recording)" if scene.is_changed else ""
         way = "  (backwards)" if scene.direction else ""
         self.sub_title = f"{scene.moment} {scene.percent}{changed}{way}"
         if is_elsewhere:

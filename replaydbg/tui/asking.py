@@ -129,7 +129,7 @@ class Asking(Acts):
         rows += [Row(((f"snapshot {each.text}", "bold"),), f"@{each.text.split()[0]}") for each in snapshots]
         rows.append(Row((("@start", "bold"), ("  the program's first line", "dim")), "@start"))
         rows.append(Row((("another moment, or two ...", "accent"),), ""))
-        hint = "Enter: what changed between there and here"
+        hint = "Enter: show what changed between that moment and this one"
         self.push_screen(Dialog("Compare memory with", rows, hint=hint), self._compare_chosen)
 
     def _compare_chosen(self, key: object) -> None:
@@ -170,19 +170,19 @@ class Asking(Acts):
             for number, text in answer.rows
         ]
         before = sum(1 for number, _ in answer.rows if number <= answer.here)
-        self.part(EventsPanel).show(rows or [plain("Nothing was asked.", "dim")], cursor=max(before - 1, 0))
+        self.part(EventsPanel).show(rows or [plain("No previous question.", "dim")], cursor=max(before - 1, 0))
 
     # ---- bisection ----
 
     def action_bisect(self) -> None:
         """Ask what is wrong, and find the first line after which it is."""
         claim = self.overview.claim if self.overview is not None else None
-        rows = [plain(f"what this test claims is not true: {claim.source}", "", claim)] if claim is not None else []
+        rows = [plain(f"this assertion of the test is false: {claim.source}", "", claim)] if claim is not None else []
         rows += [plain(text, "", kind) for kind, text in WRONG.items()]
-        rows += [plain(""), plain("Behind it may stand", "accent")]
+        rows += [plain(""), plain("Options", "accent")]
         rows += [Row(((f"  {words:<15}", "bold"), (text, ""))) for words, text in BEHIND.items()]
-        hint = "Enter: then say which; it looks from the program's start up to its failure"
-        self.push_screen(Dialog("Something is wrong when", rows, hint=hint), self._ask_predicate)
+        hint = "Enter: then type the condition; the search covers the run up to its failure"
+        self.push_screen(Dialog("The run is bad when", rows, hint=hint), self._ask_predicate)
 
     def _ask_predicate(self, kind: object) -> None:
         if kind is not None and not isinstance(kind, str):
@@ -190,7 +190,7 @@ class Asking(Acts):
         elif kind is not None:
             text = WRONG[kind]
             self.part(AskLine).ask(f"bisect: {text}:", lambda said: self._bisect(kind, said))
-            self.inform(f"then, if wanted: {'  '.join(BEHIND)}")
+            self.inform(f"options: {'  '.join(BEHIND)}")
 
     def _bisect(self, kind: str, text: str) -> None:
         self.inform("")

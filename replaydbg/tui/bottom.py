@@ -66,7 +66,7 @@ class StatusLine(PlainText):
     def progress(self, what: str, done: float, seconds: float) -> None:
         """Say what takes long; with nothing it has ended."""
         share = f" {done:.0%}" if done else ""
-        self._progress = f"{what}{share}, {seconds:.1f} s (Esc gives up)" if what else ""
+        self._progress = f"{what}{share}, {seconds:.1f} s (Esc cancels)" if what else ""
         self._draw()
 
     def on_mount(self) -> None:

@@ -17,7 +17,7 @@ class Card(PlainText):
     def waiting(self, name: str) -> None:
         """Say that the recording is being replayed."""
         set_title(self, name)
-        self.say("The recording is replayed once, to know what ran and where. Esc gives up.")
+        self.say("Replaying the recording once to index it. Esc cancels.")
 
     def tell(self, overview: Overview, scene: Scene) -> None:
         """Say how the run ended."""
@@ -33,6 +33,6 @@ class Card(PlainText):
         text.append(f"{overview.command}   Python {overview.python}; {overview.events:,} events\n")
         if overview.limitation:
             text.append(f"{overview.limitation}\n")
-        how = "N a step back   W who wrote the selected value   e back here"
-        text.append(how if failure is not None else "N a step back   C to the breakpoint before   g to the start")
+        how = "N step back   W who wrote the selected value   e return here"
+        text.append(how if failure is not None else "N step back   C previous breakpoint   g start")
         self.say(text)

@@ -149,7 +149,9 @@ class Desk:
         try:
             save_notes(self._path, marks)
         except OSError as error:
-            raise ReplaydbgError(f"The marks are kept for this session alone: {error.strerror}.") from error
+            raise ReplaydbgError(
+                f"Cannot save the marks; they last only for this session: {error.strerror}."
+            ) from error
 
     def close(self) -> None:
         """End all its processes."""

@@ -58,7 +58,7 @@ class Dialog(ModalScreen[object]):
         self.set_class(self.app.screen_stack[0].has_class("-ascii"), "-ascii")
         first = next((at for at, each in enumerate(self._shown) if each.key is not None), 0)
         rows.styles.height = max(len(self._shown), 1)
-        rows.show(self._shown or [plain("There is nothing.", "dim")], cursor=self._cursor or first)
+        rows.show(self._shown or [plain("Nothing to show.", "dim")], cursor=self._cursor or first)
         self.set_focus(rows)
 
     @property

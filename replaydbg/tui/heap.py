@@ -31,13 +31,13 @@ def heap_row(each: HeapRow, written: str = "") -> Row:
 class HeapPanel(Rows):
     """The sections of a heap diff, in the order in which people ask."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("o,O", "scope", "Of whose code", show=False, id="heap.scope")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("o,O", "scope", "Scope", show=False, id="heap.scope")]
     HELP = """\
-What changed in memory between another moment and here: values, containers that grew, objects by type, new and gone
-ones, names. ~ another value, + new, - gone.
+What changed in memory between another moment and this one: values, containers that grew, objects by type, new and
+removed objects, names. ~ changed, + new, - removed.
 
-  D          compare with another moment      o      my code, the standard library, everything
-  enter      one object: who made it, who wrote it last, who holds it, what would be free without it
+  D          compare with another moment      o      scope: my code, the standard library, everything
+  enter      one object: where it was created and last written, what refers to it, its retained size
   W          who wrote this value last"""
 
     class ScopeWanted(Message):
@@ -55,13 +55,13 @@ ones, names. ~ another value, + new, - gone.
 
     def on_mount(self) -> None:
         """Say how it is filled."""
-        self.show([plain("D compares what is in memory with another moment.", "dim")])
+        self.show([plain("D compares the heap with another moment.", "dim")])
 
     def show_answer(self, answer: HeapAnswer) -> None:
         """Show what differs."""
         self.answer = answer
         self.set_title(f"4 Heap  {answer.title.split(': ')[0]}")
-        set_subtitle(self, f"of whose code (o): {answer.scope}")
+        set_subtitle(self, f"scope (o): {answer.scope}")
         self._written = {}
         # At the first one that can be asked about: Enter and W mean it.
         self._draw(answer, cursor=1 + next((at for at, each in enumerate(answer.rows) if each.path), -1))

@@ -43,36 +43,42 @@ def _moves() -> tuple[Act, ...]:
         Act("next", "n", "order('next')", "to the next line of this function", moving, "next"),
         Act("step", "s", "order('step')", "to the next line, also into a call", moving, "step"),
         Act("finish", "f", "order('finish')", "out of this function", moving, "finish"),
-        Act("continue", "c", "order('continue')", "on to the next breakpoint, or the end", moving, "continue"),
-        Act("reverse-next", "N", "order('reverse-next')", "back over one line of this function", moving, "back"),
-        Act("reverse-step", "S", "order('reverse-step')", "back to the line that ran before", moving),
+        Act("continue", "c", "order('continue')", "to the next breakpoint, or the end", moving, "continue"),
+        Act("reverse-next", "N", "order('reverse-next')", "back to the previous line of this function", moving, "back"),
+        Act("reverse-step", "S", "order('reverse-step')", "back to the line that ran before this one", moving),
         Act("reverse-finish", "F", "order('reverse-finish')", "back to the caller", moving),
-        Act("reverse-continue", "C", "order('reverse-continue')", "back to the last breakpoint, or the start", moving),
-        Act("run-to", "t", "run_to('advance')", "on to the line under the cursor", moving),
+        Act(
+            "reverse-continue",
+            "C",
+            "order('reverse-continue')",
+            "back to the previous breakpoint, or the start",
+            moving,
+        ),
+        Act("run-to", "t", "run_to('advance')", "forward to the line under the cursor", moving),
         Act("reverse-run-to", "T", "run_to('reverse-advance')", "back to the line under the cursor", moving),
-        Act("previous-snapshot", "[", "order('snapshot previous')", "back to the snapshot before", moving),
-        Act("next-snapshot", "]", "order('snapshot next')", "on to the next snapshot", moving),
-        Act("previous-landmark", "{", "order('landmark previous')", "back to the exception or mark before", moving),
-        Act("next-landmark", "}", "order('landmark next')", "on to the next exception or mark", moving),
+        Act("previous-snapshot", "[", "order('snapshot previous')", "to the previous snapshot", moving),
+        Act("next-snapshot", "]", "order('snapshot next')", "to the next snapshot", moving),
+        Act("previous-landmark", "{", "order('landmark previous')", "to the previous exception or mark", moving),
+        Act("next-landmark", "}", "order('landmark next')", "to the next exception or mark", moving),
         Act("start", "g", "order('start')", "to the program's first line", moving),
         Act("end", "G", "order('end')", "to the program's last line", moving),
         Act("failure", "e", "failure", "to where the program failed", moving, "exception"),
         Act("seek", "%", "ask_seek", "to a moment", moving),
-        Act("back", "backspace", "order('back')", "to where we were before", moving),
+        Act("back", "backspace", "order('back')", "to the position before the last move", moving),
     )
 
 
 def _looks() -> tuple[Act, ...]:
     looking = "Looking"
     return (
-        Act("up", "u", "order('up')", "the frame that called this one", looking),
-        Act("down", "d", "order('down')", "the frame that this one called", looking),
+        Act("up", "u", "order('up')", "select the caller's frame", looking),
+        Act("down", "d", "order('down')", "select the frame called from this one", looking),
         Act("who-wrote", "W", "who_wrote", "who wrote the selected value", looking, "who wrote"),
-        Act("history", "v", "history", "all values that it ever had", looking),
-        Act("watch", "w", "ask_watch", "watch an expression wherever we stop", looking),
+        Act("history", "v", "history", "every value that it had over the run", looking),
+        Act("watch", "w", "ask_watch", "show an expression at each stop", looking),
         Act("heap-diff", "D", "ask_diff", "what changed in memory since another moment", looking, "diff"),
-        Act("print", "p", "ask_print", "print in the past at the line under the cursor", looking),
-        Act("bisect", "x", "bisect", "search for the moment at which something went wrong", looking),
+        Act("print", "p", "ask_print", "print an expression each time the line under the cursor ran", looking),
+        Act("bisect", "x", "bisect", "find the moment at which something went wrong", looking),
         Act("search", "/", "ask_search", "search in the source", looking),
     )
 
@@ -84,17 +90,17 @@ def _more() -> tuple[Act, ...]:
         Act("mark", "m", "ask_mark", "name this moment", more),
         Act("marks", "'", "pick_mark", "go to a mark", more),
         Act("copy", "y", "copy_moment", "copy this moment as a link", more),
-        Act("command", ":", "ask_command", "any word of the prompt, or Python", more, "command"),
+        Act("command", ":", "ask_command", "type a debugger command, or Python", more, "command"),
         Act("help", "?", "help", "help for the focused panel", more, "help"),
-        Act("quit", "q", "quit", "leave", more, "quit"),
-        Act("delete", "delete", "delete", "remove what is under the cursor: a watch, a mark, a breakpoint", more),
-        Act("cancel", "escape", "cancel", "give up what takes long", more),
+        Act("quit", "q", "quit", "quit", more, "quit"),
+        Act("delete", "delete", "delete", "delete the selected watch, mark or breakpoint", more),
+        Act("cancel", "escape", "cancel", "cancel a long operation", more),
         Act("panel-1", "1", "panel(1)", "the source", "Panels"),
-        Act("panel-2", "2", "panel(2)", "stack, lanes, tasks", "Panels"),
+        Act("panel-2", "2", "panel(2)", "stack, threads, tasks", "Panels"),
         Act("panel-3", "3", "panel(3)", "locals and watches", "Panels"),
         Act("panel-4", "4", "panel(4)", "heap diff and holders", "Panels"),
         Act("panel-5", "5", "panel(5)", "the timeline", "Panels"),
-        Act("panel-6", "6", "panel(6)", "output, console, events, notes; again: the next of them", "Panels"),
+        Act("panel-6", "6", "panel(6)", "output, console, events, notes; press again for the next tab", "Panels"),
     )
 
 
@@ -128,16 +134,16 @@ def keymap(preset: str = "default", own: Mapping[str, str] | None = None) -> dic
     A key that is given to one act is taken from the one that had it. Raises UsageError for what there is not.
     """
     if preset not in _PRESETS:
-        raise UsageError(f"There is no keymap {preset!r}: there are {', '.join(_PRESETS)}.")
+        raise UsageError(f"No such keymap: {preset!r}. Available: {', '.join(_PRESETS)}.")
     keys = {each.id: each.keys.split() for each in ACTS}
     for given in (_PRESETS[preset], own or {}):
         wanted: dict[str, str] = {}
         for act, text in given.items():
             if act not in keys:
-                raise UsageError(f"The terminal UI has no act {act!r} that could have a key: {', '.join(keys)}.")
+                raise UsageError(f"No such action: {act!r}. Keys can be assigned to {', '.join(keys)}.")
             for key in text.split():
                 if wanted.setdefault(key, act) != act:
-                    raise UsageError(f"The key {key!r} is for {wanted[key]!r} and for {act!r}.")
+                    raise UsageError(f"The key {key!r} is assigned twice: to {wanted[key]!r} and to {act!r}.")
         for act in keys:
             keys[act] = given[act].split() if act in given else [key for key in keys[act] if key not in wanted]
     return {act: " ".join(each) for act, each in keys.items()}

@@ -40,11 +40,9 @@ class Memory:
         """Compare two moments; without `until`, with here. Raises NoSuchMoment, UsageError."""
         session = view.session
         if scope not in SCOPES:
-            raise UsageError(f"{scope!r} is no scope: {', '.join(SCOPES)}.")
+            raise UsageError(f"No such scope: {scope!r}. Available: {', '.join(SCOPES)}.")
         if not until and view.here.is_changed:
-            raise UsageError(
-                "The heap is that of the recorded run, and this one was changed: any seek goes back to it."
-            )
+            raise UsageError("This run was changed and has no heap; a seek returns to the recorded run.")
         counts = (session.count_of(since), session.count_of(until) if until else view.here.count)
         if self._pair is None or counts != self._counts:
             before, after = holdings(session, counts, which="mine")
@@ -63,7 +61,7 @@ class Memory:
         `elsewhere` lets the session stand at a line of the run for a while.
         """
         if self._pair is None:
-            raise UsageError("Nothing was compared yet: D does.")
+            raise UsageError("Nothing compared yet. Press D to compare with another moment.")
         held = self._pair[1]
         node = find(held, path)
         # Who made it is asked where it was seen.
@@ -72,21 +70,21 @@ class Memory:
             notes = told.lines(view.session)
         choices = [Choice(printable(each), "bold") for each in notes]
         if told.created is not None and told.created.made:
-            choices.append(Choice("go to where it was made", "accent", told.created.made))
+            choices.append(Choice("go to where it was created", "accent", told.created.made))
         if told.written is not None and told.written.count:
             choices.append(Choice("go to where it was last written", "accent", told.written.count))
         for table in object_tables(held, node, most=MOST, how="`:holders`"):
             choices += _choices(table)
-        return Answer(printable(path), tuple(choices), "Enter asks of a holder, or goes there")
+        return Answer(printable(path), tuple(choices), "Enter inspects the holder, or goes to the moment")
 
     def who_wrote(self, view: View, path: str, elsewhere: Elsewhere) -> Why:
         """Return the last write of what `path` of the later snapshot leads to. Raises UsageError."""
         if self._pair is None:
-            raise UsageError("Nothing was compared yet: D does.")
+            raise UsageError("Nothing compared yet. Press D to compare with another moment.")
         with elsewhere(self._counts[1]):
             told = last_written(view.session, path, self._pair[1].modules)
         if told is None:
-            raise UsageError(f"Who wrote {path} cannot be told.")
+            raise UsageError(f"Cannot find the write of {path}.")
         return told
 
 

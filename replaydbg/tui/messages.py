@@ -116,9 +116,9 @@ class Restarted(Message):
         """`why` the whole session was lost; empty: it was not."""
         super().__init__()
         self.text = (
-            f"The session was lost ({why}) and began anew where it stood."
+            f"The session crashed ({why}) and was restarted at the same position."
             if why
-            else "A process of the session was lost; another one has taken its place."
+            else "A process of the session was lost and has been replaced."
         )
 
 

@@ -180,7 +180,7 @@ class Owner(threading.Thread):
             reply = Reply(error=str(error) or type(error).__name__)
         except Exception:  # noqa: BLE001 - a bug of ours must not take the user's session with it
             self._post(Trouble(traceback.format_exc()))
-            reply = Reply(error="The debugger itself failed; its console has the details. The session goes on.")
+            reply = Reply(error="Internal error in the debugger; the console has the details. The session continues.")
         self._post(Replied(request.number, reply))
         # Behind the answer, whose own notice would stand over it. A session that began anew has said so.
         if desk.session.travel.losses > losses:

@@ -34,17 +34,17 @@ _OWN = {"bisect": "apart", "heap-diff": "diff", "help": "help", "quit": "quit", 
 """What the keys of other acts do here."""
 
 HELP = """\
-Two recordings side by side. Values that are not the same in both have a ! before them.
+Two recordings side by side. Values that differ are marked with !.
 
-The keys that move, forwards and backwards, are the same as with one recording; they move both. On the timeline
-left and right move one of them.
+The keys that move are the same as with one recording; they move both. On the timeline, left and right move only
+the one with the focus.
 
-  tab        the other panels           =    move both together, or only the one with the focus
-  enter      the parts of a value
-  {bisect:<10} the first differences: in control flow, in inputs, and in values; enter goes there, in both
-  {heap-diff:<10} what is not the same in memory, where both stand; enter goes to where it was written last, in both
+  tab        next panel                 =    move both, or only the one with the focus
+  enter      expand a value
+  {bisect:<10} first differences in control flow, inputs and values; enter goes there in both
+  {heap-diff:<10} heap differences at the two positions; enter goes to the last write in both
   {help:<10} this help
-  {quit:<10} leave"""
+  {quit:<10} quit"""
 
 
 def is_other(one: ValueRow, two: ValueRow) -> bool:
@@ -96,7 +96,7 @@ class PairApp(TypedApp):
         with Horizontal(id="pair"):
             yield from self.sides
         yield AskLine()
-        hint = "tab  the other   =  together   {bisect}  first differences   {heap-diff}  what differs in memory"
+        hint = "tab  the other   =  together   {bisect}  first differences   {heap-diff}  heap differences"
         hint = f"{hint}   {{help}}  help   {{quit}}  quit".format_map(self.keys)
         yield StatusLine(self.keys, hint)
 
@@ -130,8 +130,8 @@ class PairApp(TypedApp):
         known = (
             [name for name in one if name and name in two and is_other(one[name], two[name])] if is_same_place else []
         )
-        self.sides[0].draw({name: f"there {two[name].text}" for name in known})
-        self.sides[1].draw({name: f"there {one[name].text}" for name in known})
+        self.sides[0].draw({name: f"other: {two[name].text}" for name in known})
+        self.sides[1].draw({name: f"other: {one[name].text}" for name in known})
         errors = [f"{side.path.name}: {side.error}" for side in self.sides if side.error]
         self.query_one(StatusLine).notice("   ".join(errors), is_error=bool(errors))
 
@@ -177,7 +177,7 @@ class PairApp(TypedApp):
 
     def take_pasted(self, text: str) -> None:
         """Say that it is for nobody."""
-        self.query_one(StatusLine).notice("Pasted text is taken where something is asked.", is_error=True)
+        self.query_one(StatusLine).notice("Paste works only in an input field.", is_error=True)
 
     def action_together(self) -> None:
         """Move both from now on, or only the one with the focus."""
@@ -205,7 +205,7 @@ class PairApp(TypedApp):
     def action_diff(self) -> None:
         """Compare what both have in memory where they stand."""
         held: dict[int, object] = {}
-        self.query_one(StatusLine).notice("comparing what is in memory ...")
+        self.query_one(StatusLine).notice("comparing the heaps ...")
 
         def take(at: int, reply: Reply) -> None:
             held[at] = reply.answer
@@ -229,7 +229,7 @@ class PairApp(TypedApp):
         if not isinstance(answer, HeapAnswer):
             return
         rows = [heap_row(each) for each in answer.rows]
-        rows += [plain(f"of whose code: {each}", "accent", each) for each in SCOPES if each != answer.scope]
+        rows += [plain(f"scope: {each}", "accent", each) for each in SCOPES if each != answer.scope]
 
         def chosen(key: object) -> None:
             if isinstance(key, HeapRow):
@@ -240,7 +240,7 @@ class PairApp(TypedApp):
             elif isinstance(key, str):
                 self._compare_heaps(held, key)
 
-        hint = "Enter: to where it was written last, in both"
+        hint = "Enter goes to its last write in both"
         self.push_screen(Dialog(answer.title, rows, hint=hint, is_late=True), chosen)
 
     def _found(self, found: Sequence[Difference] | str) -> None:
@@ -261,7 +261,7 @@ class PairApp(TypedApp):
                     if moment:
                         side.order(f"seek {moment}")
 
-        self.push_screen(Dialog("First differences", rows, hint="Enter goes there, in both", is_late=True), chosen)
+        self.push_screen(Dialog("First differences", rows, hint="Enter goes there in both", is_late=True), chosen)
 
 
 def _compare(one: Path, two: Path, found: Callable[[Sequence[Difference] | str], None]) -> None:

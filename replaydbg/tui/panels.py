@@ -25,9 +25,9 @@ class OutputPanel(Rows):
     """What the program wrote; a line that is chosen is travelled to."""
 
     HELP = """\
-All that the program wrote; what it had not written yet here is dim, and ! stands before what went to stderr.
+All output of the program. Output after this moment is dim; ! marks stderr.
 
-  enter, or a click    go to the moment at which the line was written"""
+  enter, or a click    go to the moment the line was written"""
     CHOOSES_AT_ONCE = True
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class _OutputRows(LazyRows):
         """Make the one at an index from 0 on."""
         at -= self.before
         if at < 0:
-            return plain(f"({self._view.output_left_out:,} lines before these)", "dim")
+            return plain(f"({self._view.output_left_out:,} earlier lines not shown)", "dim")
         each = self._view.output[at]
         return Row(
             ((f"{each.number:>5} ", "dim"), ("! " if each.stream == 2 else "  ", "error"), (each.text, "")),
@@ -90,10 +90,10 @@ class ConsolePanel(Rows):
     """What was typed, and the answers."""
 
     HELP = """\
-What was typed behind : and what came of it. Every word of the prompt is known there (`help` lists them), and anything
-else is Python: it runs in a throw-away copy of the program.
+Commands typed after : and their output. Every debugger command works (`help` lists them); any other input is
+evaluated as Python, in a throw-away copy of the program.
 
-  :          type a line; up and down bring earlier ones back"""
+  :          type a command; up and down recall earlier ones"""
 
     def __init__(self) -> None:
         super().__init__("", id="console")
@@ -142,9 +142,9 @@ class EventsPanel(Rows):
     """What the program asked the outside around here; an event that is chosen is travelled to."""
 
     HELP = """\
-What the program asked the outside, before here and a little further.
+The events around this moment: the program's inputs from outside.
 
-  enter      go to the moment after it"""
+  enter      go to the moment after the event"""
 
     def __init__(self) -> None:
         super().__init__("", id="events")
@@ -154,10 +154,10 @@ class NotesPanel(Rows):
     """Marks and breakpoints with what was noted of them."""
 
     HELP = """\
-Marks with their notes, and breakpoints. They are kept beside the recording.
+Marks with their notes, and breakpoints. They are saved next to the recording.
 
-  enter      go to the mark; turn the breakpoint off or on
-  delete     remove it          m     mark this moment, with a note behind the name"""
+  enter      go to the mark; enable or disable the breakpoint
+  delete     delete it          m     mark this moment (NAME, then a note)"""
 
     def __init__(self) -> None:
         super().__init__("", id="notes")

@@ -35,7 +35,7 @@ class _List(Rows):
 
     def on_mount(self) -> None:
         """Say what can be done."""
-        set_subtitle(self, "Enter opens   q leaves")
+        set_subtitle(self, "Enter opens   q quits")
 
 
 class Picker(App[Path]):
@@ -61,7 +61,10 @@ class Picker(App[Path]):
         """Show the recordings."""
         self.screen.set_class(self._is_ascii, "-ascii")
         rows = self.query_one(_List)
-        rows.show([self._row(each) for each in self._recordings] or [plain("There are none: record one first.")])
+        rows.show(
+            [self._row(each) for each in self._recordings]
+            or [plain("No recordings. Create one with `replaydbg record`.")]
+        )
         rows.focus()
 
     def _row(self, each: Listed) -> Row:

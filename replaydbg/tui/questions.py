@@ -65,7 +65,7 @@ def _written(view: View, told: Why) -> Iterator[Choice]:
         for name, asked_at in tell.to_follow(found):
             count = session.index.count(asked_at)
             there = "there" if count == found.count else f"to {tell.moment_text(asked_at)}"
-            yield Choice(f"go {there}, and ask who wrote {name}", "accent", count, why=name)
+            yield Choice(f"go {there} and show who wrote {name}", "accent", count, why=name)
 
 
 def history(view: View, expression: str) -> Answer:
@@ -82,12 +82,12 @@ def history(view: View, expression: str) -> Answer:
         found.append(each)
     choices = [Choice(printable(tell.change_text(session, each)), count=each.count) for each in found]
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
-    more = f" (the first {len(found):,}; more follow)" if is_cut else ""
+    more = f" (first {len(found):,}; more follow)" if is_cut else ""
     if not choices:
-        choices.append(Choice("It did not change.", "dim"))
+        choices.append(Choice("The value never changed.", "dim"))
     if history.note:
         choices.append(Choice(printable(f"{expression}: {history.note}"), "dim"))
-    return Answer(f"All values of {printable(expression)}{more}", tuple(choices), at=at)
+    return Answer(f"Values of {printable(expression)}{more}", tuple(choices), at=at)
 
 
 def visits(view: View, file: str, line: int) -> Answer:
@@ -104,7 +104,7 @@ def visits(view: View, file: str, line: int) -> Answer:
         for number, moment, count in zip(numbers, found, counts, strict=True)
     )
     at = max((at for at, count in enumerate(counts) if count <= here), default=0)
-    which = "" if not is_more else ", the first ones" if numbers[0] else ", those around here"
+    which = "" if not is_more else ", first ones shown" if numbers[0] else ", nearest ones shown"
     number = session.index.lines_hit(file).get(line, len(found)) if is_more else len(found)
     return Answer(f"Visits of line {line}: {number:,}{which}", choices, at=at)
 
@@ -160,7 +160,7 @@ def events_around(view: View) -> EventsAnswer:
     """Return what the program asked the outside around here."""
     session, here = view.session, view.here.moment.event
     if session.index.events > MOST_EVENTS:
-        return EventsAnswer(((0, "The log is long: `:events` shows them."),), here)
+        return EventsAnswer(((0, "Too many events to list here. `:events` shows them."),), here)
     found = tell.events_of(session, here - AROUND + 1, here + AROUND // 4)
     return EventsAnswer(tuple((each.number, printable(tell.event_text(each))) for each in found), here)
 
@@ -228,12 +228,10 @@ def _all_changes(view: View, wanted: Wanted, search: Bisection, show: Callable[[
     marks = tuple(Mark(each.count, "bad" if each.is_bad else "good", is_faint=not each.is_bad) for each in found)
     show(Track("bisect", "x bisect", marks, max(more, 0)))
     if not found:
-        return Answer(
-            "Bisected", (Choice(f"{printable(wanted.predicate.text)}: it never changes.", "bold"),), "Esc closes"
-        )
+        return Answer("Bisected", (Choice(f"{printable(wanted.predicate.text)}: never changes", "bold"),), "Esc closes")
     choices = [Choice(_change_text(view, each), count=each.count) for each in found]
     if more > 0:
-        choices.append(Choice(f"and more: --from {tell.moment_text(found[-1].moment)} goes on", "dim"))
+        choices.append(Choice(f"more follow: continue with --from {tell.moment_text(found[-1].moment)}", "dim"))
     if search.note:
         choices.append(Choice(printable(search.note), "dim"))
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)

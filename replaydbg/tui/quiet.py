@@ -63,7 +63,7 @@ def snapshots(session: Session) -> Generator[Message | None]:
     """Find out at which lines the program asked for snapshots: the recording knows only after which events."""
     if not any(each.reason == "named" for each in session.snapshots):
         return
-    session.begin("looking for snapshots")
+    session.begin("searching for snapshots")
     counts = session.marks_of_snapshots("@#")
     found = (Mark(counts[f"#{each.number}"], snapshot_text(each)) for each in session.snapshots)
     yield MarksFound(snapshots=tuple(sorted(found, key=lambda each: each.count)))
@@ -73,7 +73,7 @@ def own_exceptions(session: Session, marks: tuple[Mark, ...]) -> Generator[Messa
     """Find out which of some exceptions the program's own code raised: libraries mostly handle what they raise."""
     if not 0 < len(marks) <= MOST_EXCEPTIONS:
         return
-    session.begin("looking at exceptions")
+    session.begin("searching exceptions")
     own = []
     for each in marks:
         if not is_library(session.top_at(each.count)[0]):

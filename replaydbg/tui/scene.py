@@ -17,19 +17,19 @@ WRONG = {
     "bad": "an expression is true",
     "check": "an expression is false",
     "raises": "an expression raises, or an exception of this type was raised",
-    "function": "a function FILE.py:NAME of mine returns true, or an assertion in it fails",
+    "function": "my function FILE.py:NAME returns true, or an assertion in it fails",
     "output": "the output matches a pattern",
-    "invariant": "an invariant of the program does not hold",
+    "invariant": "an invariant of the program is false",
 }
 """What a bisection can look for, in words."""
 
 BEHIND = {
     "--frame FUNC": "variables of that function's innermost call",
-    "--in MODULE": "names of that module; otherwise of the program's main one",
-    "--from MOMENT": "look from there on",
-    "--to MOMENT": "look up to there",
-    "--linear": "look at every line: finds what was wrong for a while only",
-    "--all": "every line after which it was wrong, or right again",
+    "--in MODULE": "names of that module (default: the main module)",
+    "--from MOMENT": "start of the search",
+    "--to MOMENT": "end of the search",
+    "--linear": "probe every line; finds temporary violations",
+    "--all": "list every change between bad and good",
 }
 """What may stand behind that, and what it is for."""
 

@@ -29,13 +29,13 @@ class SourcePanel(Rows):
         Binding("enter", "choose", "Visits of this line", show=False),
     ]
     HELP = """\
-The source as it was recorded. In front of each line: a breakpoint, how often the line ran in the whole run, and where
-we are. Lines that never ran are dim and have a - there. Values stand behind the lines that use them.
+The recorded source. Left of each line: breakpoint, number of executions in the whole run, current position. Lines
+that never ran are dim, with a -. Right of a line: the values that it uses.
 
   up down    the cursor            t T    run to the cursor, forwards and backwards
-  b          breakpoint here       p      print here in the past: an expression, over the whole run
-  enter      all visits of this line, to go to one of them
-  /          search in the file    u d    the frame that called this one, and back"""
+  b          breakpoint here       p      print an expression each time this line ran
+  enter      list the visits of this line, and go to one
+  /          search in the file    u d    the caller's frame, and back"""
 
     class PointWanted(Message):
         """A breakpoint shall be at a line, or no longer."""
@@ -78,7 +78,7 @@ we are. Lines that never ran are dim and have a - there. Values stand behind the
             self.show([Row((("No Python code runs here.", "dim"),))])
             return
         if not text.lines:
-            self.show([Row(((f"The source of {text.file} is not at hand.", "dim"),))])
+            self.show([Row(((f"No source available for {text.file}.", "dim"),))])
             return
         here = scene.at.line if scene.at is not None and scene.at.file == text.file else 0
         rows = _SourceRows(text, scene, here, glyphs=self.glyphs, failed_at=self._failed_at)

@@ -15,11 +15,11 @@ class StackPanel(Rows):
     """Frames, lanes and tasks; one that is chosen is looked at."""
 
     HELP = """\
-The frames of the lane that is looked at, innermost first; below them the program's lanes (its threads) with what each
-waits for, and the asyncio tasks that are not done.
+The frames of the selected thread, innermost first; below them the program's threads with what each waits for, and
+the pending asyncio tasks.
 
-  enter      look at this frame, or at this lane; at frames of libraries that stand for several
-  u d        the frame that called this one, and back"""
+  enter      select this frame or thread; unfold folded library frames
+  u d        the caller's frame, and back"""
 
     def __init__(self) -> None:
         super().__init__("2 Stack", id="stack")
@@ -27,7 +27,7 @@ waits for, and the asyncio tasks that are not done.
     def show_scene(self, scene: Scene) -> None:
         """Show where the session stands."""
         lane = next((each for each in scene.lanes if each.is_shown), None)
-        name = f"  lane {lane.id} {lane.name}".rstrip() if lane is not None and len(scene.lanes) > 1 else ""
+        name = f"  thread {lane.id} {lane.name}".rstrip() if lane is not None and len(scene.lanes) > 1 else ""
         self.set_title(f"2 Stack{name}")
         rows = list(self._rows_of(scene))
         selected = f"frame {scene.frame}"
@@ -46,10 +46,10 @@ waits for, and the asyncio tasks that are not done.
             yield Row(((f"{sign} ", "accent"), place, (f"  {frame.text}", "dim")), f"frame {number}")
         more = scene.depth - len(scene.frames)
         if more:
-            text = f"  {self.glyphs.dots} {more:,} more: enter goes on, `:frame {scene.depth - 1}` is the outermost"
+            text = f"  {self.glyphs.dots} {more:,} more: enter shows them, `:frame {scene.depth - 1}` is the outermost"
             yield plain(text, "dim", f"frame {len(scene.frames)}")
         if not scene.frames:
-            yield plain("No Python code runs in this lane here.", "dim")
+            yield plain("This thread runs no Python code here.", "dim")
         if len(scene.lanes) > 1:
             yield plain("Lanes", "accent")
             for lane in scene.lanes:

@@ -45,12 +45,12 @@ class Timeline(Widget, can_focus=True):
         Binding("0", "zoom(0)", "The whole run", show=False),
     ]
     HELP = """\
-The run from the program's own first line to its end. The bars are events: what the program asked the outside. The signs
-above them: snapshots, exceptions, marks. Below: when which lane ran, and the rows that p and b add.
+The run from the program's first line to its end. Bars: events (inputs from outside). Signs above them: snapshots,
+exceptions, marks. Below: when each thread ran, and the rows added by p and b.
 
-  left right    go there: the session follows        shift, pageup pagedown    ten columns
-  %             go to a moment                       + - 0                  closer, wider, the whole run
-  delete        the last row no longer               mouse                  click or drag; wheel: closer, wider"""
+  left right    move the session                   shift, pageup pagedown    ten columns
+  %             go to a moment                       + - 0                  zoom in, zoom out, the whole run
+  delete        remove the last row                  mouse                  click or drag; wheel zooms"""
     count: reactive[int] = reactive(0)
 
     class RangeWanted(Message):
@@ -256,7 +256,7 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         if scene.direction:
             yield f"  n s f c go {scene.direction}", "warning"
         if scene.is_changed:
-            yield "  changed: another run than the recorded one", "warning"
+            yield "  changed: this run differs from the recording", "warning"
         glyphs = self.glyphs
         legend = [f"{glyphs.failure} exception"] if view.exceptions or view.failure else []
         legend += [f"{glyphs.snapshot} snapshot"] if view.snapshots else []

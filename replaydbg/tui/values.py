@@ -17,12 +17,12 @@ class ValuesPanel(Rows):
 
     SHOWS_CURSOR = True
     HELP = """\
-Watched expressions, then the variables of the selected frame. In front: ~ another value than at the stop before, with
-the old one; + new; - gone.
+Watched expressions, then the variables of the selected frame. Marks: ~ changed since the last stop (old value shown),
++ new, - removed.
 
-  enter      show its parts, or no longer      W      who wrote it last
-  v          all values that it ever had       w      watch an expression
-  delete     on a watched expression: no longer"""
+  enter      expand or collapse                W      who wrote it last
+  v          every value over the run          w      watch an expression
+  delete     remove a watched expression"""
 
     def __init__(self) -> None:
         super().__init__("3 Locals", id="values")

@@ -26,8 +26,9 @@ from replaydbg.heap.pack import Base, mark_of, pack, read_begin, unpack
 from replaydbg.heap.snapshot import Snapshot
 from replaydbg.log import encode
 from replaydbg.log.decode import Malformed, decode_value
+from replaydbg.log.edit.definitions import Definitions
 from replaydbg.log.logfile import LOG_HEADER
-from replaydbg.log.raw import Definitions, RawStream
+from replaydbg.log.raw import RawStream
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sources import sources_of
 from replaydbg.log.stream import LogStream

@@ -32,8 +32,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_./]*(::[A-Za-z0-9_]+)*(\[[A-Za-z0-9_.]*\])?")
 _OTHER = re.compile(r"[^A-Za-z0-9_.]+")
 
 
-class Told(NamedTuple):
-    """What the variable says."""
+class LaunchToken(NamedTuple):
+    """The content of the environment variable."""
 
     parent: int
     """The process id of the launcher: a process that only inherited the variable has another parent."""
@@ -47,12 +47,12 @@ class Told(NamedTuple):
         return f"{self.parent}:{self.seed}:{self.directory}"
 
 
-def read_told(text: str) -> Told | None:
-    """Return what the variable says to this process; None: it is not recorded."""
+def read_launch_token(text: str) -> LaunchToken | None:
+    """Return the token of this process; None if it is not recorded."""
     parts = text.split(":", 2)
     if len(parts) != 3 or not (parts[0].isdecimal() and parts[1].isdecimal()) or int(parts[0]) != os.getppid():
         return None
-    return Told(int(parts[0]), int(parts[1]), parts[2])
+    return LaunchToken(int(parts[0]), int(parts[1]), parts[2])
 
 
 def unrecorded(process: int) -> str:

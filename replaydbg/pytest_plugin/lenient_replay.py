@@ -19,7 +19,7 @@ from replaydbg.pytest_plugin.recorded import Recorded, failure_of
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from replaydbg.pytest_plugin import names
+    from replaydbg.pytest_plugin import shared_names
 
 _SHOWN = 400
 
@@ -27,8 +27,8 @@ _SHOWN = 400
 class Asked(Recorded):
     """The hooks."""
 
-    def __init__(self, config: pytest.Config, told: names.Told, question: dict[str, Any]) -> None:
-        super().__init__(config, told)
+    def __init__(self, config: pytest.Config, token: shared_names.LaunchToken, question: dict[str, Any]) -> None:
+        super().__init__(config, token)
         self._tests: list[tuple[str, int, int]] = question["tests"]
         self._last: str = self._tests[-1][0]
         self._attempt: int = question["attempt"]
@@ -111,15 +111,15 @@ class Asked(Recorded):
         raised: pytest.ExceptionInfo[BaseException] | None,
         report: pytest.TestReport | None = None,
     ) -> None:
-        told: dict[str, Any] = {
+        failure: dict[str, Any] = {
             "type": "",
             "message": str(report and report.longrepr),
             "own_file": str(item.path),
             "own_line": 0,
         }
         if raised is not None:
-            told = failure_of(raised, item, "")
-        self._say_over("failed", str(told["message"]), item, told)
+            failure = failure_of(raised, item, "")
+        self._say_over("failed", str(failure["message"]), item, failure)
 
     def _say_over(
         self, outcome: str, message: str, item: pytest.Item | None = None, more: dict[str, Any] | None = None

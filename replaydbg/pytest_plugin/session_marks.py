@@ -1,8 +1,8 @@
 """The parts of a session, test by test: so that those can be left out of a recording that a test does not need.
 
 Before each test a question is asked outside. When it is recorded the answer says nothing. In a recording that was made
-smaller (`alone.py`) it is: this test is left out, here are its reports. What is said of a test (pytest's `log` hooks)
-is done in either case, so that what is printed stays equal; what a test does lies between.
+smaller (`minimize.py`) it says: this test is left out, here are its reports. pytest's `log` hooks of a test
+are called in either case, so that what is printed stays equal; what a test does lies between.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin import shared_names
 from replaydbg.pytest_plugin.relaunch import is_worker
 
 # Bound now: tests replace functions of modules.
@@ -32,7 +32,7 @@ _SAY = '{"do": "say"}'
 _SAID, _LAST = '{"do": "said"}', '{"do": "said", "last": true}'
 
 _ATTRIBUTES = "nodeid location keywords outcome longrepr when user_properties sections start stop duration"
-_PLAIN = {*_ATTRIBUTES.split(), names.KEPT}
+_PLAIN = {*_ATTRIBUTES.split(), shared_names.KEPT}
 """The attributes of a report that nobody has added to."""
 
 

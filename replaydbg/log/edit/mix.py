@@ -1,27 +1,42 @@
-"""Builds the log of a run that never was: that of one recording, with some of the answers that another one got."""
+"""Mixes two recordings of a program: the log of one, with some inputs of the other."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from replaydbg.bisect.twins import Input, Told
 from replaydbg.events.records import Control, ControlKind, Event, WorldAnswer
 from replaydbg.events.stops import StopReason
-from replaydbg.hunt.schedule import OtherTurns, without_preemptions
+from replaydbg.events.values import Value
 from replaydbg.log.codec import FORMAT
+from replaydbg.log.edit.definitions import Definitions, Places, answered, shifted, world_records
+from replaydbg.log.edit.schedule import OtherTurns, without_preemptions
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
-from replaydbg.log.raw import Definitions, Places, Raw, answered, shifted, world_records
+from replaydbg.log.raw import Raw
 from replaydbg.log.reader import Recording
 
 _SHARED = ("world", "content", "end.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Inputs of the other recording that a mixed one has in place of its own."""
+
+    answers: Mapping[int, int] = field(default_factory=dict)
+    """Number of an event of the base to the number of the other recording's event whose answer it gets."""
+    outcomes: Mapping[int, Value] = field(default_factory=dict)
+    """Number of an event of the base to the outcome that it gets where it is neither recording's, such as a clock's."""
+    hash_seed: bool = False
+    arguments: bool = False
+    directory: bool = False
+    environment: frozenset[str] = frozenset()
+    """Names of variables."""
 
 
 class Mixer:
@@ -32,9 +47,9 @@ class Mixer:
     them, in order: what is read from a descriptor belongs to the event that opened it.
     """
 
-    def __init__(self, base: Recording, other: Recording, place: Path, *, is_bad_base: bool) -> None:
+    def __init__(self, base: Recording, other: Recording, place: Path) -> None:
         """Read both; `place` is a directory for what all logs share."""
-        self.base, self.other, self.place, self.is_bad_base = base, other, place, is_bad_base
+        self.base, self.other, self.place = base, other, place
         self.definitions = Definitions()
         self.records = self._read()
         self._others = self._read_others()
@@ -103,19 +118,19 @@ class Mixer:
     def write(
         self,
         target: Path,
-        changes: Collection[Input],
+        mixture: Mixture,
         left_out: Collection[int] = (),
         turns: OtherTurns | None = None,
     ) -> None:
-        """Write the recording in which `changes` are as in the other one, and without the preemptions `left_out`.
+        """Write to `target` the base with the inputs of `mixture`, and without the preemptions `left_out`.
 
-        `turns` says where another thread than the recorded one goes on.
+        `turns` names the switches at which another thread than the recorded one continues.
         """
         target.mkdir()
         for name in _SHARED:
             os.link(self.place / name, target / name)
-        (target / "header.json").write_text(json.dumps(self._header(changes)), encoding="utf-8")
-        answers = {self._here(each): self._answer(each) for each in changes if each.told is Told.ANSWER}
+        (target / "header.json").write_text(json.dumps(self._header(mixture)), encoding="utf-8")
+        answers = {here: self._answer(here, there, mixture) for here, there in mixture.answers.items()}
         records = list(without_preemptions(self._answered(answers), left_out, turns))
         is_ended = any(isinstance(raw.entry, Control) and raw.entry.kind is ControlKind.END for raw in self.records)
         # Without an end nothing could stand behind it.
@@ -136,30 +151,20 @@ class Mixer:
             else:
                 yield raw
 
-    def _here(self, each: Input) -> int:
-        return each.bad_event if self.is_bad_base else each.good_event
-
-    def _answer(self, each: Input) -> Event:
-        by = self._others[each.good_event if self.is_bad_base else each.bad_event].entry
+    def _answer(self, here: int, there: int, mixture: Mixture) -> Event:
+        by = self._others[there].entry
         assert isinstance(by, Event), "only they were read"
-        return replace(by, outcome=each.good if self.is_bad_base else each.bad_elapsed) if each.is_elapsed else by
+        return replace(by, outcome=mixture.outcomes[here]) if here in mixture.outcomes else by
 
-    def _header(self, changes: Collection[Input]) -> dict[str, Any]:
+    def _header(self, mixture: Mixture) -> dict[str, Any]:
         header = {**self.base.header.raw, "env": dict(self.base.header.raw["env"])}
         other = self.other.header.raw
-        for each in changes:
-            if each.told is Told.HASH_SEED:
-                header["hash_seed"] = other["hash_seed"]
-            elif each.told is Told.ENVIRONMENT:
-                with suppress(KeyError):
-                    del header["env"][each.name]
-                if each.name in other["env"]:
-                    header["env"][each.name] = other["env"][each.name]
-            elif each.told is Told.ARGUMENTS:
-                header["argv"] = other["argv"]
-            elif each.told is Told.DIRECTORY:
-                header["cwd"] = other["cwd"]
-        return header
+        for name in mixture.environment:
+            header["env"].pop(name, None)
+            if name in other["env"]:
+                header["env"][name] = other["env"][name]
+        taken = {"hash_seed": mixture.hash_seed, "argv": mixture.arguments, "cwd": mixture.directory}
+        return header | {key: other[key] for key, is_taken in taken.items() if is_taken}
 
 
 def _log(data: bytes, crossings: int, start_ns: int) -> bytes:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from replaydbg.events.stops import StopReason
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
-from replaydbg.pytest_plugin.names import Told
+from replaydbg.pytest_plugin.shared_names import LaunchToken
 from replaydbg.store.directory import LIVE, SEALED
 from replaydbg.store.sessions import SESSION, said, session_directory
 
 
-def why_stopped(told: Told) -> str:
-    """Return why the process to which that is said is recorded no more; empty: it is, or that cannot be told."""
-    live = _session(told) / f"{SESSION.removesuffix(SEALED)}{LIVE}"
+def why_stopped(token: LaunchToken) -> str:
+    """Return why the process to which that is said is recorded no more; empty: it is, or that cannot be token."""
+    live = _session(token) / f"{SESSION.removesuffix(SEALED)}{LIVE}"
     try:
         with (live / "log").open("rb") as log:
             header = read_log_header(log.read(LOG_HEADER))
@@ -25,9 +25,9 @@ def why_stopped(told: Told) -> str:
     return stopped.cause or ""
 
 
-def why_unwritten(told: Told, slug: str) -> str:
+def why_unwritten(token: LaunchToken, slug: str) -> str:
     """Return why the launcher could write nothing of a test; empty: it says nothing of it."""
-    for line in said(_session(told)):
+    for line in said(_session(token)):
         with suppress(ValueError):  # it is being written
             name, reason = json.loads(line)
             if name == slug:
@@ -35,5 +35,5 @@ def why_unwritten(told: Told, slug: str) -> str:
     return ""
 
 
-def _session(told: Told) -> Path:
-    return session_directory(Path(told.directory), told.parent)
+def _session(token: LaunchToken) -> Path:
+    return session_directory(Path(token.directory), token.parent)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin import shared_names
 from replaydbg.pytest_plugin.results import Result, Written, Wrong, write_result
 from replaydbg.store.private import open_private
 
@@ -26,7 +26,7 @@ def write_about(folder: Path, result: Result) -> bool:
     """
     try:
         write_result(folder, result)
-        write(folder / names.SUMMARY, summary(result, str(folder)))
+        write(folder / shared_names.SUMMARY, summary(result, str(folder)))
     except OSError:
         return False
     return True
@@ -53,24 +53,24 @@ def leftovers_text(result: Result) -> str:
     """Return whether it depends on the tests before it, in words; empty if that is not known, or does not matter."""
     if not result.leftovers:
         return ""
-    return f"it depends on what earlier tests left behind; without them: {result.leftovers}"
+    return f"depends on state left by earlier tests; without them: {result.leftovers}"
 
 
 def command(folder: str) -> str:
     """Return what opens the recording in `folder`."""
-    return f"replaydbg debug {shlex.quote(os.path.join(folder, names.RECORDING))}"  # noqa: PTH118
+    return f"replaydbg debug {shlex.quote(os.path.join(folder, shared_names.RECORDING))}"  # noqa: PTH118
 
 
 def bisect_command(folder: str) -> str:
     """Return what bisects the recording in `folder` again."""
-    return f"replaydbg bisect snapshots {shlex.quote(os.path.join(folder, names.RECORDING))}"  # noqa: PTH118
+    return f"replaydbg bisect snapshots {shlex.quote(os.path.join(folder, shared_names.RECORDING))}"  # noqa: PTH118
 
 
 def section(result: Result, folder: str, *, is_first: bool = True) -> str:
     """Return the section of a report; what was found out is about the test's first failure."""
     if result.unwritten:
         return f"{folder}: {verified_text(result)}"
-    path = os.path.join(folder, names.RECORDING)  # noqa: PTH118
+    path = os.path.join(folder, shared_names.RECORDING)  # noqa: PTH118
     lines = [f"{path} ({size_text(result.size)}, {result.events:,} events), {verified_text(result)}"]
     lines += [leftovers_text(result)] if result.leftovers else []
     if not is_first:
@@ -123,7 +123,10 @@ def summary(result: Result, folder: str) -> str:
         lines += ["```", *failure.message.splitlines(), "```", ""]
     if result.unwritten:
         return "\n".join([*lines, f"{_escaped(verified_text(result))}.", ""])
-    lines += [f"`{names.RECORDING}`: {size_text(result.size)}, {result.events:,} events; {verified_text(result)}.", ""]
+    lines += [
+        f"`{shared_names.RECORDING}`: {size_text(result.size)}, {result.events:,} events; {verified_text(result)}.",
+        "",
+    ]
     if result.leftovers:
         lines += [f"{_escaped(leftovers_text(result))}", ""]
     if result.writes:
@@ -160,14 +163,14 @@ def index(failed: list[tuple[str, Result]], passed: list[Passed], directory: str
         lines += ["| test | outcome | recording | size | verified |", "|---|---|---|---|---|"]
     for folder, each in failed:
         verified = "no recording" if each.unwritten else _VERIFIED[each.verified]
-        path = os.path.join(folder, names.RECORDING)  # noqa: PTH118
+        path = os.path.join(folder, shared_names.RECORDING)  # noqa: PTH118
         lines.append(
             f"| {_cell(each.nodeid)} | {each.outcome} | `{_cell(path)}` | {size_text(each.size)} | {verified} |"
         )
     if passed:
         lines += ["", "| test | outcome | recording |", "|---|---|---|"]
     for it in passed:
-        path = os.path.join(directory, it.directory, names.RECORDING)  # noqa: PTH118
+        path = os.path.join(directory, it.directory, shared_names.RECORDING)  # noqa: PTH118
         lines.append(f"| {_cell(it.nodeid)} | {it.outcome} | `{_cell(path)}` |")
     first = failed[0][0] if failed else os.path.join(directory, passed[0].directory)  # noqa: PTH118
     return "\n".join([*lines, "", f"Open one with `{command(first)}`.", ""])

@@ -1,4 +1,4 @@
-"""Cuts a recording out of one that is still being written: from the start to a mark, for a replay of its own."""
+"""Cuts recordings out of one that is still being written: each from its start to a position."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from replaydbg.events.stops import StopReason
 from replaydbg.log.container import Beginning, Writer, split
@@ -17,11 +17,10 @@ from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
 from replaydbg.log.origin import own_key
 from replaydbg.log.shared import STEP, BlockStore
-from replaydbg.record.ending import imported, packages, source_of
 
 
-class Place(NamedTuple):
-    """A place in a recording that goes on."""
+class LogPosition(NamedTuple):
+    """A position in a recording that is still being written."""
 
     log: int
     """Where the event log ends there, in bytes."""
@@ -33,51 +32,17 @@ class Place(NamedTuple):
     """How many snapshots were taken until then."""
 
 
-class Sources:
-    """The sources that the program has imported, as they were when the importer had just seen them."""
-
-    def __init__(self, live: Path, store: BlockStore) -> None:
-        self._world = live / "world"
-        self._store = store
-        self._seen = LOG_HEADER
-        self._names: dict[str, str] = {}
-        """Path to the hash of the content, under which it is stored."""
-        self._unstored: dict[str, bytes] = {}
-        """Path to content: what nothing that is kept has needed until now."""
-        self._packages = packages()
-        self._told: tuple[int, bytes] | None = None
+class EndFields(Protocol):
+    """Fields of `end.json` that recordings cut out of one run have in common."""
 
     def update(self, end: int) -> None:
-        """Take in what was imported until there in the import world. Raises OSError."""
-        if end <= self._seen:
-            return
-        with self._world.open("rb") as file:
-            file.seek(self._seen)
-            data = file.read(end - self._seen)
-        self._seen = end
-        for path in imported(data):
-            content = source_of(path) if path not in self._names and path not in self._unstored else None
-            if not content or len(content) > PIECE:
-                continue  # that long, it is data; it is in the import world, where a replay takes it from
-            self._unstored[path] = content
+        """Take in what the import world has up to byte `end`. Raises OSError."""
 
-    def told(self) -> tuple[int, bytes]:
-        """Return the last fields of `end.json`: their length, and what a BlockStore returned for them.
-
-        Stores what was taken in until now. Raises OSError.
-        """
-        while self._unstored:
-            path, content = next(iter(self._unstored.items()))
-            self._names[path] = self._store.put(content).hex()
-            del self._unstored[path]
-            self._told = None
-        if self._told is None:
-            text = json.dumps({"packages": self._packages, "sources": self._names}).encode()[1:]
-            self._told = len(text), self._store.entry(text)
-        return self._told
+    def end_fields(self) -> tuple[int, bytes]:
+        """Return the length of the fields as JSON, and what a BlockStore returned for them. Raises OSError."""
 
 
-class Growing:
+class GrowingFile:
     """A file that grows at its end: what stands in it is packed once, however many recordings are cut out of it."""
 
     def __init__(self, path: Path, store: BlockStore, *, apart: int = 0, is_steady: bool = False) -> None:
@@ -132,21 +97,21 @@ class Growing:
         return b"".join(self._steps) + (self._pack_end(file.read(length - at)) if at < length else b"")
 
 
-class Live:
+class LiveRecording:
     """A recording that is still being written."""
 
-    def __init__(self, directory: Path, store: BlockStore) -> None:
+    def __init__(self, directory: Path, store: BlockStore, sources: EndFields) -> None:
         self._store = store
         self._directory = directory
-        self.sources = Sources(directory, store)
-        self._world = Growing(directory / "world", store, apart=LOG_HEADER, is_steady=True)
-        self._log = Growing(directory / "log", store, apart=LOG_HEADER)
-        self._content = Growing(directory / "content", store)
+        self.sources = sources
+        self._world = GrowingFile(directory / "world", store, apart=LOG_HEADER, is_steady=True)
+        self._log = GrowingFile(directory / "log", store, apart=LOG_HEADER)
+        self._content = GrowingFile(directory / "content", store)
         self._beginning: tuple[int, Beginning] | None = None
         """How long the import world was, and what was written of it."""
         self._start_ns: dict[str, int] = {}
 
-    def cut(self, place: Place, target: str, end: dict[str, Any], heap: dict[int, bytes]) -> int:
+    def cut(self, place: LogPosition, target: str, end: dict[str, Any], heap: dict[int, bytes]) -> int:
         """Write the recording `target`: what there is until `place`. `end` becomes its `end.json`, with the sources.
 
         `heap` are its snapshots, by number. Returns its size. Raises OSError.
@@ -166,7 +131,7 @@ class Live:
             raise
         return len(data)
 
-    def _sealed(self, place: Place, end: dict[str, Any], heap: dict[int, bytes]) -> bytes:
+    def _sealed(self, place: LogPosition, end: dict[str, Any], heap: dict[int, bytes]) -> bytes:
         """Return the recording as it stands in its file."""
         file = io.BytesIO()
         writer = Writer(file, self._begun(place), key=own_key())
@@ -176,12 +141,12 @@ class Live:
         for number, data in heap.items():
             writer.section(f"heap/{number:06}", split(data), is_compressed=False)
         own = json.dumps(end).encode()[:-1] + b","
-        length, steady = self.sources.told()
+        length, steady = self.sources.end_fields()
         writer.shared("end", [(len(own) + length, self._store.inline(own) + steady)])
         writer.finish(syncs=False)
         return file.getvalue()
 
-    def _begun(self, place: Place) -> Beginning:
+    def _begun(self, place: LogPosition) -> Beginning:
         """Return the header and the import world. From one test to the next they seldom change."""
         if self._beginning is None or self._beginning[0] != place.world:
             file = io.BytesIO()

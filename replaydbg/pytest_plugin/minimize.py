@@ -1,13 +1,11 @@
-"""Makes the recording of a test smaller: those tests before it are left out whose fixtures it does not use.
+"""Minimizes the recording of a test: removes earlier tests whose fixtures it does not use.
 
-What was recorded while they ran goes out of the log. Whether the test did the same without them, only a replay tells.
+The records of those tests go out of the log. Only a replay shows whether the test does the same without them.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,14 +13,11 @@ from typing import Any
 
 from replaydbg.events.records import Control, ControlKind, Event
 from replaydbg.events.stops import StopReason
-from replaydbg.log.container import Writer, split
-from replaydbg.log.encode import FORMAT, encode_value
-from replaydbg.log.files import PIECE
+from replaydbg.log.edit.splice import spliced, with_outcome, write_with_log
+from replaydbg.log.encode import FORMAT
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
-from replaydbg.log.origin import is_own, own_key
 from replaydbg.log.raw import RawStream
 from replaydbg.log.reader import Recording
-from replaydbg.log.shared import STEP, BlockStore
 from replaydbg.replay.tested import QUESTION
 
 _NEVER = (ControlKind.LANE_STARTED, ControlKind.MEMORY)
@@ -89,12 +84,12 @@ def make_smaller(recording: Recording, target: Path, *, until_failure: bool = Fa
     if until_failure:
         changes[(items[-1].failed_at, len(data))] = b""
         events = failed
-    log = b"".join(_pieces(data, {place: it for place, it in changes.items() if _is_kept(place, items, until_failure)}))
+    log = spliced(data, {place: it for place, it in changes.items() if _is_kept(place, items, until_failure)})
     head = LogHeader(FORMAT, StopReason.NOT_STOPPED, len(log), events - dropped, recording.log_header.start_ns)
     end = _moved(dict(recording.end.raw), events - dropped, dropped, items[-1].began) | {"events": events - dropped}
     if until_failure:
         end["reason"] = "the test had failed there"
-    size = _write(recording, target, pack_log_header(head) + log[LOG_HEADER:], end)
+    size = write_with_log(recording, target, pack_log_header(head) + log[LOG_HEADER:], end)
     return Smaller(len(left_out), events - dropped, max(0, failed - dropped), size)
 
 
@@ -129,19 +124,19 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
     for raw, record in stream.records():
         begin, at = at, at + len(raw)
         if isinstance(record, Control) and record.kind is ControlKind.MARK:
-            told = _told(record.name)
-            do = told.get("do")
+            mark = _mark(record.name)
+            do = mark.get("do")
             if do == "item":
-                if told.get("is_worker"):
+                if mark.get("is_worker"):
                     return []  # a thread is told what to do next, in the middle of what the tests do
-                items.append(Item(tuple(told["needs"]), told.get("random"), began=stream.crossings))
+                items.append(Item(tuple(mark["needs"]), mark.get("random"), began=stream.crossings))
                 is_asking, is_doing = True, False
             elif do == "say":
                 is_doing = False
-                if "report" in told and items:
-                    items[-1].reports.append(told["report"])
+                if "report" in mark and items:
+                    items[-1].reports.append(mark["report"])
             elif do == "said":
-                is_doing = not told.get("last", False)
+                is_doing = not mark.get("last", False)
             elif do == "raised" and items and stream.crossings == failed and not items[-1].failed_at:
                 items[-1].failed_at = at
             continue
@@ -161,11 +156,11 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
     return items
 
 
-def _told(text: str | None) -> dict[str, Any]:
+def _mark(text: str | None) -> dict[str, Any]:
     with suppress(ValueError):  # a mark of the program's own
-        told = json.loads(text or "")
-        if isinstance(told, dict):
-            return told
+        mark = json.loads(text or "")
+        if isinstance(mark, dict):
+            return mark
     return {}
 
 
@@ -200,59 +195,7 @@ def _changes(data: bytes, items: list[Item], left_out: list[Item]) -> dict[tuple
     return changes
 
 
-def _answer(data: bytes, item: Item, told: dict[str, Any]) -> bytes:
-    """Return the event of the question with another answer. Its head, and the number of its arguments, stay."""
+def _answer(data: bytes, item: Item, answer: dict[str, Any]) -> bytes:
+    """Return the event of the question with another answer."""
     begin, end = item.question
-    at = begin
-    for _ in range(1 + item.has_arguments):
-        while data[at] & 0x80:
-            at += 1
-        at += 1
-    assert at < end, item.question
-    return data[begin:at] + encode_value([json.dumps(told)])
-
-
-def _pieces(data: bytes, changes: dict[tuple[int, int], bytes]) -> Iterator[bytes]:
-    at = 0
-    for (begin, end), instead in sorted(changes.items()):
-        yield data[at:begin]
-        yield instead
-        at = end
-    yield data[at:]
-
-
-def _write(recording: Recording, target: Path, log: bytes, end: dict[str, Any]) -> int:
-    store = BlockStore(target.parent.parent)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(fd, "wb") as file:
-            writer = Writer(file, key=own_key() if is_own(recording.path) else None)
-            for name in recording.sections:
-                if name in ("header", "world", "content"):
-                    writer.shared(name, recording.shared_blocks(name))
-                elif name == "log":
-                    writer.shared(name, _log_blocks(store, log))
-                elif name.startswith("heap/"):
-                    writer.section(name, recording.pieces(name), is_compressed=False)
-            writer.section("end", split(json.dumps(end).encode()))
-            writer.finish(syncs=False)
-        size = partial.stat().st_size
-        partial.replace(target)
-        return size
-    finally:
-        with suppress(OSError):
-            partial.unlink()
-
-
-def _log_blocks(store: BlockStore, log: bytes) -> Iterator[tuple[int, bytes]]:
-    for offset in range(0, len(log), PIECE):
-        piece = log[offset : offset + PIECE]
-        apart = 0 if offset else LOG_HEADER
-        entries = [store.inline(piece[:apart])] if apart else []
-        # What stands before the first test that was left out others have, too: in these very pieces.
-        step = PIECE if len(piece) == PIECE else STEP
-        for at in range(apart, len(piece), step):
-            part = piece[at : at + step]
-            entries.append(store.entry(part) if step == PIECE or len(part) == STEP else store.inline(part))
-        yield len(piece), b"".join(entries)
+    return with_outcome(data[begin:end], [json.dumps(answer)], has_arguments=item.has_arguments)

@@ -1,0 +1,27 @@
+"""Translates inputs in which two recordings differ into what a mixed recording takes from the other one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from replaydbg.bisect.twins import Input, Told
+from replaydbg.log.edit.mix import Mixture
+
+
+def mixture(inputs: Collection[Input], *, is_bad_base: bool) -> Mixture:
+    """Return what to take from the good recording where the bad one is the base, else from the bad one."""
+    of = {told: [each for each in inputs if each.told is told] for told in Told}
+
+    def here(each: Input) -> int:
+        return each.bad_event if is_bad_base else each.good_event
+
+    return Mixture(
+        answers={here(each): each.good_event if is_bad_base else each.bad_event for each in of[Told.ANSWER]},
+        outcomes={
+            here(each): each.good if is_bad_base else each.bad_elapsed for each in of[Told.ANSWER] if each.is_elapsed
+        },
+        hash_seed=bool(of[Told.HASH_SEED]),
+        arguments=bool(of[Told.ARGUMENTS]),
+        directory=bool(of[Told.DIRECTORY]),
+        environment=frozenset(each.name for each in of[Told.ENVIRONMENT]),
+    )

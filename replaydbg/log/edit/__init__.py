@@ -1,0 +1,1 @@
+"""Edits recordings: cuts one out of a running one, splices records out, mixes two, reorders lanes."""
