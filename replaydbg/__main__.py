@@ -1,4 +1,4 @@
-"""Lets `python -m replaydbg` do what the `replaydbg` command does."""
+"""Entry point of `python -m replaydbg`, the same as the `replaydbg` command."""
 
 import sys
 

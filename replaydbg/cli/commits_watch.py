@@ -12,7 +12,7 @@ from replaydbg.commits.search import Progress, Watcher
 
 @contextmanager
 def watching(*, is_quiet: bool) -> Iterator[Watcher]:
-    """Yield what shows the progress of a search, while it runs."""
+    """Yield a watcher that shows the progress of a search while it runs."""
     if is_quiet or sys.stderr is None or not sys.stderr.isatty():
         yield lambda progress: None
         return

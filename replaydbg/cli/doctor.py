@@ -1,4 +1,4 @@
-"""`replaydbg doctor`: whether this machine can record and replay, and what is not covered anywhere."""
+"""`replaydbg doctor`: check whether this machine can record and replay, and list what is not covered anywhere."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ NOT_COVERED = (
     "shared memory that is read while another process writes it, or of more than 64 MiB",
     "free-threaded builds of Python, and interpreters other than CPython",
 )
-"""What no recording has, whatever the machine."""
+"""Limits of every recording, whatever the machine."""
 
 
 class Check(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
-    """What."""
+    """The name of what was checked."""
     is_fine: bool
-    """Whether it is as it should be."""
+    """Whether the check passed."""
     is_needed: bool
     """Whether recording or replaying is impossible without it."""
     detail: str
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look at everything; 1 if this machine cannot record and replay. Or compare two runs."""
+    """Run all checks; return 1 if this machine cannot record and replay. Or compare two runs."""
     if args.trace:
         return tracing.run(args)
     if args.program:

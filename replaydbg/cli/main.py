@@ -1,7 +1,7 @@
-"""The `replaydbg` command: finds the command that is meant and imports that one only.
+"""The `replaydbg` command: find the command that is meant, and import only that one.
 
-Every recorded program pays for what this module imports, so it imports next to nothing: `record` is on its way
-to the program within a millisecond.
+Every recorded program pays for what this module imports, so it imports next to nothing: `record` gets to the program
+within a millisecond.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Command(Protocol):
-        """What a command's module has."""
+        """The interface of a command's module."""
 
         def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-            """Declare the command's options; what `split_words`, where there is one, leaves is `args.program`."""
+            """Declare the command's options; words left over by `split_words`, if it exists, are in `args.program`."""
 
         def run(self, args: argparse.Namespace) -> int:
-            """Do it and return the exit code."""
+            """Run the command and return the exit code."""
 
 
 SCHEMA_VERSION = 1
-"""The `schema_version` of every `--json`; it grows when a field changes its meaning or goes."""
+"""The `schema_version` of every `--json`; it grows when a field changes its meaning or is removed."""
 
 COMMANDS = {
     "record": "run a program and record it",
@@ -65,7 +65,7 @@ REPLAYING = (
     *("replay", "hunt", "check", "demo", "debug", "tui", "seek", "why", "watch", "log", "heap", "diff", "bisect"),
     *("export", "hits", "doctor"),
 )
-"""The commands that replay, or may: they take `--no-fence`."""
+"""The commands that replay, always or sometimes: they take `--no-fence`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -133,7 +133,7 @@ def _run(name: str, words: list[str]) -> int:
             sys.stdout.flush()
         return code
     except Cancelled:
-        raise  # a Ctrl-C is no error to report
+        raise  # a Ctrl-C is not an error to report
     except ReplaydbgError as error:
         if getattr(args, "json", False):
             # Imported here: only data goes out as JSON.
@@ -148,7 +148,7 @@ def _run(name: str, words: list[str]) -> int:
 
 
 def _without_fence(words: list[str]) -> list[str]:
-    """Remove `--no-fence` from the words and apply it; print a warning where the fence is off."""
+    """Remove `--no-fence` from the words and apply it; print a warning if the fence is off."""
     # Imported here: only commands that replay need it.
     from replaydbg.config import is_fence_wanted, leave_fence_out
 
@@ -164,7 +164,7 @@ def _without_fence(words: list[str]) -> list[str]:
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:
-    """Return the command meant and its words: a bare recording is shown, a bare program recorded."""
+    """Return the command meant and its words: a bare recording is shown, a bare program is recorded."""
     first = words[0]
     if first in COMMANDS:
         return first, words[1:]
@@ -186,7 +186,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
 
 
 def is_interactive() -> bool:
-    """Whether somebody types at a terminal and sees what comes."""
+    """Whether stdin and the output are a terminal."""
     return all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout))
 
 
@@ -223,7 +223,9 @@ def _sentence(error: OSError) -> str:
 
 
 def _reader_gone() -> int:
-    """Whoever read our output has seen enough; that is no failure, and the flush at exit must not make it one."""
+    """Ignore a closed pipe: the reader has seen enough, which is not a failure, and the flush at exit must not make it
+    one.
+    """
     # Imported here: it happens seldom.
     import os
 

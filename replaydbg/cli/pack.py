@@ -1,4 +1,4 @@
-"""`replaydbg pack`: makes one file of a recording that shares blocks with others, or that was never sealed."""
+"""`replaydbg pack`: write one self-contained file for a recording that shares blocks, or that was never sealed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file, which needs no other one."""
+    """Write the file, which depends on no other one."""
     path = the_store().resolve(args.recording)
     if args.output.exists():
         raise UsageError(f"{str(args.output)!r} exists already.")

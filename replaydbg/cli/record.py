@@ -1,4 +1,4 @@
-"""`replaydbg record`: runs a program and records it; the exit code is the program's own."""
+"""`replaydbg record`: run a program and record it; the exit code is the program's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from replaydbg.record.orders import SnapshotOrders, parse_every, parse_signal
 from replaydbg.store.directory import Store
 
 CHECKED_EVERY = 100_000_000
-"""Nanoseconds between snapshots that are taken for the sake of invariants alone."""
+"""Nanoseconds between snapshots that are taken only to check invariants."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,7 +98,7 @@ def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record; returns the program's exit code, or ends by the signal that ended the program."""
+    """Record; return the program's exit code, or end by the signal that ended the program."""
     # This process only starts the program and seals the recording. Looking for garbage, above all when it ends, finds
     # none, and took 12 ms.
     gc.freeze()
@@ -194,7 +194,7 @@ def _about_snapshots(told: dict[str, Any] | None) -> list[str]:
 
 
 def _about_checks(listed: list[dict[str, Any]]) -> list[str]:
-    """Say of each invariant where it did not hold first, and where first that could not be told."""
+    """Return lines that report where each invariant first failed, and where it first could not be evaluated."""
     found: dict[tuple[str, bool], str] = {}
     for each in listed:
         for check in each["checks"]:

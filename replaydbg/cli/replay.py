@@ -1,4 +1,4 @@
-"""`replaydbg replay`: runs a recording again, verified; prints what the program printed and ends as it ended."""
+"""`replaydbg replay`: run a recording again, verified; print what the program printed and end as it ended."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replay; returns the recorded exit code, 4 at a divergence, or 6 if the recording ends before the program did."""
+    """Replay; return the recorded exit code, 4 at a divergence, or 6 if the recording ends before the program did."""
     open_closed_streams()
     settings = load_settings({"quiet": args.quiet})
     store = Store(settings.store)
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if stop_at > result.events and result.is_whole and not result.stack:
         raise NoSuchMoment(args.to, f"the recording has {result.events:,} events")
     if args.json:
-        from replaydbg.cli.output import print_json  # 20 ms that other replays need not take
+        from replaydbg.cli.output import print_json  # imported here: it takes 20 ms, which other replays need not pay
 
         print_json(_as_json(result))
         return result.exit_code
@@ -122,7 +122,7 @@ def _show_limits(result: ReplayResult) -> None:
 
 
 def _until_outcome(args: argparse.Namespace, path: Path, name: str, *, quiet: bool) -> int:
-    """Return 0 if the edited program no longer fails, 1 if it does, 125 if that cannot be told."""
+    """Return 0 if the edited program no longer fails, 1 if it does, 125 if the replay is inconclusive."""
     if not args.current_source or args.to is not None:
         raise UsageError("--until-outcome needs --current-source, and cannot be combined with --to.")
     # Imported here: other replays need neither.

@@ -1,4 +1,4 @@
-"""`replaydbg tui`: looks at a recording in the terminal, forwards and backwards."""
+"""`replaydbg tui`: explore a recording in the terminal, forwards and backwards."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show it until the user leaves."""
+    """Show the terminal UI until the user leaves."""
     if not can_show():
         raise UsageError("The terminal UI needs a terminal: `replaydbg debug` works without one.")
     flags = {"session_memory": args.memory, "theme": args.theme, "ascii": True if args.ascii else None}
@@ -139,4 +139,4 @@ def _listed(path: Path, name: str) -> Listed | None:
                 command=printable(shlex.join(recording.header.argv)),
             )
     except ReplaydbgError:
-        return None  # what cannot be read cannot be looked at; `ls` names it
+        return None  # an unreadable recording is skipped here; `ls` names it

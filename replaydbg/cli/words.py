@@ -1,4 +1,4 @@
-"""Command lines that end in a program with words of its own: those argparse must not see."""
+"""Command lines that end in a program with options of its own, which argparse must not see."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list[str], list[str]]:
-    """Split a command line into our own options and the program with all that is behind it."""
+    """Split a command line into our own options and the program with all words after it."""
     options = {name: action for action in parser._actions for name in action.option_strings}
     index = 0
     while index < len(words):

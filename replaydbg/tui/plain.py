@@ -1,6 +1,6 @@
 """Text on its way to Textual, which reads markup in a `str`: what comes from a program or a user must never be that.
 
-Nothing else sets a title, makes a line of text or a toast (tests/test_tui_markup.py looks): a `[key]` in a path, a
+Nothing else sets a title, makes a line of text or a toast (tests/tui/test_tui_markup.py looks): a `[key]` in a path, a
 message or an expression is shown as it is.
 """
 

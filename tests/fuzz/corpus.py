@@ -19,7 +19,7 @@ from replaydbg.heap.series import Series
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.log import encode
 from replaydbg.log.container import seal
-from tests.build import Example, LogBuilder, example
+from tests.harness.build import Example, LogBuilder, example
 
 RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX = "rdbg", "log", "world", "snap", "notes.json", "index"
 KINDS = (RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX)
