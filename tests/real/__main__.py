@@ -24,7 +24,7 @@ width): twice with every file of its working directory changed, three times with
 the exit code must be the recorded ones each time, and nothing may be written. What child processes print by themselves
 is not compared, since they do not run in a replay. What a program talks to, its clients or its server, runs beside it
 while it is recorded, unrecorded, and is gone in every replay. This page is written by `tox -e real`;
-[how to run it](how-to/run-real.md).
+[how to run it](contributing/run-real.md).
 """
 
 

@@ -38,7 +38,7 @@ after the other. Then they are compared test by test, and twenty tests are drawn
 another environment: each replay has to come to the end of the test, and to print what the session printed until there.
 Seconds are of processor time, of all processes of a run; *times* is recorded by plain. This page is written by
 `tox -e suites`;
-[how to run it](how-to/run-suites.md).
+[how to run it](contributing/run-suites.md).
 """
 
 
