@@ -141,7 +141,7 @@ def test_a_run_that_needs_an_input_that_was_not_recorded_says_which(cwd: Path) -
         assert (here.why, _line(here)) == ("end", 5)
         assert here.message.startswith("the changed run goes no further: event ")
         assert "_io.open()" in here.message or "FileIO" in here.message
-        assert "asks for something that the recording does not have" in here.message
+        assert "needs an input that is not in the recording" in here.message
 
 
 def test_threads_that_are_started_after_the_change_run(cwd: Path) -> None:

@@ -26,7 +26,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures" / "travel" / "walked"
 PROGRAMS = sorted(path.stem for path in FIXTURES.glob("*.py"))
 # They are traced where they are recorded: how their threads take turns is another each time.
 THREADED = ("threads_queue", "threads_computing")
-WALKS = int(os.environ.get("TEST_WALKS", "30"))
+WALKS = int(os.environ.get("TEST_WALKS", "15"))
 STEPS = 20
 COMMANDS = ("step", "next", "finish", "reverse_step", "reverse_next", "reverse_finish", "go", "reverse_go", "seek")
 

@@ -44,7 +44,7 @@ def test_an_end_that_was_not_recorded_is_a_divergence(end: str, options: list[st
     replayed = _tool(tmp_path, "replay", *options, "r.rdbg")
 
     assert replayed.status == tool.DIVERGED, replayed.stdout
-    ends = ("before it came to the end", "ended earlier than when it was recorded")
+    ends = ("before the end of the recording", "ended earlier than in the recording")
     assert any(text in replayed.stderr for text in ends)
 
 

@@ -373,7 +373,7 @@ def test_no_command_replays_without_the_fence(words: list[str], plain: Path, tmp
 
     # What `git bisect run` calls ends it with any error.
     assert stopped.returncode == (128 if words[0] == "check" else _NO_FENCE), stopped.stderr
-    assert "cannot fence a replay in" in stopped.stderr
+    assert "This system cannot isolate a replay" in stopped.stderr
     assert "Operation not permitted" in stopped.stderr
     assert stopped.stderr.count("\n") == 1
     assert "ran" not in stopped.stdout

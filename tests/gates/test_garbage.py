@@ -46,7 +46,7 @@ def test_a_collector_that_stands_elsewhere_is_said_at_the_end(recording: Path) -
     facts = json.loads(_tool(recording.parent, "replay", "--json", str(recording), orders=orders).stdout)
 
     assert (replayed.stdout, replayed.status) == ("done\n", 0)
-    assert "all was as recorded, but the garbage collector stood elsewhere since event 513:" in replayed.stderr
+    assert "every event matched, but the garbage collector has differed since event 513:" in replayed.stderr
     assert facts["drift"] == 513
     assert facts["divergence"] is None
 
@@ -81,6 +81,6 @@ def test_a_divergence_says_that_the_collector_stood_elsewhere_before(tmp_path: P
 
     assert replayed.status == 4
     assert (
-        "The garbage collector had stood elsewhere since event 513: finalizers may have run elsewhere."
+        "The garbage collector has differed since event 513: finalizers may have run at other points."
         in replayed.stderr
     )

@@ -22,7 +22,7 @@ _AREAS = [
     *("tls", "waiting", "warnings"),
 ]
 # One in so many of an area's cases; which one does not change from run to run.
-_SAMPLE = 1 if os.environ.get("TEST_HEAPS") == "all" else 25
+_SAMPLE = 1 if os.environ.get("TEST_HEAPS") == "all" else 60
 # Why the heaps of two replays of these may differ.
 _HANDLES = "ctypes keeps the handles of libraries, which are addresses that belong to no object"
 _MAY_DIFFER = dict.fromkeys(("ctypes_calls", "data_on_code_objects", "values_and_arrays"), _HANDLES)

@@ -39,9 +39,7 @@ def test_record_refuses_in_one_sentence(kind: str, tmp_path: Path) -> None:
     refused = _run(sys.executable, "-c", code, "record", "-o", "r.rdbg", "prog.py", cwd=tmp_path)
 
     assert (refused.status, refused.stdout) == (1, "")
-    assert refused.stderr.startswith(
-        f"replaydbg: Nothing can be recorded or replayed with {sys.executable!r}: {reason}"
-    )
+    assert refused.stderr.startswith(f"replaydbg: Cannot record or replay with {sys.executable!r}: {reason}")
     assert refused.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["prog.py"]
 

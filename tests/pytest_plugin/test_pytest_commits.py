@@ -151,7 +151,7 @@ def test_todays_code(tmp_path: Path) -> None:
         == "cannot test: nothing raised NameError: name 'nothing' is not defined"
     )
     assert verdict("    return open('other.txt')\n")[1].startswith(
-        "cannot test: The edited program asks for something that the recording does not have"
+        "cannot test: The edited program needs an input that is not in the recording"
     )
 
 

@@ -118,7 +118,7 @@ class TestModes:
         ran = run_pytest(tmp_path, RANDOM, mode="")
 
         assert ran.status == pytest.ExitCode.USAGE_ERROR
-        assert "'sometimes' is no mode" in ran.output
+        assert "'sometimes' is not a mode" in ran.output
 
     @pytest.mark.parametrize("options", [[], ["-n", "1"]])
     def test_the_environment_is_the_users(self, tmp_path: Path, options: list[str]) -> None:
@@ -373,7 +373,10 @@ class TestWays:
 
         assert ran.counts == {"failed": 1, "error": 1}
         assert ran.output.count("number = 1  written at") == 1
-        first, second = ran.output.index("number = 1  written at"), ran.output.index("examined was the first failure")
+        first, second = (
+            ran.output.index("number = 1  written at"),
+            ran.output.index("analysis: see this test's first failure"),
+        )
         failed, error = (ran.output.index(f"= {each} =") for each in ("FAILURES", "ERRORS"))
         assert (first > failed, second > failed) == (failed > error, failed < error)
 
