@@ -50,6 +50,19 @@ def test_readme_opens_with_one_sentence_and_two_commands() -> None:
     assert all(text.index(command) < text.index("\n## ") for command in commands)
 
 
+# Signs that a sentence needs rewriting: in the field's words a program prints, returns or reports.
+_RIDDLES = re.compile(r"\b(told|speaks?|otherwise than|is no number|so many|stands at)\b|\blies\b")
+# Their words change together with the messages that they quote.
+_WITH_MESSAGES = {ROOT / "docs" / "reference" / name for name in ("cli.md", "messages.md", "debugger.md")}
+
+
+@pytest.mark.parametrize("path", sorted(set(TEXTS) - _WITH_MESSAGES), ids=lambda path: str(path.relative_to(ROOT)))
+def test_prose_has_no_riddles(path: Path) -> None:
+    prose = re.sub(r"`[^`\n]*`", "", re.sub(FENCE, "", path.read_text(encoding="utf-8")))
+
+    assert [line for line in prose.splitlines() if _RIDDLES.search(line)] == []
+
+
 def tutorial_program() -> dict[str, Any]:
     """The names that the tutorial's program defines, when it is imported and not run."""
     text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")

@@ -168,6 +168,6 @@ def test_a_page_keeps_the_rows_of_other_suites(tmp_path: Path) -> None:
     _write_document(page, [other], is_whole=False)
 
     assert rows_in(page) == {one[0]: one, other[0]: other}
-    summary = "2 of 2 suites are equal. Together they take 1.00 times as long recorded, the middle one 1.12 times."
+    summary = "2 of 2 suites are equal. In total they take 1.00 times as long when recorded (median: 1.12)."
     assert summary in page.read_text()
     assert rows_in(tmp_path / "absent.md") == {}
