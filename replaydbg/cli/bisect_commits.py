@@ -1,4 +1,4 @@
-"""`replaydbg bisect commits`: which commit made a program fail."""
+"""`replaydbg bisect commits`: find the commit that made a program fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replaydbg.errors import UsageError
 from replaydbg.launch.interruption import INTERRUPTIONS
 
 TAKES_PROGRAM = True
-"""Behind `--` stands what is recorded at each commit."""
+"""The words after `--` are the command line that is recorded at each commit."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`replaydbg bisect recordings`: what made a bad run differ from a good one."""
+"""`replaydbg bisect recordings`: find what made a bad run differ from a good one."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare them; 1 if it is known what made the difference, 3 if not."""
+    """Compare them; return 1 if the cause of the difference was found, 3 if not."""
     if args.md and args.json:
         raise UsageError("--md and --json cannot be used together.")
     if args.trials < 1 or (args.jobs is not None and args.jobs < 1):
@@ -138,7 +138,7 @@ def _pattern(fails: str) -> re.Pattern[bytes] | None:
 
 
 def _ending(recording: Recording, pattern: re.Pattern[bytes] | None, *, is_good: bool) -> str:
-    """Return how a run ended; raise NotComparable if that is not what was said of it."""
+    """Return how a run ended; raise NotComparable if a good run failed or a bad one passed."""
     assert recording.end is not None, "checked when it was opened"
     status = recording.end.status
     told = show_status(status)
@@ -168,22 +168,22 @@ def _output(path: Path) -> bytes:
 
 
 def _scopes(args: argparse.Namespace, flip: Flip | None) -> tuple[str, ...]:
-    """Return whose variables are looked at, each time for a difference of its own."""
+    """Return whose variables are compared, each scope for a difference of its own."""
     told = [each.told for each in flip.inputs] if flip is not None else []
     if args.no_state:
         return ()
     if args.scope:
         return (args.scope,)
     if Told.SCHEDULE in told:
-        return ()  # threads have come differently far at every moment, and that is no more than that
-    # What a library iterates over in another order, it says first itself.
+        return ()  # the threads have progressed differently at every moment, and a comparison would show nothing else
+    # A different iteration order in a library shows first in the library's own variables.
     return (MINE, "all") if told == [Told.HASH_SEED] else (MINE,)
 
 
 def _travelled(
     twins: Twins, comparison: Comparison, flip: Flip | None, progress: ProgressLine, scopes: tuple[str, ...]
 ) -> Travelled:
-    """Travel in both recordings: to where they come apart, and to where threads gave way."""
+    """Find the moments in both recordings: where the runs first differ, and where threads were preempted."""
     preemptions = flip.preemptions if flip is not None else ()
     turns = flip.turns if flip is not None else ()
     if not scopes and not preemptions and not turns:
@@ -209,7 +209,7 @@ def _travelled(
 
 
 def _unless_lost(find: Callable[..., _T | None], *where: object) -> _T | None:
-    """Return what it finds; None if that moment cannot be reached: the answer itself is known without it."""
+    """Return the result of `find`; None if that moment cannot be reached: the answer itself is known without it."""
     try:
         return find(*where)
     except (EngineLost, NoSuchMoment):
@@ -217,11 +217,11 @@ def _unless_lost(find: Callable[..., _T | None], *where: object) -> _T | None:
 
 
 def _different(found: list[Apart | None]) -> tuple[Apart, ...]:
-    """Return the places, each once."""
+    """Return the places, without duplicates."""
     return tuple({(each.place, each.bad): each for each in reversed(found) if each is not None}.values())[::-1]
 
 
 def _since(flip: Flip | None) -> tuple[int, int] | None:
-    """Return the first of the answers that make the difference; None: it is there from the start on."""
+    """Return the events of the first deciding answer in both runs; None: the difference exists from the start on."""
     answers = [each for each in (flip.inputs if flip is not None else ()) if each.told is Told.ANSWER]
     return (answers[0].good_event, answers[0].bad_event) if answers else None

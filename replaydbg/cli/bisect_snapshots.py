@@ -1,4 +1,4 @@
-"""`replaydbg bisect snapshots`: the first moment of a run, and the line, after which something was wrong."""
+"""`replaydbg bisect snapshots`: find the first bad moment of a run, and the line that caused it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _predicate(args: argparse.Namespace) -> Predicate | None:
-    """Return what the options ask; None: what the test claims. Raises UsageError."""
+    """Return the predicate that the options define; None: the test's own assertion. Raises UsageError."""
     kind = next((each for each in KINDS if getattr(args, each) is not None), None)
     if kind is None and (args.module or args.frame):
         raise UsageError("--in and --frame are for expressions and functions.")

@@ -1,4 +1,4 @@
-"""What `replaydbg bisect commits` found: for people, as data, and as Markdown."""
+"""The result of `replaydbg bisect commits`: as text, as JSON data, and as Markdown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replaydbg.events.show import printable
 
 _COLUMNS = ("commit", "verdict", "seconds", "why", "subject")
 _MOST = 20
-"""Suspects, and liberties of one replay, that are listed for people; then they are counted."""
+"""Number of suspects, and of deviations of one replay, that are listed for people; further ones are only counted."""
 
 
 def print_report(found: Found) -> None:
@@ -25,7 +25,7 @@ def print_report(found: Found) -> None:
         print(f"replaydbg: {printable(note)}", file=sys.stderr)
     rows = [_row(found, look) for look in found.looks]
     if not is_terminal():
-        # Aligned for nobody: columns are parted by tabs.
+        # The columns are not aligned: tabs separate them.
         print("\t".join(_COLUMNS))
     print_table(_COLUMNS, rows, right=["seconds"])
     for line in _liberties(found):
@@ -35,7 +35,7 @@ def print_report(found: Found) -> None:
 
 
 def as_facts(found: Found) -> dict[str, Any]:
-    """Return what was found as data; docs/reference/bisect-json.md describes it."""
+    """Return the result as data; docs/reference/bisect-json.md describes it."""
     culprit, question = found.culprit, found.question
     return {
         "kind": "commits",
@@ -60,7 +60,7 @@ def as_facts(found: Found) -> dict[str, Any]:
 
 
 def as_markdown(found: Found) -> str:
-    """Return what was found for a pull request."""
+    """Return the result as Markdown for a pull request."""
     lines = [f"**{line}**" if not index else line for index, line in enumerate(_headline(found))]
     if found.stat:
         lines += ["", "```", found.stat, "```"]
@@ -122,7 +122,7 @@ def _next(found: Found) -> list[str]:
 
 
 def _commands(found: Found) -> list[str]:
-    """Return what shows the failure of the first bad commit, and what made it, as command lines."""
+    """Return command lines that show the failure of the first bad commit, and its cause."""
     bad, question = found.suspects[-1], found.question
     place = Path(tempfile.gettempdir(), f"{found.root.name}-{bad.short}")
     around = Surroundings(found.root, found.prefix, found.files)

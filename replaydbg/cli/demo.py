@@ -1,4 +1,4 @@
-"""`replaydbg demo`: records a bundled flaky program until it fails, replays the failure, and explains each step."""
+"""`replaydbg demo`: record a bundled flaky program until it fails, replay the failure, and explain each step."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from replaydbg.record import record
 from replaydbg.replay import replay
 
 ATTEMPTS = 100
-"""How often the program is run at most. It fails one time in five: all of these pass once in five thousand million."""
+"""Maximum number of runs. The program fails one time in five: all of these pass once in five thousand million."""
 
 EVENTS_SHOWN = 8
 SOURCES_SHOWN = 6
 CALL_WIDTH, OUTCOME_WIDTH = 29, 22
-"""With these the table of events fits into 80 columns."""
+"""Column widths with which the table of events fits into 80 columns."""
 FOUND, INCONCLUSIVE, DIVERGED = 0, 3, 4
 
 PROGRAM = "checkout.py"
@@ -47,15 +47,15 @@ class Failure:
     path: Path
     """The recording."""
     run: Outside
-    """What the run did."""
+    """The run's exit code and output."""
     events: int
-    """How many crossings the recording holds."""
+    """Number of crossings in the recording."""
     size: int
     """Its size in bytes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options: it has none."""
+    """Declare the command's options: there are none."""
     parser.epilog = "The recording of the failure stays in the store; the program and its input are deleted."
 
 
@@ -84,7 +84,7 @@ def demo(*, console: Console | None = None, attempts: int = ATTEMPTS) -> int:
 
 @contextmanager
 def _workplace() -> Iterator[Path]:
-    """A directory with the program and its input, which is gone afterwards."""
+    """Yield a temporary directory with the program and its input."""
     place = Path(tempfile.mkdtemp(prefix="replaydbg-demo-"))
     try:
         bundled = files("replaydbg.demo")
@@ -92,7 +92,7 @@ def _workplace() -> Iterator[Path]:
             (place / name).write_bytes((bundled / name).read_bytes())
         yield place
     finally:
-        # It is gone already if the demonstration came as far as step 4.
+        # It is already deleted if the demonstration reached step 4.
         shutil.rmtree(place, ignore_errors=True)
 
 
@@ -141,7 +141,7 @@ def _delete_inputs(console: Console, place: Path) -> None:
 
 
 def _replay_failure(console: Console, failure: Failure) -> bool:
-    """Replay and compare; say how it went."""
+    """Replay and compare; print the result."""
     _step(console, 5, "Replay the failure")
     _command(console, f"replaydbg replay {failure.path.stem}")
     with captured() as capture:
@@ -198,7 +198,7 @@ def _show_next(console: Console, path: Path) -> None:
 
 
 def _offer(console: Console, path: Path) -> int:
-    """In a terminal, let the user look at the failure at once."""
+    """At a terminal, offer to open the failure at once."""
     if not (console.is_terminal and can_show()):
         return FOUND
     console.print("\nOpen it in the terminal UI now? Press Enter to open it, any other key to quit: ", end="")
@@ -210,7 +210,7 @@ def _offer(console: Console, path: Path) -> int:
 
 
 def _own_events(entries: Iterator[object]) -> Iterator[Event]:
-    """The first events whose site is in the program itself."""
+    """Yield the first events whose site is in the program itself."""
     shown = 0
     for entry in entries:
         if isinstance(entry, Event) and Path(entry.site.file or "").name == PROGRAM:
@@ -233,7 +233,7 @@ def _command(console: Console, text: str) -> None:
 
 
 def _quote(console: Console, run: Outside) -> None:
-    """Show what the program wrote, indented; never wrapped, so that it can be compared by eye."""
+    """Show the program's output, indented; never wrapped, so that it can be compared by eye."""
     for line in (run.output + run.errors).decode(errors="replace").splitlines():
         console.print(f"  | {line}", markup=False, style="dim", soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""`replaydbg diff`: what changed between two moments of a recording, or between two recordings."""
+"""`replaydbg diff`: compare two moments of a recording, or two recordings."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _of_recordings(args: argparse.Namespace) -> int:
 
 
 def _named(held: Holding, name: str) -> Holding:
-    """Return a heap that says of which recording it is."""
+    """Return the heap with the recording's name added to its own."""
     taken = held.snapshot.taken
     words = " ".join(filter(None, (Path(name).name.removesuffix(".rdbg"), taken.name)))
     return Holding(replace(held.snapshot, taken=replace(taken, name=words)))

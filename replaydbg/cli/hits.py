@@ -1,4 +1,4 @@
-"""`replaydbg hits`: how often each line ran, counted by running the recording again."""
+"""`replaydbg hits`: count how often each line ran, by running the recording again."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from replaydbg.replay.clock import Hits
 from replaydbg.replay.steps import Steps, count
 
 ON_A_TERMINAL = 40
-"""How many lines a terminal gets unless `--limit` says otherwise."""
+"""Number of lines that a terminal gets without `--limit`."""
 
 LIBRARY = re.compile(r"/lib/python3\.\d+/|^<frozen ")
-"""In the file names of the standard library and of installed packages."""
+"""Matches the file names of the standard library and of installed packages."""
 
 
 class Line(NamedTuple):
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replay under the step clock, showing nothing of what the program prints, and show the lines, most hit first."""
+    """Replay under the step clock, without the program's output, and list the lines, most hit first."""
     if args.limit is not None and args.limit < 0:
         raise UsageError(f"--limit cannot be {args.limit}: a number from 0 is needed.")
     store = the_store()

@@ -1,4 +1,4 @@
-"""`replaydbg hunt`: records a flaky command until it fails and until it passes, and keeps one recording of each."""
+"""`replaydbg hunt`: record a flaky command until it fails and until it passes, and keep one recording of each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from replaydbg.log.reader import open_recording
 
 FOUND, INCONCLUSIVE = 0, 3
 QUOTED = 3
-"""Lines of what the failing run wrote that are shown."""
+"""Number of output lines of the failing run that are quoted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Hunt; 0 if there is what was wanted, 3 if not."""
+    """Hunt; return 0 if the wanted runs were recorded, 3 if not."""
     wanted = Wanted(
         command=args.program,
         runs=args.runs,
@@ -93,14 +93,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _bisect(words: list[str], args: argparse.Namespace) -> int:
-    # Imported here: only who asks for it pays.
+    # Imported here: only this option needs it.
     from replaydbg.cli.main import main
 
     return main([*words, *(["--json"] if args.json else []), *(["--quiet"] if args.quiet else [])])
 
 
 def _following(caught: Caught, fails: str) -> list[str]:
-    """Return the words of the command that goes on from here; none if there are not both recordings."""
+    """Return the command line for the next step; empty unless there are both recordings."""
     if caught.failed is None or caught.passed is None:
         return []
     names = [the_store().name_of(each.path) for each in (caught.passed, caught.failed, *caught.more)]
@@ -108,7 +108,7 @@ def _following(caught: Caught, fails: str) -> list[str]:
 
 
 class _Progress:
-    """Tells of the runs on stderr: each failure, and on a terminal how many there were."""
+    """Reports the runs on stderr: each failure, and on a terminal the number of runs."""
 
     def __init__(self, most: int, *, is_quiet: bool) -> None:
         self.most, self.is_quiet = most, is_quiet
@@ -129,7 +129,7 @@ class _Progress:
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Take the line away that is written over and over."""
+        """Remove the status line, which is rewritten in place."""
         if self.is_terminal and not self.is_quiet:
             sys.stderr.write("\r\x1b[K")
 

@@ -1,4 +1,4 @@
-"""`replaydbg ls`: the recordings in the store, oldest first."""
+"""`replaydbg ls`: list the recordings in the store, oldest first."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _facts(stored: Stored) -> dict[str, Any]:
 
 
 def _size(stored: Stored) -> int:
-    """Return what a recording takes on the disk; 0 if it is gone meanwhile."""
+    """Return the size of a recording on disk; 0 if it has been removed meanwhile."""
     try:
         if not stored.is_live:
             return stored.path.lstat().st_size

@@ -1,4 +1,4 @@
-"""`replaydbg seek`: where a moment is, and what is there: the stack, the lanes, the local variables."""
+"""`replaydbg seek`: show a moment: its position, the stack, the threads, the local variables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replaydbg.commands.view import View
 from replaydbg.debugger.values import Lane, Variable
 
 MOST_FRAMES = 1000
-"""So many are told as data, unless one further out is asked about; "frames" says how many there are."""
+"""Maximum number of frames in the JSON output, unless one further out is asked for; "frames" is the total."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show what is there."""
+    """Show the moment."""
     with opened_at(args) as prompt:
         view = prompt.view
         variables = view.session.variables(**view.at) if view.frames() else ()

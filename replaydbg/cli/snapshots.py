@@ -1,4 +1,4 @@
-"""`replaydbg snapshots`: the pictures of the program's objects that a recording holds, and what grew over them."""
+"""`replaydbg snapshots`: list the snapshots that a recording holds, and what grew over them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List them; with --growth 1 if something grows steadily. 1, too, if one of them cannot be read."""
+    """List the snapshots; return 1 if one cannot be read, or with --growth if something grows steadily."""
     check_shape(args)
     with open_named(args.recording) as recording:
         print_problems(recording)
@@ -66,13 +66,13 @@ def _warn(sentence: str) -> None:
 
 
 def _checks(recording: Recording) -> dict[int, list[dict[str, Any]]]:
-    """Return what the invariants said, by the snapshot's number; of a live recording nothing is known yet."""
+    """Return the results of the invariants, by the snapshot's number; a live recording has none yet."""
     told = recording.end.raw.get("snapshots") if recording.end is not None else None
     listed = told.get("listed") if isinstance(told, dict) else None
     found = {}
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, dict) and isinstance(each.get("number"), int) and isinstance(each.get("checks"), list):
-            # Anything may stand in a recording: a check without its three fields is none.
+            # A recording may contain anything: a check without its three fields is ignored.
             found[each["number"]] = [check for check in each["checks"] if _is_check(check)]
     return found
 

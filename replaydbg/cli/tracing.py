@@ -1,4 +1,4 @@
-"""`replaydbg doctor --trace`: records a program and replays it, each with every tick written down, and compares."""
+"""`replaydbg doctor --trace`: record and replay a program, each with a trace of every tick, and compare the traces."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from replaydbg.trace.orders import TraceOrders
 
 LIMIT = "1G"
-"""How large a file of ticks may become, unless `--trace-limit` says otherwise: some 300 million ticks."""
+"""Default maximum size of a tick trace (see `--trace-limit`): some 300 million ticks."""
 
 GATES, FUNCTIONS = 12, 3
-"""How many gates are shown that had Python inside, and how many functions of each: the first ones call the others."""
+"""Number of gates with Python inside that are shown, and of functions for each: the first ones call the others."""
 
 RECORDING_ONLY, REPLAY_ONLY = "in the recording only", "in the replay only"
 UNEQUAL, BOTH = "in both, but not as often", "in both"
@@ -38,36 +38,36 @@ MEANINGS = {
     UNEQUAL: _ALONE,
     BOTH: "both do this work. What it asks of the outside is not in the log",
 }
-"""What it means for a user that Python ran inside a crossing."""
+"""What Python code inside a crossing means for a user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """What came of one recording and one replay."""
+    """The result of one recording and one replay."""
 
     compared: Comparison
-    """The ticks."""
+    """The comparison of the tick traces."""
     insides: tuple[InsideBoth, ...]
-    """Python inside crossings."""
+    """Python code inside crossings."""
     result: ReplayResult
     """How the replay ended."""
     name: str
-    """How commands name the recording, which is kept if something differs."""
+    """The recording's name for commands; the recording is kept if something differs."""
     gates: Sequence[str]
-    """The gate with the number n is the one at n - 1."""
+    """The names of the gates; gate number n is at index n - 1."""
 
     @property
     def difference(self) -> Difference | None:
-        """The first difference, if there is one that means something."""
+        """The first difference that matters, if there is one."""
         difference = self.compared.difference
         if difference is None or not self.result.ended_early:
             return difference
-        # The recording ends before the program did: then so does the replay, in the middle of it.
+        # The recording ends before the program did: so does the replay, in the middle of the program.
         return None if _is_end(difference.replayed) else difference
 
     @property
     def is_equal(self) -> bool:
-        """Whether the replay did what was recorded, as far as it was compared."""
+        """Whether the replay matched the recording as far as the two were compared."""
         return self.difference is None and self.result.divergence is None
 
     def gate(self, number: int) -> str:
@@ -92,8 +92,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record, replay and compare; 0 if all is equal, 1 if not."""
-    # Imported here: the usual doctor needs none of it.
+    """Record, replay and compare; return 0 if all is equal, 1 if not."""
+    # Imported here: the usual doctor does not need it.
     from replaydbg.cli.output import print_json
 
     limit = _limit(args.trace_limit)
@@ -161,7 +161,7 @@ def _replay(path: Path, name: str, recorded: TraceFiles, orders: TraceOrders) ->
     return Traced(compare(recorded, replayed), insides(recorded, replayed), result, name, gates)
 
 
-# ---- in words ----
+# ---- as text ----
 
 
 def _words(found: Traced) -> list[str]:

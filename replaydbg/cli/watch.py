@@ -1,4 +1,4 @@
-"""`replaydbg watch`: all values that something had over the run."""
+"""`replaydbg watch`: list all values that an expression had over the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replaydbg.debugger.values import Change
 from replaydbg.errors import UsageError
 
 MOST = 1000
-"""So many changes are shown unless `--limit` says otherwise."""
+"""Maximum number of changes that are shown without `--limit`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the changes of a value, first to last; 1 if there are none."""
+    """Show the changes of a value, first to last; return 1 if there are none."""
     if args.limit < 1:
         raise UsageError(f"--limit cannot be {args.limit}: a number from 1 is needed.")
     with opened_at(args) as prompt:

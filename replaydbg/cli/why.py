@@ -1,4 +1,4 @@
-"""`replaydbg why`: who wrote a value last, and the events of that line."""
+"""`replaydbg why`: show the last write of a value, and the events of that line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the last write of a value; 1 if it was not written."""
+    """Show the last write of a value; return 1 if it was not written."""
     with opened_at(args) as prompt:
         session = prompt.view.session
         told = session.why(args.expression, **prompt.view.at)
