@@ -1,4 +1,6 @@
-"""Translates inputs in which two recordings differ into what a mixed recording takes from the other one."""
+"""Translate inputs that differ between two recordings into the parts that a mixed recording takes from the other
+one.
+"""
 
 from __future__ import annotations
 
