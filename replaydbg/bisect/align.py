@@ -63,9 +63,7 @@ def gaps(matches: Sequence[Match], before: int, after: int) -> Iterator[tuple[ra
 
 
 def _is_swapped(before: Sequence[Hashable], after: Sequence[Hashable]) -> bool:
-    """Whether the sides are exchanged: the result must not depend on which was given first, and some choices are
-    arbitrary.
-    """
+    """Whether the sides are exchanged: the result must not depend on their order, and some choices are arbitrary."""
     if len(before) != len(after):
         return len(before) > len(after)
     first = next(((old, new) for old, new in zip(before, after, strict=True) if old != new), None)

@@ -356,9 +356,7 @@ def _is_same(good: Side, one: Value, bad: Side, two: Value) -> bool:
 
 
 def _names(side: Side) -> frozenset[int]:
-    """Return the numbers that are used as arguments: where they are answers they are identifiers, as process ids
-    are.
-    """
+    """Return the numbers that are used as arguments: as answers they are identifiers, such as process ids."""
     found: set[int] = set()
     for arguments in {id(event.arguments): event.arguments for event in side.events if event.arguments}.values():
         found.update(_numbers(arguments))

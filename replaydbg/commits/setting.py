@@ -59,8 +59,8 @@ class Setting:
         return cls(question, repository, around, history, good, bad, bases, notes)
 
     def with_hash_seed(self, key: str) -> Setting:
-        """Return it with one hash seed for all commits, drawn from the state's `key`: the same when the search is
-        resumed.
+        """Return it with one hash seed for all commits, drawn from the state's `key`: a resumed search has the same
+        one.
 
         With different orders of sets two commits would seem to differ. A failure that comes and goes gets another seed
         in each run.
@@ -94,9 +94,7 @@ def _check(question: Question) -> None:
 
 
 def _bases(repository: Repository, question: Question, good: str, bad: str) -> tuple[str, ...]:
-    """Return the merge bases of the ends, none if the good one is an ancestor; raises UsageError for an invalid
-    pair.
-    """
+    """Return the merge bases of the ends, none if the good one is an ancestor; raises UsageError for a bad pair."""
     if good == bad:
         raise UsageError(f"{question.good!r} and {question.bad!r} are the same commit.")
     if repository.is_ancestor(good, bad):

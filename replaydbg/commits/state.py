@@ -81,9 +81,7 @@ class State:
                 self.looks[each["commit"]] = _as_look(each, depends)
 
     def changed_meanwhile(self) -> str:
-        """Return the path of a file or directory that a look depended on and that has changed since; empty if there
-        is none.
-        """
+        """Return the path of a file or directory that a look depended on and that has changed since; empty if none."""
         now = States()
         looks = (look.depends for look in self.looks.values())
         return next(filter(None, (changed_since(each.states.items(), now) for each in looks if each is not None)), "")

@@ -201,8 +201,9 @@ def _is_builtin(series: Series) -> tuple[bool, int]:
 
 
 def _holder(holding: Holding, name: str, new: bytes) -> int:
-    """Return the nearest object that alone holds most of the new objects of a type; the number of nodes if none
-    does.
+    """Return the nearest object that alone holds most of the new objects of a type.
+
+    The number of nodes if none does.
     """
     snapshot = holding.snapshot
     kinds = {number for number, each in enumerate(snapshot.types) if each == name}

@@ -192,8 +192,9 @@ class Holding:
         return self.kernel.origins(self.tree, snapshot.label, snapshot.type, snapshot.strings, of_root, of_type)
 
     def origin(self, node: int) -> str:
-        """Return the origin of an object, by the path to it: attributes of a library's objects belong to that
-        library.
+        """Return the origin of an object, by the path to it.
+
+        Attributes of a library's objects belong to that library.
         """
         return ORIGINS[self.origins[node]]
 

@@ -83,9 +83,7 @@ class _Code:
         self.files = {self._key(path): data for path, data in sources_of(recording).items()}
 
     def _key(self, path: str) -> str:
-        """Return the path relative to the working directory for files below it: the directory differs between
-        commits.
-        """
+        """Return the path, relative to the working directory for files below it: that differs between commits."""
         inside = os.path.relpath(path, self.cwd)
         return path if inside.startswith("..") else inside
 

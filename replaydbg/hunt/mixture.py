@@ -1,6 +1,4 @@
-"""Translate inputs that differ between two recordings into the parts that a mixed recording takes from the other
-one.
-"""
+"""Translate inputs that differ between two recordings into the orders for a mixed recording."""
 
 from __future__ import annotations
 

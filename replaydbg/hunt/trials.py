@@ -42,10 +42,9 @@ def find_flip(twins: Twins, comparison: Comparison, how: How, others: Sequence[T
 
 
 def write_flipped(twins: Twins, flip: Flip, place: Path) -> Path:
-    """Write the bad run with the deciding inputs of the good one as a recording into the empty directory `place`;
-    return it.
+    """Write the bad run with the deciding inputs of the good one as a recording into the empty directory `place`.
 
-    A replay of it follows the bad run up to the point where that asks for, or writes, something else.
+    Returns its path. A replay of it follows the bad run up to the point where that asks for, or writes, something else.
     """
     target = place / "flipped.rdbg-live"
     Mixer(twins.bad, twins.good, place).write(target, mixture(flip.inputs, is_bad_base=True))

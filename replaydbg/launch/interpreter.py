@@ -54,7 +54,7 @@ class Options(NamedTuple):
 
 
 def leading_options(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split an interpreter's command line (without its name): its options, and the rest from the script, -m or -c
+    """Split an interpreter's command line (without its name) into its options and the rest from the script, -m or -c
     on.
     """
     index = 0
@@ -155,9 +155,7 @@ def held_warnings(environment: Mapping[str, str], options: Options) -> list[str]
 
 
 def check_recordable(given: list[str], environment: Mapping[str, str]) -> None:
-    """Raise UsageError for options with which the interpreter would not run the program, or would run other code as
-    well.
-    """
+    """Raise UsageError for options with which the interpreter would not run the program, or would run more than it."""
     letters = {option.name for option in parse_options(given)}
     if "i" in letters:
         raise UsageError("Interactive mode (-i) cannot be recorded. Run the program without it.")

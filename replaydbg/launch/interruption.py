@@ -96,9 +96,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """Delay the exception for a signal until the end of the block, so that the clean-up knows what the block
-    started.
-    """
+    """Delay the exception for a signal until the end of the block: the clean-up then knows what the block started."""
     _requests.depth += 1
     try:
         yield

@@ -170,9 +170,7 @@ def _copy(
 
 
 def remove_live(live: Path) -> None:
-    """Remove a live directory and a recorder's files in it; if there are others, they stay, and so does the
-    directory.
-    """
+    """Remove a live directory and a recorder's files in it; with any other file in it, the directory stays."""
     for name in ("boot", "world", "content", "notes", "marks", "end.json", "log", MARK, "header.json"):
         (live / name).unlink(missing_ok=True)
     for folder in (live / "source", live / "heap"):

@@ -38,8 +38,9 @@ class Asked(Recorded):
         self._hear_of_imports()
 
     def _hear_of_imports(self) -> None:
-        """Report at once why a file cannot be imported: for its own report pytest reads sources that the recording
-        lacks.
+        """Report at once why a file cannot be imported.
+
+        For its own report pytest reads sources that the recording lacks.
         """
         python: Any = sys.modules["_pytest.python"]
         original = getattr(python, "import_path", None)
@@ -135,8 +136,9 @@ def _file_of(nodeid: str) -> str:
 
 
 def _raised(item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.ExceptionInfo[BaseException] | None:
-    """Return the exception of a phase; for unittest's tests it is stored in the item until pytest's unittest plugin
-    runs.
+    """Return the exception of a phase.
+
+    For unittest's tests it is stored in the item until pytest's unittest plugin runs.
     """
     waiting = getattr(item, "_excinfo", None) or [call.excinfo]
     found: pytest.ExceptionInfo[BaseException] | None = waiting[0]

@@ -232,9 +232,7 @@ class Recorded:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Mark the end of the test that Ctrl-C or `pytest.exit` has interrupted, as if pytest had been asked to
-        exit.
-        """
+        """Mark the end of the test that Ctrl-C or `pytest.exit` has interrupted, at the point of the interruption."""
         item, self._item = self._item, None
         running = item.stash.get(_running, None) if item is not None else None
         if item is None or running is None or running.mode == "off":

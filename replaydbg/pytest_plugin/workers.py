@@ -16,9 +16,7 @@ class Workers:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self, config: pytest.Config, specs: list[Any]) -> None:
-        """Have execnet start our launcher in place of the interpreter; the arguments that it adds are the program to
-        record.
-        """
+        """Have execnet start our launcher in place of the interpreter; its arguments are then the program to record."""
         for spec in specs:
             if getattr(spec, "popen", False) and not getattr(spec, "python", None):
                 words = [sys.executable, "-c", relaunch.START, relaunch.orders(config)]

@@ -145,8 +145,7 @@ def source_name(content: bytes) -> str:
 
 
 def source_of(path: str) -> bytes | None:
-    """Return the present content of an imported file; None if it is part of the standard library, no source, or
-    missing.
+    """Return the present content of an imported file; None for the standard library, a missing file, or no source.
 
     The code that ran is in the import world in any case.
     """

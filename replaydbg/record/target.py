@@ -1,6 +1,4 @@
-"""The program to record, from a command line: a script, a module, a command, a directory or archive, a console
-script.
-"""
+"""Find the program to record: a script, a module, a command, a directory or archive, or a console script."""
 
 from __future__ import annotations
 

@@ -117,9 +117,7 @@ def judged(result: ReplayResult) -> tuple[Outcome | None, Check | None, str]:
 
 
 def of_test(result: ReplayResult) -> ReplayResult:
-    """Return the result with only those deviations that the program's own code took: pytest's own work is
-    irrelevant.
-    """
+    """Return the result with only those deviations that the program's own code took: pytest's own do not matter."""
     kept = tuple(each for each in result.liberties if not _is_of_pytest(each.file))
     return replace(result, liberties=kept, liberty_counts=dict(Counter(each.kind for each in kept)))
 

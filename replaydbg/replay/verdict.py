@@ -1,6 +1,4 @@
-"""Test whether edited code still fails on recorded inputs: a replay of the recorded code, then one of the edited
-code.
-"""
+"""Test whether edited code still fails on recorded inputs: replay the recorded code, then the edited code."""
 
 from __future__ import annotations
 

@@ -127,9 +127,7 @@ def _around(view: View, file: str, line: int) -> list[Moment]:
 
 
 def logged(view: View, file: str, line: int, text: str) -> tuple[Track, tuple[str, ...]]:
-    """Return the values of an expression (`EXPR` or `EXPR if COND`) at each visit of a line: a track, and lines of
-    text.
-    """
+    """Return the values of an expression (`EXPR` or `EXPR if COND`) at each visit of a line: a track, and text."""
     _, expression, condition = parse_log(f"here:{line} {text}")
     return _logged(view, file, line, expression, condition, f"log {file}:{line} {text}")
 

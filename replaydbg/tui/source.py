@@ -189,8 +189,9 @@ def _pieces(line: str, spans: Sequence[Span]) -> Iterator[Piece]:
 
 
 def _values_beside(scene: Scene, text: SourceText, here: int) -> Mapping[int, str]:
-    """Return values of the selected frame's variables, by line: for the current line all that it names, for earlier
-    ones their last seen assignments.
+    """Return values of the selected frame's variables, by line.
+
+    For the current line all that it names, for earlier ones their last seen assignments.
     """
     at = scene.at
     if at is None or not here:
