@@ -15,7 +15,7 @@ def snapshot(name: str = "") -> None:
 
     A copy of the process takes it while the program goes on.
     """
-    # Whoever records the program hears of it; nothing else of replaydbg is in its process.
+    # The audit event reaches the recorder; nothing else of replaydbg is in its process.
     sys.audit("replaydbg.snapshot", name)
 
 

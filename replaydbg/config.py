@@ -105,12 +105,13 @@ def _files() -> list[tuple[str, Mapping[str, Any]]]:
     for path in (parent / "pyproject.toml" for parent in _directories()):
         data = _read(path)
         if data is not None:
-            # The nearest file ends the search. Parsing is left out where it would find nothing.
+            # The nearest file ends the search. Parsing is skipped for a file that cannot contain settings of ours.
             if b"replaydbg" in data:
                 table = _parse(path, data).get("tool", {})
                 values = _known(path, table.get(APP, {}) if isinstance(table, dict) else {})
                 if "python" in values:
-                    # This file comes with a project, which may be of anybody; the setting names what is executed.
+                    # This file belongs to a project, which may be somebody else's; the setting names a program that is
+                    # executed.
                     raise UsageError(f"{path} sets 'python'; only REPLAYDBG_PYTHON or {user_config_file()} may set it.")
                 found.append((str(path), values))
             break
@@ -202,12 +203,12 @@ def _read(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except OSError:
-        # Missing, or not ours to read: then it has no settings for us.
+        # The file is missing or unreadable: it has no settings for us.
         return None
 
 
 def _parse(path: Path, data: bytes) -> dict[str, Any]:
-    # Imported here: 3 ms that only those pay who have settings in a file.
+    # Imported here: it takes 3 ms, which only users with settings in a file pay.
     import tomllib
 
     try:
@@ -224,7 +225,7 @@ def _known(path: Path, table: object) -> Mapping[str, Any]:
         if name not in Settings._fields:
             raise UsageError(f"{path} has a setting {name!r}, which replaydbg does not know.")
     if isinstance(values.get("store"), str):
-        # Relative to the file that says it, wherever the command is given.
+        # Relative to the file that contains it, not to the working directory.
         values["store"] = str(path.parent / Path(values["store"]).expanduser())
     return values
 

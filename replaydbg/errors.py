@@ -36,7 +36,7 @@ def quoted(word: str) -> str:
 
 
 class ReplaydbgError(Exception):
-    """Base of all errors that replaydbg reports to its user; the message is complete: the cause first, then the remedy."""
+    """Base of all errors that replaydbg reports to its user; a message has the cause first, then the remedy."""
 
     slug: str = "error"
     """The anchor in docs/reference/messages.md that explains the message."""

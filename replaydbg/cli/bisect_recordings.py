@@ -176,7 +176,7 @@ def _scopes(args: argparse.Namespace, flip: Flip | None) -> tuple[str, ...]:
         return (args.scope,)
     if Told.SCHEDULE in told:
         return ()  # the threads have progressed differently at every moment, and a comparison would show nothing else
-    # What a library iterates over in another order, it says first itself.
+    # A different iteration order in a library shows first in the library's own variables.
     return (MINE, "all") if told == [Told.HASH_SEED] else (MINE,)
 
 

@@ -25,7 +25,7 @@ def print_report(found: Found) -> None:
         print(f"replaydbg: {printable(note)}", file=sys.stderr)
     rows = [_row(found, look) for look in found.looks]
     if not is_terminal():
-        # Aligned for nobody: columns are parted by tabs.
+        # The columns are not aligned: tabs separate them.
         print("\t".join(_COLUMNS))
     print_table(_COLUMNS, rows, right=["seconds"])
     for line in _liberties(found):

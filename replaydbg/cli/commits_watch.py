@@ -16,7 +16,7 @@ def watching(*, is_quiet: bool) -> Iterator[Watcher]:
     if is_quiet or sys.stderr is None or not sys.stderr.isatty():
         yield lambda progress: None
         return
-    # Imported here: only a terminal shows it.
+    # Imported here: only output to a terminal needs it.
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Open the recording and run the prompt; in batch mode the exit code is 1 if the last command failed."""
     scripts = [(text if not is_file else _read(text)) for is_file, text in args.scripts]
-    # Where nobody types, a Ctrl-C does not give up one command of several: it ends all of them.
+    # In batch mode a Ctrl-C cancels the whole script, not just the command that runs.
     is_typed = not args.batch and is_interactive()
     interrupts = Interrupts() if is_typed else AtOnce()
     with opened(

@@ -92,7 +92,7 @@ def _workplace() -> Iterator[Path]:
             (place / name).write_bytes((bundled / name).read_bytes())
         yield place
     finally:
-        # It is gone already if the demonstration came as far as step 4.
+        # It is already deleted if the demonstration reached step 4.
         shutil.rmtree(place, ignore_errors=True)
 
 

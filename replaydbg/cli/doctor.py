@@ -104,7 +104,7 @@ def _core() -> Check:
     try:
         module = importlib.import_module("replaydbg.native._core")
     except ImportError as error:
-        # A missing module says nothing that the sentence does not say; one that cannot be loaded says why.
+        # The sentence already covers a missing module; for one that cannot be loaded, the error gives the reason.
         missing = importlib.util.find_spec("replaydbg.native") is None or "No module named" in str(error)
         return Check("native core", False, True, str(NotBuilt("" if missing else str(error))))
     return Check("native core", True, True, str(module.__file__))
@@ -140,7 +140,7 @@ def _fence() -> Check:
     with tempfile.TemporaryDirectory() as victim, tempfile.TemporaryFile() as report:
         trial = Path(victim, "trial")
         trial.mkdir()
-        # Nothing is imported from the working directory: it may be a checkout without a core, or anybody's.
+        # Nothing is imported from the working directory: it may be a checkout without a core, or somebody else's.
         home = str(Path(__file__).parents[2])
         code = f"import sys; sys.path.append({home!r})\n{_TRIAL}"
         command = [sys.executable, "-P", "-c", code, str(report.fileno()), str(trial)]
@@ -167,7 +167,7 @@ def _landlock() -> str:
 
 def _store() -> Check:
     directory = the_store().directory
-    # The store itself is made by the first recording: doctor leaves nothing behind.
+    # The first recording creates the store itself: doctor leaves nothing behind.
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    # The log has a clock mark every few hundred events: before the first one nothing is known.
+    # The log has a clock mark every few hundred events: before the first one the time is unknown.
     time = f"{entry.time_ns / 1e9:.3f}" if entry.time_ns else "-"
     if isinstance(entry, Control):
         return "", time, str(entry.lane), _control(entry), "", ""

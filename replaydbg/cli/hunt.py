@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _bisect(words: list[str], args: argparse.Namespace) -> int:
-    # Imported here: only who asks for it pays.
+    # Imported here: only this option needs it.
     from replaydbg.cli.main import main
 
     return main([*words, *(["--json"] if args.json else []), *(["--quiet"] if args.quiet else [])])

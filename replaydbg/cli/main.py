@@ -71,7 +71,7 @@ REPLAYING = (
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name) and return the exit code. Never raises our errors."""
     words = list(sys.argv[1:] if argv is None else argv)
-    # What was recorded can hold any character, and a terminal may know few.
+    # A recording can contain any character, and a terminal may support few.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _end_by(interruption: BaseException) -> int:
-    # Imported here: it happens seldom.
+    # Imported here: it is seldom needed.
     from replaydbg.launch.endings import end_like
 
     return end_like(-number_of(interruption))
@@ -108,7 +108,7 @@ def _do(words: list[str]) -> int:
 
 
 def _run(name: str, words: list[str]) -> int:
-    # Imported here: 5 ms that asking for the version need not take.
+    # Imported here: it takes 5 ms, which `--version` need not pay.
     import argparse
     import importlib
 
@@ -121,7 +121,7 @@ def _run(name: str, words: list[str]) -> int:
         else None,
     )
     command.add_arguments(parser)
-    # `record` takes a command line that has options of its own: those argparse must not see.
+    # `record` takes a command line that has options of its own: argparse must not see those.
     split_words = getattr(command, "split_words", None)
     own, program = split_words(parser, words) if split_words is not None else (words, [])
     if name in REPLAYING:
@@ -136,7 +136,7 @@ def _run(name: str, words: list[str]) -> int:
         raise  # a Ctrl-C is not an error to report
     except ReplaydbgError as error:
         if getattr(args, "json", False):
-            # Imported here: only data goes out as JSON.
+            # Imported here: only JSON output needs it.
             import json
 
             print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error.as_dict()}))
@@ -174,7 +174,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
         raise UsageError(f"replaydbg has no option {first!r}. `replaydbg --help` lists the commands.")
     if first == "latest" or first.endswith((".rdbg", ".rdbg-live", ".rdbg-live/")) or _is_run(first):
         return ("tui" if len(words) == 1 and is_interactive() else "info"), words
-    # Imported here: only a bare word needs to be looked for.
+    # Imported here: only a bare word has to be looked up.
     import os
 
     if os.path.exists(first):  # noqa: PTH110 - pathlib costs 4 ms on the way to every recorded program
@@ -208,7 +208,7 @@ def _overview() -> str:
 
 
 def _complain(error: ReplaydbgError) -> int:
-    # Imported here: what went well complains of nothing.
+    # Imported here: a successful command has no error to print.
     from replaydbg.events.show import printable
 
     text = str(error) if isinstance(error, Divergence) else f"replaydbg: {error}"
@@ -223,10 +223,8 @@ def _sentence(error: OSError) -> str:
 
 
 def _reader_gone() -> int:
-    """Ignore a closed pipe: the reader has seen enough, which is not a failure, and the flush at exit must not make it
-    one.
-    """
-    # Imported here: it happens seldom.
+    """Ignore a closed pipe: the reader has seen enough, which is no failure. The flush at exit must not make it one."""
+    # Imported here: it is seldom needed.
     import os
 
     null = os.open(os.devnull, os.O_WRONLY)

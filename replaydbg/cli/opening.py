@@ -50,12 +50,12 @@ def opened(
     memory: str | None = None,
     interrupts: Interrupts | AtOnce | None = None,
 ) -> Iterator[Prompt]:
-    """Open the recording that the user named, with progress on stderr, and yield a prompt that has printed nothing yet."""
+    """Open the recording that the user named, with progress on stderr; yield a prompt that has printed nothing yet."""
     most = load_settings({"session_memory": memory}).session_memory
     open_closed_streams()
     path = the_store().resolve(name)
     warn_if_foreign(path, name, quiet=quiet)
-    # A command that answers one question ends with a Ctrl-C: nothing has to be given up with care.
+    # A command that answers one question ends at a Ctrl-C: nothing has to be cancelled with care.
     interrupts = interrupts or AtOnce()
     progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
 

@@ -60,7 +60,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right:
         for row in rows:
             print("\t".join(row))
         return
-    # Imported here: rich takes 20 ms and more, and only a terminal shows what it does.
+    # Imported here: rich takes 20 ms and more, and only a terminal shows its effects.
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -70,6 +70,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right:
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:
-        # Text, not str: what looks like markup in a recording is none.
+        # Text, not str: brackets in a recording's text are not markup.
         table.add_row(*map(Text, row))
     Console().print(table)

@@ -59,7 +59,7 @@ def pack(recording: Recording, target: Path) -> int:
 
 def _ordered(recording: Recording) -> list[str]:
     names = recording.sections
-    # Sources may lie beside the recording, under their hashes: they are sections only here.
+    # Sources may be stored beside the recording, under their hashes: they become sections only here.
     shared = {f"source/{name}" for name in recording.end.sources.values()} if recording.end is not None else set()
     rest = sorted({name for name in names if name not in (*_FIRST, "end")} | shared)
     return [*(name for name in _FIRST if name in names), *rest, *(name for name in ("end",) if name in names)]

@@ -99,8 +99,8 @@ def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Record; return the program's exit code, or end by the signal that ended the program."""
-    # This process only starts the program and seals the recording. Looking for garbage, above all when it ends, finds
-    # none, and took 12 ms.
+    # This process only starts the program and seals the recording. A garbage collection, above all at exit, finds
+    # nothing, and took 12 ms.
     gc.freeze()
     gc.disable()
     given = {name: getattr(args, name) for name in ("quiet", "max_size", "real_ids", "chaos", "on_deadlock")}
@@ -124,8 +124,8 @@ def run(args: argparse.Namespace) -> int:
         elif result.problem:
             print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
     except OSError:
-        # Nobody can be told (a full disk, a reader that went away). The exit code stays the program's own: with our
-        # text left in the stream, the flush at exit would change it.
+        # The message cannot be written (a full disk, a reader that has exited). The exit code stays the program's own:
+        # with our text left in the stream, the flush at exit would change it.
         sys.stderr = None
     gc.freeze()
     return end_like(result.status)
@@ -154,13 +154,13 @@ def _snapshot_orders(args: argparse.Namespace) -> SnapshotOrders:
 
 
 def _hold_checkpoints(live: Path, sealed: Path) -> None:
-    # Imported here: only who asks for it pays.
+    # Imported here: only this option needs it.
     import subprocess
 
     command = [sys.executable, "-m", "replaydbg.engine.holder", str(live), str(sealed)]
     none = subprocess.DEVNULL
     holder = subprocess.Popen(command, start_new_session=True, stdin=none, stdout=none, stderr=none)
-    # It outlives us, and nobody waits for it.
+    # It outlives this process, and nobody waits for it.
     holder.returncode = 0
 
 
@@ -169,7 +169,7 @@ def _say(result: RecordResult, name: str, *, is_held: bool, output: Path | None)
     if output is not None and result.path.name != output.name:
         lines.append(f"replaydbg: {result.path.suffix} was added to the name {quoted(output.name)}")
     for note in result.notes:
-        # A deadlock has been said at length when it came.
+        # A deadlock was already reported in full when it happened.
         lines.append(f"replaydbg: {note['kind']}: {note['text'].partition(chr(10))[0]}")
     lines += _about_snapshots(result.snapshots)
     if result.reason:

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         path,
         name=store.name_of(path),
         current_source=args.current_source,
-        # Where fewer lines follow the event, the replay stops before the next one.
+        # If fewer lines follow the event, the replay stops before the next one.
         stop_at=stop_at + 1 if step else stop_at,
         clock=_clock(stop_at, step),
         stdout=2 if args.json else None,
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         raise result.divergence
     if (stop_at or step) and result.stack:
         print(f"replaydbg: {_where(result, step)}", file=sys.stderr)
-        # Imported here: other replays print nothing of the program's.
+        # Imported here: other replays print none of the program's output.
         from replaydbg.events.show import printable
 
         for line in result.stack:
@@ -110,11 +110,11 @@ def _show_limits(result: ReplayResult) -> None:
         )
     for text in result.missing:
         print(f"replaydbg: {text}.", file=sys.stderr)
-    # Imported here: a replay of which nothing has to be said does not need it.
+    # Imported here: a replay without such notes does not need it.
     from replaydbg.events.show import printable
 
     for text in result.uncovered:
-        # The words may name what the program called.
+        # The text may contain names that the program chose.
         print(f"replaydbg: not covered by the recording: {printable(text)}.", file=sys.stderr)
     if result.ended_early:
         why = printable(result.ended_early)
@@ -148,7 +148,7 @@ def _moment(text: str | None) -> tuple[int, int]:
 def _clock(event: int, step: int) -> Orders | None:
     if not step:
         return None
-    # Imported here: a replay without a clock need not.
+    # Imported here: a replay without a clock does not need it.
     from replaydbg.replay.clock import Moment, Orders
 
     return Orders(stop_at=Moment(event, step))

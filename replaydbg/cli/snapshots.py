@@ -72,7 +72,7 @@ def _checks(recording: Recording) -> dict[int, list[dict[str, Any]]]:
     found = {}
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, dict) and isinstance(each.get("number"), int) and isinstance(each.get("checks"), list):
-            # Anything may stand in a recording: a check without its three fields is none.
+            # A recording may contain anything: a check without its three fields is ignored.
             found[each["number"]] = [check for check in each["checks"] if _is_check(check)]
     return found
 

@@ -7,7 +7,7 @@ import sys
 
 
 def open_closed_streams() -> None:
-    """Open closed standard streams on /dev/null; else a file of ours would get the number, and receive what is printed."""
+    """Open closed standard streams on /dev/null; else a file of ours would get the number and all that is printed."""
     fd = os.open(os.devnull, os.O_RDWR)
     while fd <= 2:
         fd = os.dup(fd)

@@ -62,7 +62,7 @@ class Traced:
         difference = self.compared.difference
         if difference is None or not self.result.ended_early:
             return difference
-        # The recording ends before the program did: then so does the replay, in the middle of it.
+        # The recording ends before the program did: so does the replay, in the middle of the program.
         return None if _is_end(difference.replayed) else difference
 
     @property
@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Record, replay and compare; return 0 if all is equal, 1 if not."""
-    # Imported here: the usual doctor needs none of it.
+    # Imported here: the usual doctor does not need it.
     from replaydbg.cli.output import print_json
 
     limit = _limit(args.trace_limit)
@@ -161,7 +161,7 @@ def _replay(path: Path, name: str, recorded: TraceFiles, orders: TraceOrders) ->
     return Traced(compare(recorded, replayed), insides(recorded, replayed), result, name, gates)
 
 
-# ---- in words ----
+# ---- as text ----
 
 
 def _words(found: Traced) -> list[str]:

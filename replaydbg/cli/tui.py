@@ -67,7 +67,7 @@ def can_show() -> bool:
 
 def show(path: Path, settings: Settings, *, moment: str = "") -> int:
     """Show a recording until the user leaves; return the exit code."""
-    # Imported here: Textual takes 0.2 s, which nobody pays who only typed something wrong.
+    # Imported here: Textual takes 0.2 s, which a mistyped command need not pay.
     from replaydbg.tui.app import ReplayApp
     from replaydbg.tui.keys import keymap
 
@@ -100,7 +100,7 @@ def show_both(paths: tuple[Path, Path], settings: Settings) -> int:
 
 
 def _is_ascii(settings: Settings) -> bool:
-    # Asked for the locale C, Python takes its streams to be UTF-8 all the same: it could write nothing else there.
+    # In the C locale Python assumes UTF-8 for its streams all the same: it could write nothing else there.
     is_plain = os.environ.get("LC_ALL") in ("C", "POSIX")
     return settings.ascii or is_plain or "utf" not in (sys.stdout.encoding or "").lower()
 

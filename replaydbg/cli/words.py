@@ -20,7 +20,7 @@ def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list
         # `--output=FILE`, and `-oFILE`, have their value in the same word.
         name = word.partition("=")[0] if word.startswith("--") else word[:2]
         if name not in options:
-            # `-mpdb` and `-c...` in one word are the interpreter's way to write them.
+            # `-mpdb` and `-c...` in one word are spellings that the interpreter accepts.
             if name in ("-m", "-c"):
                 break
             parser.error(f"{parser.prog.split()[-1]} has no option {word!r}; interpreter options go after --")

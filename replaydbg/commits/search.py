@@ -1,4 +1,4 @@
-"""Finds the first bad commit: verifies both ends, then looks at commits, several at once, until one is left."""
+"""Find the first bad commit: verify both ends, then look at commits, several at once, until one is left."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from replaydbg.store.directory import SEALED, Store
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a search is."""
+    """The progress of a search."""
 
     suspects: int
-    """How many commits may still be the first bad one."""
+    """Number of commits that may still be the first bad one."""
     looked: tuple[Look, ...]
-    """The looks that have ended."""
+    """The completed looks."""
     running: tuple[str, ...]
-    """The commits that are being looked at, by their full names."""
+    """The full names of the commits that are being looked at."""
 
 
 class Watcher(Protocol):
-    """Is told how a search gets on."""
+    """Receives the progress of a search."""
 
     def __call__(self, progress: Progress) -> None:
-        """Show it; called in the thread that searches."""
+        """Show it; called in the searching thread."""
 
 
 def find_commit(
@@ -55,12 +55,11 @@ def find_commit(
     store: Path,
     watch: Watcher = lambda progress: None,
 ) -> Found:
-    """Return which commit brought the failure, in the repository of `directory`.
+    """Return the commit that introduced the failure, in the repository of `directory`.
 
-    `state` is the file that holds the verdicts (None: one in the user's cache); a search that was interrupted goes on
-    there unless `is_restart`. The recordings of the first bad commit and of the last good one go to the `store`.
-    Raises UsageError where the question makes no sense, and Inconclusive where it has no answer. Worktrees are removed
-    however it ends.
+    `state` is the file that holds the verdicts (None: one in the user's cache); an interrupted search is resumed from
+    it unless `is_restart`. The recordings of the first bad commit and of the last good one go to the `store`. Raises
+    UsageError for an invalid question, and Inconclusive if it has no answer. Worktrees are always removed.
     """
     try:
         return _find(Setting.of(question, directory), state, is_restart, Store(store), watch)
@@ -73,7 +72,7 @@ def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, 
         kept = setting.open_state(state, is_restart=is_restart)
         stack.callback(kept.close)
         if kept.worktrees:
-            # A killed search has left them.
+            # A killed search left them behind.
             remove_all(setting.repository, Path(kept.worktrees))
         worktrees = Worktrees(setting.repository)
         stack.callback(_forget_worktrees, kept)
@@ -99,7 +98,7 @@ def _forget_worktrees(state: State) -> None:
 
 
 class _Search:
-    """One search while it runs."""
+    """One search in progress."""
 
     def __init__(
         self, setting: Setting, state: State, looker: Looker, watch: Watcher, real: RealRuns | None = None
@@ -153,10 +152,10 @@ class _Search:
         )
 
     def _search(self, history: History) -> Narrowed:
-        """Narrow the history down; the one suspect that is left, and its parents, are then looked at themselves.
+        """Narrow the history down; then look at the one suspect that is left, and at its parents, directly.
 
-        What was concluded from other commits, or was kept without its recording, is looked at as well. That can say
-        otherwise: then the search goes on.
+        A verdict that was inferred from other commits, or was kept without its recording, is verified. If that
+        contradicts it, the search goes on.
         """
         seen: set[str] = set()
         while True:
@@ -176,7 +175,7 @@ class _Search:
             self._check_parents(left.suspects[0], names)
 
     def _is_confirmed(self, culprit: str, history: History) -> bool:
-        """Run the program itself at the culprit and before it, if that is wanted; false if the search must go on."""
+        """Run the program itself at the culprit and before it, if requested; false if the search must go on."""
         if self._real is None:
             return True
         parents = self._parents(history, culprit)
@@ -193,7 +192,7 @@ class _Search:
         return history.parents.get(name, ())
 
     def _is_witnessed(self, name: str) -> bool:
-        """Whether a commit was looked at, and its run is recorded where it is run."""
+        """Whether a commit was looked at directly, and its run, if the program ran, has a recording."""
         look = self._state.looks.get(name)
         if look is None:
             return False
@@ -202,7 +201,7 @@ class _Search:
         return is_recorded and (bool(look.recording) or not needs_recording)
 
     def _check_parents(self, culprit: str, names: tuple[str, ...]) -> None:
-        """Note a parent from before the good end that is bad: it is in no part of the history that is searched."""
+        """Note a bad parent from before the good end: it is not in the part of the history that is searched."""
         for name in names:
             look = self._state.looks[name]
             if look.verdict is Verdict.BAD and name != culprit and name not in self._setting.history.parents:
@@ -212,12 +211,12 @@ class _Search:
                 )
 
     def _verify(self) -> None:
-        """Look at the ends; raises Inconclusive unless they are as was said."""
+        """Look at the ends; raises Inconclusive unless they are good and bad as given."""
         setting, question = self._setting, self._question
         if setting.bad not in self._state.looks:
             self._state.passes_needed = 0
         if question.runs == 1 and not question.is_same_failure:
-            # Then both can be looked at at once.
+            # Then both can be tested at once.
             self._state.passes_needed = 1
             self._look_at((setting.bad, setting.good))
         self._look_at((setting.bad,), is_measured=True)
@@ -225,7 +224,7 @@ class _Search:
         self._check_told(bad, f"the bad end {question.bad}")
         if bad.verdict is not Verdict.BAD:
             hint = "" if question.replay or self._looker.has_met_ours or bad.is_reused else _NOTHING_MET
-            # Something will be repaired before the same is asked again, perhaps where nobody can see it.
+            # The user will repair something before the next attempt, perhaps where no dependency shows it.
             self._state.forget(setting.bad, setting.good)
             raise Inconclusive(
                 f"The bad end {question.bad} is not bad ({bad.why}): there is nothing to search for.{hint}"
@@ -271,7 +270,7 @@ class _Search:
         return tuple(question.recorded_root / inside for inside in found)
 
     def _about_data(self) -> str:
-        """Return which data files of the repository differ between the ends and were not read from the commits."""
+        """Return the data files of the repository that differ between the ends and were not read from the commits."""
         question = self._question
         if question.replay is None or question.recorded_root is None or question.is_data_of_commit:
             return ""
@@ -286,7 +285,7 @@ class _Search:
         )
 
     def _about_failures(self, culprit: str) -> list[str]:
-        """Return what to think of a culprit that fails otherwise than the bad end; nothing if it does not."""
+        """Return a note on a culprit that fails differently from the bad end; none if it does not."""
         here, end = (self._state.looks[name].failure for name in (culprit, self._setting.bad))
         if not here or not end or here == end:
             return []
@@ -296,7 +295,7 @@ class _Search:
         ]
 
     def _about_shifts(self, culprit: str) -> list[str]:
-        """Return what to think of a culprit whose good parents got other inputs than recorded."""
+        """Return a note on a culprit whose good parents received other inputs than recorded."""
         notes = []
         for name in self._parents(self._setting.history, culprit):
             look = self._state.looks.get(name)
@@ -310,7 +309,7 @@ class _Search:
         return notes
 
     def _about_reuse(self) -> list[str]:
-        """Return what to think of verdicts of an earlier search, and of this one."""
+        """Return notes on verdicts of an earlier search, and of this one."""
         notes = [
             f"{count} earlier verdict{'s are' if count > 1 else ' is'} not used, because {path!r} has changed since."
             for path, count in self._state.dropped.items()
@@ -331,7 +330,7 @@ class _Search:
         return notes
 
     def _narrow(self, history: History) -> None:
-        """Look at commits until no look tells more."""
+        """Look at commits until no further look is informative."""
         running: dict[Future[Look], tuple[str, threading.Event]] = {}
         with ThreadPoolExecutor(self._question.jobs) as pool:
             try:
@@ -355,7 +354,7 @@ class _Search:
                     cancel.set()
 
     def _look_at(self, names: tuple[str, ...], *, is_measured: bool = False) -> None:
-        """Look at all of these commits, unless they were looked at."""
+        """Look at those of these commits that have not been looked at."""
         running: dict[Future[Look], tuple[str, threading.Event]] = {}
         with ThreadPoolExecutor(self._question.jobs) as pool:
             try:
@@ -375,14 +374,14 @@ class _Search:
         return self._looker.look(name, passes=passes, cancel=cancel, is_measured=is_measured)
 
     def _collect(self, running: dict[Future[Look], tuple[str, threading.Event]]) -> None:
-        """Wait until a look has ended, and note it."""
+        """Wait until a look is complete, and note it."""
         done, _ = wait(running, return_when=FIRST_COMPLETED)
         for future in done:
             running.pop(future)
             try:
                 self._state.note(future.result())
             except GivenUp:
-                continue  # another one told more
+                continue  # another look made this one superfluous
 
     def _show(self, running: dict[Future[Look], tuple[str, threading.Event]]) -> None:
         names = tuple(name for name, cancel in running.values() if not cancel.is_set())
@@ -401,7 +400,7 @@ _NOTHING_MET = (
 
 
 def _passes_needed(bad: Look, question: Question) -> int:
-    """Return how many passing runs make a commit good; raises Inconclusive if they are more than are allowed."""
+    """Return how many passing runs make a commit good; raises Inconclusive if that exceeds the allowed number."""
     needed = runs_needed(failed=bad.failed, measured=bad.runs, confidence=question.confidence)
     if needed > question.runs:
         reached = 1 - chance_of_passing(question.runs, failed=bad.failed, measured=bad.runs)
@@ -413,7 +412,7 @@ def _passes_needed(bad: Look, question: Question) -> int:
 
 
 def _settle(found: Found, history: History, state: State, store: Store) -> Found:
-    """Move the recordings that are worth keeping to the store, and drop the others."""
+    """Move the recordings that are worth keeping to the store, and delete the others."""
     ends = {Verdict.BAD: found.suspects[-1].name, Verdict.GOOD: _last_good(found, history)}
     names = dict.fromkeys(ends, "")
     for look in found.looks:
@@ -435,7 +434,7 @@ def _settle(found: Found, history: History, state: State, store: Store) -> Found
 
 
 def _last_good(found: Found, history: History) -> str:
-    """Return the nearest commit before the suspects that is known to be good by a look at it."""
+    """Return the nearest commit before the suspects that a look found good."""
     good = {look.commit for look in found.looks if look.verdict is Verdict.GOOD}
     waiting, seen = [found.suspects[0].name], set()
     for name in waiting:

@@ -1,4 +1,4 @@
-"""The file in which a search keeps its verdicts, so that one that was interrupted goes on where it was."""
+"""The file that keeps the verdicts of a search, so that an interrupted one can be resumed."""
 
 from __future__ import annotations
 
@@ -17,37 +17,36 @@ from replaydbg.commits.question import Look
 from replaydbg.errors import UsageError
 
 VERSION = 2
-"""The number of the form in which it is written; another one is not read."""
+"""The version of the file's format; other versions are not read."""
 
 
 @dataclass(slots=True)
 class State:
-    """What is known so far, in memory and in the file."""
+    """The verdicts so far, in memory and in the file."""
 
     path: Path
     """The file."""
     parts: Mapping[str, str]
-    """The question that it belongs to, as `parts_of` gives it."""
+    """The parts of its question, as `parts_of` returns them."""
     looks: dict[str, Look] = field(default_factory=dict)
-    """The look at each commit, in the order of their ends."""
+    """The look at each commit, in order of completion."""
     passes_needed: int = 0
-    """After how many passing runs a commit counts as good; 0: not measured yet."""
+    """Number of passing runs after which a commit counts as good; 0: not measured yet."""
     worktrees: str = ""
-    """The directory of the worktrees of the search that runs, or was killed."""
+    """The directory of the worktrees of the search that is running, or was killed."""
     dropped: dict[str, int] = field(default_factory=dict)
-    """How many earlier verdicts are not used because this file or directory has changed."""
+    """Number of earlier verdicts that are not used because this file or directory has changed."""
     _lock: IO[bytes] | None = None
 
     @property
     def key(self) -> str:
-        """The name of the question."""
+        """The key of the question."""
         return key_of(self.parts)
 
     def open(self, *, is_restart: bool) -> None:
-        """Take the file for us alone and read what an earlier search left; raises UsageError.
+        """Lock the file and read the verdicts of an earlier search; raises UsageError.
 
-        With `is_restart` the verdicts that are there are forgotten. One that depends on what is not as it was is
-        dropped.
+        With `is_restart` these verdicts are discarded. A verdict whose dependencies have changed is dropped.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = self.path.with_name(self.path.name + ".lock").open("ab")
@@ -82,13 +81,13 @@ class State:
                 self.looks[each["commit"]] = _as_look(each, depends)
 
     def changed_meanwhile(self) -> str:
-        """Return the path of a file or directory that a look depended on and that has changed since; empty: none."""
+        """Return the path of a file or directory that a look depended on and that has changed since; empty if none."""
         now = States()
         looks = (look.depends for look in self.looks.values())
         return next(filter(None, (changed_since(each.states.items(), now) for each in looks if each is not None)), "")
 
     def forget(self, *commits: str) -> None:
-        """Drop the looks at these commits: the next search looks again."""
+        """Remove the looks at these commits: the next search looks again."""
         for commit in commits:
             self.looks.pop(commit, None)
         self.passes_needed = 0
@@ -100,7 +99,7 @@ class State:
         self.write()
 
     def write(self) -> None:
-        """Write the file, so that at any moment it is either the old one or the new one."""
+        """Replace the file atomically."""
         table: dict[tuple[str, str, str], int] = {}
         looks = [_as_facts(look, table) for look in self.looks.values()]
         told = {"version": VERSION, "parts": dict(self.parts), "passes_needed": self.passes_needed, "looks": looks}
@@ -114,13 +113,13 @@ class State:
         new.replace(self.path)
 
     def close(self) -> None:
-        """Leave the file to others."""
+        """Unlock the file."""
         if self._lock is not None:
             self._lock.close()
 
     @property
     def recordings(self) -> Path:
-        """The directory in which recordings lie while it is not known which ones will be kept."""
+        """The directory of recordings of which it is not yet known whether they will be kept."""
         return self.path.with_name(self.path.name + "-recordings")
 
     def _read(self) -> dict[str, Any] | None:
@@ -136,7 +135,7 @@ class State:
 
 
 def _as_facts(look: Look, table: dict[tuple[str, str, str], int]) -> dict[str, Any]:
-    """Return it for the file; dependencies, which most looks share, are numbers in `table`."""
+    """Return a look as JSON data; dependencies, which most looks share, are numbers in `table`."""
     facts = asdict(replace(look, depends=None)) | {"verdict": look.verdict.value}
     if look.depends is not None:
         rows = [(each.aspect, each.path, state) for each, state in look.depends.states.items()]

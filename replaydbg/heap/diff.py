@@ -1,4 +1,4 @@
-"""The difference of two snapshots of a run, or of two runs."""
+"""The difference between two snapshots of a run, or of two runs."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from replaydbg.heap.owners import Comparer, Raw
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
 
 SCOPES = {MINE: (MINE,), STANDARD: (MINE, STANDARD), "all": ORIGINS}
-"""Whose objects are told in each scope."""
+"""The origins of objects that each scope reports."""
 
 FEW = 3
-"""Items that came to one container, or left it, where not all are told."""
+"""Number of added or removed items of one container that are listed individually when not all are."""
 
 MOST = 20
-"""Answers in a section, if nobody asks for more."""
+"""Default maximum number of answers in a section."""
 
 
 def diff(
@@ -49,7 +49,7 @@ def diff(
     by_identity: bool | None = None,
     kernel: Kernel = KERNEL,
 ) -> Diff:
-    """Return what differs between two snapshots, at most `most` answers in each section (None: all of them).
+    """Return the differences of two snapshots, at most `most` answers in each section (None: all of them).
 
     Two snapshots of a process are compared by identity, others by the paths to objects and their content; `by_identity`
     overrides that. A Holding in place of a snapshot saves the walks that it has done.
@@ -72,7 +72,7 @@ class _Differ:
         self.comparer = Comparer(before.snapshot, after.snapshot, self.matching)
 
     def run(self) -> Diff:
-        """Answer all questions."""
+        """Compute all sections."""
         changed, hidden_changes = self._changed()
         grown, hidden_grown = self._grown()
         types, hidden_types = self._types()
@@ -100,12 +100,12 @@ class _Differ:
 
     @cached_property
     def is_removed(self) -> bytes:
-        """For each node before, whether it is gone."""
+        """For each node before, whether it has been removed."""
         return self.before.kernel.missing(self.matching.to_after)
 
     @cached_property
     def raws(self) -> list[tuple[int, int, list[Raw]]]:
-        """What changed in which objects, as nodes before and after; those near to the roots first."""
+        """The changes in each object, as nodes before and after; those near the roots first."""
         snapshot, other = self.before.snapshot, self.after.snapshot
         nodes = self.before.kernel.unlike(Columns.of(snapshot), Columns.of(other), self.matching)
         to_after = self.matching.to_after
@@ -113,7 +113,7 @@ class _Differ:
         found = ((node, to_after[node], self.comparer.compare(node, to_after[node])) for node in ordered)
         return [each for each in found if each[2]]
 
-    # ---- what changed ----
+    # ---- changes ----
 
     def _changed(self) -> tuple[Section[Change], int]:
         ranked: list[list[tuple[int, int, Raw]]] = [[], [], []]
@@ -136,7 +136,7 @@ class _Differ:
         return new if raw.kind == ADDED else old if raw.kind == REMOVED else _nearer(old, new)
 
     def _rank(self, raw: Raw) -> int:
-        """Changed values come first, then what is there or not, then the items of containers that are or are not."""
+        """Changed values come first, then additions and removals, then added and removed items of containers."""
         if raw.kind not in (ADDED, REMOVED):
             return 0
         return 1 if self._step(raw).startswith(".") else 2
@@ -163,7 +163,7 @@ class _Differ:
             origin=self._origin(node, other, raw),
         )
 
-    # ---- what grew ----
+    # ---- growth ----
 
     def _grown(self) -> tuple[Section[Grown], int]:
         found: list[tuple[int, int, int, int, int, int]] = []
@@ -195,7 +195,7 @@ class _Differ:
             origin=_nearer(old.origin(node), new.origin(other)),
         )
 
-    # ---- what is new, and what is gone ----
+    # ---- added and removed objects ----
 
     def _types(self) -> tuple[Section[TypeChange], int]:
         counts, bytes_before = self.before.census()
@@ -225,7 +225,7 @@ class _Differ:
         return Section(tuple(islice(rows, self.most)), len(rows)), len(names) - len(told)
 
     def _retyped(self) -> set[str]:
-        """The types between which objects went over."""
+        """The types between which objects changed their class."""
         nodes = [(node, other) for node, other, raws in self.raws if raws[0].kind == RETYPED]
         before = {self.before.snapshot.type_name(node) for node, _ in nodes}
         return before | {self.after.snapshot.type_name(other) for _, other in nodes}
@@ -257,7 +257,7 @@ class _Differ:
         for each in find_aliases(self.before, self.after, self.matching, self.raws):
             side = self.before if each.kind == PARTED else self.after
             if side.origin_of(each.owner, each.edge) in self.told:
-                # Variables of a call come and go.
+                # Local variables of a call appear and disappear with it.
                 found.append((side.is_frame(each.owner), len(found), each))
             else:
                 hidden += 1
@@ -282,7 +282,7 @@ class _Differ:
 
 
 def _few_of_each(changes: list[tuple[int, int, Raw]]) -> list[tuple[int, int, Raw]]:
-    """Return the first items of each container: how many there are is told of the container."""
+    """Return the first items of each container: their number is reported with the container."""
     seen: Counter[int] = Counter()
     first = []
     for change in changes:
@@ -307,7 +307,7 @@ def _side(holding: Holding) -> Side:
 
 
 def _nearer(origin: str, other: str) -> str:
-    """Of what is seen in two ways, return the one that is more the program's own."""
+    """Return, for something with two origins, the one that is closer to the program's own code."""
     return min(origin, other, key=ORIGINS.index)
 
 

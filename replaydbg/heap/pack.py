@@ -1,4 +1,4 @@
-"""The file of a snapshot: written compactly, and read without trust. Data only: reading one runs nothing.
+"""The file of a snapshot: written compactly, and read without trust. Data only: reading one runs no code.
 
 docs/reference/heap-format.md describes it.
 """
@@ -21,26 +21,27 @@ from replaydbg.log.allowance import load_json
 
 MAGIC = b"RDBGSNAP"
 VERSION = 2
-"""Of files that are coded against an earlier snapshot; a file that stands alone has version 1."""
+"""Version of files that are delta-coded against an earlier snapshot; a self-contained file has version 1."""
 MEMORY_LIMIT = 2 << 30
-"""Bytes that the columns of a snapshot may take in memory; the largest that is taken by default needs half of it."""
+"""Memory limit for the columns of a snapshot; the largest snapshot within the default limits needs half of it."""
 ANY_FILE = 64 << 20
-"""Bytes that the columns of any snapshot may take, however small its file is."""
+"""Memory limit in bytes for the columns of any snapshot, however small its file is."""
 UNIFORM = 8192
-"""Bytes that a stored byte may stand for, up to MOST_UNIFORM: two million equal tuples in a chain reach 2,700, and the
-most uniform heap there can be 4,300."""
+"""Maximum ratio of memory to stored bytes, up to MOST_UNIFORM: two million equal tuples in a chain reach 2,700, and
+the most uniform heap possible 4,300.
+"""
 MOST_UNIFORM = 256 << 20
 RATIO = 512
-"""The same of larger ones: two million objects of one class in a list reach 380, a usual heap reaches 70."""
+"""The same for larger ones: two million objects of one class in a list reach 380, a usual heap reaches 70."""
 LONGEST_CHAIN = 8
-"""Snapshots that must be read at most for one: the last of them stands alone."""
+"""Maximum number of snapshots that must be read for one, including the self-contained one at the end."""
 
 _HEAD = struct.Struct("<8sIIQ")
 HEAD_SIZE = _HEAD.size
-"""Bytes before the header."""
+"""Length in bytes of the part before the header."""
 _HEADER_LIMIT = 64 << 20
 _WEIGHTS = {"string_from": 64, "string_ends": 16, "float_from": 40, "floats": 16}
-"""Bytes of memory that a number of these columns stands for while they are put together: a text is an object then."""
+"""Bytes of memory for each number of these columns during decoding: a text is an object then."""
 _COLUMNS = {
     "address": "Q",
     "since": "I",
@@ -75,32 +76,32 @@ _CHANGES = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Which snapshot another one is coded against."""
+    """Names the snapshot against which another one is delta-coded."""
 
     number: int
     """Its number in the run."""
     mark: int
-    """The checksum of its file's header, in which those of its columns are."""
+    """The checksum of its file's header, which contains those of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """An earlier snapshot that another one is coded against."""
+    """An earlier snapshot against which another one is delta-coded."""
 
     snapshot: Snapshot
     mark: int
     """See `Link.mark`."""
     stored: int = 0
-    """Bytes of its file and of those that it is coded against; 0: it was not read from one."""
+    """Bytes of its file and of those against which it is delta-coded; 0: it was not read from a file."""
 
 
 def most_claimed(stored: int) -> int:
-    """Return how many bytes the columns of a snapshot may take of which, with its chain, so many are stored."""
+    """Return how many bytes the columns of a snapshot may take if its chain has `stored` bytes."""
     return max(ANY_FILE, min(UNIFORM * stored, MOST_UNIFORM), RATIO * stored)
 
 
 def pack(snapshot: Snapshot, base: Base | None = None) -> bytes:
-    """Return the file of a snapshot; with `base`, an earlier one of its run, of what is not as it was there."""
+    """Return the file of a snapshot; with `base`, an earlier one of its run, as the difference from that."""
     columns = differences(snapshot, base.snapshot) if base else {name: _column(snapshot, name) for name in _COLUMNS}
     parts = [store(name, columns[name]) for name in (_CHANGES if base else _COLUMNS)]
     texts = columns[_TEXTS].tobytes() if base else snapshot.strings.data
@@ -134,8 +135,8 @@ def unpack(
 ) -> Snapshot:
     """Return the snapshot in the file `data`; `path` is for messages. Raises Corrupt, NewerFormat.
 
-    `base` is what the file is coded against, if it is; see `read_begin`. `stored` is how many bytes a recording spends
-    on the file, if those are fewer.
+    `base` is the snapshot against which the file is coded, if any; see `read_begin`. `stored` is the size of the file
+    in the recording, if that is smaller.
     """
     view = memoryview(data).cast("B")
     there = min(len(view), len(view) if stored is None else stored) + (base.stored if base is not None else 0)
@@ -148,13 +149,13 @@ def unpack(
 
 
 def mark_of(data: bytes | bytearray | memoryview) -> int:
-    """Return by what a file that is coded against the file `data` knows it."""
+    """Return the mark by which a delta-coded file identifies the file `data` as its base."""
     mark: int = _HEAD.unpack_from(data)[2]
     return mark
 
 
 def read_begin(begin: bytes, path: str) -> tuple[Taken, Link | None] | None:
-    """Return when the snapshot was taken whose file begins so, and what it is coded against, if it is.
+    """Return when a snapshot was taken, and its base if it is delta-coded, from the beginning of its file.
 
     None if more of the file is needed. Raises Corrupt.
     """
@@ -219,7 +220,10 @@ def _unpack(view: memoryview, path: str, limit: int, base: Base | None, there: i
 
 
 def _problem_of_counts(counts: dict[str, int]) -> str:
-    """Return what is wrong with the lengths of columns; empty: they fit. Looked at before memory is taken for one."""
+    """Return the problem with the lengths of columns; empty: they are consistent.
+
+    Checked before memory is allocated.
+    """
     nodes, edges = counts["since"], counts["target"]
     if not counts["type"] == counts["size"] == counts["value"] == nodes or counts["label"] != edges:
         return "the snapshot's columns differ in length"
@@ -236,7 +240,7 @@ def _weight(name: str, codes: dict[str, str]) -> int:
 
 
 def claim(begin: bytes, path: str) -> int:
-    """Return how many bytes the columns of a snapshot need whose file begins so. Raises Corrupt."""
+    """Return how many bytes the columns of a snapshot need, from the beginning of its file. Raises Corrupt."""
     try:
         header = _header(memoryview(begin), path)[0]
         codes = _CHANGES if _link(header) else _COLUMNS

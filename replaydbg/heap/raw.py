@@ -1,4 +1,4 @@
-"""Reads a snapshot as the native core writes it: columns one behind the other, as they lie in memory."""
+"""Read a snapshot as the native core writes it: columns one after the other, as they are in memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _parts(data: memoryview, path: str) -> list[memoryview]:
 
 
 def cut_sentences(nodes: int, edges: int, items: int, containers: int, *limits: int) -> tuple[str, ...]:
-    """Return what is said of a snapshot that limits have cut: references, items and containers left out."""
+    """Return the sentences for a snapshot cut by limits: references, items and containers left out."""
     most_nodes, most_edges, most_items = limits
     said = []
     if nodes:
@@ -59,7 +59,7 @@ def read_raw(
 ) -> Snapshot:
     """Return the snapshot in `data`; `path` is for messages, `run` for `Taken.run`. Raises Corrupt.
 
-    With `is_trusted`, one that the core has just written, the numbers in the columns are not looked at.
+    With `is_trusted`, for a snapshot that the core has just written, the numbers in the columns are not checked.
     """
     view = memoryview(data).cast("B")
     if len(view) < _HEAD.size + _LENGTHS.size:

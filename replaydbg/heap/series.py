@@ -1,4 +1,4 @@
-"""The snapshots of a run, packed one behind the other: most are coded against the one before."""
+"""The snapshots of a run, packed one after the other: most are delta-coded against the one before."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from replaydbg.heap.snapshot import Snapshot
 
 
 class Series:
-    """Packs snapshots in the order in which they were taken. The last one stays in memory."""
+    """Packs snapshots in the order in which they were taken. The last one is kept in memory."""
 
     def __init__(self) -> None:
-        """Begin with one that stands alone."""
+        """Begin with a self-contained one."""
         self._base: Base | None = None
         self._links = 0
         self._alone = 0.0
-        """Bytes that an object took in the last one that stands alone."""
+        """Bytes for each object in the last self-contained file."""
 
     def pack(self, snapshot: Snapshot) -> bytes:
         """Return the file of the next snapshot."""
@@ -33,6 +33,6 @@ class Series:
         if base is None or self._links == LONGEST_CHAIN - 1 or base.snapshot.taken.run != snapshot.taken.run:
             return None
         if not len(base.snapshot) <= 2 * len(snapshot) <= 4 * len(base.snapshot):
-            return None  # most of it went or came
+            return None  # most objects were removed or added
         self._links += 1
         return pack(snapshot, base)

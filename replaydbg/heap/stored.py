@@ -1,4 +1,4 @@
-"""The snapshots that a recording holds."""
+"""The snapshots in a recording."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from replaydbg.log.reader import Recording, open_recording
 
 _PREFIX = "heap/"
 SERIES_LIMIT = 512 << 20
-"""Bytes that snapshots may take that are looked at together; of more some are left out."""
+"""Total size in bytes of snapshots that are analysed together; above it some are left out."""
 FEWEST_OF_SERIES = 4
-"""So many are looked at however large they are."""
+"""Number of snapshots that are analysed however large they are."""
 
 
 def stored_snapshots(recording: Recording, unreadable: list[Corrupt] | None = None) -> tuple[Taken, ...]:
     """Return when each snapshot in a recording was taken, in order.
 
-    Those that cannot be read are left out, and the reasons added to `unreadable`.
+    Unreadable ones are left out, and the reasons added to `unreadable`.
     """
     found = []
     for number, name in _by_number(recording).items():
@@ -45,10 +45,10 @@ def load_stored(recording: Recording, number: int, *, limit: int = MEMORY_LIMIT)
     return replace(base.snapshot, taken=_moved(recording, base.snapshot.taken))
 
 
-def load_series(recording: Recording, told: Callable[[str], None]) -> list[Snapshot]:
-    """Return the snapshots of a recording, in order; where all would take too much memory, some all over the run.
+def load_series(recording: Recording, notify: Callable[[str], None]) -> list[Snapshot]:
+    """Return the snapshots of a recording, in order; if all would take too much memory, some spread over the run.
 
-    `told` gets a sentence if some are left out. Raises Corrupt if one cannot be read.
+    `notify` receives a sentence if some are left out. Raises Corrupt if one cannot be read.
     """
     names = _by_number(recording)
     numbers = [each.number for each in stored_snapshots(recording)]
@@ -58,7 +58,7 @@ def load_series(recording: Recording, told: Callable[[str], None]) -> list[Snaps
         most = max(FEWEST_OF_SERIES, len(wanted) * 3 // 4)
         wanted = [numbers[place * (len(numbers) - 1) // (most - 1)] for place in range(most)]
     if len(wanted) < len(numbers):
-        told(f"{len(wanted)} of {len(numbers)} snapshots were compared: all of them would take too much memory.")
+        notify(f"{len(wanted)} of {len(numbers)} snapshots were compared: all of them would take too much memory.")
     found = []
     base: Base | None = None
     for number in wanted:
@@ -69,7 +69,7 @@ def load_series(recording: Recording, told: Callable[[str], None]) -> list[Snaps
 
 
 def _load(recording: Recording, number: int, names: dict[int, str], limit: int, known: Base | None) -> Base:
-    """Return a snapshot; `known` is one that was read before, and need not be read again."""
+    """Return a snapshot; `known` is one that was already read."""
     base: Base | None = None
     for each in _chain(recording, number, names):
         if known is not None and each == known.snapshot.taken.number:
@@ -84,7 +84,7 @@ def _load(recording: Recording, number: int, names: dict[int, str], limit: int, 
 
 
 def _claim(recording: Recording, name: str) -> int:
-    """Return how much memory a snapshot takes, as its header says."""
+    """Return how much memory a snapshot takes according to its header."""
     begin = recording.section(name)
     return len(begin) if begin.startswith(raw.MAGIC) else claim(begin, _place(recording, name))
 
@@ -94,13 +94,13 @@ def _by_number(recording: Recording) -> dict[int, str]:
 
 
 def _moved(recording: Recording, taken: Taken) -> Taken:
-    """Return the same with the number that the event has now: a test's recording may be without what came before."""
+    """Return the same with the event's present number: the recording of a test may lack the events before it."""
     told = recording.end.raw if recording.end is not None else {}
     try:
         listed = (told.get("snapshots") or {}).get("listed", ())
         event = next((int(each["event"]) for each in listed if each["number"] == taken.number), taken.event)
     except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
-        return taken  # anything may stand there
+        return taken  # the section may contain anything
     return replace(taken, event=event)
 
 
@@ -125,7 +125,7 @@ def read_snapshot(path: Path, *, limit: int = MEMORY_LIMIT) -> Snapshot:
 
 
 def snapshots_of(path: Path) -> tuple[Taken, ...]:
-    """Return when the snapshots in the recording at `path` were taken. Raises what `open_recording` does."""
+    """Return when the snapshots in the recording at `path` were taken. Raises what `open_recording` raises."""
     with open_recording(path) as recording:
         return stored_snapshots(recording)
 
@@ -146,7 +146,7 @@ def _read(data: bytes, path: str, limit: int, base: Base | None = None, stored: 
 
 
 def _begin(recording: Recording, name: str, number: int) -> tuple[Taken, Link | None]:
-    """Return when the snapshot `number` was taken, and what it is coded against. Raises Corrupt."""
+    """Return when the snapshot `number` was taken, and its base if it is delta-coded. Raises Corrupt."""
     path = _place(recording, name)
     data = b""
     for piece in recording.pieces(name):
@@ -155,7 +155,7 @@ def _begin(recording: Recording, name: str, number: int) -> tuple[Taken, Link | 
         begin = (raw.read_raw(recording.section(name), path).taken, None) if is_raw else read_begin(data, path)
         if begin is None:
             continue
-        # What is coded against it and who asks for it know it by the name of its section.
+        # Delta-coded snapshots and callers refer to it by the number in its section's name.
         if begin[0].number != number:
             raise Corrupt(path, f"the snapshot has the wrong number {begin[0].number}")
         return begin

@@ -1,4 +1,4 @@
-"""Trials: one recorded run is replayed with some of what another one was told, or with another order of its threads."""
+"""Trials: replay one recorded run with some of another run's inputs, or with another order of its threads."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ from replaydbg.replay.lenient import Lenient
 from replaydbg.replay.result import ReplayResult
 
 MOST = 400
-"""Trials, after which what is known has to do. A search among 1,000 answers of which two matter takes some 60."""
+"""Default maximum number of trials. A search among 1,000 answers of which two matter takes some 60."""
 
 PATIENCE = 8
-"""So many times as long as the longer run, and one second, a trial may take. Clocks stand still where neither run has
-an answer: a program that waits for the time would wait for ever."""
+"""Time limit of a trial, as a multiple of the longer run, plus one second.
+
+Clocks stand still where neither run has an answer: a program that waits for the time would wait for ever.
+"""
 
 PASSES, FAILS, OTHERWISE, UNTOLD = "passes", "fails", "fails differently", "inconclusive"
-"""How a trial ends: as the good run; as the bad run; with another failure; nobody knows."""
+"""The results of a trial: like the good run; like the bad run; a different failure; unknown."""
 
 STUCK = "stuck"
 """The kind of divergence of a replay in which every thread waits for another one."""
@@ -40,56 +42,56 @@ _OF_REPLAYS = {
     "unanswered": "the program needs an input that is in neither recording",
     STUCK: "the program's threads deadlock, which they did not in the bad run",
 }
-"""Why a trial has no answer, by the kind of its divergence: what is replayed is not an edited program here."""
+"""Reasons for an inconclusive trial, by the kind of its divergence: what is replayed is not an edited program here."""
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How trials are made."""
+    """Options of the trials."""
 
     jobs: int = 1
-    """So many at once."""
+    """Number of trials at once."""
     pattern: re.Pattern[bytes] | None = None
-    """What has this in its output has failed, too."""
+    """A run whose output matches it has failed, too."""
     most: int = MOST
-    """How many are made at most."""
+    """Maximum number of trials."""
     progress: Callable[[int], None] = lambda trials: None
-    """Told now and then how many there were."""
+    """Called now and then with the number of trials so far."""
 
 
 @dataclass(slots=True)
 class Count:
-    """What all trials of a search share."""
+    """State shared by all trials of a search."""
 
     how: How
     place: Path
-    """An empty directory. Beside each other: the files that all trials share are linked, not copied."""
+    """An empty directory on the same file system: the files that all trials share are linked, not copied."""
     trials: int = 0
     undecided: int = 0
     like: dict[str, Any] = field(default_factory=dict)
-    """How the bad run ended when it was replayed as it was."""
+    """The result of replaying the bad run unchanged."""
 
     @property
     def is_over(self) -> bool:
-        """Whether there may be no more."""
+        """Whether the maximum number of trials is reached."""
         return self.trials >= self.how.most
 
 
 class Trial(NamedTuple):
-    """What is another in a replay than in the recording."""
+    """The differences between a replay and its recording."""
 
     inputs: Sequence[Input]
     left_out: frozenset[int] = frozenset()
     """The preemptions that are left out."""
     turns: frozenset[int] = frozenset()
-    """The switches at which another thread goes on."""
+    """The switches at which another thread continues."""
 
 
 class Bench:
     """Trials on the log of one of the two recordings."""
 
     def __init__(self, count: Count, twins: Twins, *, is_bad_base: bool) -> None:
-        """`is_bad_base`: the bad one is replayed, with what the good one was told; else the other way round."""
+        """`is_bad_base`: replay the bad run with inputs of the good one; if false, the other way round."""
         self.count, self.twins = count, twins
         shared = Path(tempfile.mkdtemp(dir=count.place))
         base, other = (twins.bad, twins.good) if is_bad_base else (twins.good, twins.bad)
@@ -102,30 +104,30 @@ class Bench:
         self.preemptions = range(len(twins.bad_side.preemptions)) if is_bad_base else range(0)
 
     def with_inputs(self, inputs: Sequence[Input]) -> Trial:
-        """Return a trial: what is exchanged, and which preemptions are left out."""
+        """Return a trial that exchanges these inputs, and leaves out preemptions if the schedule is among them."""
         is_rescheduled = any(each.told is Told.SCHEDULE for each in inputs)
         return Trial(inputs, frozenset(self.preemptions) if is_rescheduled else frozenset())
 
     def makes_pass(self, sets: Sequence[tuple[Input, ...]]) -> list[Verdict]:
-        """Say of each set whether the run passes with it."""
+        """Return for each set whether the run passes with it."""
         return self.verdicts([self.with_inputs(each) for each in sets], PASSES, FAILS)
 
     def makes_fail(self, sets: Sequence[tuple[Input, ...]]) -> list[Verdict]:
-        """Say of each set whether the run fails with it."""
+        """Return for each set whether the run fails with it."""
         return self.verdicts([self.with_inputs(each) for each in sets], FAILS, PASSES)
 
     def fails_with_these_alone(self, sets: Sequence[tuple[int, ...]]) -> list[Verdict]:
-        """Say of each set of preemptions whether the run fails with no others."""
+        """Return for each set of preemptions whether the run fails with no others."""
         trials = [Trial((), frozenset(self.preemptions) - set(each)) for each in sets]
         return self.verdicts(trials, FAILS, PASSES)
 
     def verdicts(self, trials: Sequence[Trial], bad: str, good: str) -> list[Verdict]:
-        """Say of each trial whether it ended in the way that is looked for (BAD), or in the other one (GOOD)."""
+        """Return BAD for each trial with a result in `bad`, GOOD for one in `good`."""
         verdicts = {bad: Verdict.BAD, good: Verdict.GOOD}
         return [verdicts.get(each["how"], Verdict.UNDECIDED) for each in self.ended(trials)]
 
     def ended(self, trials: Sequence[Trial], *, is_again: bool = False) -> list[dict[str, Any]]:
-        """Make trials, as many at once as may be, and say how each ended; none is made twice, unless `is_again`."""
+        """Run trials, as many at once as allowed, and return their results; none is run twice, unless `is_again`."""
         keys = [(frozenset(map(id, each.inputs)), each.left_out, each.turns) for each in trials]
         pairs = dict(zip(keys, trials, strict=True)).items()
         new = [(key, trial) for key, trial in pairs if is_again or key not in self.known]
@@ -137,7 +139,7 @@ class Bench:
         return [self.known[key] for key in keys]
 
     def other_turns(self, at: frozenset[int]) -> OtherTurns:
-        """Return that at these switches the thread goes on which was first in the good run."""
+        """Return a change of the schedule: at these switches continue the thread that was first in the good run."""
         keys, rank = self.twins.bad_side.lanes, self.twins.rank
         return OtherTurns(at, lambda lane, marks: rank(keys.get(lane, ()), marks))
 
@@ -170,7 +172,7 @@ class Bench:
 
 
 def told(ended: dict[str, Any]) -> str:
-    """Return how a trial ended, in words."""
+    """Return the result of a trial as text."""
     words = {PASSES: "passes", FAILS: "fails", OTHERWISE: "fails differently", UNTOLD: "cannot be replayed"}
     return f"{words[ended['how']]}: {ended.get('why', '')}".rstrip(": ")
 
@@ -205,7 +207,7 @@ class _Task:
 
 
 def why_untold(result: ReplayResult) -> str:
-    """Return why a trial has no answer, in words for a replay in which nothing was edited."""
+    """Return why a trial is inconclusive, as text for a replay in which nothing was edited."""
     diverged = result.divergence
     if diverged is None or diverged.kind not in _OF_REPLAYS:
         return result.cannot_test

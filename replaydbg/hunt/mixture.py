@@ -1,4 +1,4 @@
-"""Translates inputs in which two recordings differ into what a mixed recording takes from the other one."""
+"""Translate inputs that differ between two recordings into the orders for a mixed recording."""
 
 from __future__ import annotations
 

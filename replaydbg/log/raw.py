@@ -22,7 +22,7 @@ class Raw(NamedTuple):
     data: bytes
     """Its bytes."""
     entry: Entry | None
-    """What it says; None for a definition."""
+    """Its decoded content; None for a definition."""
 
 
 class RawStream(LogStream):

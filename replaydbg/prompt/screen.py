@@ -26,7 +26,7 @@ class Screen:
         self._console: Console | None = None
         self._highlighted: dict[str, list[Any]] = {}
         if is_coloured:
-            # Imported here: rich takes 20 ms and more, and only a terminal shows what it does.
+            # Imported here: rich takes 20 ms and more, and only a terminal shows its effects.
             from rich.console import Console
 
             self._console = Console(file=out, highlight=False, soft_wrap=True)
@@ -81,8 +81,9 @@ class Screen:
         self._console.print(Text.assemble((head, "bold yellow" if row.is_current else "dim"), code))
 
     def _code(self, file: str, lines: Sequence[str], row: Row) -> Any:
-        """Return the line in colours; highlighted files are cached, since a line's colours may depend on the lines
-        before it.
+        """Return the line in colours.
+
+        Highlighted files are cached: a line's colours may depend on the lines before it.
         """
         from rich.syntax import Syntax  # only a terminal needs it
 

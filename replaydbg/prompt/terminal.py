@@ -174,7 +174,7 @@ class Lines:
         try:
             return input("> " if self._prompt.view.commanded else PROMPT)
         except EOFError:
-            # The shell's own prompt shall begin a line.
+            # The shell's next prompt must begin on a new line.
             self._prompt.view.screen.line()
             raise
 

@@ -1,4 +1,4 @@
-"""Watches a recorded pytest from outside: cuts a recording for each test that is kept, and has it examined."""
+"""Watch a recorded pytest from outside: cut a recording for each test that is kept, and have it examined."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from replaydbg.store.private import DIRECTORY_MODE, make_directory
 from replaydbg.store.sessions import say
 
 _LOOK_EVERY = 0.03
-"""Seconds. A look is one stat call."""
+"""Seconds between two checks for new marks. A check is one stat call."""
 
 _BAD = ("failed", "interrupted", "crashed")
-"""Outcomes of tests that are listed with what is found out about them."""
+"""Outcomes of tests that are listed with the results of their examination."""
 
 _MOST_MARKS = 100
-"""So many named moments are in a recording, the last ones."""
+"""Number of named moments in a recording: the last ones."""
 
 _NOT_EXAMINED = "the process ended in the middle of the test, and such recordings are not examined"
 
 _MOST_SNAPSHOTS = 20
-"""So many snapshots of a test are in its recording: the last ones, and that of its failure."""
+"""Number of a test's snapshots in its recording: the last ones, and that of its failure."""
 
 _NO_COUNTS = {"failed": 0, "left_out": 0, "pause_ns": 0, "longest_pause_ns": 0, "copies_ns": 0}
 
 
 class Collector(threading.Thread):
-    """The thread beside the one that waits for the program. It writes nothing to any stream."""
+    """A thread that runs while the launcher waits for the program. It writes nothing to any stream."""
 
     def __init__(self, live: Path, directory: Path, *, bisects: bool) -> None:
         super().__init__(name="collector", daemon=True)
@@ -58,19 +58,19 @@ class Collector(threading.Thread):
         self._marks: list[dict[str, Any]] = []
         self._open: dict[str, Any] | None = None
         self._snapshots_before = 0
-        """How many snapshots there were when the last test began."""
+        """Number of snapshots when the last test began."""
         self._failures: list[tuple[LogPosition, dict[str, Any]]] = []
         self._is_over = threading.Event()
         self._untold: dict[str, Result] = {}
-        """What could not be written about tests, by their directories."""
+        """Results of tests that could not be written, by their directories."""
 
     def run(self) -> None:
-        """Look for marks until the program has ended."""
+        """Process marks until the program has ended."""
         while not self._is_over.wait(_LOOK_EVERY):
             self._look()
 
     def finish(self, ended: Ended) -> None:
-        """Take in the rest: the program has ended. A test that it ended in is kept, too."""
+        """Process the rest after the end of the program. A test that was running then is kept, too."""
         self._is_over.set()
         self.join()
         self._look()
@@ -88,7 +88,7 @@ class Collector(threading.Thread):
                 file.seek(self._read)
                 data = file.read()
         except OSError:
-            return  # nothing is marked yet
+            return  # there are no marks yet
         whole, _, _ = data.rpartition(b"\n")
         if not whole:
             return
@@ -113,11 +113,11 @@ class Collector(threading.Thread):
             is_called = not do and not content.get("is_own")  # by `mark_called`
             self._marks.append({"name": str(name), "event": place.events, "is_called": is_called})
         if do == "collected":
-            with suppress(OSError):  # said where something is kept
+            with suppress(OSError):  # reported with a recording that is kept
                 self._cutter.sources.update(place.world)
         elif do == "begin":
             self._open, self._failures, self._snapshots_before = content, [], place.snapshots
-            # Of the tests before it nobody needs the names.
+            # The names of earlier tests are not needed.
             self._marks = [each for each in self._marks if each["name"] == "collected"] + self._marks[-1:]
         elif do == "raised":
             self._failures.append((place, content))
@@ -159,25 +159,25 @@ class Collector(threading.Thread):
                 folder, replace(result, is_examined=True, unwritten=f"{type(error).__name__}: {error}")
             )
             return
-        # Of others there is nothing to say that the list of all does not.
+        # For other tests the list of all has everything.
         if is_bad:
             result = replace(result, size=size, sealing=round(time.monotonic() - began, 4))
             if result.outcome == "crashed":
-                # Whoever waits for the process shall hear of its end now.
+                # Whoever waits for the process must learn of its end now.
                 report_text.write_about(Path(folder), replace(result, is_examined=True, verification=_NOT_EXAMINED))
                 return
             report_text.write_about(Path(folder), result)
             self._examiner.add(Path(folder), result)
 
     def _tell_unwritten(self, folder: str, result: Result) -> None:
-        """Say why there is no recording; where not even that can be written, to whoever waits for it."""
+        """Report why there is no recording; if even that cannot be written, report it in the session's directory."""
         if not report_text.write_about(Path(folder), result):
             self._untold[folder] = result
             reasons = {os.path.basename(each): it.unwritten for each, it in self._untold.items()}  # noqa: PTH119
             say(self._live.parent, (json.dumps(each) for each in reasons.items()))
 
     def tell_again(self) -> None:
-        """Write what there was no room for: the session's own files are gone."""
+        """Retry writes for which there was no room: the session's own files have been deleted."""
         for folder, result in self._untold.items():
             with suppress(OSError):
                 make_empty(folder)
@@ -188,12 +188,12 @@ class Collector(threading.Thread):
         numbers = list(range(self._snapshots_before + 1, place.snapshots + 1))
         wanted = {*numbers[-_MOST_SNAPSHOTS:], *([of_failure] if of_failure else [])}
         found: list[tuple[dict[str, Any], bytes]] = []
-        with suppress(ReplaydbgError, OSError):  # a picture more or less
+        with suppress(ReplaydbgError, OSError):  # a recording works without a snapshot
             found.extend(packed_snapshots(self._live, sorted(wanted)))
         return found
 
     def _end(self, place: LogPosition, content: dict[str, Any], failure: Failure | None) -> dict[str, Any]:
-        """Return what becomes the recording's `end.json`."""
+        """Return the content of the recording's `end.json`."""
         is_bad = content["outcome"] in _BAD
         return {
             "status": content.get("status", 1 if is_bad else 0),
@@ -218,7 +218,7 @@ class Collector(threading.Thread):
 
 
 def make_empty(folder: str) -> None:
-    """Make the directory of a test, or take out of it what an earlier session had put there. Raises OSError."""
+    """Create the directory of a test, or remove an earlier session's files from it. Raises OSError."""
     try:
         os.mkdir(folder, DIRECTORY_MODE)  # noqa: PTH102 - most are new, and there may be thousands
     except FileExistsError:
@@ -243,7 +243,7 @@ def _failure_of(failed: tuple[LogPosition, dict[str, Any]]) -> Failure:
 
 
 def _header_of(path: Path) -> tuple[int, int]:
-    """Return where a log ends, and its number of events."""
+    """Return the length of a log, and its number of events."""
     with path.open("rb") as file:
         header = read_log_header(file.read(LOG_HEADER))
     assert header is not None, path

@@ -1,8 +1,8 @@
-"""What a test had of others that were left out of its recording: where values are others without them, they stay in.
+"""Find what a test used of earlier tests that were left out of its recording: if values differ, these tests stay in.
 
-A replay that agrees has asked for the same and printed the same. That says nothing of a value that stays inside. So the
-picture of the heap that was taken when the test failed is compared with the heap there in a replay without those tests:
-what can be reached from the frames of the traceback, and from the modules that the test may have used.
+A replay that agrees has made the same requests and printed the same. That does not cover values that stay inside. So
+the snapshot taken when the test failed is compared with the heap at that point of a replay without those tests: all
+objects that can be reached from the frames of the traceback, and from the modules that the test may have used.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ from replaydbg.heap.holding import Holding
 from replaydbg.heap.snapshot import Snapshot, Taken
 
 _MOST = 3
-"""So many values are named."""
+"""Maximum number of values that are named."""
 
 _PLUGIN = "/pytest_plugin/recorded.py"
 _SEES = "_see"
-"""The function that has the picture taken: where it begins, the traceback is there, too."""
+"""The function that requests the snapshot: when it begins, the traceback exists, too."""
 
 _LOCAL = re.compile(r".*\.(?:f_locals|funcargs)\['(\w+)'\]([^ ]*).*")
 _NOT_OURS = (".f_locals['@py_", ".__slotnames__")
-"""Variables that pytest puts into functions with assertions, texts, also with the addresses of objects; what `copyreg`
-keeps in classes that were copied once."""
+"""Variables that pytest adds to functions with assertions (texts that may contain addresses of objects), and those
+that `copyreg` caches in classes that were copied once.
+"""
 
 _PLAIN = ("builtins.", "collections.")
 _NOT_THROUGH = ("builtins.module", "builtins.frame", "builtins.traceback")
 
 
 def other_values(session: Session) -> list[str]:
-    """Return what is not as it was when the test failed, in words; `session` is on a recording without other tests.
+    """Return descriptions of values that differ from the test's failure; `session` has a recording without other tests.
 
-    Raises ReplaydbgError if that cannot be told.
+    Raises ReplaydbgError if this cannot be determined.
     """
     taken = _picture(session)
     count = _where_taken(session, taken)
@@ -65,7 +66,7 @@ def _picture(session: Session) -> Taken:
 
 
 def _where_taken(session: Session, taken: Taken) -> int:
-    """Return the count of lines at the call that had the picture taken."""
+    """Return the count of lines at the call that requested the snapshot."""
     files = [each.file for each in session.index.hits if each.file.endswith(_PLUGIN)]
     assert session.failure is not None, taken
     worker = session.travel.at(session.failure.count)
@@ -83,11 +84,11 @@ def _where_taken(session: Session, taken: Taken) -> int:
     return found
 
 
-# ---- what the test may have used ----
+# ---- modules that the test may have used ----
 
 
 def _used(session: Session, own: Sequence[str]) -> set[str]:
-    """Return which of the program's modules the test may have read: their code ran in it, or code that imports them."""
+    """Return the program's modules that the test may have read: their code ran in it, or code that imports them."""
     files = _files_that_ran(session)
     names = {name for file in files for name in _imported("\n".join(session.sources.lines(file)))}
     known = {each.file for each in session.index.hits}
@@ -101,7 +102,7 @@ def _used(session: Session, own: Sequence[str]) -> set[str]:
 
 
 def _files_that_ran(session: Session) -> set[str]:
-    """Return the program's own files of which a function ran between the beginning of the test and its failure."""
+    """Return the program's own files with a function that ran between the beginning of the test and its failure."""
     assert session.failure is not None
     hits = [each for each in session.index.hits if each.function != "<module>" and not is_library(each.file)]
     breaks = tuple(Break(file=each.file, line=next(iter(each.lines)), stop_at=0) for each in hits)
@@ -130,7 +131,7 @@ def _is_of(file: str, module: str) -> bool:
     return file.endswith((f"{path}.py", f"{path}/__init__.py"))
 
 
-# ---- what can be reached from it ----
+# ---- objects that can be reached from them ----
 
 
 def _modules(snapshot: Snapshot, names: set[str]) -> list[int]:
@@ -138,9 +139,9 @@ def _modules(snapshot: Snapshot, names: set[str]) -> list[int]:
 
 
 def _own_frames(snapshot: Snapshot, stack: Sequence[Frame]) -> list[int]:
-    """Return the nodes of the traceback's frames that are the program's own; `stack` is that of the failure."""
+    """Return the nodes of the traceback's frames that belong to the program; `stack` is that of the failure."""
     frames = list(_frames(snapshot))
-    pairs = zip(reversed(frames), stack, strict=False)  # further out pytest has caught it
+    pairs = zip(reversed(frames), stack, strict=False)  # pytest has caught it further out
     return [node for node, frame in pairs if not is_library(frame.file)]
 
 
@@ -162,14 +163,14 @@ def _step(snapshot: Snapshot, node: int | None, step: str) -> int | None:
 
 
 class _Reach:
-    """Walks from frames and modules to what the program's own code made of plain containers and its own classes."""
+    """Walks from frames and modules to plain containers and the program's own classes."""
 
     def __init__(self, snapshot: Snapshot, own: Sequence[str]) -> None:
         self._snapshot = snapshot
         self._own = tuple(f"{each}." for each in own)
 
     def walk(self, roots: Iterable[int]) -> set[int]:
-        """Return the nodes that are reached, with the roots."""
+        """Return the reached nodes, including the roots."""
         reached = set(roots)
         open_ = list(reached)
         while open_:
@@ -180,14 +181,14 @@ class _Reach:
         return reached
 
     def _is_own(self, node: int) -> bool:
-        """Whether what it holds is the program's, and not a library's: through that everything is reached."""
+        """Whether its content belongs to the program, and not to a library: through a library everything is reached."""
         name = self._snapshot.type_name(node)
         if name == "builtins.type":
             return self._snapshot.value_text(node).startswith(self._own)
         return name.startswith(self._own) or (name.startswith(_PLAIN) and name not in _NOT_THROUGH)
 
 
-# ---- in words ----
+# ---- descriptions ----
 
 
 def _texts(changes: Iterable[Change]) -> list[str]:

@@ -1,7 +1,7 @@
-"""The plugin in a replay of edited code: runs the tests that were recorded, and says how the last one of them ended.
+"""The plugin in a replay of edited code: runs the recorded tests, and reports the outcome of the last one.
 
-Which tests there are, and in which order, may be another matter in that code; and what pytest does when a test has
-ended was not recorded. So its own loop is not used, and the replay is over as soon as there is an answer.
+The edited code may have other tests, in another order; and pytest's work after a test was not recorded. So its own loop
+is not used, and the replay is over as soon as there is an outcome.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SHOWN = 400
 
 
 class Asked(Recorded):
-    """The hooks."""
+    """The plugin's hooks in such a replay."""
 
     def __init__(self, config: pytest.Config, token: shared_names.LaunchToken, question: dict[str, Any]) -> None:
         super().__init__(config, token)
@@ -38,7 +38,10 @@ class Asked(Recorded):
         self._hear_of_imports()
 
     def _hear_of_imports(self) -> None:
-        """Say at once why a file cannot be loaded: to tell of it pytest reads sources that the recording lacks."""
+        """Report at once why a file cannot be imported.
+
+        For its own report pytest reads sources that the recording lacks.
+        """
         python: Any = sys.modules["_pytest.python"]
         original = getattr(python, "import_path", None)
         if original is None:
@@ -51,24 +54,24 @@ class Asked(Recorded):
                 return original(path, **options)
             except (Exception, SystemExit) as error:
                 if str(path) != wanted:
-                    return ModuleType(str(path))  # of tests that ran before it, and are not there yet
+                    return ModuleType(str(path))  # for tests that ran before it, and do not exist yet
                 self._say_over("uncollected", f"{type(error).__name__}: {error}")
                 raise
 
         python.import_path = import_path
 
     def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
-        """Leave the files of other tests out: in this code they may not even load."""
+        """Ignore the files of other tests: in the edited code they may not even import."""
         wanted = {config.rootpath / _file_of(each) for each, *_ in self._tests}
         return None if any(each.is_relative_to(collection_path) for each in wanted) else True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Run the recorded tests. A worker of pytest-xdist would be told which, and would tell what comes of them."""
+        """Run the recorded tests. A worker of pytest-xdist would wait for its controller's messages."""
         for plugin in session.config.pluginmanager.get_plugins():
             if type(plugin).__name__ == "WorkerInteractor":
                 session.config.pluginmanager.unregister(plugin)
-        found: dict[str, list[pytest.Item]] = {}  # with --keep-duplicates there may be several of a name
+        found: dict[str, list[pytest.Item]] = {}  # with --keep-duplicates several may have one name
         for item in session.items:
             found.setdefault(item.nodeid, []).append(item)
         if self._last not in found:
@@ -86,9 +89,9 @@ class Asked(Recorded):
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Say how the phase ended that matters."""
+        """Report the outcome of the phase that matters."""
         is_last = item.nodeid == self._last and self._attempt_of(item) == self._attempt
-        # How pytest tells of a failure, for which it reads sources, matters no more.
+        # pytest's own report of a failure, for which it reads sources, is not needed any more.
         if is_last and _is_failure(item, call):
             self._say_failed(item, _raised(item, call))
         report = yield
@@ -100,7 +103,7 @@ class Asked(Recorded):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Say that the session is ended in the test that matters: that is how it failed."""
+        """Report that the session was interrupted in the test that matters: that is how it failed."""
         item = self._item
         if item is not None and item.nodeid == self._last and self._attempt_of(item) == self._attempt:
             self._say_failed(item, excinfo)
@@ -133,7 +136,10 @@ def _file_of(nodeid: str) -> str:
 
 
 def _raised(item: pytest.Item, call: pytest.CallInfo[None]) -> pytest.ExceptionInfo[BaseException] | None:
-    """Return what a phase has raised; of unittest's tests it waits in the item until pytest's part for them comes."""
+    """Return the exception of a phase.
+
+    For unittest's tests it is stored in the item until pytest's unittest plugin runs.
+    """
     waiting = getattr(item, "_excinfo", None) or [call.excinfo]
     found: pytest.ExceptionInfo[BaseException] | None = waiting[0]
     return found
@@ -151,7 +157,7 @@ def _reason(report: pytest.TestReport) -> str:
 
 
 def _checked(source: str, item: pytest.Item) -> tuple[str, str]:
-    """Return what an expression is worth among the variables of the test's module and the values of its fixtures."""
+    """Return the value of an expression over the variables of the test's module and the values of its fixtures."""
     module = getattr(item, "module", None)
     known = {**getattr(module, "__dict__", {}), **getattr(item, "funcargs", {})}
     try:

@@ -1,6 +1,6 @@
-"""Minimizes the recording of a test: removes earlier tests whose fixtures it does not use.
+"""Minimize the recording of a test: remove earlier tests whose fixtures it does not use.
 
-The records of those tests go out of the log. Only a replay shows whether the test does the same without them.
+The records of those tests are removed from the log. Only a replay shows whether the test does the same without them.
 """
 
 from __future__ import annotations
@@ -21,53 +21,53 @@ from replaydbg.log.reader import Recording
 from replaydbg.replay.tested import QUESTION
 
 _NEVER = (ControlKind.LANE_STARTED, ControlKind.MEMORY)
-"""What changes all that comes after it: a test with that is not left out, and neither is any before it."""
+"""Records that affect everything after them: a test with one is not left out, nor is any test before it."""
 
 
 @dataclass(slots=True)
 class Item:
-    """A test that was run, as the marks in the log have it."""
+    """A test that ran, from the marks in the log."""
 
     needs: tuple[int, ...]
-    """The tests, counted from 1, that set up fixtures which are there when it begins."""
+    """The tests, numbered from 1, that set up fixtures which exist when it begins."""
     random: Any
-    """The state of the module's generator when it begins; None: as it was when the one before began."""
+    """The state of the module's generator when it begins; None: unchanged since the previous test began."""
     question: tuple[int, int] = (0, 0)
-    """Where the event of the question lies in the log."""
+    """The range of the question's event in the log."""
     has_arguments: bool = False
     """Whether that event has arguments."""
     reports: list[Any] = field(default_factory=list)
     """Its reports, as pytest serializes them; None for one that is too long."""
     own: list[tuple[int, int, bool]] = field(default_factory=list)
-    """Records of what it did: where they lie, and whether they are definitions."""
+    """The ranges of its records, and whether they are definitions."""
     events: int = 0
-    """How many of them are events."""
+    """Number of events among them."""
     began: int = 0
-    """How many events there were before it."""
+    """Number of events before it."""
     failed_at: int = 0
-    """Where in the log it had failed; 0: it did not."""
+    """The offset in the log at which it had failed; 0: it did not fail."""
     can_be_left_out: bool = True
-    """Whether nothing in it changes what comes after it in ways that are known."""
+    """Whether nothing in it is known to affect later tests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Smaller:
-    """What came of it."""
+    """The smaller recording."""
 
     left_out: int
-    """How many tests."""
+    """Number of tests left out."""
     events: int
-    """How many events there are."""
+    """Number of events."""
     failed: int
-    """How many there are until the test had failed."""
+    """Number of events up to the test's failure."""
     size: int
-    """Of the file."""
+    """Size of the file."""
 
 
 def make_smaller(recording: Recording, target: Path, *, until_failure: bool = False) -> Smaller | None:
     """Write to `target` the recording without the tests that its last one does not need; None: it needs all.
 
-    With `until_failure` it ends where the test had failed, before pytest told of it. Raises OSError, ReplaydbgError.
+    With `until_failure` it ends at the test's failure, before pytest's report. Raises OSError, ReplaydbgError.
     """
     data = b"".join(recording.pieces("log"))
     assert recording.log_header is not None and recording.end is not None, recording.path
@@ -98,7 +98,7 @@ def _is_kept(place: tuple[int, int], items: list[Item], until_failure: bool) -> 
 
 
 def _moved(end: dict[str, Any], events: int, dropped: int, began: int) -> dict[str, Any]:
-    """Return what `end.json` says with the numbers that events of the last test have now; it ends after `events`."""
+    """Return the content of `end.json` with the new event numbers of the last test; it ends after `events`."""
 
     def moved(entry: dict[str, Any]) -> dict[str, Any]:
         return entry | {"event": entry["event"] - dropped}
@@ -106,7 +106,7 @@ def _moved(end: dict[str, Any], events: int, dropped: int, began: int) -> dict[s
     test = end["test"]
     if test.get("failure"):
         end["test"] = test | {"failure": moved(test["failure"])}
-    # Of what was left out, and of what stays before the last test, nobody needs the names.
+    # Names from tests before the last one, left out or not, are not needed.
     marks = [moved(each) for each in end.get("marks", ()) if each["event"] >= began]
     end["marks"] = [each for each in marks if each["event"] <= events]
     if end.get("snapshots"):
@@ -115,7 +115,7 @@ def _moved(end: dict[str, Any], events: int, dropped: int, began: int) -> dict[s
 
 
 def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
-    """Return the tests that the log has, in order; the last one failed after so many events."""
+    """Return the tests in the log, in order; the last one failed after `failed` events."""
     pieces = iter([data[LOG_HEADER:]])
     stream = RawStream(pieces, total=len(data), stored=recording.size("log"), gates=recording.header.gates)
     items: list[Item] = []
@@ -128,7 +128,7 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
             do = mark.get("do")
             if do == "item":
                 if mark.get("is_worker"):
-                    return []  # a thread is told what to do next, in the middle of what the tests do
+                    return []  # a thread receives its next order in the middle of the tests
                 items.append(Item(tuple(mark["needs"]), mark.get("random"), began=stream.crossings))
                 is_asking, is_doing = True, False
             elif do == "say":
@@ -145,7 +145,7 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
         item = items[-1]
         if is_asking and isinstance(record, Event):
             if record.gate != QUESTION or record.raised:
-                return []  # nothing can be answered here
+                return []  # no question can be answered here
             item.question, item.has_arguments = (begin, at), record.arguments is not None
             is_asking, is_doing = False, True
         elif is_doing:
@@ -157,7 +157,7 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
 
 
 def _mark(text: str | None) -> dict[str, Any]:
-    with suppress(ValueError):  # a mark of the program's own
+    with suppress(ValueError):  # a mark made by the program itself
         mark = json.loads(text or "")
         if isinstance(mark, dict):
             return mark
@@ -165,7 +165,7 @@ def _mark(text: str | None) -> dict[str, Any]:
 
 
 def _needed(items: list[Item]) -> set[int]:
-    """Return the numbers of the tests that the last one needs, itself included; those of before what must stay, too."""
+    """Return the numbers of the tests that the last one needs, with its own, and those before a test that must stay."""
     stays = [n for n, item in enumerate(items, 1) if not item.can_be_left_out or None in item.reports]
     needed = {len(items), *range(1, max((n for n in stays if n < len(items)), default=0) + 1)}
     open_ = list(needed)
@@ -178,7 +178,7 @@ def _needed(items: list[Item]) -> set[int]:
 
 
 def _changes(data: bytes, items: list[Item], left_out: list[Item]) -> dict[tuple[int, int], bytes]:
-    """Return what changes in the log where some tests are left out: what they did goes, questions are answered."""
+    """Return the changes in the log that leave some tests out: their records go, and their questions are answered."""
     changes: dict[tuple[int, int], bytes] = {}
     skipped = {id(item) for item in left_out}
     state: Any = None

@@ -1,4 +1,4 @@
-"""Which part a process of pytest has in a recorded session: it runs tests, it shows results, or both."""
+"""The role of a pytest process in a recorded session: it runs tests, it shows results, or both."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from replaydbg.pytest_plugin import relaunch
 
 
 def _asked() -> Any:
-    """Import the module. Pytest's own importer would look for it by ways that are recorded, and no recording has it.
+    """Import the module. Pytest's own importer would make requests that are recorded, and no recording has them.
 
-    It passes for a file that the recording has: who looks at what runs, as coverage does, asks where that lies.
+    It uses the name of a file in the recording: tools that trace code, such as coverage, ask for its path.
     """
     from importlib.machinery import SourceFileLoader
 
@@ -30,7 +30,7 @@ def register(config: pytest.Config) -> None:
     """Register the plugins of this process."""
     token = relaunch.launch_token()
     if token is not None:
-        # Imported here and below: each process needs its own part alone.
+        # Imported here and below: each process needs only its own part.
         question = relaunch.asked()
         if question is not None:
             config.pluginmanager.register(_asked().Asked(config, token, question), "replaydbg-recorded")
@@ -45,7 +45,7 @@ def register(config: pytest.Config) -> None:
 
         config.pluginmanager.register(Workers(), "replaydbg-workers")
     elif token is None:
-        return  # nothing is recorded, and a warning has said why
+        return  # nothing is recorded, and a warning has given the reason
     from replaydbg.pytest_plugin.shown import Shown
 
     config.pluginmanager.register(Shown(config, token), "replaydbg-shown")

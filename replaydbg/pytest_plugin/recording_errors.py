@@ -1,4 +1,4 @@
-"""Why there is no recording of a test, where that could not be written beside it: the session's directory says."""
+"""Why a test has no recording, if that could not be written beside it: from the session's directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from replaydbg.store.sessions import SESSION, said, session_directory
 
 
 def why_stopped(token: LaunchToken) -> str:
-    """Return why the process to which that is said is recorded no more; empty: it is, or that cannot be token."""
+    """Return why a process is no longer recorded; empty: it is, or the reason is unknown."""
     live = _session(token) / f"{SESSION.removesuffix(SEALED)}{LIVE}"
     try:
         with (live / "log").open("rb") as log:
@@ -26,7 +26,7 @@ def why_stopped(token: LaunchToken) -> str:
 
 
 def why_unwritten(token: LaunchToken, slug: str) -> str:
-    """Return why the launcher could write nothing of a test; empty: it says nothing of it."""
+    """Return why the launcher could not write a test's files; empty if it has reported no reason."""
     for line in said(_session(token)):
         with suppress(ValueError):  # it is being written
             name, reason = json.loads(line)

@@ -1,4 +1,4 @@
-"""What is said of kept tests: the section of a report, a summary in Markdown, the list of all."""
+"""Texts about kept tests: the section of a report, a summary in Markdown, the list of all."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from replaydbg.store.private import open_private
 
 
 def write(path: Path, text: str, mode: str = "w") -> None:
-    """Write what people read; of the name of a file, say, that is no text, what is none is escaped. Raises OSError."""
+    """Write a text for people; undecodable parts, as of a file name, are escaped. Raises OSError."""
     with open_private(path, mode, errors="backslashreplace") as file:
         file.write(text)
 
 
 def write_about(folder: Path, result: Result) -> bool:
-    """Write what is known of a kept test beside its recording; return whether that could be done.
+    """Write the facts about a kept test beside its recording; return whether that succeeded.
 
-    On a full disk what was written before stays.
+    On a full disk the files written before stay.
     """
     try:
         write_result(folder, result)
@@ -33,12 +33,12 @@ def write_about(folder: Path, result: Result) -> bool:
 
 
 def size_text(size: int) -> str:
-    """Return a size in bytes as people read it."""
+    """Return a size in bytes in human-readable form."""
     return f"{size / 1024:.0f} KiB" if size < 1 << 20 else f"{size / (1 << 20):.1f} MiB"
 
 
 def verified_text(result: Result) -> str:
-    """Return whether a replay agreed, in words; or why there is nothing to replay."""
+    """Return whether a replay agreed, as text; or why there is nothing to replay."""
     if result.unwritten:
         return f"its recording could not be written: {result.unwritten}"
     if result.verified:
@@ -50,24 +50,24 @@ def verified_text(result: Result) -> str:
 
 
 def leftovers_text(result: Result) -> str:
-    """Return whether it depends on the tests before it, in words; empty if that is not known, or does not matter."""
+    """Return whether it depends on earlier tests, as text; empty if this is unknown or irrelevant."""
     if not result.leftovers:
         return ""
     return f"depends on state left by earlier tests; without them: {result.leftovers}"
 
 
 def command(folder: str) -> str:
-    """Return what opens the recording in `folder`."""
+    """Return the command that opens the recording in `folder`."""
     return f"replaydbg debug {shlex.quote(os.path.join(folder, shared_names.RECORDING))}"  # noqa: PTH118
 
 
 def bisect_command(folder: str) -> str:
-    """Return what bisects the recording in `folder` again."""
+    """Return the command that repeats the bisection of the recording in `folder`."""
     return f"replaydbg bisect snapshots {shlex.quote(os.path.join(folder, shared_names.RECORDING))}"  # noqa: PTH118
 
 
 def section(result: Result, folder: str, *, is_first: bool = True) -> str:
-    """Return the section of a report; what was found out is about the test's first failure."""
+    """Return the section of a report; the examination is about the test's first failure."""
     if result.unwritten:
         return f"{folder}: {verified_text(result)}"
     path = os.path.join(folder, shared_names.RECORDING)  # noqa: PTH118
@@ -84,7 +84,7 @@ def section(result: Result, folder: str, *, is_first: bool = True) -> str:
 
 
 def unfinished(result: Result, seconds: float) -> Result:
-    """Return what is known of a test whose examination was not done within that time, with that reason."""
+    """Return the result of a test whose examination was not completed within `seconds`, with that reason."""
     limit = f"within {seconds:g} s (--replaydbg-wait)"
     if result.verified is None:
         return replace(result, verification=f"not examined {limit}")
@@ -92,7 +92,7 @@ def unfinished(result: Result, seconds: float) -> Result:
 
 
 def nothing_text(folder: str, seconds: float, reason: str) -> str:
-    """Return what is said of a test that was to be kept, and of which nothing came within that time, or will come."""
+    """Return the text for a test that was to be kept, but has no result within that time, or will have none."""
     if reason:
         return f"{folder}: its recording could not be written: {reason}"
     return f"{folder}: its recording was not finished within {seconds:g} s (--replaydbg-wait)"
@@ -104,7 +104,7 @@ def written_text(written: Written) -> str:
 
 
 def wrong_lines(wrong: Wrong) -> list[str]:
-    """Return what a bisection has found."""
+    """Return the result of a bisection as lines."""
     return [
         f"{wrong.what}: after {wrong.moment}  {wrong.where}  {wrong.source}",
         *(f"  {each}" for each in wrong.values),
@@ -146,18 +146,18 @@ _VERIFIED = {True: "yes", False: "**no**", None: "not tried"}
 
 
 class Passed(NamedTuple):
-    """A test that did not fail, and whose recording is kept all the same."""
+    """A test that did not fail, but whose recording is kept."""
 
     directory: str
-    """Its name, below that of all results."""
+    """Its name, in the directory of all results."""
     outcome: str
     """`passed` or `skipped`."""
     nodeid: str
-    """As pytest names it."""
+    """Its pytest node id."""
 
 
 def index(failed: list[tuple[str, Result]], passed: list[Passed], directory: str) -> str:
-    """Return the list of kept tests in Markdown: those that failed with their directories; `directory` is of all."""
+    """Return the list of kept tests in Markdown: those that failed with their directories; `directory` contains all."""
     lines = ["# Recordings of tests", ""]
     if failed:
         lines += ["| test | outcome | recording | size | verified |", "|---|---|---|---|---|"]

@@ -21,12 +21,12 @@ class RunSources:
         self._names: dict[str, str] = {}
         """Path to the hash of the content, under which it is stored."""
         self._unstored: dict[str, bytes] = {}
-        """Path to content: what nothing that is kept has needed until now."""
+        """Path to content: sources that no kept recording has needed so far."""
         self._packages = packages()
         self._stored: tuple[int, bytes] | None = None
 
     def update(self, end: int) -> None:
-        """Take in what was imported until there in the import world. Raises OSError."""
+        """Add what was imported up to byte `end` of the import world. Raises OSError."""
         if end <= self._seen:
             return
         with self._world.open("rb") as file:
@@ -36,13 +36,13 @@ class RunSources:
         for path in imported(data):
             content = source_of(path) if path not in self._names and path not in self._unstored else None
             if not content or len(content) > PIECE:
-                continue  # that long, it is data; it is in the import world, where a replay takes it from
+                continue  # a file of that size is data; a replay takes it from the import world
             self._unstored[path] = content
 
     def end_fields(self) -> tuple[int, bytes]:
-        """Return the last fields of `end.json`: their length, and what a BlockStore returned for them.
+        """Return the last fields of `end.json`: their length, and the names that a BlockStore returned for them.
 
-        Stores what was taken in until now. Raises OSError.
+        Stores what was added so far. Raises OSError.
         """
         while self._unstored:
             path, content = next(iter(self._unstored.items()))

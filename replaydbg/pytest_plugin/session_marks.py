@@ -1,8 +1,8 @@
-"""The parts of a session, test by test: so that those can be left out of a recording that a test does not need.
+"""Marks for the parts of a session, test by test: so that a recording can omit tests that are not needed.
 
-Before each test a question is asked outside. When it is recorded the answer says nothing. In a recording that was made
-smaller (`minimize.py`) it says: this test is left out, here are its reports. pytest's `log` hooks of a test
-are called in either case, so that what is printed stays equal; what a test does lies between.
+Before each test a question is asked outside. During the recording the answer is meaningless. In a recording that was
+made smaller (`minimize.py`) it means: this test is left out, here are its reports. pytest's `log` hooks of a test are
+called in either case, so that the output is unchanged; the test's own work is between them.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ _dumps, _loads = json.dumps, json.loads
 _ask = os.listxattr  # `tested.QUESTION` in the log
 
 PLACE = "/"
-"""Asked is which extended attributes the root directory has: a cheap question, and the answer is a list of texts."""
+"""The question reads the root directory's extended attributes: it is cheap, and the answer is a list of texts."""
 
 _LONGEST = 40000
-"""Of a report as text; a test with a longer one cannot be left out."""
+"""Maximum length of a report as text; a test with a longer one cannot be left out."""
 
 _SAY = '{"do": "say"}'
 _SAID, _LAST = '{"do": "said"}', '{"do": "said", "last": true}'
 
 _ATTRIBUTES = "nodeid location keywords outcome longrepr when user_properties sections start stop duration"
 _PLAIN = {*_ATTRIBUTES.split(), shared_names.KEPT}
-"""The attributes of a report that nobody has added to."""
+"""The attributes of a report without additions."""
 
 
 def mark(**told: Any) -> None:
-    """Mark the place where the program stands; who waits for the program hears of it."""
+    """Mark the program's present position, and notify the process that waits for the program."""
     _audit("replaydbg.mark", _dumps(told))
 
 
 def note(text: str) -> None:
-    """Mark the place in the log alone, which opens no file."""
+    """Mark the position in the log only, without opening a file."""
     _audit("replaydbg.mark", text, False)
 
 
@@ -58,24 +58,24 @@ def _answer() -> dict[str, Any]:
 
 
 class Parts:
-    """Says where parts begin and end, and what each test took over from those before it."""
+    """Marks where parts begin and end, and what each test inherits from earlier ones."""
 
     def __init__(self) -> None:
         self._number = 0
         self._begun: dict[str, int] = {}
-        """By node id: how many tests of that name have begun, less one. With --keep-duplicates there may be several."""
+        """By node id: the index of the last test begun with that name. With --keep-duplicates there may be several."""
         self._alive: list[tuple[pytest.FixtureDef[object], int]] = []
         self._set_up: dict[pytest.Package, int] = {}
         self._random: object = None
         self._nodeid = ""
         self.is_asked_again = False
-        """Whether answers for tests that were left out are passed over: in edited code others may run."""
+        """Whether answers for tests that were left out are ignored: in edited code others may run."""
 
     def begin(self, item: pytest.Item) -> dict[str, Any]:
-        """Begin with the next test; return the answer to the question, nothing if it is to run as always."""
+        """Begin the next test; return the answer to the question, empty if the test is to run as always."""
         self._number += 1
         self._nodeid = item.nodeid
-        _ = item.location  # asks for the file's state, the first time
+        _ = item.location  # queries the file's state, the first time
         needs = {number for _, number in self._alive} | self._packages(item)
         told: dict[str, Any] = {"do": "item", "needs": sorted(needs)}
         before = self._begun[item.nodeid] = self._begun.get(item.nodeid, -1) + 1
@@ -96,7 +96,7 @@ class Parts:
         return found
 
     def _packages(self, item: pytest.Item) -> set[int]:
-        """Return the tests that set up the packages which this one finds set up: to do so imports `__init__.py`."""
+        """Return the tests that set up the packages which this one finds set up: that imports their `__init__.py`."""
         stack = item.session._setupstate.stack
         found = set()
         for node in item.listchain():
@@ -108,39 +108,39 @@ class Parts:
         return found
 
     def over(self, told: dict[str, Any]) -> None:
-        """Say what the replay is for; it ends here."""
+        """Report the outcome of the replay; it ends here."""
         _audit("replaydbg.over", _dumps(told))
 
     def take_over(self, item: pytest.Item, told: dict[str, Any]) -> None:
-        """Bring into place what tests that were left out would have left behind."""
+        """Restore the state that the omitted tests would have left behind."""
         state = told.get("random")
         if state is not None:
             sys.modules["random"].setstate((state[0], tuple(state[1]), state[2]))
-        # What an earlier test needed, and the next one of those that were left out would have torn down.
+        # Fixtures of an earlier test that the next omitted one would have torn down.
         item.session._setupstate.teardown_exact(item)
 
     def say(self) -> None:
-        """Mark that what follows is said of a test, as opposed to what it does."""
+        """Mark that reports of a test follow, as opposed to its own work."""
         note(_SAY)
 
     def said(self, *, is_last: bool = False) -> None:
-        """Mark the end of that; `is_last`: nothing more is said of this test."""
+        """Mark the end of the reports; `is_last`: no more follow for this test."""
         note(_LAST if is_last else _SAID)
 
     def report(self, config: pytest.Config, report: pytest.TestReport) -> None:
-        """Mark that a report is told, with it."""
+        """Mark a report, with its content."""
         if self._is_plain(report):
             note(f'{{"do": "say", "report": {_dumps([report.when, report.duration, report.start, report.stop])}}}')
             return
         data = config.hook.pytest_report_to_serializable(config=config, report=report)
         if data is not None:
-            # They are shown at the session's end, which no recording of a test comes to.
+            # They are shown at the session's end, which no recording of a test reaches.
             data |= {"sections": [], "longrepr": data["longrepr"] if not report.failed else "left out"}
         text = _dumps({"do": "say", "report": data}, default=str)
         note(text if len(text) < _LONGEST else _dumps({"do": "say", "report": None}))
 
     def _is_plain(self, report: pytest.TestReport) -> bool:
-        """Whether it says nothing but that a phase of the test that runs has passed: most do."""
+        """Whether it only reports that a phase of the running test has passed: most do."""
         return (
             type(report) is pytest.TestReport
             and report.outcome == "passed"
@@ -151,7 +151,7 @@ class Parts:
         )
 
     def report_of(self, item: pytest.Item, data: Any) -> pytest.TestReport:
-        """Return the report that was marked so. JSON has no tuples, and pytest asks whether they are some."""
+        """Return the report from its mark. JSON has no tuples, and pytest checks for them."""
         if isinstance(data, list):
             when, duration, start, stop = data
             keywords: dict[str, Any] = dict.fromkeys(item.keywords, 1)
@@ -170,10 +170,10 @@ class Parts:
         return report
 
     def fixture_begins(self, fixturedef: pytest.FixtureDef[object]) -> None:
-        """Remember which test it is of."""
+        """Record the test to which it belongs."""
         if fixturedef.scope != "function":
             self._alive.append((fixturedef, self._number))
 
     def fixture_ends(self, fixturedef: pytest.FixtureDef[object]) -> None:
-        """Forget it; one that is not there was forgotten before."""
+        """Remove it; a missing one was removed before."""
         self._alive = [each for each in self._alive if each[0] is not fixturedef]

@@ -8,27 +8,28 @@ import re
 from typing import NamedTuple
 
 VARIABLE = "REPLAYDBG_PYTEST"
-"""Tells a process of pytest that it is recorded, and by whom."""
+"""The environment variable that marks a recorded process of pytest, and names its recorder."""
 RECORDING, SUMMARY, META = "rec.rdbg", "summary.md", "meta.json"
 """The files of one result."""
 KEPT = "replaydbg_kept"
-"""The attribute of a test's last report that says where its recording is, if it is kept though nothing failed: the
-directory and the outcome."""
+"""The attribute of a test's last report with the directory and the outcome, if the recording is kept without a
+failure.
+"""
 LAUNCHER = "replaydbg_launcher"
-"""Under which a worker of pytest-xdist tells the process id of its launcher."""
+"""The key under which a worker of pytest-xdist sends the process id of its launcher."""
 INDEX = "index"
 """The list of all results of a session: `.json` and `.md`."""
 
 OWN_MARKS = ("collected", "test", "failure")
-"""The moments that the plugin names."""
+"""The moments that the plugin itself names."""
 
 _TAKEN = ("start", "end", "last", "exc", *OWN_MARKS)
 _MOMENT = re.compile(r"0|#.*|out:.*|t\+?\d+(\.\d+)?(ms|s|m)?", re.DOTALL)
-"""What stands for a moment behind `@`, whatever is named so; see `debugger/moments.py`."""
+"""Texts with another meaning after `@`, which cannot be names; see `debugger/moments.py`."""
 
 _LONGEST = 120
 _PLAIN = re.compile(r"[A-Za-z0-9_./]*(::[A-Za-z0-9_]+)*(\[[A-Za-z0-9_.]*\])?")
-"""What stays different from all others when what is no letter becomes `-`."""
+"""Node ids that stay unique when other characters than letters and digits become `-`."""
 _OTHER = re.compile(r"[^A-Za-z0-9_.]+")
 
 
@@ -40,10 +41,10 @@ class LaunchToken(NamedTuple):
     seed: int
     """The seed of string hashes."""
     directory: str
-    """Where results go, as an absolute path."""
+    """The directory of the results, as an absolute path."""
 
     def as_text(self) -> str:
-        """As it stands in the variable."""
+        """Return the variable's value."""
         return f"{self.parent}:{self.seed}:{self.directory}"
 
 
@@ -56,12 +57,12 @@ def read_launch_token(text: str) -> LaunchToken | None:
 
 
 def unrecorded(process: int) -> str:
-    """Return what the variable says to a process that its launcher became because nothing can be recorded."""
+    """Return the variable's value for a process that its launcher became because nothing can be recorded."""
     return f"unrecorded:{process}"
 
 
 def why_no_name(name: object) -> str:
-    """Return why a test can name no moment so, as a sentence; empty: it can."""
+    """Return why a test cannot give a moment this name, as a sentence; empty: it can."""
     if not isinstance(name, str) or not name or name != name.strip():
         return f"{name!r} cannot name a moment: a name is a text that is not empty, without spaces around it."
     if name in _TAKEN or _MOMENT.fullmatch(name):
@@ -70,12 +71,12 @@ def why_no_name(name: object) -> str:
 
 
 def slug(nodeid: str, attempt: int = 0) -> str:
-    """Return the directory of a test's result: readable, and of no two tests the same, with none of `: " < > | * ?`.
+    """Return the directory of a test's result: readable, unique for each test, without any of `: " < > | * ?`.
 
     `attempt`: 0 for the first one.
     """
     text = _OTHER.sub("-", nodeid).strip("-") or "test"
     if len(text) > _LONGEST or not _PLAIN.fullmatch(nodeid):
-        # Cut short, or with characters that became the same one.
+        # Truncated, or with characters that became equal.
         text = f"{text[:_LONGEST]}-{hashlib.blake2b(nodeid.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
     return f"{text}-retry{attempt}" if attempt else text

@@ -20,17 +20,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.pytest_plugin.results import Result
 
-# Bound now: tests replace functions of modules, and what plugins freeze stays frozen.
+# Bound now: tests replace functions of modules, and tools that freeze time must not affect these.
 _sleep, _now, _epoch = time.sleep, time.monotonic, time.time
 _LOOK_EVERY = 0.05
 _CUTTING = 1.0
-"""Seconds. So long may the recording of a test be on its way when the process is recorded no more."""
+"""Seconds that a test's recording may still take when the process is no longer recorded."""
 _CRASHED = "???"
-"""What pytest-xdist says of the phase in which a worker ended."""
+"""pytest-xdist's name of the phase in which a worker crashed."""
 
 
 class Shown:
-    """The hooks."""
+    """The plugin's hooks."""
 
     def __init__(self, config: pytest.Config, token: shared_names.LaunchToken | None) -> None:
         self._config = config
@@ -43,34 +43,34 @@ class Shown:
         """The directories of kept tests, with the reports of their failures."""
         self._results: dict[str, Result] = {}
         self._missing: dict[str, str] = {}
-        """Directories of kept tests of which nothing is known, with why if that is known."""
+        """Directories of kept tests without a result, with the reason if it is known."""
         self._recorded = {"": token} if token is not None else {}
-        """What is said to the processes that are recorded, by the name of the worker; empty: this one."""
+        """The tokens of the recorded processes, by the name of the worker; empty: this process."""
         self._gives_up = 0.0
-        """When nothing more comes of what such a process ran."""
+        """The time after which no further results of such a process are expected."""
         self._unlisted = ""
         """Why the lists of all results could not be written."""
         self._passed: dict[str, tuple[str, str, str]] = {}
-        """Directory, outcome and node id of what is kept though it did not fail."""
+        """Directory, outcome and node id of recordings that are kept without a failure."""
         self._crashed: list[str] = []
-        """Directories of tests in which a worker ended; they are there if it was recorded."""
+        """Directories of tests in which a worker crashed; they exist if it was recorded."""
 
     def pytest_report_header(self) -> str:
-        """Say that the session is recorded."""
+        """Announce that the session is recorded."""
         seed = f", hash seed {self._token.seed}" if self._token is not None else ""
         return f"replaydbg: {self._mode}, recordings in {_shown(self._directory)}{seed}"
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Take the lists of an earlier session away: should this one not come to its end, they are not its own."""
+        """Remove the lists of an earlier session: if this one is interrupted, they must not remain."""
         if session.config.option.collectonly:
             return
         for ending in ("md", "json"):
-            with suppress(OSError):  # most often there is none
+            with suppress(OSError):  # usually there is none
                 os.unlink(os.path.join(self._directory, f"{shared_names.INDEX}.{ending}"))  # noqa: PTH108,PTH118
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Remember where the recordings of tests will be."""
+        """Record where the recordings of tests will be."""
         if kept := getattr(report, shared_names.KEPT, None):
             directory, outcome = kept
             self._passed[directory] = (directory, outcome, report.nodeid)
@@ -83,7 +83,7 @@ class Shown:
                     reports.append(report)
 
     def expect(self, slug: str) -> None:
-        """Remember the directory of a test of which no report tells that it is kept."""
+        """Record the directory of a kept test that no report mentions."""
         self._folders.setdefault(self._folder(slug), [])
 
     def _folder(self, slug: str) -> str:
@@ -91,7 +91,7 @@ class Shown:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Wait a while for what is found out about the recordings, and put it into the reports."""
+        """Wait a while for the results of the recordings' examination, and add them to the reports."""
         for folder in self._crashed:
             if os.path.isdir(folder):  # noqa: PTH112
                 self._folders.setdefault(folder, [])
@@ -124,7 +124,7 @@ class Shown:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Hear from a worker by whom it is recorded."""
+        """Receive the identity of a worker's recorder."""
         launcher = getattr(node, "workeroutput", {}).get(shared_names.LAUNCHER)
         if launcher is not None:
             self._recorded[node.gateway.id] = shared_names.LaunchToken(launcher, 0, self._directory)
@@ -134,7 +134,7 @@ class Shown:
         while True:
             result = _read(Path(folder) / shared_names.META)
             if result is not None and result.kept < self._began:
-                result = None  # an earlier session's
+                result = None  # it belongs to an earlier session
             if (result is not None and result.is_examined) or _now() >= until:
                 break
             if result is None and token is not None:
@@ -181,7 +181,7 @@ class Shown:
         for folder, reason in self._missing.items():
             terminalreporter.write_line(report_text.nothing_text(folder, self._wait, reason))
         for folder, each in self._results.items():
-            # Of what was not examined the report has said why.
+            # For those that were not examined the report has given the reason.
             is_told = each.is_examined or each.verified is not None
             verified = f": {report_text.verified_text(each)}" if is_told else ""
             terminalreporter.write_line(f"{each.nodeid}{verified}")
@@ -197,7 +197,7 @@ def _read(path: Path) -> Result | None:
     try:
         return parse_result(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None  # not there yet
+        return None  # not written yet
 
 
 def _shown(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Brings the snapshots that were taken while a program was recorded into the form in which they are kept."""
+"""Convert the snapshots taken during a recording into their stored form."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ if TYPE_CHECKING:
     from replaydbg.heap.snapshot import Snapshot
 
 _STATE = struct.Struct("<7Q")
-"""Of heap_record.c: taken, done, failed, left out, pauses together and the longest, CPU time of the copies; then ids of
-processes."""
+"""As in heap_record.c: taken, done, failed, left out, total of the pauses and the longest, CPU time of the copies;
+then process ids.
+"""
 
 _LONGEST = 130.0
 """Seconds: a copy of the program ends itself before that."""
 
 _SHORT = 5.0
-"""Seconds for one that is asked for while the program goes on."""
+"""Time limit in seconds for a snapshot that is requested while the program goes on."""
 
 
 def finish_snapshots(live: Path) -> dict[str, Any] | None:
-    """Wait for those that are still written, compress them; return what `end.json` says of them, or None."""
+    """Wait for snapshots that are still being written, compress them; return their entry for `end.json`, or None."""
     folder = live / "heap"
     if not (folder / "state").is_file():
         return None
     _await(folder / "state")
     taken, _, _, left_out, pause, longest, copies = _STATE.unpack_from(_state(folder / "state"))
-    # Imported here: most programs that are recorded have no snapshots, and all wait for the sealing.
+    # Imported here: most recorded programs have no snapshots, and all wait for the sealing.
     from replaydbg.heap.series import Series
 
     listed = []
@@ -69,7 +70,7 @@ def snapshots_taken(live: Path) -> int:
 
 
 def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield what `end.json` says of snapshots while the program goes on, and their bytes; without those that failed.
+    """Yield the entries for `end.json` of snapshots while the program goes on, and their bytes; without failed ones.
 
     `numbers` ascend: most are coded against the one before. Raises OSError.
     """
@@ -134,7 +135,7 @@ def _compress(path: Path, run: str, series: Series) -> dict[str, Any] | None:
     try:
         snapshot = read_raw(path.read_bytes(), str(path), run=run, is_trusted=True)
     except Corrupt:
-        # Of a copy that was killed in the middle: counted as failed.
+        # Files of a copy that was killed in the middle: it counts as failed.
         path.unlink()
         return None
     partial = path.with_suffix(".packed")
@@ -159,7 +160,7 @@ def _facts(snapshot: Snapshot, path: Path) -> dict[str, Any]:
 
 
 def _checks(path: Path) -> list[dict[str, Any]]:
-    """Return what the invariants said at a snapshot: whether each held, None where that could not be told."""
+    """Return the results of the invariants at a snapshot: whether each held, None if it could not be evaluated."""
     # Imported here: few programs have invariants, and all wait for the sealing.
     import ast
 

@@ -1,4 +1,4 @@
-"""How the program of a replay ended: status, exception, what an expression was worth; and the liberties taken."""
+"""The end of a replayed program: status, exception, the value of the check; and the deviations of the replay."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from replaydbg.log.reader import Recording
 
 MOST_SHOWN_EVENTS = 300_000
-"""What was recorded at later events than this is not looked up for a liberty: reading that far takes seconds."""
+"""Number of the event above which recorded data is not looked up for a deviation: reading that far takes seconds."""
 
 MEANINGS = {
     "skipped": "recorded, but not requested",
@@ -32,7 +32,7 @@ MEANINGS = {
     "follows": "not requested in the recording, but follows from what was",
     "unused": "the program ended before requesting what was recorded",
 }
-"""The kinds of liberties, and what each means."""
+"""The kinds of deviations, with their meanings."""
 
 _TEXT_OR_NONE = one_of(None, str)
 _LIBERTY = (one_of(*MEANINGS), COUNT, str, object, bytes, str, COUNT, str, COUNT, str)
@@ -52,13 +52,13 @@ class Frame:
     """A frame of the exception that ended the program."""
 
     file: str
-    """As its code object names it."""
+    """The file name as in its code object."""
     line: int
-    """From 1; 0: it has none."""
+    """From 1; 0: unknown."""
     function: str
     """The qualified name."""
     is_library: bool
-    """It came with the interpreter, or was installed."""
+    """Whether its code is part of the interpreter, or of an installed package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Uncaught:
     type: str
     """The qualified name of its class; empty: a test failed, and no exception was raised (a strict xfail)."""
     text: str | None
-    """`str()` of it; None where that could not be told without running code of the program."""
+    """`str()` of it; None if that could not be computed without running code of the program."""
     frames: tuple[Frame, ...]
     """Innermost last; at most 60."""
 
@@ -88,14 +88,14 @@ class Uncaught:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a program ended."""
+    """The outcome of a program."""
 
     status: int | None
-    """Its exit code, or minus the number of the signal that ended it; None if it did not come to that."""
+    """Its exit code, or minus the number of the signal that ended it; None if it did not end."""
     exception: Uncaught | None
-    """The exception that nobody caught in the main thread, if there was one."""
+    """The uncaught exception of the main thread, if there was one."""
     said: str = ""
-    """The same in words, where it is no program that ended; empty: it is."""
+    """A text in place of the other fields, if it is not a program that ended; else empty."""
 
     @property
     def is_failure(self) -> bool:
@@ -119,7 +119,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What became of the expression that was evaluated at the program's end."""
+    """The result of the expression that was evaluated at the program's end."""
 
     verdict: str
     """`holds`, `fails` or `raised`."""
@@ -129,22 +129,22 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Liberty:
-    """One way in which a replay of edited code was not as recorded."""
+    """One deviation of a replay of edited code from the recording."""
 
     kind: str
     """One of MEANINGS."""
     event: int
-    """The number of the recorded event that it is about; 0: it is about none."""
+    """The number of the recorded event concerned; 0: none."""
     recorded: str
-    """That event in words; empty if there is none."""
+    """A text for that event; empty if there is none."""
     asked: str
-    """What the program asked for; empty if nothing."""
+    """The program's request; empty if there was none."""
     detail: str
     """More about it; may be empty."""
     lane: int
-    """The lane that took it: 0 is the main one."""
+    """The lane that deviated: 0 is the main one."""
     file: str
-    """Where the program stood, in its own code."""
+    """The program's own source file that was running."""
     line: int
     """The line there."""
     function: str
@@ -167,28 +167,28 @@ class Liberty:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What the core told at the end of a replay."""
+    """The core's report at the end of a replay."""
 
     liberties: tuple[Liberty, ...]
-    """In the order in which they were taken; at most 2000."""
+    """In order of occurrence; at most 2000."""
     liberty_counts: dict[str, int]
-    """How many of each kind there were; those of which there were none are left out."""
+    """Number of deviations of each kind; kinds without any are left out."""
     exception: Uncaught | None
     """What ended the program."""
     check: Check | None
-    """None if nothing was asked, or if the program's end was not reached."""
+    """None if no check was requested, or if the program's end was not reached."""
     said: str = ""
-    """What the program said came of what it was replayed for; empty: nothing."""
+    """The program's own report of its result, such as a test's; empty: none."""
     draws: Draws = NO_DRAWS
-    """Which random numbers and readings of the clock it took."""
+    """The random numbers and readings of the clock that it took."""
 
 
 NOTHING = Ending((), {}, None, None)
-"""Of a replay that was ended before the core could tell."""
+"""For a replay that was ended before the core could report."""
 
 
 def read_ending(data: bytes, recording: Recording) -> Ending:
-    """Return what the core told."""
+    """Return the core's report."""
     if not data:
         return NOTHING
     told = decoded(data, _TOLD, "report of the end")
@@ -204,7 +204,7 @@ def read_ending(data: bytes, recording: Recording) -> Ending:
 
 
 def _taken(kinds: Sequence[tuple[str, str]], data: bytes, total: int) -> Taken:
-    """Return a sequence: two bytes for each draw, the number of its kind from 1."""
+    """Decode a sequence: two bytes for each draw, the number of its kind from 1."""
     numbers = [data[at] | data[at + 1] << 8 for at in range(0, len(data) - 1, 2)]
     if max(numbers, default=0) > len(kinds) or min(numbers, default=1) < 1:
         raise ForgedMessage("it sent a malformed report of the end")
@@ -248,6 +248,6 @@ def _with_events(liberties: tuple[Liberty, ...], recording: Recording) -> tuple[
             if isinstance(event, Event) and event.number >= last:
                 break
     except ReplaydbgError:
-        # The recording is damaged further on: those events stay without words.
+        # The recording is damaged further on: later events get no text.
         return liberties
     return tuple(replace(each, recorded=texts.get(each.event, "")) for each in liberties)

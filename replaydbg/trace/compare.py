@@ -1,4 +1,4 @@
-"""Compares the traces of two runs: the first difference, and what ran inside crossings in one of them."""
+"""Compare the traces of two runs: the first difference, and Python code inside crossings in one of them."""
 
 from __future__ import annotations
 
@@ -9,55 +9,55 @@ from typing import NamedTuple
 from replaydbg.trace.files import BLOCK, Block, Ending, Inside, Item, Kind, TraceFiles, ending, lanes
 
 COMMON = 6
-"""How many ticks before the first difference are told."""
+"""Number of ticks before the first difference that are reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one of the runs did where they part."""
+    """The action of one of the runs at the difference."""
 
     item: Item | None
-    """None: it had nothing more, having been killed."""
+    """None: the trace ended here, because the run was killed."""
     file: str = ""
-    """Of a tick: as its code object names it."""
+    """For a tick: the file name in its code object."""
     line: int = 0
-    """Of a tick: from 1."""
+    """For a tick: the line, from 1."""
     function: str = ""
-    """Of a tick: the qualified name."""
+    """For a tick: the qualified name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two runs part for the first time."""
+    """The first difference between two runs."""
 
     tick: int
-    """Ticks that both ran before it, and one more."""
+    """Number of ticks that both ran before it, plus one."""
     event: int
-    """Events before it, in both."""
+    """Number of events before it, in both."""
     gate: int
-    """The gate of the last of them; 0: not known."""
+    """The gate of the last of them; 0: unknown."""
     recorded: Side
-    """What the first run did."""
+    """The action of the first run."""
     replayed: Side
-    """What the second one did."""
+    """The action of the second one."""
     common: tuple[Side, ...]
-    """The last ticks and events that both have, the latest last."""
+    """The last ticks and events in common, the latest last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two traces beside each other."""
+    """The comparison of two traces."""
 
     ticks: int
-    """Ticks that are equal."""
+    """Number of equal ticks."""
     events: int
-    """Events that are equal."""
+    """Number of equal events."""
     lanes: int
-    """How many lanes there were; 0 where that is not known, as the end has not been seen."""
+    """Number of lanes; 0 if unknown, because the end was not reached."""
     ending: Ending
-    """Why the comparison ends: WHOLE where it has seen everything."""
+    """Why the comparison ends: WHOLE if it is complete."""
     difference: Difference | None
-    """None: equal, as far as it goes."""
+    """None: equal as far as compared."""
 
 
 class Key(NamedTuple):
@@ -71,16 +71,16 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InsideBoth:
-    """A Python function that began inside a gate, and how often in each run."""
+    """A Python function that began inside a gate, with its counts in both runs."""
 
     key: Key
-    """Which function in which gate."""
+    """The function and the gate."""
     recorded: int
-    """How often in the first run."""
+    """Its count in the first run."""
     replayed: int
-    """How often in the second."""
+    """Its count in the second."""
     first_event: int
-    """Events before the first time."""
+    """Number of events before the first time."""
 
 
 def compare(recorded: TraceFiles, replayed: TraceFiles) -> Comparison:
@@ -92,7 +92,7 @@ def compare(recorded: TraceFiles, replayed: TraceFiles) -> Comparison:
     pairs = zip(one.items, other.items, strict=False)
     place = next((at for at, (mine, its) in enumerate(pairs) if mine != its), None)
     if place is None:
-        # One ends inside the block, without an end.
+        # One trace ends inside the block, without an end record.
         place = min(len(one.items), len(other.items))
     if _is_cut(one, place) or _is_cut(other, place):
         return _counted(one, place, Ending.LIMIT)
@@ -100,7 +100,7 @@ def compare(recorded: TraceFiles, replayed: TraceFiles) -> Comparison:
 
 
 def insides(recorded: TraceFiles, replayed: TraceFiles) -> tuple[InsideBoth, ...]:
-    """Return what Python ran inside crossings: first what one run did more often, then in the order of beginning."""
+    """Return Python functions inside crossings: those with different counts first, then in the order of beginning."""
     first: dict[Key, int] = {}
     counts: list[Counter[Key]] = [Counter(), Counter()]
     for count, trace in zip(counts, (recorded, replayed), strict=True):

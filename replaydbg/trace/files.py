@@ -1,11 +1,11 @@
-"""Reads the two files of a trace, as replaydbg/native/trace.c writes them.
+"""Read the two files of a trace, as written by replaydbg/native/trace.c.
 
-`ticks` has blocks of 64 KiB. A block's head: ticks and events before it (8 bytes each, little-endian), the lane that
-runs, the number of code objects met so far, and how many bytes of the block are used (4 bytes each), then 4 unused.
+`ticks` has blocks of 64 KiB. A block's head: ticks and events before it (8 bytes each, little-endian), the running
+lane, the number of code objects met so far, and how many bytes of the block are used (4 bytes each), then 4 unused.
 Then records, each a varint whose low two bits are its kind: a tick (number of the code object, then a varint for the
-instruction, then, when the number is met for the first time, 8 bytes for what it means), an event (number of the gate),
-another lane, the end (why, and how many lanes there were). `codes` has records too, each with its length before it and
-a value as in the event log.
+instruction, then, when the number is met for the first time, 8 bytes for its meaning), an event (number of the gate),
+another lane, the end (why, and the number of lanes). `codes` has records too, each with its length before it and a
+value as in the event log.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 from replaydbg.log.codec import decode_value
 
 BLOCK = 1 << 16
-"""Bytes of a block of the file `ticks`."""
+"""Size in bytes of a block of the file `ticks`."""
 _HEAD = struct.Struct("<QQIII4x")
 _CODE, _CODE_INSIDE, _BEGUN_INSIDE = range(3)
 
 
 class Kind(Enum):
-    """What an item of a trace is."""
+    """The kind of an item of a trace."""
 
     TICK = "tick"
     EVENT = "event"
@@ -50,11 +50,11 @@ class Code:
     """A code object: a function, a class body, a module."""
 
     file: str
-    """As the code object names it."""
+    """The file name in the code object."""
     function: str
     """The qualified name."""
     first_line: int
-    """Where it begins."""
+    """The first line of the code."""
     lines: bytes
     """The line of each instruction, see `line`."""
 
@@ -79,11 +79,11 @@ class Item:
     lane: int
     """The lane that ran; 0 is the main one."""
     number: int
-    """Of the code object, of the gate (0: none), or see `ending` and `lanes`."""
+    """The number of the code object, or of the gate (0: none); for an end see `ending` and `lanes`."""
     instruction: int = 0
-    """Of a tick: in code units."""
+    """For a tick: in code units."""
     identity: bytes = b""
-    """Of a tick in a code object that is met for the first time: what its number means."""
+    """For a tick in a code object that is met for the first time: the meaning of its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +91,23 @@ class Block:
     """One block, decoded."""
 
     ticks: int
-    """Ticks before it."""
+    """Number of ticks before it."""
     events: int
-    """Events before it."""
+    """Number of events before it."""
     items: tuple[Item, ...]
-    """What is in it, in order."""
+    """Its items, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A Python function that began while a gate was open, and no program code was being called back."""
+    """A Python function that began while a gate was open, outside a callback of the program's code."""
 
     code: Code
     """The function."""
     gate: int
-    """The gate's number; 0: none was, and it was the tool's own work."""
+    """The gate's number; 0: none was open, and it was the tool's own work."""
     event: int
-    """Events before it."""
+    """Number of events before it."""
     lane: int
     """The lane in which it ran."""
 
@@ -116,18 +116,18 @@ class TraceFiles:
     """The trace that a run has written into a directory."""
 
     def __init__(self, directory: Path) -> None:
-        """Read the code objects; the ticks are read when they are asked for."""
+        """Read the code objects; ticks are read on demand."""
         self.path = directory / "ticks"
         """The file of ticks, compared byte for byte."""
         self.codes: list[Code] = []
         """The code object with the number n is the one at n - 1."""
         self.insides: list[Inside] = []
-        """In the order in which they began."""
+        """In the order of beginning."""
         self._read_codes((directory / "codes").read_bytes())
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """The number of blocks."""
         return self.path.stat().st_size // BLOCK
 
     def block(self, index: int) -> Block:
@@ -153,7 +153,7 @@ def ending(item: Item) -> Ending:
 
 
 def lanes(item: Item) -> int:
-    """Return how many lanes there were until `item`, which is of the kind END."""
+    """Return the number of lanes up to `item`, which is of the kind END."""
     return item.number >> 2
 
 
@@ -184,7 +184,7 @@ def _values(data: bytes) -> Iterator[list[Any]]:
     while at < len(data):
         length, at = _varint(data, at)
         if at + length > len(data):
-            return  # the run was killed in the middle of writing it
+            return  # the run was killed while writing it
         value = decode_value(data[at : at + length])
         assert isinstance(value, list), value
         yield value

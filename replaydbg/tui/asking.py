@@ -1,4 +1,4 @@
-"""What the keys ask of the run: who wrote a value, what it was, what changed in memory, where it went wrong."""
+"""Queries of the run: who wrote a value, its history, what changed in memory, where it went wrong."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from replaydbg.tui.values import ValuesPanel
 
 
 class Asking(Acts):
-    """The acts whose answers are lists, or fill a panel."""
+    """Actions whose answers are lists, or fill a panel."""
 
     compared = ""
-    """The moment that memory was compared with last."""
+    """The moment of the last memory comparison."""
 
     # ---- answers ----
 
     def question(self, name: str, *about: object) -> None:
-        """Put one of the questions of questions.py, and show the answer as a list to choose from."""
+        """Ask one of the queries of questions.py, and show the answer as a list to choose from."""
         self.ask(lambda desk: desk.ask(name, *about), then=self.show_answer)
 
     def show_answer(self, reply: Reply) -> None:
@@ -51,7 +51,7 @@ class Asking(Acts):
     # ---- values ----
 
     def action_who_wrote(self) -> None:
-        """Ask who wrote the value that is selected: of the heap panel, otherwise of the values."""
+        """Find who wrote the selected value: in the heap panel if it has the focus, else in the values panel."""
         heap, values = self.part(HeapPanel), self.part(ValuesPanel)
         if heap.has_focus and heap.chosen is not None:
             path = heap.chosen.path
@@ -62,11 +62,11 @@ class Asking(Acts):
             self.part(AskLine).ask("who wrote", self.ask_why)
 
     def ask_why(self, expression: str) -> None:
-        """Ask who wrote a value."""
+        """Find who wrote a value."""
         self.question("who_wrote", expression)
 
     def action_history(self) -> None:
-        """Ask for all values that the selected one ever had."""
+        """List all values that the selected expression had over the run."""
         value = self.part(ValuesPanel).chosen
         if value is not None and value.expression:
             self._ask_history(value.expression)
@@ -77,7 +77,7 @@ class Asking(Acts):
         self.question("history", expression)
 
     def typed_answer(self, word: str, rest: str) -> bool:
-        """Answer a word of the prompt in a panel or a dialog; False: it has none."""
+        """Answer a word of the prompt in a panel or a dialog; False: there is none for it."""
         if word == "bisect":
             self._bisect("bad", rest)
         elif word in ("log", "dprintf"):
@@ -92,11 +92,11 @@ class Asking(Acts):
     # ---- lines ----
 
     def ask_visits(self, file: str, line: int) -> None:
-        """Ask when a line ran."""
+        """List the moments at which a line ran."""
         self.question("visits", file, line)
 
     def action_ask_print(self) -> None:
-        """Ask what is to be printed at the line under the cursor, over the whole run."""
+        """Ask for an expression to print at the line under the cursor, over the whole run."""
         panel = self.part(SourcePanel)
         if self.place_under_cursor():
             file, line = panel.file, panel.line
@@ -120,7 +120,7 @@ class Asking(Acts):
     # ---- memory ----
 
     def action_ask_diff(self) -> None:
-        """Ask with which moment memory is to be compared."""
+        """Ask for the moment with which memory is to be compared."""
         marks = self.scene.marks if self.scene is not None else ()
         snapshots = self.overview.snapshots if self.overview is not None else ()
         rows = [
@@ -140,7 +140,7 @@ class Asking(Acts):
             self.compare(key)
 
     def compare(self, moments: str, *, scope: str = "mine") -> None:
-        """Show what changed in memory between a moment and here, or between two moments."""
+        """Show the memory changes between a moment and here, or between two moments."""
         self.compared = moments
         since, _, until = moments.strip().partition(" ")
         self.ask(lambda desk: desk.compare(since, until.strip(), scope), then=self._compared)
@@ -151,13 +151,13 @@ class Asking(Acts):
         self.action_panel(4)
 
     def ask_object(self, path: str) -> None:
-        """Ask what is known of an object."""
+        """Show the facts about an object."""
         self.ask(lambda desk: desk.about_object(path), then=self.show_answer)
 
     # ---- events ----
 
     def refresh_events(self) -> None:
-        """Read the events around here, if they are seen."""
+        """Read the events around this moment, if their panel is visible."""
         if self.part(LowerPanel).selected == "events":
             self.ask(lambda desk: desk.ask("events_around"), slot="events", then=self._show_events)
 
@@ -175,7 +175,7 @@ class Asking(Acts):
     # ---- bisection ----
 
     def action_bisect(self) -> None:
-        """Ask what is wrong, and find the first line after which it is."""
+        """Ask for a predicate, and find the first line after which it holds."""
         claim = self.overview.claim if self.overview is not None else None
         rows = [plain(f"this assertion of the test is false: {claim.source}", "", claim)] if claim is not None else []
         rows += [plain(text, "", kind) for kind, text in WRONG.items()]

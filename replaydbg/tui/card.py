@@ -1,4 +1,4 @@
-"""The card that a recording opens with: what happened."""
+"""The opening card of a recording: a summary of the run."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from replaydbg.tui.scene import Overview, Scene
 
 
 class Card(PlainText):
-    """A few lines that go away with the first move."""
+    """A few lines that disappear with the first move."""
 
     def __init__(self) -> None:
         super().__init__(id="card")
 
     def waiting(self, name: str) -> None:
-        """Say that the recording is being replayed."""
+        """Show that the recording is being replayed."""
         set_title(self, name)
         self.say("Replaying the recording once to index it. Esc cancels.")
 
     def tell(self, overview: Overview, scene: Scene) -> None:
-        """Say how the run ended."""
+        """Show how the run ended."""
         text = Text(no_wrap=True, overflow="ellipsis")
         failure = overview.failure
         self.set_class(failure is not None, "-failed")

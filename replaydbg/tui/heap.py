@@ -13,13 +13,13 @@ from replaydbg.tui.rows import Row, Rows, plain
 from replaydbg.tui.scene import HeapAnswer, HeapRow
 
 SCOPES = ("mine", "standard", "all")
-"""Whose objects are shown: my code's, also the standard library's, everybody's."""
+"""The scopes of objects: the user's code, also the standard library, everything."""
 
 _STYLES = {"~": "warning", "+": "new", "-": "error"}
 
 
 def heap_row(each: HeapRow, written: str = "") -> Row:
-    """Draw a line of a heap diff; `written` is where."""
+    """Draw a line of a heap diff; `written` is the place of the last write."""
     if each.is_title:
         return plain(each.text, "accent")
     style = _STYLES.get(each.mark, "")
@@ -29,7 +29,7 @@ def heap_row(each: HeapRow, written: str = "") -> Row:
 
 
 class HeapPanel(Rows):
-    """The sections of a heap diff, in the order in which people ask."""
+    """The sections of a heap diff, in order of importance."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("o,O", "scope", "Scope", show=False, id="heap.scope")]
     HELP = """\
@@ -41,7 +41,7 @@ removed objects, names. ~ changed, + new, - removed.
   W          who wrote this value last"""
 
     class ScopeWanted(Message):
-        """Objects of other code shall be shown."""
+        """A request to show objects of another scope."""
 
         def __init__(self, scope: str) -> None:
             super().__init__()
@@ -50,24 +50,24 @@ removed objects, names. ~ changed, + new, - removed.
     def __init__(self) -> None:
         super().__init__("4 Heap", id="heap")
         self.answer: HeapAnswer | None = None
-        """What is shown."""
+        """The data shown."""
         self._written: dict[str, str] = {}
 
     def on_mount(self) -> None:
-        """Say how it is filled."""
+        """Show how the panel is filled."""
         self.show([plain("D compares the heap with another moment.", "dim")])
 
     def show_answer(self, answer: HeapAnswer) -> None:
-        """Show what differs."""
+        """Show the differences."""
         self.answer = answer
         self.set_title(f"4 Heap  {answer.title.split(': ')[0]}")
         set_subtitle(self, f"scope (o): {answer.scope}")
         self._written = {}
-        # At the first one that can be asked about: Enter and W mean it.
+        # At the first row with an object: Enter and W refer to it.
         self._draw(answer, cursor=1 + next((at for at, each in enumerate(answer.rows) if each.path), -1))
 
     def set_written(self, path: str, text: str) -> None:
-        """Say where a changed value was written last."""
+        """Show where a changed value was last written."""
         if self.answer is not None:
             self._written[path] = text
             self._draw(self.answer)
@@ -78,17 +78,17 @@ removed objects, names. ~ changed, + new, - removed.
 
     @property
     def chosen(self) -> HeapRow | None:
-        """The object under the cursor."""
+        """The row under the cursor."""
         key = self.row.key if self.row is not None else None
         return key if isinstance(key, HeapRow) else None
 
     def on_click(self, event: events.Click) -> None:
-        """Whose code is told stands at the lower edge: a click there tells of more."""
+        """Change the scope after a click on the lower border, which shows it."""
         if event.y == self.outer_size.height - 1:
             self.action_scope()
 
     def action_scope(self) -> None:
-        """Show objects of more code, or of mine alone again."""
+        """Show objects of a wider scope, or of the narrowest one again."""
         if self.answer is not None:
             at = SCOPES.index(self.answer.scope)
             self.post_message(self.ScopeWanted(SCOPES[(at + 1) % len(SCOPES)]))

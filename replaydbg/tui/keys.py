@@ -1,4 +1,4 @@
-"""What the terminal UI can be told to do, and the keys for it: one table for key bindings, palette and help."""
+"""The actions of the terminal UI and their keys: one table for key bindings, palette and help."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _NAMES = {
     "?": "question_mark",
     "space": "space",
 }
-"""What Textual calls the keys that are no names."""
+"""Textual's names of keys that are punctuation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """Something that can be done."""
+    """An action that a key can trigger."""
 
     id: str
     keys: str
-    """Separated by spaces."""
+    """Its keys, separated by spaces."""
     action: str
-    """As Textual calls it."""
+    """Textual's name of the action."""
     title: str
     group: str
     hint: str = ""
-    """For the bottom line; empty: it is not there."""
+    """Its text in the bottom line; empty: it is not listed there."""
 
 
 def _moves() -> tuple[Act, ...]:
@@ -105,7 +105,7 @@ def _more() -> tuple[Act, ...]:
 
 
 ACTS = (*_moves(), *_looks(), *_more())
-"""Everything, in the order of the help."""
+"""All actions, in the order of the help."""
 
 
 _PRESETS: dict[str, dict[str, str]] = {
@@ -123,15 +123,15 @@ _PRESETS: dict[str, dict[str, str]] = {
         "search": "/ ctrl+f",
     },
 }
-"""What other debuggers have for the acts; all other keys are as in the default."""
+"""The keys of other debuggers; all other keys are as in the default."""
 
 PRESETS = tuple(_PRESETS)
 
 
 def keymap(preset: str = "default", own: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the keys of each act: those of a preset, and over them the user's `own`, by act.
+    """Return the keys of each action: those of a preset, overridden by the user's `own`, by action.
 
-    A key that is given to one act is taken from the one that had it. Raises UsageError for what there is not.
+    A key that is given to one action is taken from its previous one. Raises UsageError for unknown names.
     """
     if preset not in _PRESETS:
         raise UsageError(f"No such keymap: {preset!r}. Available: {', '.join(_PRESETS)}.")
@@ -156,16 +156,16 @@ _OF_PANELS = {
     "timeline.right": "right l",
     "heap.scope": "o O",
 }
-"""Keys of single panels, by the names of their bindings. What is given to an act is taken from them, too."""
+"""Keys of single panels, by the names of their bindings. A key given to an action is taken from them, too."""
 
 
 def panel_keymap(keys: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys that panels have left where the acts have `keys`, as Textual takes them."""
+    """Return the keys that are left to panels if the actions have `keys`, in Textual's format."""
     taken = {key for each in keys.values() for key in each.split()}
     left = {name: [key for key in own.split() if key not in taken] for name, own in _OF_PANELS.items()}
     return {name: textual_keys(" ".join(each)) for name, each in left.items() if each}
 
 
 def textual_keys(keys: str) -> str:
-    """Return keys as Textual names them: `[ n` becomes `left_square_bracket,n`."""
+    """Return keys by their Textual names: `[ n` becomes `left_square_bracket,n`."""
     return ",".join(_NAMES.get(each, each) for each in keys.split())

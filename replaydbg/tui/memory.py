@@ -1,4 +1,4 @@
-"""What the heap panel asks: what differs between two moments, and what is known of one object."""
+"""Queries of the heap panel: the differences between two moments, and the facts about one object."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from replaydbg.tui.scene import Answer, Choice, HeapAnswer, HeapRow
 Elsewhere = Callable[[int], AbstractContextManager[None]]
 
 MOST = 40
-"""Answers in each section."""
+"""Maximum number of rows in each section."""
 
 
 class Memory:
-    """The pair of snapshots that was compared last; what is asked of an object is asked of the later one."""
+    """The two snapshots of the last comparison; queries about objects refer to the later one."""
 
     def __init__(self) -> None:
         self._pair: tuple[Holding, Holding] | None = None
         self._counts = (0, 0)
 
     def diff(self, view: View, since: str, until: str, scope: str) -> HeapAnswer:
-        """Compare two moments; without `until`, with here. Raises NoSuchMoment, UsageError."""
+        """Compare two moments; without `until`, with the present one. Raises NoSuchMoment, UsageError."""
         session = view.session
         if scope not in SCOPES:
             raise UsageError(f"No such scope: {scope!r}. Available: {', '.join(SCOPES)}.")
@@ -50,21 +50,21 @@ class Memory:
         return _answer(diff(*self._pair, most=MOST, scope=scope), scope, counts[0])
 
     def held(self, view: View) -> Holding:
-        """Return what is in memory here; what is asked of an object is asked of it then."""
+        """Return the present heap, to which later queries about objects refer."""
         (found,) = holdings(view.session, [view.here.count], which="mine")
         self._pair, self._counts = (found, found), (view.here.count, view.here.count)
         return found
 
     def about(self, view: View, path: str, elsewhere: Elsewhere) -> Answer:
-        """Return what is known of the object at `path` of the later snapshot: who holds it, who made and wrote it.
+        """Return the facts about the object at `path` of the later snapshot: its holders, its creation and last write.
 
-        `elsewhere` lets the session stand at a line of the run for a while.
+        `elsewhere` moves the session to a line of the run for a while.
         """
         if self._pair is None:
             raise UsageError("Nothing compared yet. Press D to compare with another moment.")
         held = self._pair[1]
         node = find(held, path)
-        # Who made it is asked where it was seen.
+        # Its creation is looked up at the moment of the snapshot.
         with elsewhere(self._counts[1]):
             told = about_object(view.session, held, node)
             notes = told.lines(view.session)
@@ -78,7 +78,7 @@ class Memory:
         return Answer(printable(path), tuple(choices), "Enter inspects the holder, or goes to the moment")
 
     def who_wrote(self, view: View, path: str, elsewhere: Elsewhere) -> Why:
-        """Return the last write of what `path` of the later snapshot leads to. Raises UsageError."""
+        """Return the last write of the value at `path` of the later snapshot. Raises UsageError."""
         if self._pair is None:
             raise UsageError("Nothing compared yet. Press D to compare with another moment.")
         with elsewhere(self._counts[1]):
@@ -89,7 +89,7 @@ class Memory:
 
 
 def between(one: Holding, two: Holding, names: tuple[str, str], scope: str) -> HeapAnswer:
-    """Compare what two recordings, of these names, have in memory where they stand."""
+    """Compare the present heaps of two recordings with these names."""
     named = [
         Holding(replace(each.snapshot, taken=replace(each.snapshot.taken, name=name)))
         for each, name in zip((one, two), names, strict=True)
@@ -105,7 +105,7 @@ def _answer(found: Diff, scope: str, since: int, *, how: str = "`:diff ... all` 
 
 
 def writer_text(told: Why) -> str:
-    """Return where a value was written last, in a few columns."""
+    """Return the place of a last write in a few columns."""
     assert told.moment is not None, told
     return printable(f"{tell.moment_text(told.moment)} {PurePath(told.file).name}:{told.line}")
 
@@ -113,7 +113,7 @@ def writer_text(told: Why) -> str:
 def _rows(table: Table, found: Diff) -> Iterator[HeapRow]:
     yield HeapRow(printable(table.title), is_title=True)
     has_mark = table.columns[:1] == ("",)
-    # What is gone can be asked about where the other side is another run, which still has it.
+    # A removed object can be queried if the other side is another run, which still has it.
     asked = [each for each in found.changed.items if each.path_after or not found.is_same_run]
     known = {each.path for each in asked}
     known |= {each.path for each in found.grown.items} | {each.path for each in found.new.items}

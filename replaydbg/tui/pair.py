@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MOVES = tuple(each for each in ACTS if each.action.startswith("order(") or each.id in ("failure", "seek"))
 
 _OWN = {"bisect": "apart", "heap-diff": "diff", "help": "help", "quit": "quit", "cancel": "cancel"}
-"""What the keys of other acts do here."""
+"""The effects of other actions' keys in this view."""
 
 HELP = """\
 Two recordings side by side. Values that differ are marked with !.
@@ -48,7 +48,7 @@ the one with the focus.
 
 
 def is_other(one: ValueRow, two: ValueRow) -> bool:
-    """Whether two rows show other values: equal ones lie at other addresses in another run."""
+    """Whether two rows show different values: equal ones have other addresses in another run."""
     # Imported here: the first frame is painted before the debugger is loaded.
     from replaydbg.debugger.values import are_other_values
 
@@ -58,7 +58,7 @@ def is_other(one: ValueRow, two: ValueRow) -> bool:
 
 
 class PairApp(TypedApp):
-    """Both of them; its result is the exit code."""
+    """The view of two recordings; its result is the exit code."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "replaydbg"
@@ -77,7 +77,7 @@ class PairApp(TypedApp):
         theme: str = "dark",
         keys: Mapping[str, str] | None = None,
     ) -> None:
-        """Look at both recordings, where each failed."""
+        """Open both recordings, each at its failure."""
         super().__init__()
         self.keys = keymap() if keys is None else keys
         for each in [each for each in _MOVES if self.keys[each.id]]:
@@ -101,7 +101,7 @@ class PairApp(TypedApp):
         yield StatusLine(self.keys, hint)
 
     def on_mount(self) -> None:
-        """Look at the first one."""
+        """Focus the first one."""
         self.screen.set_class(self.sides[0].glyphs is ASCII, "-ascii")
         self.set_keymap(panel_keymap(self.keys))
         self.sides[0].query_one(SourcePanel).focus()
@@ -113,11 +113,11 @@ class PairApp(TypedApp):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether one of them has not answered."""
+        """Whether one of them has a request that is not answered yet."""
         return any(each.is_waiting for each in self.sides)
 
     def on_side_came(self, message: Side.Came) -> None:
-        """Mark what differs, in both."""
+        """Mark the differences in both."""
         if not self.query(StatusLine):
             return
         one, two = ({each.expression: each for each in side.scene.values} if side.scene else {} for side in self.sides)
@@ -136,32 +136,32 @@ class PairApp(TypedApp):
         self.query_one(StatusLine).notice("   ".join(errors), is_error=bool(errors))
 
     def on_progressed(self, message: Progressed) -> None:
-        """Say what takes long."""
+        """Show the progress of a long operation."""
         if self.query(StatusLine):
             self.query_one(StatusLine).progress(message.what, message.done, message.seconds)
 
     def on_cannot_open(self, message: CannotOpen) -> None:
-        """Leave, and say why."""
+        """Quit, and report why."""
         self.failure_message = message.error
         self.exit(message.exit_code)
 
-    # ---- acts ----
+    # ---- actions ----
 
     def action_order(self, line: str) -> None:
-        """Do a line on both, or on the one with the focus."""
+        """Execute a command on both, or on the one with the focus."""
         for side in self.sides:
             if self.is_together or side.has_focus_within:
                 side.order(line)
 
     def action_failure(self) -> None:
-        """Go to where the program failed."""
+        """Go to the failure of the program."""
         for side in self.sides:
             if self.is_together or side.has_focus_within:
                 side.to_failure()
 
     def action_ask_seek(self) -> None:
-        """Ask where to go."""
-        # The line takes the focus: whom it is for is known now.
+        """Ask for the moment to go to."""
+        # The input line takes the focus, so determine the target now.
         wanted = [each for each in self.sides if self.is_together or each.has_focus_within]
 
         def seek(text: str) -> None:
@@ -171,39 +171,39 @@ class PairApp(TypedApp):
         self.query_one(AskLine).ask("go to (71%, 120:35, @exc, @out:3, @t+1.2s, @mark)", seek)
 
     def action_focus_back(self) -> None:
-        """Focus a panel when a line was typed."""
+        """Restore the focus to a panel after the input line."""
         if self.screen.focused is None:
             self.screen.set_focus(self.sides[0].query_one(SourcePanel))
 
     def take_pasted(self, text: str) -> None:
-        """Say that it is for nobody."""
+        """Show a notice that pasted text is ignored here."""
         self.query_one(StatusLine).notice("Paste works only in an input field.", is_error=True)
 
     def action_together(self) -> None:
-        """Move both from now on, or only the one with the focus."""
+        """Toggle between moving both and moving only the one with the focus."""
         self.is_together = not self.is_together
         text = "Keys move both." if self.is_together else "Keys move the one with the focus."
         self.query_one(StatusLine).notice(text)
 
     def action_cancel(self) -> None:
-        """Give up what takes long."""
+        """Cancel the running operation."""
         for each in self.sides:
             each.owner.cancel()
 
     def action_help(self) -> None:
-        """Say which keys there are."""
+        """Show the keys."""
         rows = text_rows(HELP.format_map(self.keys))
         rows += [Row(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))) for each in _MOVES]
         self.push_screen(Dialog("Help", rows))
 
     def action_apart(self) -> None:
-        """Look for the first differences, and offer to go there."""
+        """Find the first differences, and offer to go there."""
         self.query_one(StatusLine).notice("comparing the two runs ...")
         one, two = self.sides
         self.run_worker(partial(_compare, one.path, two.path, self._found), thread=True)
 
     def action_diff(self) -> None:
-        """Compare what both have in memory where they stand."""
+        """Compare the heaps of both at their present positions."""
         held: dict[int, object] = {}
         self.query_one(StatusLine).notice("comparing the heaps ...")
 

@@ -1,4 +1,4 @@
-"""Panel 6: what the program wrote, what was typed and answered, what it asked the outside, and notes."""
+"""Panel 6: the program's output, the console, the events, and notes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from replaydbg.tui.rows import LazyRows, Row, Rows, plain
 from replaydbg.tui.scene import MarkRow, Overview, PointRow, Said, Scene
 
 MOST_SAID = 10_000
-"""Lines that the console keeps."""
+"""Maximum number of lines in the console."""
 
 _SAID = {"red": "error", "yellow": "warning", "cyan": "accent"}
 
 
 class OutputPanel(Rows):
-    """What the program wrote; a line that is chosen is travelled to."""
+    """The program's output; choosing a line goes to its moment."""
 
     HELP = """\
 All output of the program. Output after this moment is dim; ! marks stderr.
@@ -42,7 +42,7 @@ All output of the program. Output after this moment is dim; ! marks stderr.
         self._counts = [each.count for each in overview.output]
 
     def show_scene(self, scene: Scene) -> None:
-        """Show what was written until here."""
+        """Show the output up to here."""
         view = self._overview
         if view is None:
             return
@@ -58,23 +58,23 @@ All output of the program. Output after this moment is dim; ! marks stderr.
 
 
 class _OutputRows(LazyRows):
-    """What the program wrote."""
+    """The lines of the program's output."""
 
     def __init__(self, view: Overview, written: int) -> None:
         self._view, self._written = view, written
         self.before = 1 if view.output_left_out else 0
-        """Lines that say that something is not there."""
+        """Number of leading lines that announce omitted output."""
 
     @property
     def width(self) -> int:
-        """Columns of the longest line, as far as anybody looks."""
+        """Width of the longest line, as far as it is needed."""
         return 8 + max((cell_len(each.text) for each in self._view.output[-2000:]), default=0)
 
     def __len__(self) -> int:
         return len(self._view.output) + self.before
 
     def row(self, at: int) -> Row:
-        """Make the one at an index from 0 on."""
+        """Return the row at an index from 0 on."""
         at -= self.before
         if at < 0:
             return plain(f"({self._view.output_left_out:,} earlier lines not shown)", "dim")
@@ -87,7 +87,7 @@ class _OutputRows(LazyRows):
 
 
 class ConsolePanel(Rows):
-    """What was typed, and the answers."""
+    """The commands that were typed, and their output."""
 
     HELP = """\
 Commands typed after : and their output. Every debugger command works (`help` lists them); any other input is
@@ -102,7 +102,7 @@ evaluated as Python, in a throw-away copy of the program.
 
     @property
     def text(self) -> str:
-        """What was said, as it was, however wide the panel is."""
+        """The unfolded text, however narrow the panel is."""
         return "\n".join(each.text for each in self._said)
 
     def say(self, said: Sequence[Said]) -> None:
@@ -113,7 +113,7 @@ evaluated as Python, in a throw-away copy of the program.
         self._draw([*self.rows, *self._folded(said)])
 
     def on_resize(self) -> None:
-        """Fold what is too wide anew."""
+        """Fold lines that are too wide again."""
         super().on_resize()
         if self._width != self.scrollable_content_region.width:
             self._draw(list(self._folded(self._said)))
@@ -123,14 +123,14 @@ evaluated as Python, in a throw-away copy of the program.
         self.show(rows[-MOST_SAID:], cursor=min(len(rows), MOST_SAID) - 1)
 
     def _folded(self, said: Sequence[Said]) -> Iterator[Row]:
-        # One column is the cursor's. What has no width is not shown: it is folded when it is.
+        # One column is reserved for the cursor. A panel without width is not visible: it is folded when it is.
         width = max((self.scrollable_content_region.width or 1000) - 1, 20)
         for each in said:
             style = _SAID.get(each.style, each.style)
             at = 0
             while at == 0 or at < len(each.text):
                 line = each.text[at : at + width]
-                # At a space, if there is one in its second half; a table is folded nowhere better.
+                # Fold at a space, if there is one in the second half; a table has no better place.
                 space = line.rfind(" ", width // 2)
                 if at + width < len(each.text) and space > 0:
                     line = line[: space + 1]
@@ -139,7 +139,7 @@ evaluated as Python, in a throw-away copy of the program.
 
 
 class EventsPanel(Rows):
-    """What the program asked the outside around here; an event that is chosen is travelled to."""
+    """The program's events around this moment; choosing one goes to it."""
 
     HELP = """\
 The events around this moment: the program's inputs from outside.
@@ -151,7 +151,7 @@ The events around this moment: the program's inputs from outside.
 
 
 class NotesPanel(Rows):
-    """Marks and breakpoints with what was noted of them."""
+    """Marks with their notes, and breakpoints."""
 
     HELP = """\
 Marks with their notes, and breakpoints. They are saved next to the recording.
@@ -163,7 +163,7 @@ Marks with their notes, and breakpoints. They are saved next to the recording.
         super().__init__("", id="notes")
 
     def show_scene(self, scene: Scene) -> None:
-        """Show the marks and breakpoints that there are."""
+        """Show the present marks and breakpoints."""
         rows = [
             Row(
                 (
@@ -199,13 +199,13 @@ TABS = ("output", "console", "events", "notes")
 
 
 class LowerPanel(Container):
-    """The four of them, one of which is seen."""
+    """The four of them, one of which is visible."""
 
     def __init__(self) -> None:
         super().__init__(id="lower")
 
     def compose(self) -> ComposeResult:
-        """Make them."""
+        """Create them."""
         with ContentSwitcher(initial="output"):
             yield OutputPanel()
             yield ConsolePanel()
@@ -218,7 +218,7 @@ class LowerPanel(Container):
 
     @property
     def selected(self) -> str:
-        """The one that is seen."""
+        """The visible one."""
         return self.query_one(ContentSwitcher).current or "output"
 
     def select(self, name: str) -> None:
@@ -234,5 +234,5 @@ class LowerPanel(Container):
 
     @property
     def rows(self) -> Rows:
-        """The one that is seen."""
+        """The rows of the visible one."""
         return self.query_one(f"#{self.selected}", Rows)

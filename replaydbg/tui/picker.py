@@ -1,4 +1,4 @@
-"""What is shown when no recording was named: those that there are."""
+"""The list of recordings, which opens if none was named."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from replaydbg.tui.rows import Row, Rows, plain
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A recording to choose."""
+    """A recording in the list."""
 
     path: Path
     name: str
     created: str
     ended: str
-    """How the program ended, in words."""
+    """Description of how the program ended."""
     is_failure: bool
     command: str
 
@@ -34,7 +34,7 @@ class _List(Rows):
         super().__init__("Recordings", id="recordings")
 
     def on_mount(self) -> None:
-        """Say what can be done."""
+        """Show the keys."""
         set_subtitle(self, "Enter opens   q quits")
 
 
@@ -47,7 +47,7 @@ class Picker(App[Path]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,ctrl+c", "quit", "Leave", show=False, priority=True)]
 
     def __init__(self, recordings: Sequence[Listed], *, theme: str = "dark", is_ascii: bool = False) -> None:
-        """Offer `recordings`, newest first."""
+        """List `recordings`, newest first."""
         super().__init__()
         self._recordings = recordings
         self._is_ascii = is_ascii
@@ -81,6 +81,6 @@ class Picker(App[Path]):
         return Row(pieces, each.path)
 
     def on_rows_chosen(self, message: Rows.Chosen) -> None:
-        """Return the one that was chosen."""
+        """Return the chosen one."""
         if isinstance(message.key, Path):
             self.exit(message.key)

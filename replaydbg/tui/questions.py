@@ -1,4 +1,4 @@
-"""What the panels ask of a session besides where it stands: each answer is a list of moments to go to."""
+"""Queries of the panels besides the present position: each answer is a list of moments to go to."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from replaydbg.tui.gather import short_place
 from replaydbg.tui.scene import Answer, Choice, EventsAnswer, Mark, Track
 
 LONGEST = 5.0
-"""Seconds in which values are looked for: each takes some 20 ms. Who wants more of them says where."""
+"""Time limit in seconds of a search for values: each takes some 20 ms. For more, the user gives a range."""
 
 VISITS_AROUND = 250
-"""So many visits of a line before here are shown, and as many after it, where there are very many."""
+"""Maximum number of visits of a line that are shown before this moment, and of those after it."""
 
 MOST_LOGGED = 5000
 AROUND = 100
-"""Events before here that are shown; a quarter as many after it."""
+"""Number of events that are shown before this moment; a quarter as many after it."""
 
 MOST_EVENTS = 300_000
-"""Of a log with more events it takes too long to read those that lie far in it: they are left to the prompt."""
+"""Size of a log above which events deep inside it take too long to read: the prompt can still show them."""
 
 LIVE = 0.1
-"""Seconds between two pictures of what is being found."""
+"""Seconds between two updates of partial results."""
 
 
 def who_wrote(view: View, expression: str) -> Answer:
-    """Return who wrote a value last, and how it is followed further."""
+    """Return who wrote a value last, and links to follow its origin further."""
     told = view.session.why(expression, **view.at)
     return Answer(f"Who wrote {printable(expression)}", tuple(_written(view, told)), "Enter goes there")
 
 
 def about_write(view: View, told: Why) -> Answer:
-    """Return a last write that is known already."""
+    """Return the answer for a last write that is known already."""
     return Answer(f"Who wrote {printable(told.expression)}", tuple(_written(view, told)), "Enter goes there")
 
 
@@ -69,7 +69,7 @@ def _written(view: View, told: Why) -> Iterator[Choice]:
 
 
 def history(view: View, expression: str) -> Answer:
-    """Return all values that something ever had, as many as are found in LONGEST."""
+    """Return all values that an expression had over the run, as many as are found in LONGEST."""
     session = view.session
     found: list[Change] = []
     until = time.monotonic() + LONGEST
@@ -91,7 +91,7 @@ def history(view: View, expression: str) -> Answer:
 
 
 def visits(view: View, file: str, line: int) -> Answer:
-    """Return all moments at which a line was about to run; of very many those around here."""
+    """Return all moments at which a line was about to run; if there are very many, those around this moment."""
     found, is_more = visits_of(view, f"{file}:{line}")
     session, here, total = view.session, view.here.count, view.here.total
     numbers = [f"{number:>5}" for number in range(1, len(found) + 1)]
@@ -110,7 +110,7 @@ def visits(view: View, file: str, line: int) -> Answer:
 
 
 def _around(view: View, file: str, line: int) -> list[Moment]:
-    """Return the last visits of a line before here and the first ones after it."""
+    """Return the last visits of a line before this moment and the first ones after it."""
     session, here = view.session, view.here.count
     span = 16 * VISITS_AROUND
     while True:
@@ -127,13 +127,13 @@ def _around(view: View, file: str, line: int) -> list[Moment]:
 
 
 def logged(view: View, file: str, line: int, text: str) -> tuple[Track, tuple[str, ...]]:
-    """Return what an expression (`EXPR` or `EXPR if COND`) was each time that a line ran: a row, and lines of text."""
+    """Return the values of an expression (`EXPR` or `EXPR if COND`) at each visit of a line: a track, and text."""
     _, expression, condition = parse_log(f"here:{line} {text}")
     return _logged(view, file, line, expression, condition, f"log {file}:{line} {text}")
 
 
 def log_line(view: View, text: str) -> tuple[Track, tuple[str, ...]]:
-    """Return the same of what stands behind the prompt's `log`: the place comes first."""
+    """Return the same for the arguments of the prompt's `log`, which begin with the place."""
     place, expression, condition = parse_log(text)
     file, line, _ = parse_place(view, place, is_line=True)
     return _logged(view, file, line, expression, condition, f"log {text}")
@@ -157,7 +157,7 @@ def _logged(
 
 
 def events_around(view: View) -> EventsAnswer:
-    """Return what the program asked the outside around here."""
+    """Return the program's events around this moment."""
     session, here = view.session, view.here.moment.event
     if session.index.events > MOST_EVENTS:
         return EventsAnswer(((0, "Too many events to list here. `:events` shows them."),), here)
@@ -169,7 +169,7 @@ def events_around(view: View) -> EventsAnswer:
 
 
 def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) -> Answer:
-    """Return the line after which something was wrong first; `show` is given each look meanwhile.
+    """Return the first line after which something was wrong; `show` is called with each look meanwhile.
 
     `text` may have the options of the prompt's `bisect`.
     """
@@ -194,7 +194,7 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
 
 
 def bisect_claim(view: View, claim: Claim, show: Callable[[Track], object]) -> Answer:
-    """Return the line after which what a failing test claims was true no more."""
+    """Return the line after which a failing test's assertion became false."""
     found = bisect_claim_of(view.session, claim)
     if found is None:
         return Answer(
@@ -212,7 +212,7 @@ def _bisected(view: View, found: Bisected) -> Answer:
         choices.append(Choice(printable(line), "bold" if first else "", culprit.count if culprit and first else 0))
         first = False
     counts = {tell.moment_text(each.moment): each.count for each in found.looks}
-    # Each look can be gone to, too: the table begins each of its rows with the moment.
+    # Each look can be visited, too: the table begins each of its rows with the moment.
     choices = [
         each if each.count else Choice(each.text, each.style, counts.get((each.text.split() or [""])[0], 0))
         for each in choices
@@ -221,7 +221,7 @@ def _bisected(view: View, found: Bisected) -> Answer:
 
 
 def _all_changes(view: View, wanted: Wanted, search: Bisection, show: Callable[[Track], object]) -> Answer:
-    """Every line after which it was wrong, or right again."""
+    """Return every line after which it became wrong, or right again."""
     found = list(search.flips(MOST_FLIPS + 1))
     more = len(found) - MOST_FLIPS
     del found[MOST_FLIPS:]
@@ -251,11 +251,11 @@ def _track(looks: Sequence[Look], culprit: Culprit | None = None) -> Track:
     marks = [Mark(each.count, each.verdict.value, is_faint=each.verdict is not Verdict.BAD) for each in looks]
     if culprit is not None:
         marks.append(Mark(culprit.count, Verdict.BAD.value))
-    # Without any there is no row.
+    # Without any look there is no row.
     return Track("bisect", "x bisect" if marks else "", tuple(marks))
 
 
 QUESTIONS: dict[str, Callable[..., object]] = {
     each.__name__: each for each in (who_wrote, history, visits, logged, log_line, events_around, bisect, bisect_claim)
 }
-"""By their names: the thread that draws imports nothing of this."""
+"""The queries by name: the drawing thread imports nothing of this module."""

@@ -1,4 +1,4 @@
-"""Panel 2: the stack of the lane that is looked at, the lanes, and the asyncio tasks."""
+"""Panel 2: the stack of the selected lane, the lanes, and the asyncio tasks."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from replaydbg.tui.rows import Row, Rows, plain
 from replaydbg.tui.scene import Scene
 
 FEW = 2
-"""So many frames of libraries in a row are seen."""
+"""Number of adjacent library frames that are shown without folding."""
 
 
 class StackPanel(Rows):
-    """Frames, lanes and tasks; one that is chosen is looked at."""
+    """Frames, lanes and tasks; choosing one selects it."""
 
     HELP = """\
 The frames of the selected thread, innermost first; below them the program's threads with what each waits for, and
@@ -25,7 +25,7 @@ the pending asyncio tasks.
         super().__init__("2 Stack", id="stack")
 
     def show_scene(self, scene: Scene) -> None:
-        """Show where the session stands."""
+        """Show the session's position."""
         lane = next((each for each in scene.lanes if each.is_shown), None)
         name = f"  thread {lane.id} {lane.name}".rstrip() if lane is not None and len(scene.lanes) > 1 else ""
         self.set_title(f"2 Stack{name}")
@@ -71,14 +71,14 @@ the pending asyncio tasks.
 
 
 def _folded(scene: Scene) -> dict[int, int]:
-    """The frames of libraries that are not seen, of which the first one stands for so many; the others for 0."""
+    """Return the folded library frames: the first of a group with the number of frames, the others with 0."""
     found: dict[int, int] = {}
     at = 0
     while at < len(scene.frames):
         end = at
         while end < len(scene.frames) and scene.frames[end].is_library:
             end += 1
-        # What runs is seen, and what is looked at.
+        # The innermost frame and the selected one are never folded.
         if at and end - at > FEW and not at <= scene.frame < end:
             found |= dict.fromkeys(range(at, end), 0) | {at: end - at}
         at = max(end, at + 1)

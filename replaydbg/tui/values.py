@@ -1,4 +1,4 @@
-"""Panel 3: watched expressions and local variables, with what became of them since the stop before."""
+"""Panel 3: watched expressions and local variables, with their changes since the previous stop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _STYLES = {"~": "warning", "+": "new", "-": "error", "!": "error"}
 
 
 class ValuesPanel(Rows):
-    """Values; one that is chosen shows its parts."""
+    """Values; choosing one shows its parts."""
 
     SHOWS_CURSOR = True
     HELP = """\
@@ -34,7 +34,7 @@ Watched expressions, then the variables of the selected frame. Marks: ~ changed 
         return key if isinstance(key, ValueRow) else None
 
     def select_first_of(self, text: str) -> None:
-        """Select the variable that is named first in a line of source, if one is."""
+        """Select the variable that a source line names first, if there is one."""
         names = [row.key.name if isinstance(row.key, ValueRow) else "" for row in self.rows]
         found = next((each for each in re.findall(r"[^\W\d]\w*", text) if each in names), None)
         if found is not None:
@@ -42,14 +42,14 @@ Watched expressions, then the variables of the selected frame. Marks: ~ changed 
             self.reveal()
 
     def watch_cursor(self) -> None:
-        """Name what is selected: the keys of other panels mean it, too."""
+        """Publish the selected value: the keys of other panels refer to it, too."""
         super().watch_cursor()
         value = self.chosen
         expression = value.expression if value is not None else ""
         set_subtitle(self, f"selected: {expression}" if expression else "")
 
     def show_scene(self, scene: Scene) -> None:
-        """Show where the session stands."""
+        """Show the session's position."""
         function = f"  {scene.at.function}" if scene.at is not None else ""
         self.set_title(f"3 Locals{function}")
         self.show(list(self._rows_of(scene)))

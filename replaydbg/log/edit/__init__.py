@@ -1,1 +1,1 @@
-"""Edits recordings: cuts one out of a running one, splices records out, mixes two, reorders lanes."""
+"""Edit recordings: cut one out of a running one, splice records out, mix two, reorder lanes."""

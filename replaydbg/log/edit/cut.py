@@ -1,4 +1,4 @@
-"""Cuts recordings out of one that is still being written: each from its start to a position."""
+"""Cut recordings out of one that is still being written: each from its start to a position."""
 
 from __future__ import annotations
 
@@ -23,30 +23,33 @@ class LogPosition(NamedTuple):
     """A position in a recording that is still being written."""
 
     log: int
-    """Where the event log ends there, in bytes."""
+    """The length of the event log up to there, in bytes."""
     world: int
-    """Where the import world does."""
+    """The length of the import world."""
     events: int
-    """How many events there are until then."""
+    """Number of events up to there."""
     snapshots: int
-    """How many snapshots were taken until then."""
+    """Number of snapshots up to there."""
 
 
 class EndFields(Protocol):
     """Fields of `end.json` that recordings cut out of one run have in common."""
 
     def update(self, end: int) -> None:
-        """Take in what the import world has up to byte `end`. Raises OSError."""
+        """Add what the import world has up to byte `end`. Raises OSError."""
 
     def end_fields(self) -> tuple[int, bytes]:
-        """Return the length of the fields as JSON, and what a BlockStore returned for them. Raises OSError."""
+        """Return the length of the fields as JSON, and the names that a BlockStore returned for them.
+
+        Raises OSError.
+        """
 
 
 class GrowingFile:
-    """A file that grows at its end: what stands in it is packed once, however many recordings are cut out of it."""
+    """A file that grows at its end: its content is packed once, however many recordings are cut out of it."""
 
     def __init__(self, path: Path, store: BlockStore, *, apart: int = 0, is_steady: bool = False) -> None:
-        """`apart`: so many bytes at its beginning differ in each recording.
+        """`apart`: number of bytes at its beginning that differ in each recording.
 
         `is_steady`: it seldom grows from one recording to the next, so that they share its very end, too.
         """
@@ -56,12 +59,12 @@ class GrowingFile:
         self._pack_end = store.entry if is_steady else store.inline
         self._full: list[bytes] = []
         self._steps: list[bytes] = []
-        """Entries of the first block that is not full yet, for each step of it that is."""
+        """The entry of the first block that is not full yet, for each full step of it."""
 
     def blocks(self, length: int, head: bytes = b"") -> Iterator[tuple[int, bytes]]:
-        """Yield what `Writer.shared` takes, for the first `length` bytes; `head` stands for those apart.
+        """Yield the blocks for `Writer.shared` of the first `length` bytes; `head` replaces the first `apart` ones.
 
-        Raises OSError. The length never falls from one call to the next.
+        Raises OSError. The length never decreases from one call to the next.
         """
         with open(self._path, "rb") as file:  # noqa: PTH123
             while (len(self._full) + 1) * PIECE <= length:
@@ -78,11 +81,11 @@ class GrowingFile:
                 yield rest, first + self._last(file, length)
 
     def is_there(self) -> bool:
-        """Whether there is such a file by now."""
+        """Whether the file exists by now."""
         return os.path.exists(self._path)  # noqa: PTH110 - asked for each test
 
     def size(self) -> int:
-        """How long it is."""
+        """Return its length."""
         return os.stat(self._path).st_size  # noqa: PTH116
 
     def _start(self) -> int:
@@ -108,11 +111,11 @@ class LiveRecording:
         self._log = GrowingFile(directory / "log", store, apart=LOG_HEADER)
         self._content = GrowingFile(directory / "content", store)
         self._beginning: tuple[int, Beginning] | None = None
-        """How long the import world was, and what was written of it."""
+        """The length of the import world, and the sections written for it."""
         self._start_ns: dict[str, int] = {}
 
     def cut(self, place: LogPosition, target: str, end: dict[str, Any], heap: dict[int, bytes]) -> int:
-        """Write the recording `target`: what there is until `place`. `end` becomes its `end.json`, with the sources.
+        """Write the recording `target`: everything up to `place`. `end` becomes its `end.json`, with the sources.
 
         `heap` are its snapshots, by number. Returns its size. Raises OSError.
         """
@@ -132,7 +135,7 @@ class LiveRecording:
         return len(data)
 
     def _sealed(self, place: LogPosition, end: dict[str, Any], heap: dict[int, bytes]) -> bytes:
-        """Return the recording as it stands in its file."""
+        """Return the recording as the bytes of its file."""
         file = io.BytesIO()
         writer = Writer(file, self._begun(place), key=own_key())
         writer.shared("log", self._log.blocks(place.log, self._head("log", place.log, place.events)))
@@ -158,7 +161,7 @@ class LiveRecording:
         return self._beginning[1]
 
     def _head(self, name: str, length: int, events: int) -> bytes:
-        """Return the beginning of a log that ends there."""
+        """Return the header of a log that ends there."""
         if name not in self._start_ns:
             with (self._directory / name).open("rb") as file:
                 header = read_log_header(file.read(LOG_HEADER))

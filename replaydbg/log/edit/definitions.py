@@ -1,4 +1,4 @@
-"""Writes records of a log anew: its definitions keep their numbers, and events of other logs get numbers of it."""
+"""Rewrite records of a log: its definitions keep their numbers, and events of other logs get numbers in it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _Site: TypeAlias = tuple[int, int, int, int, int]
 
 
 class Definitions:
-    """The definitions of a log that is being written, each under its number."""
+    """The definitions of a log that is being written, with their numbers."""
 
     def __init__(self) -> None:
         self.data: list[bytes] = []
-        """Their records, in order."""
+        """The records, in order."""
         self._codes: dict[_Code, int] = {}
         self._sites: dict[_Site, int] = {}
         self._arguments: dict[bytes, int] = {}
@@ -34,7 +34,7 @@ class Definitions:
         self._counts = [0, 0, 0, 0]
 
     def load(self, data: bytes) -> None:
-        """Take over a definition of another log. All of that log must come first, so that they keep their numbers."""
+        """Add a definition of another log. All of that log must come first, so that the numbers stay the same."""
         cursor = Cursor(data, ())
         kind = cursor.varint() >> 2
         self.data.append(data)
@@ -85,14 +85,14 @@ class Definitions:
 
 
 class Places:
-    """The codes and sites of a log from which events are taken into another one."""
+    """The codes and sites of a log from which events are copied into another one."""
 
     def __init__(self) -> None:
         self.codes: list[_Code] = []
         self.sites: list[_Site] = []
 
     def load(self, data: bytes) -> None:
-        """Note a definition."""
+        """Record a definition."""
         cursor = Cursor(data, ())
         kind = cursor.varint() >> 2
         if kind == _CODE:
@@ -103,7 +103,7 @@ class Places:
     def moved(self, data: bytes, event: Event, gates: dict[int, int], to: Definitions, shift: int) -> bytes | None:
         """Return an event for the log with the definitions `to`; None if that log has no such gate.
 
-        `gates` are the numbers of the gates there; contents lie `shift` bytes further on.
+        `gates` are the numbers of the gates there; offsets of contents are increased by `shift`.
         """
         cursor = Cursor(data, ())
         gate, code, *rest = self.sites[(cursor.varint() >> 2) - 1]
@@ -116,7 +116,7 @@ class Places:
 
 
 def answered(data: bytes, by: Event, definitions: Definitions, shift: int) -> bytes:
-    """Return an event of the log with these definitions with the answer that another event got."""
+    """Return an event of the log with these definitions, with the answer of another event."""
     cursor = Cursor(data, ())
     site = cursor.varint() >> 2
     start = cursor.pos
@@ -136,7 +136,7 @@ def _event(site: int, asked: bytes, by: Event, definitions: Definitions, shift: 
 
 
 def shifted(value: Value, shift: int) -> Value:
-    """Return a value whose contents lie `shift` bytes further on."""
+    """Return a value with the offsets of its contents increased by `shift`."""
     if isinstance(value, ContentRef):
         return ContentRef(value.offset + shift, value.length)
     if type(value) in (tuple, list):

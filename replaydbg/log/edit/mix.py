@@ -1,4 +1,4 @@
-"""Mixes two recordings of a program: the log of one, with some inputs of the other."""
+"""Mix two recordings of a program: the log of one, with some inputs of the other."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _SHARED = ("world", "content", "end.json")
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Inputs of the other recording that a mixed one has in place of its own."""
+    """The inputs of the other recording that replace those of the base."""
 
     answers: Mapping[int, int] = field(default_factory=dict)
-    """Number of an event of the base to the number of the other recording's event whose answer it gets."""
+    """The number of an event of the base to that of the other recording's event with the answer."""
     outcomes: Mapping[int, Value] = field(default_factory=dict)
-    """Number of an event of the base to the outcome that it gets where it is neither recording's, such as a clock's."""
+    """The number of an event of the base to an outcome that is in neither recording, such as a shifted clock's."""
     hash_seed: bool = False
     arguments: bool = False
     directory: bool = False
     environment: frozenset[str] = frozenset()
-    """Names of variables."""
+    """Names of environment variables."""
 
 
 class Mixer:
     """Mixes the answers of one recording into another one.
 
-    The log has the records of `base`, some with another answer, up to its end; behind that stand the events of `other`,
-    as answers of last resort for a lenient replay: a run that goes the way of `other` asks what that one asked. All of
-    them, in order: what is read from a descriptor belongs to the event that opened it.
+    The log has the records of `base`, some with another answer, up to its end; these are followed by the events of
+    `other`, as answers of last resort for a lenient replay: a run that takes the path of `other` asks what that one
+    asked. All of them, in order: data read from a descriptor belongs to the event that opened it.
     """
 
     def __init__(self, base: Recording, other: Recording, place: Path) -> None:
-        """Read both; `place` is a directory for what all logs share."""
+        """Read both; `place` is a directory for the files that all logs share."""
         self.base, self.other, self.place = base, other, place
         self.definitions = Definitions()
         self.records = self._read()
@@ -78,21 +78,21 @@ class Mixer:
 
     @cached_property
     def _gates(self) -> dict[int, int]:
-        """The numbers of the other recording's gates here."""
+        """The other recording's gates by their numbers in the base."""
         here = {gate.name: number for number, gate in enumerate(self.base.header.gates, 1)}
         there = enumerate(self.other.header.gates, 1)
         return {number: here[gate.name] for number, gate in there if gate.name in here}
 
     @cached_property
     def _shift(self) -> int:
-        """Where the contents of the other recording begin."""
+        """The offset of the other recording's contents."""
         return self.base.size("content")
 
     def _moved(self, raw: Raw, number: int) -> bytes | None:
         assert isinstance(raw.entry, Event), number
         return self._places.moved(raw.data, raw.entry, self._gates, self.definitions, self._shift)
 
-    # ---- what all logs share ----
+    # ---- shared by all logs ----
 
     def _write_shared(self) -> None:
         with (self.place / "content").open("wb") as content:
@@ -133,12 +133,12 @@ class Mixer:
         answers = {here: self._answer(here, there, mixture) for here, there in mixture.answers.items()}
         records = list(without_preemptions(self._answered(answers), left_out, turns))
         is_ended = any(isinstance(raw.entry, Control) and raw.entry.kind is ControlKind.END for raw in self.records)
-        # Without an end nothing could stand behind it.
+        # Without an end nothing could follow it.
         spares = self.spares if is_ended else []
         events = sum(isinstance(raw.entry, Event) for raw in self.records) + len(spares)
         header = self.base.log_header
         assert header is not None, "it was read"
-        # Definitions last: the answers may have brought new ones. They come first in the log.
+        # Written last: the answers may have added definitions. They come first in the log.
         (target / "log").write_bytes(
             _log(b"".join([*self.definitions.data, *records, *spares]), events, header.start_ns)
         )

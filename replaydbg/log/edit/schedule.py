@@ -1,4 +1,4 @@
-"""The order in which lanes ran, with some preemptions left out: what a lane did stays, only who goes first changes."""
+"""The order in which lanes ran, with some preemptions left out: each lane does the same, only their order changes."""
 
 from __future__ import annotations
 
@@ -14,64 +14,63 @@ from replaydbg.log.encode import varint
 from replaydbg.log.raw import CONTROL, LANE, Raw
 
 _TIMED_OUT = 1
-"""What a lane is told when its time is over (Wake in lanes.h)."""
+"""The wake-up reason of a lane whose timeout expired (Wake in lanes.h)."""
 
 _WHY = {why: number for number, why in enumerate(Why)}
 
 
 @dataclass(slots=True)
 class _Stretch:
-    """What a lane did from going on to giving way."""
+    """The work of a lane between two switches."""
 
     lane: int
     order: int
-    """Its place in the recording."""
+    """Its index in the recording."""
     told: int
-    """What it was told when it went on."""
+    """The reason for its wake-up."""
     records: list[bytes] = field(default_factory=list)
     why: Why | None = None
     """Why it gave way; None: the log ends."""
     ticks: int = 0
-    """How far it had computed since its last event or start of a lane here."""
+    """Ticks since its last event or start of a lane here."""
     is_reset: bool = False
     """Whether there is one."""
     preemption: int = -1
-    """Which preemption ended it, counted over the whole log."""
+    """The preemption that ended it, as an index over the whole log."""
     marks: int = 0
-    """How many events its lane had had, and threads started, when it began."""
+    """Number of events and thread starts of its lane before it began."""
     starts: list[int] = field(default_factory=list)
     """The lanes that it started."""
 
 
 @dataclass(frozen=True, slots=True)
 class OtherTurns:
-    """Other choices of who goes on where a lane gives way."""
+    """Alternative choices of the next lane at a switch."""
 
     at: frozenset[int]
-    """The switches, counted from 0 over the whole log, at which another lane is chosen; empty: nowhere."""
+    """The switches, numbered from 0 over the whole log, at which another lane is chosen; empty: none."""
     rank: Callable[[int, int], int]
-    """Of a lane that has come to so many events and starts: the one with the lowest is chosen."""
+    """For a lane with its number of events and starts: the lane with the lowest rank is chosen."""
 
 
 class Choice(NamedTuple):
-    """At a switch another lane was chosen."""
+    """A switch at which another lane was chosen."""
 
     switch: int
-    """Counted from 0 over the whole log."""
+    """Its index over the whole log, from 0."""
     recorded: int
-    """The lane that went on in the recording."""
+    """The lane that continued in the recording."""
     chosen: int
-    """The one that goes on instead."""
+    """The lane that continues instead."""
 
 
 def without_preemptions(
     records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns | None = None
 ) -> Iterator[bytes]:
-    """Yield the records of a log, definitions aside, as if those preemptions (counted from 0) had not been.
+    """Yield the records of a log, without definitions, as if those preemptions (numbered from 0) had not happened.
 
-    The lane goes on with what it did next; the others follow as soon as it gives way by itself, or has to; `turns` says
-    who, where it is not the one that did when it was recorded. It is an order that may not be possible: the replay of
-    it has to be lenient.
+    The lane continues with its next work; the others follow as soon as it gives way voluntarily, or must; `turns`
+    chooses the next lane if it is not the recorded one. The order may be impossible: its replay has to be lenient.
     """
     stretches = list(_stretches(records))
     if not left_out and (turns is None or not turns.at):
@@ -81,7 +80,7 @@ def without_preemptions(
 
 
 def choices(records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns) -> list[Choice]:
-    """Return where `turns` chooses another lane than the one that went on in the recording."""
+    """Return the switches where `turns` chooses another lane than the recorded one."""
     order = _Order(list(_stretches(records)), left_out, turns)
     for _ in order.run():
         pass
@@ -89,7 +88,7 @@ def choices(records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns
 
 
 def possible_choices(records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns) -> list[Choice]:
-    """Return where another lane than the recorded one would be chosen, each for itself; `turns.at` does not matter."""
+    """Return each switch where another lane would be chosen, if all others stay as recorded; `turns.at` is ignored."""
     order = _Order(list(_stretches(records)), left_out, replace(turns, at=frozenset()))
     for _ in order.run():
         pass
@@ -135,9 +134,9 @@ class _Order:
             self.waiting[each.lane].append(each)
         self.after = {one.order: two.lane for one, two in pairwise(stretches)}
         self.begun = {0} | {stretches[0].lane}
-        """The lanes that have been started. Threads that C code starts have no record of that: they go by the log."""
+        """The lanes that have been started. Threads that C code starts have no start record: they follow the log."""
         self.why: dict[int, Why | None] = {}
-        """Why each of them gave way."""
+        """Why each lane gave way."""
         self.choices: list[Choice] = []
         self.possible: list[Choice] = []
 
@@ -159,9 +158,9 @@ class _Order:
             lane = self.instead(stretch, self.next_recorded(stretch, lane, left), left)
 
     def may_get_it(self, stretch: _Stretch, lane: int) -> bool:
-        """Whether a lane waits for a lock itself where its time was over when it was recorded.
+        """Whether a lane that timed out in the recording waits for the lock again in the new order.
 
-        That its time is not over is one of the choices, where nothing else is another than in the recording.
+        That it does not time out is one of the choices, if nothing else differs from the recording.
         """
         if self.turns is None or self.left_out:
             return True
@@ -185,7 +184,7 @@ class _Order:
         if self.turns is None:
             return recorded
         rank = self.turns.rank
-        # Who waits for a lock cannot be let go on before that is free: its turn comes as it was recorded.
+        # A lane that waits for a lock cannot continue before the lock is free: it continues where it was recorded.
         able = [
             each
             for each in left
@@ -198,7 +197,7 @@ class _Order:
             return recorded
         choice = Choice(stretch.order, recorded, chosen)
         if self.possible and self.possible[-1].switch == stretch.order:
-            return recorded  # a wait whose time is over there is the other choice
+            return recorded  # a wait that timed out there is the other choice
         self.possible.append(choice)
         if stretch.order not in self.turns.at:
             return recorded
@@ -211,9 +210,9 @@ def _is_left_out(stretch: _Stretch, left_out: Collection[int]) -> bool:
 
 
 def _is_late(stretch: _Stretch, then: _Stretch) -> bool:
-    """Whether the lane waited for a lock until its time was over: in another order it may get it.
+    """Whether the lane waited for a lock until it timed out: in another order it may get the lock.
 
-    Without a record of the wait the replay lets the lane wait for the lock itself.
+    Without a record of the wait the replay lets the lane wait for the lock again.
     """
     return stretch.why is Why.LOCK and then.told == _TIMED_OUT
 

@@ -1,4 +1,4 @@
-"""Replaces stretches of an event log, and writes the recording with the new log."""
+"""Replace stretches of an event log, and write the recording with the new log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def spliced(data: bytes, changes: Mapping[tuple[int, int], bytes]) -> bytes:
 
 
 def with_outcome(record: bytes, outcome: Value, *, has_arguments: bool) -> bytes:
-    """Return an event's record with another outcome. Its head, and the number of its arguments, stay."""
+    """Return an event's record with another outcome. Its head, and the number of its arguments, are unchanged."""
     at = 0
     for _ in range(1 + has_arguments):
         while record[at] & 0x80:
@@ -47,7 +47,7 @@ def _pieces(data: bytes, changes: Mapping[tuple[int, int], bytes]) -> Iterator[b
 def write_with_log(recording: Recording, target: Path, log: bytes, end: dict[str, Any]) -> int:
     """Write to `target` the recording with another event log and another end. Returns its size in bytes.
 
-    Sections that stay share their blocks with the recording, whose store is that of `target`. Raises OSError.
+    Unchanged sections share their blocks with the recording, whose store is that of `target`. Raises OSError.
     """
     store = BlockStore(target.parent.parent)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
@@ -77,7 +77,7 @@ def _log_blocks(store: BlockStore, log: bytes) -> Iterator[tuple[int, bytes]]:
         piece = log[offset : offset + PIECE]
         apart = 0 if offset else LOG_HEADER
         entries = [store.inline(piece[:apart])] if apart else []
-        # What stands before the first test that was left out others have, too: in these very pieces.
+        # Other recordings have the part before the first omitted test, too: in exactly these pieces.
         step = PIECE if len(piece) == PIECE else STEP
         for at in range(apart, len(piece), step):
             part = piece[at : at + step]
