@@ -1,7 +1,7 @@
 """Plain text for Textual, which parses markup in a `str`: text from a program or a user must never be parsed.
 
-All titles, lines of text and toasts are set here (tests/tui/test_tui_markup.py checks it): a `[key]` in a path, a message
-or an expression is shown as it is.
+All titles, lines of text and toasts are set here (tests/tui/test_tui_markup.py checks it): a `[key]` in a path, a
+message or an expression is shown as it is.
 """
 
 from __future__ import annotations

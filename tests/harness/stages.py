@@ -1,7 +1,7 @@
 """Which tests run in the second stage: `python -m tests.harness.stages JUNIT.xml` writes the list anew from a run.
 
-The first stage (`tox -e py`) keeps every mechanism: of each parametrized test the case that takes least, and of each file
-at least one test. What repeats or takes long runs in the second (`tox -e long`).
+The first stage (`tox -e py`) keeps every mechanism: the fastest case of each parametrized test, and a test of
+each file. What repeats or takes long runs in the second (`tox -e long`).
 """
 
 from __future__ import annotations
