@@ -37,10 +37,10 @@ def check(what: "Any", name: str = "") -> "Any":
 def load(path: "str | os.PathLike[str]") -> "Any":
     """Return the object that `replaydbg export` took out of a recording. As with any pickle, code in the file runs.
 
-    A part that could not be exported is replaced by a `replaydbg.debugger.export.Missing`. Raises UsageError if `path`
-    is not such a file.
+    A part that could not be exported is replaced by a `replaydbg.debugger.exported.Missing`. Raises UsageError if
+    `path` is not such a file.
     """
     # Imported here: a recorded program that imports replaydbg for its snapshots pays for nothing else.
-    from replaydbg.debugger.export import load
+    from replaydbg.debugger.exported import load
 
     return load(path)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.commands import tell
 from replaydbg.debugger import Session
+from replaydbg.render import texts
 from tests.harness.recording import record_file
 from tests.harness.stages import long_tests
 from tests.harness.surroundings import is_steering, restore_signals
@@ -52,7 +52,7 @@ def failing(recordings: dict[str, Path]) -> Iterator[Session]:
 @pytest.fixture(scope="module")
 def there(failing: Session) -> str:
     """The moment at which line 12 runs with 3: it has another number under another version of Python."""
-    return tell.moment_text(list(failing.log(FAILS.name, 12, "n"))[3].moment)
+    return texts.moment_text(list(failing.run.log(FAILS.name, 12, "n"))[3].moment)
 
 
 @pytest.fixture

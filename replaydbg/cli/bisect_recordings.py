@@ -17,12 +17,10 @@ from replaydbg.bisect.twins import Comparison, Told, compare
 from replaydbg.cli.endings import show_status
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import add_json, print_json, the_store
-from replaydbg.commands.recordings import Found, Travelled, as_markdown, text
-from replaydbg.commands.recordings_json import facts
 from replaydbg.debugger import Session
-from replaydbg.debugger.switches import gave_way, took_turns
-from replaydbg.debugger.twins import Apart, first_apart, first_turn
-from replaydbg.debugger.values import Progress
+from replaydbg.debugger.compare.first_difference import MemoryDifference, first_apart, first_turn
+from replaydbg.debugger.compare.thread_switches import gave_way, took_turns
+from replaydbg.debugger.results import WorkProgress
 from replaydbg.errors import EngineLost, NoSuchMoment, NotComparable, UsageError
 from replaydbg.heap.diff import SCOPES
 from replaydbg.heap.holding import MINE
@@ -33,6 +31,8 @@ from replaydbg.hunt.reading import Twins, open_twins
 from replaydbg.hunt.trials import MOST, How, find_flip, write_flipped
 from replaydbg.log.reader import Recording
 from replaydbg.prompt.terminal import ProgressLine
+from replaydbg.render.recordings_json import facts
+from replaydbg.render.recordings_text import RecordingsReport, Travelled, as_markdown, text
 from replaydbg.replay import replay
 
 FOUND, INCONCLUSIVE = 1, 3
@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         travelled = _travelled(twins, comparison, flip, progress, _scopes(args, flip))
         progress.clear()
         names = store.name_of(paths[0]), store.name_of(paths[1])
-        found = Found(twins, names, endings, comparison, flip, travelled, code)
+        found = RecordingsReport(twins, names, endings, comparison, flip, travelled, code)
         if args.json:
             print_json(facts(found))
         else:
@@ -122,7 +122,7 @@ def _flip(
     began = time.monotonic()
 
     def told(trials: int) -> None:
-        progress(Progress(f"trial {trials}", 0.0, time.monotonic() - began))
+        progress(WorkProgress(f"trial {trials}", 0.0, time.monotonic() - began))
 
     jobs = args.jobs if args.jobs is not None else len(os.sched_getaffinity(0))
     flip = find_flip(twins, comparison, How(jobs=jobs, pattern=pattern, most=args.trials, progress=told), others)
@@ -216,7 +216,7 @@ def _unless_lost(find: Callable[..., _T | None], *where: object) -> _T | None:
         return None
 
 
-def _different(found: list[Apart | None]) -> tuple[Apart, ...]:
+def _different(found: list[MemoryDifference | None]) -> tuple[MemoryDifference, ...]:
     """Return the places, without duplicates."""
     return tuple({(each.place, each.bad): each for each in reversed(found) if each is not None}.values())[::-1]
 

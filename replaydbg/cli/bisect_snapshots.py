@@ -8,16 +8,16 @@ from typing import Any
 from replaydbg.cli.events import event_facts
 from replaydbg.cli.opening import add_quiet, moment_facts, opened
 from replaydbg.cli.output import add_json, add_recording, is_terminal, print_json
-from replaydbg.commands import bisecting
 from replaydbg.commands.searching import KINDS, predicate_of
-from replaydbg.commands.tell import events_of, moment_text
 from replaydbg.debugger import Session
-from replaydbg.debugger.bisected import Bisected, Culprit, Flip
-from replaydbg.debugger.bisection import MOST_FLIPS, Bisection, begun
-from replaydbg.debugger.claimed import bisect_claim, claim_of_test
-from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion
+from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, VerdictChange
+from replaydbg.debugger.bisection.predicates import Predicate
+from replaydbg.debugger.bisection.run_bisection import MOST_FLIPS, Bisection, begun
 from replaydbg.errors import UsageError, quoted
 from replaydbg.events.show import printable
+from replaydbg.render import bisection_text
+from replaydbg.render.texts import events_of, moment_text
 
 FOUND, NOTHING = 1, 3
 
@@ -84,9 +84,9 @@ def run(args: argparse.Namespace) -> int:
         first, last = args.first, args.last
         found = None
         if predicate is None:
-            claim = claim_of_test(session)
+            claim = assertion_of_test(session)
             if not (args.linear or args.for_good or args.all or args.only_at or first or last):
-                found = bisect_claim(session, claim)
+                found = bisect_assertion(session, claim)
             predicate = claim.in_its_call
             first, last = first or claim.started, last or claim.failed
         if found is None:
@@ -97,9 +97,9 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(facts(session, found))
         elif args.md:
-            print("\n".join(bisecting.markdown_lines(session, found, _reproduce(args, found))))
+            print("\n".join(bisection_text.markdown_lines(session, found, _reproduce(args, found))))
         else:
-            for line in bisecting.lines(session, found, _reproduce(args, found), is_coloured=is_terminal()):
+            for line in bisection_text.lines(session, found, _reproduce(args, found), is_coloured=is_terminal()):
                 prompt.view.screen.line(line)
     return FOUND if found.culprit is not None else NOTHING
 
@@ -131,7 +131,7 @@ def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate
         told = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
         print_json({**told, "note": search.note or None})
     else:
-        for line in bisecting.flip_lines(session, predicate.text, found, is_markdown=args.md):
+        for line in bisection_text.flip_lines(session, predicate.text, found, is_markdown=args.md):
             print(printable(line))
         if is_cut:
             print(
@@ -148,7 +148,7 @@ def facts(session: Session, found: Bisected) -> dict[str, Any]:
     return {
         "kind": "snapshots",
         "outcome": "found" if culprit is not None else "none",
-        "reason": None if culprit is not None else " ".join(bisecting.headline(session, found)),
+        "reason": None if culprit is not None else " ".join(bisection_text.headline(session, found)),
         "predicate": found.predicate,
         "answer": found.answer.value,
         "first": moment_text(found.first),
@@ -181,7 +181,7 @@ def facts(session: Session, found: Bisected) -> dict[str, Any]:
     }
 
 
-def _flip_facts(flip: Flip | None) -> dict[str, Any] | None:
+def _flip_facts(flip: VerdictChange | None) -> dict[str, Any] | None:
     if flip is None:
         return None
     return {"moment": moment_text(flip.moment), "file": flip.file, "line": flip.line, "function": flip.function}

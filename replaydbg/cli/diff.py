@@ -22,16 +22,16 @@ from replaydbg.cli.opening import add_quiet, opened
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import open_named, print_json, the_store
 from replaydbg.commands.first_differences import facts, first_differences, tables
-from replaydbg.commands.heap_tables import diff_tables
 from replaydbg.commands.heaps import writers
-from replaydbg.debugger.objects import holdings
-from replaydbg.debugger.values import Moment
+from replaydbg.debugger.object_history import holdings
+from replaydbg.debugger.results import Moment
 from replaydbg.errors import UsageError
 from replaydbg.heap.diff import SCOPES, diff
 from replaydbg.heap.difference import Diff, without
 from replaydbg.heap.drift import drift
 from replaydbg.heap.holding import MINE, Holding
 from replaydbg.prompt.terminal import ProgressLine
+from replaydbg.render.heap_tables import diff_tables
 
 _MOMENT = re.compile(r"@.+|\d+(:\d+)?|\d+(\.\d+)?%|rdbg://.+")
 

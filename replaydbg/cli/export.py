@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the file; return 0 even if parts of the object could not be saved, which are listed."""
     with opened_at(args) as prompt:
         with prompt.busy():
-            found = prompt.view.session.export(args.expression, **prompt.view.at)
+            found = prompt.view.session.run.export(args.expression, **prompt.view.at)
         write(found, args.output)
         if args.json:
             print_json(_facts(found, args.output))

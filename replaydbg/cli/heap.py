@@ -19,14 +19,14 @@ from replaydbg.cli.heaps import (
 )
 from replaydbg.cli.opening import add_quiet, opened
 from replaydbg.cli.output import add_recording, open_named, print_json
-from replaydbg.commands.heap_tables import growth_tables, heap_tables, object_tables
 from replaydbg.commands.heaps import AboutObject, about_object
-from replaydbg.debugger.objects import holdings, spread
+from replaydbg.debugger.object_history import holdings, spread
 from replaydbg.errors import UsageError
 from replaydbg.heap.finding import find
 from replaydbg.heap.growth import FEWEST, growth
 from replaydbg.heap.holding import Holding
 from replaydbg.heap.pack import pack
+from replaydbg.render.heap_tables import growth_tables, heap_tables, object_tables
 
 GROWTH = 8
 """Default number of moments in a series."""

@@ -10,8 +10,6 @@ from typing import Any
 
 from replaydbg.cli.output import add_json, is_terminal
 from replaydbg.commands.heaps import AboutObject
-from replaydbg.commands.tables import Table, drawn, markdown
-from replaydbg.commands.tell import moment_text
 from replaydbg.errors import Corrupt, NoSuchMoment, UsageError
 from replaydbg.heap.diff import MOST
 from replaydbg.heap.difference import Diff
@@ -19,6 +17,8 @@ from replaydbg.heap.holding import Holding
 from replaydbg.heap.pack import MAGIC
 from replaydbg.heap.stored import load_stored, read_snapshot, stored_snapshots
 from replaydbg.log.reader import Recording
+from replaydbg.render.tables import Table, drawn, markdown
+from replaydbg.render.texts import moment_text
 
 
 def add_shape(parser: argparse.ArgumentParser, *, is_of_moments: bool = True) -> None:

@@ -6,9 +6,9 @@ import argparse
 
 from replaydbg.cli.opening import add_quiet, moment_facts, opened
 from replaydbg.cli.output import add_json, add_recording, print_json
-from replaydbg.commands import tell
 from replaydbg.commands.places import parse_place
 from replaydbg.errors import UsageError
+from replaydbg.render import texts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,14 +36,14 @@ def run(args: argparse.Namespace) -> int:
         file, line, _ = parse_place(prompt.view, args.place, is_line=True)
         found = []
         number = 0
-        for logged in session.log(file, line, args.expression, condition=args.condition):
+        for logged in session.run.log(file, line, args.expression, condition=args.condition):
             number += 1
             screen.check()
             if args.json:
                 facts = moment_facts(session, logged.count, logged.moment)
                 found.append({**facts, "lane": logged.lane, "text": logged.text})
             else:
-                screen.line(tell.logged_text(logged))
+                screen.line(texts.logged_text(logged))
             if number == args.limit:
                 break
         if args.json:

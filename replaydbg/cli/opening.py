@@ -12,13 +12,13 @@ from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import is_terminal, the_store
 from replaydbg.cli.streams import open_closed_streams
 from replaydbg.commands import Prompt
-from replaydbg.commands.tell import moment_text
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Frame, Moment
+from replaydbg.debugger.results import Frame, Moment
 from replaydbg.errors import UsageError
 from replaydbg.prompt.screen import Screen
 from replaydbg.prompt.terminal import AtOnce, Interrupts, ProgressLine
+from replaydbg.render.texts import moment_text
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 from replaydbg.cli.opening import add_quiet, frame_facts, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
-from replaydbg.commands import looking, past, tell
+from replaydbg.commands import looking, past
 from replaydbg.commands.view import View
-from replaydbg.debugger.values import Lane, Variable
+from replaydbg.debugger.results import Lane, Variable
+from replaydbg.render import texts
 
 MOST_FRAMES = 1000
 """Maximum number of frames in the JSON output, unless one further out is asked for; "frames" is the total."""
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     """Show the moment."""
     with opened_at(args) as prompt:
         view = prompt.view
-        variables = view.session.variables(**view.at) if view.frames() else ()
+        variables = view.session.ask.variables(**view.at) if view.frames() else ()
         if args.json:
             print_json(_facts(view, variables))
             return 0
@@ -66,7 +67,7 @@ def _facts(view: View, variables: tuple[Variable, ...]) -> dict[str, Any]:
         "locals": [
             {"name": each.name, "type": each.type, "text": each.text, "parts": each.parts} for each in variables
         ],
-        "link": f"rdbg://{tell.recording_name(view.session)}@{tell.moment_text(here.moment)}",
+        "link": f"rdbg://{texts.recording_name(view.session)}@{texts.moment_text(here.moment)}",
     }
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
-from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Change
+from replaydbg.debugger.results import ValueChange
 from replaydbg.errors import UsageError
+from replaydbg.render import texts
 
 MOST = 1000
 """Maximum number of changes that are shown without `--limit`."""
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
         number = 0
         changes = []
         is_more = False
-        history = session.history(args.expression, **prompt.view.at, most=args.limit + 1)
+        history = session.run.history(args.expression, **prompt.view.at, most=args.limit + 1)
         for change in history:
             is_more = number == args.limit
             if is_more:
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
             if args.json:
                 changes.append(_facts(session, change))
             else:
-                prompt.view.screen.line(tell.change_text(session, change))
+                prompt.view.screen.line(texts.change_text(session, change))
         if args.json:
             told = {"expression": args.expression, "changes": changes, "is_more": is_more}
             print_json(told | {"note": history.note or None})
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
         return 0 if number else 1
 
 
-def _facts(session: Session, change: Change) -> dict[str, Any]:
+def _facts(session: Session, change: ValueChange) -> dict[str, Any]:
     return {
         **moment_facts(session, change.count, change.moment),
         "lane": change.lane,

@@ -8,10 +8,10 @@ from typing import Any
 from replaydbg.cli.events import event_facts
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
-from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Origin, Why
+from replaydbg.debugger.results import LastWrite, Origin
 from replaydbg.errors import quoted
+from replaydbg.render import texts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,18 +27,18 @@ def run(args: argparse.Namespace) -> int:
     """Show the last write of a value; return 1 if it was not written."""
     with opened_at(args) as prompt:
         session = prompt.view.session
-        told = session.why(args.expression, **prompt.view.at)
+        told = session.run.why(args.expression, **prompt.view.at)
         if args.json:
             print_json(_facts(session, told))
         else:
             follow = f"replaydbg why {quoted(args.recording)} {{quoted}} --at {{moment}}"
-            for line in tell.why_lines(session, told, follow=follow):
+            for line in texts.why_lines(session, told, follow=follow):
                 prompt.view.screen.line(line)
         return 0 if told.moment is not None else 1
 
 
 def _origin(told: Origin) -> dict[str, Any]:
-    returned = {"moment": tell.moment_text(told.moment), "count": told.count} if told.moment is not None else None
+    returned = {"moment": texts.moment_text(told.moment), "count": told.count} if told.moment is not None else None
     if returned is not None:
         returned |= {"file": told.file, "line": told.line, "function": told.function, "source": told.source}
     return {
@@ -51,10 +51,10 @@ def _origin(told: Origin) -> dict[str, Any]:
     }
 
 
-def _facts(session: Session, told: Why) -> dict[str, Any]:
+def _facts(session: Session, told: LastWrite) -> dict[str, Any]:
     if told.moment is None:
         return {"expression": told.expression, "written": False, "note": told.note or None}
-    events = tell.events_of(session, min(told.events), max(told.events)) if told.events else []
+    events = texts.events_of(session, min(told.events), max(told.events)) if told.events else []
     return {
         "expression": told.expression,
         "written": True,
@@ -77,6 +77,6 @@ def _facts(session: Session, told: Why) -> dict[str, Any]:
         "origins": [_origin(each) for each in told.origins],
         "unknown": told.unknown or None,
         "events": [event_facts(each) for each in events if each.number in told.events],
-        "names": list(tell.names_to_follow(told)),
+        "names": list(texts.names_to_follow(told)),
         "content": _facts(session, told.content) if told.content is not None else None,
     }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from replaydbg.commands import looking, motion, past, points, tell
+from replaydbg.commands import looking, motion, past, points
 from replaydbg.commands.view import View
-from replaydbg.commands.words import Command, nearest
+from replaydbg.commands.words import PromptCommand, nearest
 from replaydbg.errors import UsageError
+from replaydbg.render import texts
 
 
 def _line(view: View, rest: str) -> None:
@@ -25,7 +26,7 @@ def _frame(view: View, rest: str) -> None:
 def _source(view: View, rest: str) -> None:
     at = view.place()
     lines = view.session.sources.lines(at.file)
-    view.screen.line(f"{at.file}, {len(lines):,} lines" if lines else f"{at.file}: its source is not at hand")
+    view.screen.line(f"{at.file}, {len(lines):,} lines" if lines else f"{at.file}: source not available")
 
 
 def _files(view: View, rest: str) -> None:
@@ -42,7 +43,7 @@ def _functions(view: View, rest: str) -> None:
     pattern = rest.strip()
     for each in sorted(view.session.index.hits, key=lambda each: (each.file, each.first_line)):
         if pattern in each.function:
-            view.screen.line(tell.place_text(view.session, each.file, each.first_line, each.function))
+            view.screen.line(texts.place_text(view.session, each.file, each.first_line, each.function))
 
 
 def _recording(view: View, rest: str) -> None:
@@ -52,9 +53,9 @@ def _recording(view: View, rest: str) -> None:
     index = view.session.index
     view.screen.line(f"{index.events:,} events, {index.total:,} lines; {index.ended}")
     checkpoints = len(view.session.checkpoints())
-    view.screen.line(f"{checkpoints:,} checkpoints. {view.session.limitation}".rstrip())
+    view.screen.line(f"{checkpoints:,} checkpoints. {view.session.limitations.text}".rstrip())
     if not view.session.is_repeated:
-        view.screen.line("This time it took another path than when it was opened before.", "red")
+        view.screen.line("This replay took another path than the one before.", "red")
 
 
 def _displays(view: View, rest: str) -> None:
@@ -68,22 +69,22 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
     "args": (looking.arguments, "the arguments of this function"),
     "breakpoints": (points.breakpoints, "the breakpoints"),
     "checkpoints": (motion.marks, "the marks and checkpoints"),
-    "display": (_displays, "what is shown wherever it stops"),
-    "exceptions": (past.exceptions, "what is being handled, and what was raised"),
-    "files": (_files, "files in which lines ran, and how many"),
+    "display": (_displays, "expressions shown at each stop"),
+    "exceptions": (past.exceptions, "exceptions being handled, and those raised before"),
+    "files": (_files, "files with the number of lines executed in each"),
     "frame": (_frame, "the selected frame"),
     "functions": (_functions, "functions that ran"),
     "globals": (looking.global_variables, "the variables of the module"),
-    "lanes": (past.lanes, "the program's threads"),
+    "lanes": (past.lanes, "the threads"),
     "line": (_line, "the current line"),
     "locals": (looking.local_variables, "the local variables"),
     "marks": (motion.marks, "the marks and checkpoints"),
-    "recording": (_recording, "what is being looked at"),
-    "program": (_recording, "what is being looked at"),
+    "recording": (_recording, "the open recording"),
+    "program": (_recording, "the open recording"),
     "source": (_source, "the current source file"),
     "stack": (looking.where, "the stack"),
     "tasks": (past.tasks, "asyncio tasks"),
-    "threads": (past.lanes, "the program's threads"),
+    "threads": (past.lanes, "the threads"),
     "watchpoints": (points.breakpoints, "the breakpoints"),
 }
 """What `info` shows, each with one line of help."""
@@ -100,28 +101,30 @@ def _info(view: View, rest: str) -> None:
     word = SHORT.get(word, word)
     found = {SUBJECTS[name][0]: name for name in SUBJECTS if name == word or name.startswith(word)}
     if word not in SUBJECTS and len(found) != 1:
-        what = f"may be {' or '.join(sorted(found.values()))}" if found else f"is unknown{nearest(word, SUBJECTS)}"
-        raise UsageError(f"info {word!r} {what}. `info` alone lists them.")
+        what = f"is ambiguous: {', '.join(sorted(found.values()))}" if found else f"is unknown{nearest(word, SUBJECTS)}"
+        raise UsageError(f"info {word!r} {what}. `info` lists the subjects.")
     (SUBJECTS[word][0] if word in SUBJECTS else next(iter(found)))(view, more)
 
 
-COMMANDS = (Command(("info", "i"), "[SUBJECT]", "show locals, breakpoints, lanes ...", _info, completes="subjects"),)
+COMMANDS = (
+    PromptCommand(("info", "i"), "[SUBJECT]", "show locals, breakpoints, threads ...", _info, completes="subjects"),
+)
 
-_PAST = "The past cannot be made to take another way: `seek`, `advance` and `until` go to places where it was."
+_PAST = "Execution history is fixed; use `seek`, `advance` or `until` to move through it."
 
 REFUSED = {
     "j": _PAST,
     "jump": _PAST,
-    "interact": "There is no interpreter inside the past: every expression runs in a throw-away copy; type it here.",
-    "kill": "The program has ended already; `quit` leaves the debugger.",
-    "attach": "A recording is looked at, no process: `replaydbg debug REC` opens another one.",
-    "stepi": "Steps are lines of Python: `step`.",
-    "si": "Steps are lines of Python: `step`.",
-    "nexti": "Steps are lines of Python: `next`.",
-    "ni": "Steps are lines of Python: `next`.",
-    "alias": "There are no aliases; any unique beginning of a command will do.",
-    "debug": "There is no second debugger inside this one: `step` goes into calls.",
-    "retval": "What a function returned is seen where it goes: `finish`, then `why NAME`.",
-    "proc": "Child processes run unrecorded: `events` shows what came back from them.",
+    "interact": "No nested interpreter: type expressions here; each runs in a throw-away copy of the program.",
+    "kill": "There is no process to kill: this is a recording. `quit` leaves the debugger.",
+    "attach": "This is a recording, not a process. `replaydbg debug REC` opens another one.",
+    "stepi": "The smallest step is a line of Python: use `step`.",
+    "si": "The smallest step is a line of Python: use `step`.",
+    "nexti": "The smallest step is a line of Python: use `next`.",
+    "ni": "The smallest step is a line of Python: use `next`.",
+    "alias": "No aliases; commands can be abbreviated to any unique prefix.",
+    "debug": "No nested debugger: use `step` to enter calls.",
+    "retval": "Use `finish`, then `why NAME`, to see what a function returned.",
+    "proc": "Child processes are not recorded; `events` shows what the program received from them.",
 }
 """What other debuggers have and this one has not, each with a sentence."""

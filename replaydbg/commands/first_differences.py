@@ -10,15 +10,23 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from replaydbg.bisect.twins import Input, LaneKey, Told, compare
-from replaydbg.commands.tables import Table
-from replaydbg.commands.tell import moment_text
-from replaydbg.debugger.course import Course, OtherValues, OtherWay, Step, other_values, other_way, read_course
+from replaydbg.debugger.compare.value_courses import (
+    Course,
+    OtherValues,
+    OtherWay,
+    Step,
+    other_values,
+    other_way,
+    read_course,
+)
+from replaydbg.debugger.results import Moment, WorkProgress
 from replaydbg.debugger.session import Session
-from replaydbg.debugger.values import Moment, Progress
 from replaydbg.events.show import show_call, show_value
 from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins, open_twins
 from replaydbg.log.edit.mix import Mixer
+from replaydbg.render.tables import Table
+from replaydbg.render.texts import moment_text
 
 _WIDTH = 60
 MOST_NAMES = 5
@@ -57,7 +65,9 @@ class FirstDifferences:
         return self.way is None and self.input is None and self.values is None and is_same_start
 
 
-def first_differences(one: Path, two: Path, *, progress: Callable[[Progress], None] | None = None) -> FirstDifferences:
+def first_differences(
+    one: Path, two: Path, *, progress: Callable[[WorkProgress], None] | None = None
+) -> FirstDifferences:
     """Compare two recordings of one program. Raises NotComparable, and what opening a session does.
 
     Values are compared with the clock readings and process numbers of `two` in `one`: so those that follow from them
@@ -73,7 +83,7 @@ def first_differences(one: Path, two: Path, *, progress: Callable[[Progress], No
         notes: list[str] = []
         values = _values(stack, twins, sessions, courses, clocks, notes, progress)
         if any(each.is_cut for each in courses):
-            notes.append("Only the first 4,194,304 lines of the program's own code are compared.")
+            notes.append("Only the first 4,194,304 lines of your own code are compared.")
         began = tuple(session.index.moment(session.first_own).event for session in sessions)
         start = tuple(_input_text(twins, each) for each in inputs if each.told is not Told.ANSWER)
         others = [each for each in inputs if each.told is Told.ANSWER and not is_incidental(each)]
@@ -87,7 +97,7 @@ def is_incidental(each: Input) -> bool:
     return each.told is Told.ANSWER and (each.gate.startswith(_CLOCKS) or each.gate in _NUMBERS)
 
 
-def _session(stack: ExitStack, path: Path, progress: Callable[[Progress], None] | None) -> Session:
+def _session(stack: ExitStack, path: Path, progress: Callable[[WorkProgress], None] | None) -> Session:
     return stack.enter_context(Session(path, progress=progress, course=True))
 
 
@@ -108,7 +118,7 @@ def _values(
     courses: tuple[Course, Course],
     clocks: list[Input],
     notes: list[str],
-    progress: Callable[[Progress], None] | None,
+    progress: Callable[[WorkProgress], None] | None,
 ) -> OtherValues | None:
     """Return the first other values, where the first run has the clock readings of the second."""
     found = other_values(sessions, courses)
@@ -120,11 +130,9 @@ def _values(
     same = _session(stack, mixed, progress)
     both = same, sessions[1]
     course = _course(same, twins.good_side.lanes)
-    notes.append("Values are compared with the clock readings and process numbers of the second run in the first.")
+    notes.append("The first run is compared with the clock readings and process IDs of the second.")
     if other_way((sessions[0], same), (courses[0], course)) is not None:
-        notes.append(
-            "With them, the first run takes another way than before, or ends early; values are compared up to there."
-        )
+        notes.append("With these, the first run takes a different path or ends early; values are compared up to there.")
     return other_values(both, (course, courses[1]))
 
 
@@ -158,19 +166,19 @@ def tables(found: FirstDifferences) -> Iterator[Table]:
 
 def _at(step: Step | None) -> str:
     if step is None:
-        return "runs no further line of its own"
+        return "runs no further line of your code"
     return f"{PurePath(step.place.file).name}:{step.place.line} {step.source}"
 
 
 def _moments(moments: tuple[Moment | None, Moment | None]) -> str:
     texts = [moment_text(each) if each is not None else "-" for each in moments]
-    return f"Look there: `--at {texts[0]}` in the first recording, `--at {texts[1]}` in the second."
+    return f"See `--at {texts[0]}` in the first recording and `--at {texts[1]}` in the second."
 
 
 def _way_table(way: OtherWay | None) -> Table:
     title = "First difference in control flow"
     if way is None:
-        return Table(title, (), (), notes=("None: every thread ran the same lines of the program's own code.",))
+        return Table(title, (), (), notes=("None: every thread ran the same lines of your code.",))
     after = _at(way.after[1]) if way.after is not None else "its beginning"
     rows = ((lane_text(way.lane), after, _at(way.next[0]), _at(way.next[1])),)
     return Table(title, ("thread", "after", "first run", "second run"), rows, notes=(_moments(way.moments),))
@@ -182,17 +190,17 @@ def _input_table(found: FirstDifferences) -> Table:
     if found.clock is not None:
         name, one, two = found.clock_text
         events = f"events {found.clock.good_event} and {found.clock.bad_event}"
-        notes.append(f"The first clock reading or process number that differs: {name}, {one} and {two} ({events}).")
+        notes.append(f"First clock reading or process ID that differs: {name}: {one} and {two} ({events}).")
     rows = (*(() if found.input is None else (found.input_text,)), *found.start)
     if found.input is not None:
         moments = (
-            f"`--at {found.input.good_event}` in the first recording, `--at {found.input.bad_event}` in the second"
+            f"`--at {found.input.good_event}` in the first recording and `--at {found.input.bad_event}` in the second"
         )
-        notes.insert(0, f"Look there: {moments}.")
+        notes.insert(0, f"See {moments}.")
     elif not rows:
         notes.insert(
             0,
-            "None but clock readings and process numbers."
+            "Only clock readings and process IDs."
             if found.clock is not None
             else "None: both runs had the same inputs.",
         )
@@ -201,10 +209,10 @@ def _input_table(found: FirstDifferences) -> Table:
 
 def _values_table(found: FirstDifferences) -> Table:
     title, values = "First difference in values", found.values
-    limit = "Objects are compared by their contents, not by their addresses; objects of C code mostly by their type."
+    limit = "Objects are compared by content, not by address; objects of C code mostly by type."
     notes = (*found.notes, limit)
     if values is None:
-        same = "None, as long as the threads took the same way." if found.way is not None else "None."
+        same = "None, as long as the threads took the same path." if found.way is not None else "None."
         return Table(title, (), (), notes=(same, *notes))
     after = (
         f"{lane_text(values.lane)}, after {_at(values.after[1])}"

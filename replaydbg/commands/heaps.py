@@ -7,20 +7,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from replaydbg.commands import tell
-from replaydbg.commands.heap_tables import diff_tables, heap_tables, object_tables
-from replaydbg.commands.tables import drawn
 from replaydbg.commands.view import View
-from replaydbg.commands.words import Command
+from replaydbg.commands.words import PromptCommand
 from replaydbg.debugger import Session
-from replaydbg.debugger.objects import Created, created, holdings, last_written
-from replaydbg.debugger.values import Moment, Why
+from replaydbg.debugger.object_history import Created, created, holdings, last_written
+from replaydbg.debugger.results import LastWrite, Moment
 from replaydbg.errors import UsageError
 from replaydbg.heap.diff import diff
 from replaydbg.heap.difference import ADDED, REMOVED, Change, Diff
 from replaydbg.heap.finding import find
 from replaydbg.heap.holding import Holding
 from replaydbg.heap.limits import Which
+from replaydbg.render import texts
+from replaydbg.render.heap_tables import diff_tables, heap_tables, object_tables
+from replaydbg.render.tables import drawn
 
 MOST_WRITERS = 10
 """Changed values whose last write is looked for: each is a search backwards through the run."""
@@ -33,7 +33,7 @@ class AboutObject:
     """What the run says of an object."""
 
     created: Created | None
-    written: Why | None
+    written: LastWrite | None
 
     def lines(self, session: Session) -> tuple[str, ...]:
         """Return it as sentences."""
@@ -42,14 +42,14 @@ class AboutObject:
     def _lines(self, session: Session) -> Iterator[str]:
         if self.created is not None:
             made = self.created
-            place = tell.place_text(session, *made.place) if made.place is not None else "no Python code"
+            place = texts.place_text(session, *made.place) if made.place is not None else "no Python code"
             if made.made:
-                at = tell.moment_text(session.index.moment(made.made))
+                at = texts.moment_text(session.index.moment(made.made))
                 other = made.returned_to
-                after = f", or when that had returned to {tell.place_text(session, *other)}" if other else ""
-                yield f"The same object since {tell.moment_text(made.moment)}: made at {at}, {place}{after}."
+                after = f", or after its return to {texts.place_text(session, *other)}" if other else ""
+                yield f"Exists since {texts.moment_text(made.moment)}: created at {at}, {place}{after}."
             else:
-                yield f"There already at {tell.moment_text(made.moment)}, the program's first line."
+                yield f"Existed at {texts.moment_text(made.moment)}, the program's first line."
         if self.written is not None and self.written.moment is not None:
             yield f"Last written at {_writer(self.written)}."
 
@@ -77,9 +77,9 @@ def _is_item_added(change: Change) -> bool:
     return change.kind == ADDED and not change.step.startswith(".")
 
 
-def _writer(why: Why) -> str:
+def _writer(why: LastWrite) -> str:
     assert why.moment is not None, why
-    return f"{tell.moment_text(why.moment)} {PurePath(why.file).name}:{why.line} {why.function}"
+    return f"{texts.moment_text(why.moment)} {PurePath(why.file).name}:{why.line} {why.function}"
 
 
 # ---- the commands ----
@@ -99,7 +99,7 @@ def _diff(view: View, rest: str) -> None:
         words.remove("all")
         most = 0
     if not 1 <= len(words) <= 2:
-        raise UsageError("Say since when: diff MOMENT, or between which two: diff MOMENT MOMENT.")
+        raise UsageError("usage: diff MOMENT [MOMENT] [all]")
     session = view.session
     counts = [session.count_of(each) for each in words]
     counts = [*counts, view.here.count][:2]
@@ -111,7 +111,7 @@ def _diff(view: View, rest: str) -> None:
 
 def _holders(view: View, rest: str) -> None:
     if not rest.strip():
-        raise UsageError("Say of what: holders EXPRESSION, such as holders app.cache['x'].")
+        raise UsageError("usage: holders EXPRESSION (e.g. holders app.cache['x'])")
     (held,) = _held(view)
     node = find(held, _in_frame(view, held, rest.strip()))
     told = AboutObject(created(view.session, held.snapshot.address[node], view.here.count), None)
@@ -126,7 +126,7 @@ def _held(view: View) -> list[Holding]:
 
 def _check_unchanged(view: View) -> None:
     if view.here.is_changed:
-        raise UsageError("The heap is that of the recorded run, and this one was changed: `seek` goes back to it.")
+        raise UsageError("Heap commands need the recorded run, and this one was changed: `seek` returns to it.")
 
 
 def _in_frame(view: View, held: Holding, source: str) -> str:
@@ -153,7 +153,7 @@ def _words(rest: str) -> list[str]:
     try:
         return shlex.split(rest)
     except ValueError as error:
-        raise UsageError(f"{rest!r} cannot be read: {error}.") from None
+        raise UsageError(f"{rest!r} cannot be parsed: {error}.") from None
 
 
 def _show(view: View, text: str) -> None:
@@ -162,7 +162,13 @@ def _show(view: View, text: str) -> None:
 
 
 COMMANDS = (
-    Command(("heap",), "[all]", "what is in memory here, by type and by what holds most", _heap, completes=""),
-    Command(("diff",), "MOMENT [MOMENT] [all]", "what changed between there and here", _diff, completes="moments"),
-    Command(("holders", "referrers"), "EXPR", "who holds an object, and what would be free without it", _holders),
+    PromptCommand(("heap",), "[all]", "list the objects in memory by type and by retained size", _heap, completes=""),
+    PromptCommand(
+        ("diff",),
+        "MOMENT [MOMENT] [all]",
+        "compare the objects at a moment with those here",
+        _diff,
+        completes="moments",
+    ),
+    PromptCommand(("holders", "referrers"), "EXPR", "show what refers to an object, and its retained size", _holders),
 )

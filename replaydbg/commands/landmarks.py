@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from replaydbg.commands import tell
 from replaydbg.commands.motion import go_to
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.view import View
-from replaydbg.commands.words import Command
-from replaydbg.debugger.sources import is_library
-from replaydbg.debugger.values import Moment
+from replaydbg.commands.words import PromptCommand
+from replaydbg.debugger.results import Moment
+from replaydbg.debugger.session import Session
+from replaydbg.debugger.source.source_files import is_library
 from replaydbg.errors import UsageError
+from replaydbg.render import texts
 
 MOST_VISITS = 1000
 """So many visits of a line are looked for."""
@@ -28,7 +29,7 @@ def _way(rest: str, usage: str) -> bool:
     word = rest.strip() or "next"
     found = [each for each in _WAYS if each.startswith(word)]
     if len(found) != 1:
-        raise UsageError(f"Say which way: {usage}.")
+        raise UsageError(f"usage: {usage}")
     return found[0] == "next"
 
 
@@ -37,7 +38,7 @@ def _go(view: View, counts: Sequence[int], *, is_on: bool, what: str) -> None:
     nearest = min if is_on else max
     beyond = [each for each in counts if (each > here if is_on else each < here)]
     if not beyond:
-        raise UsageError(f"There is no {'later' if is_on else 'earlier'} {what}.")
+        raise UsageError(f"No {'later' if is_on else 'earlier'} {what}.")
     go_to(view, nearest(beyond))
 
 
@@ -45,43 +46,41 @@ def snapshot(view: View, rest: str) -> None:
     """Go to the next snapshot, the one before, or to the one with a number."""
     session = view.session
     word = rest.strip().lstrip("#")
-    is_on = not word.isdecimal() and _way(rest, "snapshot next, snapshot previous, or snapshot NUMBER")
-    if not session.snapshots:
-        raise UsageError("The recording holds no snapshots; `replaydbg record --snapshot-every 250ms` takes some.")
+    is_on = not word.isdecimal() and _way(rest, "snapshot [next|previous|N]")
+    if not session.heap.taken:
+        raise UsageError("The recording has no snapshots; `replaydbg record --snapshot-every 250ms` takes some.")
     if word.isdecimal():
-        numbers = [each.number for each in session.snapshots]
+        numbers = [each.number for each in session.heap.taken]
         if int(word) not in numbers:
-            raise UsageError(f"There is no snapshot {word}: the recording holds #{numbers[0]} to #{numbers[-1]}.")
+            raise UsageError(f"No such snapshot: {word}. The recording has #{numbers[0]} to #{numbers[-1]}.")
         go_to(view, f"@#{int(word)}")
         return
-    counts = session.marks_of_snapshots("@#")
-    _go(view, [counts[f"#{each.number}"] for each in session.snapshots], is_on=is_on, what="snapshot")
+    counts = session.heap.counts_of_snapshots("@#")
+    _go(view, [counts[f"#{each.number}"] for each in session.heap.taken], is_on=is_on, what="snapshot")
 
 
 def _landmark(view: View, rest: str) -> None:
     session = view.session
-    is_on = _way(rest, "landmark next or landmark previous")
+    is_on = _way(rest, "landmark [next|previous]")
     here = view.here.count
-    raised = [each.count for each in session.index.raised if each.type not in tell.SILENT]
-    marks = [session.index.count(each) for each in session.marks.values()]
+    raised = [each.count for each in session.index.raised if each.type not in texts.SILENT]
+    marks = [session.index.count(each) for each in session.marks.moments.values()]
     beyond = {each for each in raised if each >= session.first_own} | set(marks)
     nearest_first = sorted((each for each in beyond if (each > here) is is_on and each != here), reverse=not is_on)
     for count in nearest_first[:MOST_TRIED]:
-        session.idle()
+        session.work.idle()
         # What a library raises, it mostly handles, too.
-        if count in marks or not is_library(session.top_at(count)[0]):
+        if count in marks or _is_in_own_code(session, count):
             go_to(view, count)
             return
-    what = (
-        "exception of your code, or mark" if len(nearest_first) <= MOST_TRIED else f"one among {MOST_TRIED} exceptions"
-    )
-    raise UsageError(f"There is no {'later' if is_on else 'earlier'} {what}.")
+    what = "exception of your code, or mark" if len(nearest_first) <= MOST_TRIED else f"one in {MOST_TRIED} exceptions"
+    raise UsageError(f"No {'later' if is_on else 'earlier'} {what}.")
 
 
 def visits(view: View, place: str) -> tuple[list[Moment], bool]:
     """Return when a line was about to run, and whether there are more than that."""
     file, line, function = parse_place(view, place)
-    found = list(islice(view.session.passages(file, line, function), MOST_VISITS + 1))
+    found = list(islice(view.session.run.passages(file, line, function), MOST_VISITS + 1))
     return found[:MOST_VISITS], len(found) > MOST_VISITS
 
 
@@ -91,16 +90,23 @@ def _visits(view: View, rest: str) -> None:
     for number, moment in enumerate(found, 1):
         count = session.index.count(moment)
         mark = "->" if count == view.here.count else "  "
-        share = tell.percent_text(count, view.here.total)
-        view.screen.line(f"{mark} {number:>5}  {tell.moment_text(moment):>8}  {share}")
+        share = texts.percent_text(count, view.here.total)
+        view.screen.line(f"{mark} {number:>5}  {texts.moment_text(moment):>8}  {share}")
     if is_more:
-        view.screen.line(f"(there are more than {MOST_VISITS:,})", "dim")
+        view.screen.line(f"(more than {MOST_VISITS:,}; these are the first)", "dim")
 
 
 COMMANDS = (
-    Command(("snapshot",), "[next|previous|N]", "to the next snapshot, the one before, or one by its number", snapshot),
-    Command(
-        ("landmark",), "[next|previous]", "to the next exception of your code or mark, or the one before", _landmark
+    PromptCommand(
+        ("snapshot",), "[next|previous|N]", "go to the next or previous snapshot, or to one by number", snapshot
     ),
-    Command(("visits",), "[PLACE]", "every moment at which a line ran", _visits, completes="places"),
+    PromptCommand(
+        ("landmark",), "[next|previous]", "go to the next or previous exception of your code or mark", _landmark
+    ),
+    PromptCommand(("visits",), "[PLACE]", "list every moment at which a line ran", _visits, completes="places"),
 )
+
+
+def _is_in_own_code(session: Session, count: int) -> bool:
+    top = session.look_at(count).top
+    return top is None or not is_library(top.file)

@@ -6,11 +6,11 @@ import ast
 import inspect
 import pprint
 
-from replaydbg.commands import tell
 from replaydbg.commands.motion import number_of, set_direction
 from replaydbg.commands.view import View
-from replaydbg.commands.words import Command, expression_in
+from replaydbg.commands.words import PromptCommand, expression_in
 from replaydbg.errors import AskFailed, UsageError
+from replaydbg.render import texts
 
 FRAMES = 40
 """So many frames `where` shows unless it is told another number."""
@@ -27,10 +27,10 @@ def where(view: View, rest: str) -> None:
     most = number_of(rest, otherwise=FRAMES)
     frames = view.frames()
     if not frames:
-        raise UsageError("No Python code runs in this lane here.")
+        raise UsageError("No Python code runs in this thread here.")
     for number, frame in enumerate(frames[:most]):
         mark = "->" if number == view.frame else "  "
-        place = tell.place_text(view.session, frame.file, frame.line, frame.function)
+        place = texts.place_text(view.session, frame.file, frame.line, frame.function)
         view.screen.line(f"{mark} #{number:<3} {place}", "bold" if number == view.frame else "")
         source = view.session.source_line(frame.file, frame.line)
         if source:
@@ -51,17 +51,17 @@ def frame(view: View, rest: str) -> None:
     """Select a frame by its number, or show the selected one."""
     word = rest.strip()
     if word and not word.isdecimal():
-        raise UsageError(f"{word!r} is no number of a frame; `where` shows them.")
+        raise UsageError(f"No such frame: {word!r}. See `where`.")
     _select(view, int(word) if word else view.frame)
 
 
 def _select(view: View, number: int) -> None:
     frames = view.frames()
     if number < 0:
-        raise UsageError("This is the innermost frame.")
+        raise UsageError("Already in the innermost frame.")
     if number >= len(frames):
         frames_here = "is 1 frame" if len(frames) == 1 else f"are {len(frames):,} frames"
-        raise UsageError(f"There {frames_here}, and no #{number}.")
+        raise UsageError(f"No frame #{number}: there {frames_here}.")
     view.frame, view.listed = number, 0
     at = frames[number]
     view.show_frame()
@@ -80,7 +80,7 @@ def list_source(view: View, rest: str) -> None:
     if not shown:
         have = len(view.session.sources.lines(at.file))
         view.listed = 0
-        raise UsageError(f"{at.file} has {have:,} lines." if have else f"The source of {at.file} is not at hand.")
+        raise UsageError(f"{at.file} has {have:,} lines." if have else f"The source of {at.file} is not available.")
     view.listed = shown
 
 
@@ -93,7 +93,7 @@ def _range(view: View, word: str, current: int) -> tuple[int, int]:
         return start, start + PAGE - 1
     first, comma, second = (each.strip() for each in word.partition(","))
     if not first.isdecimal() or (comma and not second.isdecimal()):
-        raise UsageError(f"{word!r} are no lines: list N, list A,B, list . or list -.")
+        raise UsageError(f"usage: list [N | A,B | . | -] (got {word!r})")
     if not comma:
         return int(first) - PAGE // 2, int(first) + PAGE // 2
     # As in pdb, a second number below the first is how many.
@@ -105,7 +105,7 @@ def _longlist(view: View, rest: str) -> None:
     lines = view.session.sources.lines(at.file)
     first, last = _function(lines, at.line, at.function)
     if not view.show_source(at.file, first, last, at.line):
-        raise UsageError(f"The source of {at.file} is not at hand.")
+        raise UsageError(f"The source of {at.file} is not available.")
     view.listed = last
 
 
@@ -142,7 +142,7 @@ def source(view: View, rest: str) -> None:
     file, key = ast.literal_eval(told.value.text)
     lines = view.session.sources.lines(file) if isinstance(file, str) else ()
     if not lines:
-        raise UsageError(f"The source of {name} is not at hand.")
+        raise UsageError(f"The source of {name} is not available.")
     first = key if isinstance(key, int) else _class_line(lines, key)
     block = inspect.getblock([f"{each}\n" for each in lines[first - 1 :]]) if key else lines
     view.screen.line(file, "bold")
@@ -185,8 +185,8 @@ def _pretty(view: View, rest: str) -> None:
         return
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         view.screen.line(told.output.removesuffix("\n"))
-    for part in view.session.parts(text, **view.at):
-        view.screen.line(f"  {tell.variable_text(part)}")
+    for part in view.session.ask.parts(text, **view.at):
+        view.screen.line(f"  {texts.variable_text(part)}")
 
 
 def _whatis(view: View, rest: str) -> None:
@@ -199,11 +199,11 @@ def _whatis(view: View, rest: str) -> None:
 
 def arguments(view: View, rest: str) -> None:
     """Print the arguments of the selected frame's function."""
-    found = view.session.arguments(**view.at)
+    found = view.session.ask.arguments(**view.at)
     if not found:
         view.screen.line("No arguments.")
     for each in found:
-        view.screen.line(tell.variable_text(each))
+        view.screen.line(texts.variable_text(each))
 
 
 def local_variables(view: View, rest: str) -> None:
@@ -217,12 +217,12 @@ def global_variables(view: View, rest: str) -> None:
 
 
 def _print_variables(view: View, *, of_module: bool) -> None:
-    found = view.session.variables(**view.at, of_module=of_module)
+    found = view.session.ask.variables(**view.at, of_module=of_module)
     shown = [each for each in found if not (each.name.startswith("__") and each.name.endswith("__"))]
     if not shown:
         view.screen.line("No variables.")
     for each in shown:
-        view.screen.line(tell.variable_text(each))
+        view.screen.line(texts.variable_text(each))
 
 
 def _display(view: View, rest: str) -> None:
@@ -255,11 +255,11 @@ def _set(view: View, rest: str) -> None:
         return
     statement = more.strip() if word in ("var", "variable") else rest.strip()
     if "=" not in statement:
-        raise UsageError("Say it like this: set var NAME = VALUE, or set exec-direction reverse|forward.")
+        raise UsageError("usage: set var NAME = VALUE, or set exec-direction reverse|forward")
     compile_statement(statement)
     view.session.change(statement, **view.at)
-    view.screen.line("Changed. From here on, forwards, this is another run than the recorded one;")
-    view.screen.line("any seek, or a step back, returns to the recorded one.")
+    view.screen.line("Changed. From here forward, the run differs from the recording;")
+    view.screen.line("any seek or step back returns to the recorded run.")
 
 
 def compile_statement(text: str) -> None:
@@ -267,23 +267,25 @@ def compile_statement(text: str) -> None:
     try:
         compile(text, "<statement>", "exec")
     except (SyntaxError, ValueError) as error:
-        raise UsageError(f"{text!r} cannot be read: {error}.") from None
+        raise UsageError(f"{text!r} is not valid Python: {error}.") from None
 
 
 COMMANDS = (
-    Command(("where", "w", "bt", "backtrace"), "[N]", "the stack, innermost frame first", where, completes=""),
-    Command(("up", "u"), "[N]", "select the frame that called this one", _up, repeats=True, completes=""),
-    Command(("down", "d"), "[N]", "select the frame that this one called", _down, repeats=True, completes=""),
-    Command(("frame", "f"), "[N]", "select a frame by its number", frame, completes=""),
-    Command(("list", "l"), "[N | A,B | . | -]", "source lines with how often each ran", list_source, repeats=True),
-    Command(("longlist", "ll"), "", "the whole function", _longlist, completes=""),
-    Command(("source",), "NAME", "the source of a function or class", source),
-    Command(("print", "p", "inspect", "call"), "EXPR", "a value; nothing that it does stays", print_value),
-    Command(("pp",), "EXPR", "a value, laid out", _pretty),
-    Command(("whatis", "ptype"), "EXPR", "the type of a value", _whatis),
-    Command(("args", "a"), "", "the arguments of this function", arguments, completes=""),
-    Command(("locals",), "", "the local variables", local_variables, completes=""),
-    Command(("display",), "[EXPR]", "show a value wherever it stops; alone: show them now", _display),
-    Command(("undisplay",), "[N]", "show it no longer", _undisplay, completes=""),
-    Command(("set",), "var NAME = VALUE | exec-direction WAY", "change the program, or the direction", _set),
+    PromptCommand(("where", "w", "bt", "backtrace"), "[N]", "the stack, innermost frame first", where, completes=""),
+    PromptCommand(("up", "u"), "[N]", "select the frame that called this one", _up, repeats=True, completes=""),
+    PromptCommand(("down", "d"), "[N]", "select the frame that this one called", _down, repeats=True, completes=""),
+    PromptCommand(("frame", "f"), "[N]", "select a frame by its number", frame, completes=""),
+    PromptCommand(
+        ("list", "l"), "[N | A,B | . | -]", "source lines with how often each ran", list_source, repeats=True
+    ),
+    PromptCommand(("longlist", "ll"), "", "the whole function", _longlist, completes=""),
+    PromptCommand(("source",), "NAME", "the source of a function or class", source),
+    PromptCommand(("print", "p", "inspect", "call"), "EXPR", "a value; nothing that it does stays", print_value),
+    PromptCommand(("pp",), "EXPR", "a value, laid out", _pretty),
+    PromptCommand(("whatis", "ptype"), "EXPR", "the type of a value", _whatis),
+    PromptCommand(("args", "a"), "", "the arguments of this function", arguments, completes=""),
+    PromptCommand(("locals",), "", "the local variables", local_variables, completes=""),
+    PromptCommand(("display",), "[EXPR]", "show a value wherever it stops; alone: show them now", _display),
+    PromptCommand(("undisplay",), "[N]", "show it no longer", _undisplay, completes=""),
+    PromptCommand(("set",), "var NAME = VALUE | exec-direction WAY", "change the program, or the direction", _set),
 )

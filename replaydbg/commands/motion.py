@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from replaydbg.commands import tell
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.view import View
-from replaydbg.commands.words import Command
-from replaydbg.debugger.values import Breakpoint, Here
+from replaydbg.commands.words import PromptCommand
+from replaydbg.debugger.results import Breakpoint, Here
 from replaydbg.errors import Cancelled, NoSuchMoment, UsageError
+from replaydbg.render import texts
 
 
 def number_of(text: str, *, otherwise: int = 1) -> int:
@@ -48,7 +48,9 @@ def _act(view: View, name: str) -> Callable[[], Here]:
     return run
 
 
-def _motion(names: tuple[str, ...], help_: str, act: str, backward: str = "", *, is_step: bool = False) -> Command:
+def _motion(
+    names: tuple[str, ...], help_: str, act: str, backward: str = "", *, is_step: bool = False
+) -> PromptCommand:
     """Return the command that does `act` of the session so often; `backward` when the direction is turned."""
 
     def run(view: View, rest: str) -> None:
@@ -62,7 +64,7 @@ def _motion(names: tuple[str, ...], help_: str, act: str, backward: str = "", *,
                 if view.here.count == before or view.here.why in ("end", "start"):
                     break
 
-    return Command(names, "[N]", help_, run, repeats=True)
+    return PromptCommand(names, "[N]", help_, run, repeats=True)
 
 
 # ---- to a line ----
@@ -73,9 +75,9 @@ def _until(view: View, rest: str) -> None:
     if rest.strip():
         _advance(view, rest)
         return
-    top = next(iter(view.session.stack(view.lane)), None)
+    top = next(iter(view.session.ask.stack(view.lane)), None)
     if top is None:
-        raise UsageError("No Python code runs here.")
+        raise UsageError("No Python code is running here.")
     step = _act(view, "next")
     with _arriving(view, is_step=True):
         while True:
@@ -96,10 +98,10 @@ def _reverse_advance(view: View, rest: str) -> None:
 
 def _run_to(view: View, rest: str, *, is_backward: bool) -> None:
     if not rest.strip():
-        raise UsageError("Say where to: advance FILE:LINE, LINE or FUNCTION.")
+        raise UsageError("usage: advance FILE:LINE | LINE | FUNCTION")
     file, line, function = parse_place(view, rest)
     view.keep()
-    point = view.session.add_breakpoint(Breakpoint(0, file=file, line=line, function=function, temporary=True))
+    point = view.session.breakpoints.add(Breakpoint(0, file=file, line=line, function=function, temporary=True))
     try:
         if is_backward:
             view.session.reverse_go()
@@ -107,7 +109,7 @@ def _run_to(view: View, rest: str, *, is_backward: bool) -> None:
             view.session.go()
     finally:
         if any(each.number == point.number for each in view.session.breakpoints):
-            view.session.remove_breakpoint(point.number)
+            view.session.breakpoints.remove(point.number)
     view.arrive()
 
 
@@ -124,7 +126,7 @@ def go_to(view: View, moment: str | int) -> None:
 def _seek(view: View, rest: str) -> None:
     word = rest.strip()
     if not word:
-        raise UsageError("Say where to: seek 120, 120:35, 71%, @exc, @end, @start, @out:17, @t+1.2s or a mark.")
+        raise UsageError("usage: seek MOMENT (120, 120:35, 71%, @exc, @end, @start, @out:17, @t+1.2s or a mark)")
     try:
         go_to(view, word)
     except NoSuchMoment:
@@ -167,9 +169,9 @@ def _run(view: View, rest: str) -> None:
 def _mark(view: View, rest: str) -> None:
     name = rest.strip().lstrip("@")
     if not name:
-        raise UsageError("Say the mark's name: mark NAME.")
-    moment = view.session.mark(name)
-    view.screen.line(f"@{name} is {tell.moment_text(moment)}.")
+        raise UsageError("usage: mark NAME")
+    moment = view.session.marks.add(name)
+    view.screen.line(f"@{name} is {texts.moment_text(moment)}.")
 
 
 def _checkpoint(view: View, rest: str) -> None:
@@ -178,17 +180,17 @@ def _checkpoint(view: View, rest: str) -> None:
         return
     view.checkpoint_number += 1
     number = view.checkpoint_number
-    moment = view.session.mark(f"c{number}")
-    view.screen.line(f"Checkpoint {number} is {tell.moment_text(moment)}; `restart {number}` comes back to it.")
+    moment = view.session.marks.add(f"c{number}")
+    view.screen.line(f"Checkpoint {number} is {texts.moment_text(moment)}; `restart {number}` comes back to it.")
 
 
 def marks(view: View, rest: str) -> None:
     """Print the marks."""
-    if not view.session.marks:
-        view.screen.line("There are no marks; `mark NAME` makes one.")
-    for name, moment in view.session.marks.items():
-        share = tell.percent_text(view.session.index.count(moment), view.here.total)
-        view.screen.line(f"@{name}  {tell.moment_text(moment)}  {share}")
+    if not view.session.marks.moments:
+        view.screen.line("No marks. `mark NAME` adds one.")
+    for name, moment in view.session.marks.moments.items():
+        share = texts.percent_text(view.session.index.count(moment), view.here.total)
+        view.screen.line(f"@{name}  {texts.moment_text(moment)}  {share}")
 
 
 def _travel_back(view: View, rest: str) -> None:
@@ -202,7 +204,7 @@ def _travel_forward(view: View, rest: str) -> None:
 def _along_the_trail(view: View, by: int) -> None:
     wanted = view.trail_at + by
     if not 0 <= wanted < len(view.trail):
-        raise UsageError("There is no earlier place." if by < 0 else "There is no later place.")
+        raise UsageError("No earlier position." if by < 0 else "No later position.")
     view.session.seek(view.trail[wanted])
     view.trail_at = wanted
     view.arrive(is_kept=False)
@@ -221,10 +223,10 @@ def _ugo(view: View, rest: str) -> None:
 def _direction(view: View, rest: str) -> None:
     word = rest.strip()
     if word and not any(each.startswith(word) for each in ("reverse", "backward", "forward")):
-        raise UsageError(f"A direction is reverse or forward, not {word!r}.")
+        raise UsageError(f"usage: direction [reverse|forward] (got {word!r})")
     view.is_backward = not view.is_backward if not word else word[0] in "rb"
     way = "backwards" if view.is_backward else "forwards"
-    view.screen.line(f"step, next, finish and continue go {way} now.")
+    view.screen.line(f"step, next, finish and continue now go {way}.")
 
 
 def set_direction(view: View, rest: str) -> None:
@@ -240,12 +242,12 @@ def _quit(view: View, rest: str) -> NoReturn:
 COMMANDS = (
     _motion(
         ("next", "n"),
-        "to the next line of this function; calls are passed over",
+        "to the next line of this function, over calls",
         "next",
         "reverse_next",
         is_step=True,
     ),
-    _motion(("step", "s"), "to the next line, also into a call", "step", "reverse_step", is_step=True),
+    _motion(("step", "s"), "to the next line, into calls", "step", "reverse_step", is_step=True),
     _motion(
         ("finish", "fin", "return", "r"),
         "out of this function, to the next line of its caller",
@@ -255,47 +257,47 @@ COMMANDS = (
     _motion(("continue", "c", "cont"), "on to the next breakpoint, or the end", "go", "reverse_go"),
     _motion(
         ("reverse-next", "rn", "N"),
-        "to the line of this function before; calls are passed over",
+        "to the previous line of this function, over calls",
         "reverse_next",
         is_step=True,
     ),
-    _motion(("reverse-step", "rs", "S"), "to the line that ran before, also into a call", "reverse_step", is_step=True),
-    _motion(
-        ("reverse-finish", "rf", "F"), "back to the line of the caller that called this function", "reverse_finish"
-    ),
+    _motion(("reverse-step", "rs", "S"), "to the previous line, into calls", "reverse_step", is_step=True),
+    _motion(("reverse-finish", "rf", "F"), "back to the line that called this function", "reverse_finish"),
     _motion(("reverse-continue", "rc", "C"), "back to the last breakpoint, or the start", "reverse_go"),
-    Command(
+    PromptCommand(
         ("until", "unt"),
         "[PLACE]",
-        "on until a line behind this one (a loop is left), or to PLACE",
+        "run to a line after this one (leaves a loop), or to PLACE",
         _until,
         repeats=True,
         completes="places",
     ),
-    Command(("advance",), "PLACE", "on to a line or function", _advance, completes="places"),
-    Command(
+    PromptCommand(("advance",), "PLACE", "run to a line or function", _advance, completes="places"),
+    PromptCommand(
         ("reverse-advance", "ra"),
         "PLACE",
-        "back to where a line or function ran last",
+        "run back to a line or function",
         _reverse_advance,
         completes="places",
     ),
-    Command(
-        ("seek", "goto"), "MOMENT", "to 120, 120:35, 71%, @exc, @end, @out:17 or a mark", _seek, completes="moments"
+    PromptCommand(
+        ("seek", "goto"), "MOMENT", "go to 120, 120:35, 71%, @exc, @end, @out:17 or a mark", _seek, completes="moments"
     ),
-    Command(("seek-ticks",), "N", "to the line that is the Nth of the run", _seek_ticks, completes=""),
-    Command(("run",), "[EVENT]", "to an event; without one, to the program's start", _run, completes="moments"),
-    Command(("start",), "", "to the program's own first line", _start, completes=""),
-    Command(("end",), "", "to the program's own last line", _end, completes=""),
-    Command(
-        ("restart",), "[NAME]", "to a mark or a checkpoint; without one, to the start", _restart, completes="marks"
+    PromptCommand(("seek-ticks",), "N", "go to the Nth line of the run", _seek_ticks, completes=""),
+    PromptCommand(("run",), "[EVENT]", "go to an event (default: the program's first line)", _run, completes="moments"),
+    PromptCommand(("start",), "", "to the program's own first line", _start, completes=""),
+    PromptCommand(("end",), "", "to the program's own last line", _end, completes=""),
+    PromptCommand(
+        ("restart",), "[NAME]", "go to a mark or checkpoint (default: the start)", _restart, completes="marks"
     ),
-    Command(("mark",), "NAME", "name this moment @NAME", _mark, completes=""),
-    Command(("checkpoint",), "[NAME]", "name this moment by a number, or by NAME", _checkpoint, completes=""),
-    Command(("marks",), "", "list the marks", marks, completes=""),
-    Command(("back",), "[N]", "to where you were before", _travel_back, completes=""),
-    Command(("fwd", "forward"), "[N]", "to where you were before `back`", _travel_forward, completes=""),
-    Command(("ugo",), "undo|redo|MOMENT", "as back, fwd and seek", _ugo, completes="moments"),
-    Command(("direction",), "[reverse|forward]", "turn the direction of next, step, finish, continue", _direction),
-    Command(("quit", "q", "exit"), "", "end", _quit, completes=""),
+    PromptCommand(("mark",), "NAME", "name this moment @NAME", _mark, completes=""),
+    PromptCommand(("checkpoint",), "[NAME]", "mark this moment with a number, or with NAME", _checkpoint, completes=""),
+    PromptCommand(("marks",), "", "list the marks", marks, completes=""),
+    PromptCommand(("back",), "[N]", "go back to the previous position", _travel_back, completes=""),
+    PromptCommand(("fwd", "forward"), "[N]", "go to the position before `back`", _travel_forward, completes=""),
+    PromptCommand(("ugo",), "undo|redo|MOMENT", "pudb's names for back, fwd and seek", _ugo, completes="moments"),
+    PromptCommand(
+        ("direction",), "[reverse|forward]", "change the direction of next, step, finish, continue", _direction
+    ),
+    PromptCommand(("quit", "q", "exit"), "", "leave the debugger", _quit, completes=""),
 )

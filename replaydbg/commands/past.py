@@ -6,13 +6,13 @@ import ast
 import re
 from collections.abc import Iterable
 
-from replaydbg.commands import bisecting, tell
 from replaydbg.commands.motion import go_to, number_of
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import parse_search
 from replaydbg.commands.view import View
-from replaydbg.commands.words import Command, expression_in
+from replaydbg.commands.words import PromptCommand, expression_in
 from replaydbg.errors import UsageError
+from replaydbg.render import bisection_text, texts
 
 OUTPUT_LINES = 20
 EVENTS = 10
@@ -33,31 +33,31 @@ _PLAIN = re.compile(r"(?P<inner>.+?)(?:\s+if\s+(?P<condition>(?:(?!\belse\b).)+)
 def when(view: View, rest: str) -> None:
     """Print where in time this is."""
     here = view.here
-    view.screen.line(tell.here_text(view.session, here), "bold")
+    view.screen.line(texts.here_text(view.session, here), "bold")
     view.screen.line(
         f"event {here.moment.event:,} of {view.session.index.events:,}, {here.moment.step:,} lines after it"
     )
     view.screen.line(f"line {here.count:,} of {here.total:,} of the run")
     seconds = view.session.time_at(here.moment)
     if seconds is not None:
-        view.screen.line(f"{seconds:.3f} s after the start, by the last clock mark before it")
-    view.screen.line(f"rdbg://{tell.recording_name(view.session)}@{tell.moment_text(here.moment)}")
+        view.screen.line(f"{seconds:.3f} s after the start, by the last clock mark")
+    view.screen.line(f"rdbg://{texts.recording_name(view.session)}@{texts.moment_text(here.moment)}")
 
 
 def _why(view: View, rest: str) -> None:
     text = expression_in(rest, "why EXPRESSION")
-    told = view.session.why(text, **view.at)
-    for line in tell.why_lines(view.session, told, follow="seek {moment}, then why {name}"):
+    told = view.session.run.why(text, **view.at)
+    for line in texts.why_lines(view.session, told, follow="seek {moment}, then why {name}"):
         view.screen.line(line)
 
 
 def _last(view: View, rest: str) -> None:
-    told = view.session.why(expression_in(rest, "last EXPRESSION"), **view.at)
+    told = view.session.run.why(expression_in(rest, "last EXPRESSION"), **view.at)
     if told.moment is None:
-        raise UsageError(f"{told.expression} was not written before here.")
+        raise UsageError(f"{told.expression} was not written before this moment.")
     changes = [(f"{told.expression}{each.name}", each.before, each.after) for each in told.parts]
     for name, before, after in changes or [(told.expression, told.before, told.after)]:
-        view.screen.line(f"{name}: {before or '(there was none)'} -> {after or '(there is none)'}")
+        view.screen.line(f"{name}: {before or '(not set)'} -> {after or '(deleted)'}")
     go_to(view, told.count)
 
 
@@ -66,13 +66,13 @@ def _bisect(view: View, rest: str) -> None:
     session = view.session
     search = wanted.search(session)
     if wanted.is_all:
-        for line in bisecting.flip_lines(session, wanted.predicate.text, search.flips()):
+        for line in bisection_text.flip_lines(session, wanted.predicate.text, search.flips()):
             view.screen.line(line)
         if search.note:
             view.screen.line(search.note)
         return
     found = wanted.found(search)
-    for line in bisecting.lines(session, found, ""):
+    for line in bisection_text.lines(session, found, ""):
         view.screen.line(line)
     if found.culprit is not None:
         go_to(view, found.culprit.count)
@@ -80,7 +80,7 @@ def _bisect(view: View, rest: str) -> None:
 
 def _watch(view: View, rest: str) -> None:
     text = rest.strip().removeprefix("-l ").removeprefix("-location ")
-    point = view.session.watch(expression_in(text, "watch EXPRESSION"), **view.at)
+    point = view.session.run.watch(expression_in(text, "watch EXPRESSION"), **view.at)
     view.screen.line(f"Breakpoint {point.number}: {point}")
 
 
@@ -88,19 +88,17 @@ def _history(view: View, rest: str) -> None:
     match = _COUNTED.match(expression_in(rest, "history EXPRESSION [N]"))
     expression, most = (match[1], int(match[2])) if match is not None else (rest.strip(), MOST_CHANGES)
     if most < 1:
-        raise UsageError(f"{most} is no number from 1.")
+        raise UsageError(f"N must be at least 1 (got {most}).")
     found = 0
-    history = view.session.history(expression, **view.at, most=most + 1)
+    history = view.session.run.history(expression, **view.at, most=most + 1)
     for change in history:
         if found == most:
-            view.screen.line(
-                f"These are the first {most:,}, and more follow: `history {expression} {10 * most}` shows more."
-            )
+            view.screen.line(f"Showing the first {most:,} changes. Use `history {expression} {10 * most}` for more.")
             return
-        view.screen.line(tell.change_text(view.session, change))
+        view.screen.line(texts.change_text(view.session, change))
         found += 1
     if not found:
-        view.screen.line("It did not change.")
+        view.screen.line("No changes.")
     if history.note:
         view.screen.line(f"{expression}: {history.note}.")
 
@@ -109,8 +107,8 @@ def _log(view: View, rest: str) -> None:
     place, expression, condition = parse_log(rest)
     file, line, _ = parse_place(view, place, is_line=True)
     number = 0
-    for logged in view.session.log(file, line, expression, condition=condition):
-        view.screen.line(tell.logged_text(logged))
+    for logged in view.session.run.log(file, line, expression, condition=condition):
+        view.screen.line(texts.logged_text(logged))
         number += 1
     view.screen.line(f"{number:,} times.", "dim")
 
@@ -119,7 +117,7 @@ def parse_log(text: str) -> tuple[str, str, str]:
     """Return place, expression and condition of `PLACE 'EXPRESSION' [if COND]`. Raises UsageError."""
     match = _LOG.match(text.strip())
     if match is None:
-        raise UsageError("Say it like this: log FILE:LINE 'EXPRESSION' [if CONDITION].")
+        raise UsageError("usage: log FILE:LINE 'EXPRESSION' [if CONDITION]")
     what = match["expression"].strip()
     found = _QUOTED.match(what) or _PLAIN.match(what)
     assert found is not None, what
@@ -131,73 +129,73 @@ def parse_log(text: str) -> tuple[str, str, str]:
         try:
             ast.parse(each, mode="eval") if each else None
         except (SyntaxError, ValueError) as error:
-            raise UsageError(f"{each!r} cannot be read: {error}.") from None
+            raise UsageError(f"{each!r} is not valid Python: {error}.") from None
     return match["place"], expression, condition
 
 
 def _events(view: View, rest: str) -> None:
     number = number_of(rest, otherwise=EVENTS)
     last = view.here.moment.event
-    found = tell.events_of(view.session, last - number + 1, last + 1)
+    found = texts.events_of(view.session, last - number + 1, last + 1)
     for event in found:
         is_next = event.number == last + 1
-        view.screen.line(f"{'next' if is_next else '    '} {tell.event_text(event)}", "dim" if is_next else "")
+        view.screen.line(f"{'next' if is_next else '    '} {texts.event_text(event)}", "dim" if is_next else "")
     if not found:
-        view.screen.line("There are no events.")
+        view.screen.line("No events.")
 
 
 def _output(view: View, rest: str) -> None:
     number = 1 << 30 if rest.strip() == "all" else number_of(rest, otherwise=OUTPUT_LINES)
-    written = b"".join(each.data for each in view.session.output())
+    written = b"".join(each.data for each in view.session.run.output())
     lines = written.decode("utf-8", "replace").splitlines()
     if not lines:
-        view.screen.line("Nothing was written before here.")
+        view.screen.line("No output before this moment.")
     if len(lines) > number:
-        view.screen.line(f"({len(lines) - number:,} lines before; `output all` shows them)", "dim")
+        view.screen.line(f"({len(lines) - number:,} earlier lines; `output all` shows them)", "dim")
     for line in lines[-number:]:
         view.screen.line(line)
 
 
 def exceptions(view: View, rest: str) -> None:
     """Print the exception that is being handled, and those that the program raised."""
-    handled = view.session.exceptions()
+    handled = view.session.ask.exceptions()
     for number, (kind, text) in enumerate(handled):
-        view.screen.line(("being handled: " if not number else "  which came of: ") + f"{kind}: {text}", "red")
+        view.screen.line(("being handled: " if not number else "  caused by: ") + f"{kind}: {text}", "red")
     if not handled:
-        view.screen.line("No exception is being handled here.")
+        view.screen.line("No exception is being handled.")
     _print_raised(view, number_of(rest, otherwise=EXCEPTIONS))
 
 
 def _print_raised(view: View, most: int) -> None:
     # What the interpreter raised before the program's own first line, and while it ended, is not the program's.
     own = range(view.session.first_own, view.session.index.end + 1)
-    raised = [each for each in view.session.index.raised if each.count in own and each.type not in tell.SILENT]
+    raised = [each for each in view.session.index.raised if each.count in own and each.type not in texts.SILENT]
     if len(raised) > most:
         view.screen.line(f"({len(raised) - most:,} earlier ones; `exceptions {len(raised)}` shows them)", "dim")
     for each in raised[-most:]:
         more = ", which ended the program" if each.is_uncaught else " again" if each.is_again else ""
-        moment = tell.moment_text(view.session.index.moment(each.count))
-        place = f"  {tell.place_text(view.session, each.file, each.line, each.function)}" if each.file else ""
-        view.screen.line(f"{moment:>8}  lane {each.lane}  raised {each.text}{more}{place}")
+        moment = texts.moment_text(view.session.index.moment(each.count))
+        place = f"  {texts.place_text(view.session, each.file, each.line, each.function)}" if each.file else ""
+        view.screen.line(f"{moment:>8}  thread {each.lane}  raised {each.text}{more}{place}")
     _print_left_out(view)
 
 
 def _print_left_out(view: View) -> None:
     left_out = view.session.index.left_out
     if left_out is not None:
-        first, last = (tell.moment_text(view.session.index.moment(count)) for count in (left_out.first, left_out.last))
+        first, last = (texts.moment_text(view.session.index.moment(count)) for count in (left_out.first, left_out.last))
         view.screen.line(
-            f"The run raised too many exceptions to keep them all: {left_out.number:,} between {first} and {last} are "
-            "not known, and `catch` does not stop at them.",
+            f"Too many exceptions to keep all: {left_out.number:,} between {first} and {last} are "
+            "not listed, and `catch` does not stop at them.",
             "dim",
         )
 
 
 def tasks(view: View, rest: str) -> None:
     """Print the asyncio tasks that are not done."""
-    found = view.session.tasks()
+    found = view.session.ask.tasks()
     if not found:
-        view.screen.line("There are no asyncio tasks.")
+        view.screen.line("No asyncio tasks.")
     for task in found:
         waits = f"  waits for {task.waits_for}" if task.waits_for not in ("", "None") else ""
         view.screen.line(f"{task.name}{waits}", "bold")
@@ -206,7 +204,7 @@ def tasks(view: View, rest: str) -> None:
 
 def _frames(view: View, frames: Iterable[tuple[str, int, str]]) -> None:
     for file, line, function in frames:
-        view.screen.line(f"    {tell.place_text(view.session, file, line, function)}")
+        view.screen.line(f"    {texts.place_text(view.session, file, line, function)}")
 
 
 def lanes(view: View, rest: str) -> None:
@@ -218,8 +216,8 @@ def lanes(view: View, rest: str) -> None:
             "runs" if lane.id == view.here.lane else f"waits for {lane.waits_for}" if lane.waits_for else "could run"
         )
         top = lane.top
-        place = tell.place_text(view.session, top.file, top.line, top.function) if top is not None else ""
-        view.screen.line(f"{mark} lane {lane.id}  {lane.name or '(no name)'}  {state}  {place}".rstrip())
+        place = texts.place_text(view.session, top.file, top.line, top.function) if top is not None else ""
+        view.screen.line(f"{mark} thread {lane.id}  {lane.name or '(no name)'}  {state}  {place}".rstrip())
 
 
 def _thread(view: View, rest: str) -> None:
@@ -231,7 +229,7 @@ def _thread(view: View, rest: str) -> None:
     named = next((each.id for each in view.here.lanes if each.name == word), None)
     number = int(word) if word.isdecimal() else named
     if number not in known or number is None:
-        raise UsageError(f"There is no lane {word!r} here: {', '.join(map(str, known))}.")
+        raise UsageError(f"No such thread: {word!r}. Threads here: {', '.join(map(str, known))}.")
     view.lane = None if number == view.here.lane else number
     view.frame, view.listed = 0, 0
     lanes(view, "")
@@ -241,25 +239,27 @@ def _thread(view: View, rest: str) -> None:
 
 
 COMMANDS = (
-    Command(("when", "when-ticks"), "", "where in time this is", when, completes=""),
-    Command(("why",), "EXPR", "who wrote this value last, even an equal one, and the events of that line", _why),
-    Command(("last",), "EXPR", "go to the last write of this value", _last),
-    Command(("bisect",), "EXPR [--linear ...]", "go to the line after which this was true first", _bisect),
-    Command(("watch",), "EXPR", "stop where the value has changed, in both directions", _watch),
-    Command(
-        ("history",), "EXPR [N]", "the first N values that it ever had; writes of an equal one are not listed", _history
+    PromptCommand(("when", "when-ticks"), "", "show the current moment", when, completes=""),
+    PromptCommand(("why",), "EXPR", "find the last write of a value, even of an equal one, and its events", _why),
+    PromptCommand(("last",), "EXPR", "go to the last write of this value", _last),
+    PromptCommand(("bisect",), "EXPR [--linear ...]", "go to the line after which EXPR was first true", _bisect),
+    PromptCommand(("watch",), "EXPR", "stop where a value changes, in both directions", _watch),
+    PromptCommand(
+        ("history",), "EXPR [N]", "list the first N values of EXPR (writes of an equal value are not listed)", _history
     ),
-    Command(
+    PromptCommand(
         ("log", "dprintf"),
         "FILE:LINE 'EXPR' [if COND]",
-        "print at a line, over the whole run",
+        "print EXPR each time a line ran, over the whole run",
         _log,
         completes="places",
     ),
-    Command(("events",), "[N]", "what the program asked the outside before here", _events, completes=""),
-    Command(("output",), "[N | all]", "what the program had written until here", _output, completes=""),
-    Command(("exceptions",), "[N]", "what is being handled, and what was raised", exceptions, completes=""),
-    Command(("lanes", "threads"), "", "the program's threads, and what each waits for", lanes, completes=""),
-    Command(("thread", "lane"), "[N]", "look at another lane's frames", _thread, completes="lanes"),
-    Command(("tasks",), "", "asyncio tasks with what they await", tasks, completes=""),
+    PromptCommand(("events",), "[N]", "list the program's last inputs and other events", _events, completes=""),
+    PromptCommand(("output",), "[N | all]", "show what the program has written so far", _output, completes=""),
+    PromptCommand(
+        ("exceptions",), "[N]", "exceptions being handled, and those raised before", exceptions, completes=""
+    ),
+    PromptCommand(("threads", "lanes"), "", "list the threads, and what each waits for", lanes, completes=""),
+    PromptCommand(("thread", "lane"), "[N]", "select another thread", _thread, completes="lanes"),
+    PromptCommand(("tasks",), "", "list asyncio tasks and what they await", tasks, completes=""),
 )

@@ -25,7 +25,7 @@ class SourcePlace(NamedTuple):
 def split_condition(text: str) -> tuple[str, str]:
     """Return the place and the condition of `PLACE, COND` or `PLACE if COND`. Raises UsageError for an `if` alone."""
     if _ENDS_IN_IF.search(text.strip()):
-        raise UsageError(f"Say the condition: {text.strip()} CONDITION.")
+        raise UsageError(f"usage: {text.strip()} CONDITION")
     parts = _CONDITION.split(text.strip(), maxsplit=1)
     return parts[0].strip(), parts[1].strip() if len(parts) > 1 else ""
 
@@ -41,27 +41,27 @@ def parse_place(view: View, text: str, *, is_line: bool = False) -> SourcePlace:
         return _line(view, at.file, int(word) + (at.line if word[0] in "+-" else 0))
     file, colon, line = word.rpartition(":")
     if colon and line.isdecimal():
-        return _line(view, view.session.source_file(file), int(line))
+        return _line(view, view.session.sources.file_named(file), int(line))
     if is_line:
-        raise UsageError(f"{word!r} is no line: FILE:LINE is needed.")
+        raise UsageError(f"FILE:LINE expected (got {word!r}).")
     if colon and _NUMBERED.match(line):
-        name = view.session.source_file(file)
-        raise UsageError(f"{line!r} is no line of {name}: they are counted from 1, and +N and -N stand without a file.")
+        name = view.session.sources.file_named(file)
+        raise UsageError(f"Not a line of {name}: {line!r}. Lines count from 1; use +N and -N without a file.")
     if colon and line:
         found = function_named(view, line)
-        return SourcePlace(view.session.source_file(file), 0, found)
+        return SourcePlace(view.session.sources.file_named(file), 0, found)
     return SourcePlace("", 0, function_named(view, word))
 
 
 def _line(view: View, file: str, line: int) -> SourcePlace:
     if line < 1:
-        raise UsageError(f"There is no line {line}: they are counted from 1.")
+        raise UsageError(f"LINE must be at least 1 (got {line}).")
     ran = view.session.index.lines_hit(file)
     if line not in ran:
         later = [each for each in sorted(ran) if each > line]
         if not later:
-            raise UsageError(f"Neither line {line} of {file} nor any behind it ran.")
-        view.screen.line(f"Line {line} never ran; {later[0]} is the next one that did.", "yellow")
+            raise UsageError(f"Line {line} of {file} never ran, nor did any after it.")
+        view.screen.line(f"Line {line} never ran; using {later[0]}, the next line that did.", "yellow")
         line = later[0]
     return SourcePlace(file, line, "")
 
@@ -78,4 +78,4 @@ def function_named(view: View, name: str) -> str:
     rest = name.partition(".")[2]
     if rest and (rest in functions or rest in short):
         return rest
-    raise UsageError(f"No function {name!r} ran{nearest(name, [*functions, *short])}.")
+    raise UsageError(f"No function named {name!r} ran{nearest(name, [*functions, *short])}.")

@@ -6,9 +6,9 @@ import re
 
 from replaydbg.commands.places import function_named, parse_place, split_condition
 from replaydbg.commands.view import View
-from replaydbg.commands.words import Command
-from replaydbg.debugger.kinds import ANY, raised_as
-from replaydbg.debugger.values import Breakpoint
+from replaydbg.commands.words import PromptCommand
+from replaydbg.debugger.exception_types import ANY, raised_as
+from replaydbg.debugger.results import Breakpoint
 from replaydbg.errors import UsageError
 
 
@@ -50,12 +50,12 @@ def _catch(view: View, rest: str) -> None:
     if words and words[0] in ("throw", "raise", "exception", "catch"):
         words = words[1:]
     if len(words) > 1:
-        raise UsageError("Say one type of exceptions, or none for all: catch ValueError [if CONDITION].")
+        raise UsageError("usage: catch [TYPE [if CONDITION]]")
     name = words[0] if words else ANY
     if not view.session.types_named(name):
-        raise UsageError(f"No type of exceptions {name} is known in this run.")
+        raise UsageError(f"Unknown exception type: {name}.")
     number = _add_exception(view, Breakpoint(0, exception=name, condition=condition))
-    view.screen.line(f"Raised {number:,} times in the whole run, libraries and imports included.", "dim")
+    view.screen.line(f"Raised {number:,} times in the whole run, including libraries and imports.", "dim")
 
 
 def _add_exception(view: View, point: Breakpoint) -> int:
@@ -69,14 +69,14 @@ def _add_exception(view: View, point: Breakpoint) -> int:
 
 
 def _add_point(view: View, point: Breakpoint) -> None:
-    added = view.session.add_breakpoint(point)
+    added = view.session.breakpoints.add(point)
     view.screen.line(("Temporary breakpoint " if added.temporary else "Breakpoint ") + _text(added))
 
 
 def _text(point: Breakpoint, *commanded: str) -> str:
     more = [
         *(["disabled"] if not point.enabled else []),
-        *([f"lets {point.ignore} pass"] if point.ignore else []),
+        *([f"ignores the next {point.ignore}"] if point.ignore else []),
         *(["once"] if point.temporary else []),
         *commanded,
     ]
@@ -86,10 +86,10 @@ def _text(point: Breakpoint, *commanded: str) -> str:
 def breakpoints(view: View, rest: str) -> None:
     """Print the breakpoints."""
     if not view.session.breakpoints:
-        view.screen.line("There are no breakpoints; `break FILE:LINE` or `break FUNCTION` makes one.")
+        view.screen.line("No breakpoints. `break FILE:LINE` or `break FUNCTION` sets one.")
     for point in view.session.breakpoints:
         commands = view.commands.get(point.number)
-        view.screen.line(_text(point, f"does {'; '.join(commands)}") if commands else _text(point))
+        view.screen.line(_text(point, f"runs {'; '.join(commands)}") if commands else _text(point))
 
 
 def _clear(view: View, rest: str) -> None:
@@ -97,13 +97,13 @@ def _clear(view: View, rest: str) -> None:
     if not words:
         numbers = [each.number for each in view.session.breakpoints]
         if not numbers:
-            raise UsageError("There are no breakpoints.")
+            raise UsageError("No breakpoints.")
     elif all(each.isdecimal() for each in words):
         numbers = [int(each) for each in words]
     else:
         numbers = _at(view, rest)
     for number in numbers:
-        removed = view.session.remove_breakpoint(number)
+        removed = view.session.breakpoints.remove(number)
         view.commands.pop(number, None)
         view.screen.line(f"Removed breakpoint {_text(removed)}")
 
@@ -112,25 +112,25 @@ def _at(view: View, rest: str) -> list[int]:
     place = parse_place(view, rest)
     numbers = [each.number for each in view.session.breakpoints if (each.file, each.line, each.function) == place]
     if not numbers:
-        raise UsageError(f"There is no breakpoint at {rest.strip()}.")
+        raise UsageError(f"No breakpoint at {rest.strip()}.")
     return numbers
 
 
 def _numbers(view: View, rest: str) -> list[int]:
     words = rest.replace(",", " ").split()
     if not all(each.isdecimal() for each in words):
-        raise UsageError(f"{rest.strip()!r} are no numbers of breakpoints.")
+        raise UsageError(f"Breakpoint numbers expected (got {rest.strip()!r}).")
     return [int(each) for each in words] or [each.number for each in view.session.breakpoints]
 
 
 def _enable(view: View, rest: str) -> None:
     for number in _numbers(view, rest):
-        view.screen.line(_text(view.session.change_breakpoint(number, enabled=True)))
+        view.screen.line(_text(view.session.breakpoints.change(number, enabled=True)))
 
 
 def _disable(view: View, rest: str) -> None:
     for number in _numbers(view, rest):
-        view.screen.line(_text(view.session.change_breakpoint(number, enabled=False)))
+        view.screen.line(_text(view.session.breakpoints.change(number, enabled=False)))
 
 
 def _condition(view: View, rest: str) -> None:
@@ -139,30 +139,30 @@ def _condition(view: View, rest: str) -> None:
         try:
             compile(condition, "<condition>", "eval")
         except (SyntaxError, ValueError) as error:
-            raise UsageError(f"The condition {condition!r} cannot be read: {error}.") from None
-    view.screen.line(_text(view.session.change_breakpoint(number, condition=condition)))
+            raise UsageError(f"The condition {condition!r} is not valid Python: {error}.") from None
+    view.screen.line(_text(view.session.breakpoints.change(number, condition=condition)))
 
 
 def _ignore(view: View, rest: str) -> None:
     number, count = _number_and_rest(rest, "ignore NUMBER COUNT")
     if count and not count.isdecimal():
-        raise UsageError(f"{count!r} is no number of passages.")
-    view.screen.line(_text(view.session.change_breakpoint(number, ignore=int(count or 0))))
+        raise UsageError(f"COUNT must be a number (got {count!r}).")
+    view.screen.line(_text(view.session.breakpoints.change(number, ignore=int(count or 0))))
 
 
 def _commands(view: View, rest: str) -> None:
     points = {each.number: each for each in view.session.breakpoints}
     word = rest.strip()
     if not points:
-        raise UsageError("There are no breakpoints.")
+        raise UsageError("No breakpoints.")
     if word and not word.isdecimal():
-        raise UsageError(f"{word!r} is no number of a breakpoint.")
+        raise UsageError(f"NUMBER must be the number of a breakpoint (got {word!r}).")
     number = int(word or max(points))
     if number not in points:
-        raise UsageError(f"There is no breakpoint {number}.")
+        raise UsageError(f"No breakpoint {number}.")
     view.commands[number] = []
     view.commanded = number
-    view.screen.line(f"What is done wherever breakpoint {number} stops, a command a line; `end` ends it:", "dim")
+    view.screen.line(f"Commands for breakpoint {number}, one per line; end with `end`:", "dim")
 
 
 def add_command(view: View, line: str) -> None:
@@ -176,34 +176,34 @@ def add_command(view: View, line: str) -> None:
 def _number_and_rest(rest: str, usage: str) -> tuple[int, str]:
     match = re.match(r"\s*(\d+)\s*(.*)\Z", rest, re.S)
     if match is None:
-        raise UsageError(f"Say it like this: {usage}.")
+        raise UsageError(f"usage: {usage}")
     return int(match[1]), match[2].strip()
 
 
 COMMANDS = (
-    Command(
+    PromptCommand(
         ("break", "b"),
         "[PLACE [if COND]]",
-        "stop at a line, function or exception, both ways; alone: list them",
+        "stop at a line, function or exception, in both directions (default: list)",
         _break,
         completes="places",
     ),
-    Command(("tbreak",), "PLACE [if COND]", "stop there once", _tbreak, completes="places"),
-    Command(
+    PromptCommand(("tbreak",), "PLACE [if COND]", "set a breakpoint that stops once", _tbreak, completes="places"),
+    PromptCommand(
         ("catch",), "[TYPE [if COND]]", "stop where exceptions of a type are raised", _catch, completes="exceptions"
     ),
-    Command(
+    PromptCommand(
         ("clear", "cl", "delete"),
         "[NUMBER ... | PLACE]",
-        "remove breakpoints; alone: all of them",
+        "remove breakpoints (default: all)",
         _clear,
         completes="places",
     ),
-    Command(("condition",), "NUMBER [COND]", "let a breakpoint stop only if COND is true", _condition),
-    Command(("ignore",), "NUMBER COUNT", "let a breakpoint be passed so often first", _ignore, completes=""),
-    Command(
-        ("commands",), "[NUMBER]", "lines up to `end`: do them wherever a breakpoint stops", _commands, completes=""
+    PromptCommand(("condition",), "NUMBER [COND]", "stop at a breakpoint only if COND is true", _condition),
+    PromptCommand(("ignore",), "NUMBER COUNT", "ignore the next COUNT stops of a breakpoint", _ignore, completes=""),
+    PromptCommand(
+        ("commands",), "[NUMBER]", "run the lines up to `end` at each stop of a breakpoint", _commands, completes=""
     ),
-    Command(("enable",), "[NUMBER ...]", "let breakpoints stop again", _enable, completes=""),
-    Command(("disable",), "[NUMBER ...]", "keep breakpoints, and do not stop at them", _disable, completes=""),
+    PromptCommand(("enable",), "[NUMBER ...]", "enable breakpoints", _enable, completes=""),
+    PromptCommand(("disable",), "[NUMBER ...]", "disable breakpoints without removing them", _disable, completes=""),
 )

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from replaydbg.commands import about, heaps, landmarks, looking, motion, past, points
 from replaydbg.commands.surface import Interruptible, Surface
 from replaydbg.commands.view import View
-from replaydbg.commands.words import Command, Vocabulary
+from replaydbg.commands.words import PromptCommand, Vocabulary
 from replaydbg.debugger import Session
 from replaydbg.errors import ForgedMessage, ReplaydbgError, UsageError
 
@@ -39,13 +39,13 @@ class Prompt:
         self._last = ""
         self.has_failed = False
         """Whether the last line could not be done."""
-        help_ = Command(
-            ("help", "h", "?"), "[COMMAND]", "this list, or more of one command", self._help, completes="commands"
+        help_ = PromptCommand(
+            ("help", "h", "?"), "[COMMAND]", "list the commands, or describe one", self._help, completes="commands"
         )
         groups = {
             "Moving": (*motion.COMMANDS, *landmarks.COMMANDS),
             "Breakpoints": points.COMMANDS,
-            "Looking": looking.COMMANDS,
+            "Inspecting": looking.COMMANDS,
             "The whole run": past.COMMANDS,
             "Memory": heaps.COMMANDS,
             "More": (*about.COMMANDS, help_),
@@ -56,8 +56,8 @@ class Prompt:
     def open(self) -> None:
         """Show where the session stands."""
         with self.busy():
-            if self.view.session.limitation:
-                self.view.screen.line(self.view.session.limitation)
+            if self.view.session.limitations.text:
+                self.view.screen.line(self.view.session.limitations.text)
             self.view.arrive()
 
     def busy(self) -> AbstractContextManager[None]:
@@ -152,7 +152,9 @@ class Prompt:
             return
         rest = match[2]
         if rest[:1] == "/":
-            raise UsageError(f"{match[1]} knows no formats: {rest.split()[0]!r}. Python has hex(), bin() and format().")
+            raise UsageError(
+                f"{match[1]} takes no format (got {rest.split()[0]!r}). Use Python's hex(), bin() or format()."
+            )
         if command.repeats:
             # `list A,B` goes on behind it, it does not come again.
             self._last = match[1] if command.run is looking.list_source else line
@@ -173,11 +175,11 @@ class Prompt:
 
     def _evaluate(self, text: str) -> None:
         if not text:
-            raise UsageError("Say what: ! STATEMENT.")
+            raise UsageError("usage: ! STATEMENT")
         looking.compile_statement(text)
         looking.show_evaluation(self.view, text)
         if any(isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) for node in ast.parse(text).body):
-            self.view.screen.line(f"(tried in a throw-away copy; `set var {text}` changes the run)", "dim")
+            self.view.screen.line(f"(evaluated in a throw-away copy; `set var {text}` changes the run)", "dim")
 
     def _help(self, view: View, rest: str) -> None:
         word = rest.strip()
@@ -192,7 +194,7 @@ class Prompt:
         if len(command.names) > 1:
             view.screen.line(f"  also: {', '.join(command.names[1:])}")
         if command.repeats:
-            view.screen.line("  an empty line does it again")
+            view.screen.line("  an empty line repeats it")
 
     def _help_on_all(self) -> None:
         screen = self.view.screen
@@ -201,7 +203,7 @@ class Prompt:
             for each in group:
                 names = " ".join(each.names[:4])
                 screen.line(f"  {f'{names} {each.usage}'.rstrip():<48} {each.help}")
-        screen.line("Anything else is Python: it runs in a throw-away copy of the program (`! STATEMENT` too).")
+        screen.line("Anything else is evaluated as Python in a throw-away copy of the program (as is `! STATEMENT`).")
         screen.line(
             "Moments: 120 (event), 120:35 (event and lines after it), 71%, @start, @end, @exc, @out:17, @t+1.2s, @NAME."
         )

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Bisected, Look
-from replaydbg.debugger.bisection import Bisection, begun
-from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Bisected, Probe
+from replaydbg.debugger.bisection.predicates import Predicate
+from replaydbg.debugger.bisection.run_bisection import Bisection, begun
 from replaydbg.errors import UsageError
 
 KINDS = ("bad", "check", "raises", "function", "invariant", "output")
@@ -38,7 +39,7 @@ _OTHERS: dict[str, Callable[[str], Predicate]] = {"invariant": predicates.invari
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SearchRequest:
     """A search that somebody asked for."""
 
     predicate: Predicate
@@ -55,7 +56,7 @@ class Wanted:
     is_all: bool
     """Whether every change is told, there and back again."""
 
-    def search(self, session: Session, tell: Callable[[Look], None] | None = None) -> Bisection:
+    def search(self, session: Session, tell: Callable[[Probe], None] | None = None) -> Bisection:
         """Begin the search. Raises UsageError, NoSuchMoment."""
         return begun(session, self.predicate, self.first, self.last, tell, self.only_at)
 
@@ -67,7 +68,7 @@ class Wanted:
 def predicate_of(kind: str, text: str, *, module: str = "", frame: str = "") -> Predicate:
     """Return the predicate of one of KINDS. Raises UsageError for what makes no sense."""
     if module and frame:
-        raise UsageError("Say --in or --frame, not both: a function's call sees its module's names, too.")
+        raise UsageError("--in and --frame cannot be combined (a frame sees the names of its module, too).")
     if kind in _SCOPED:
         return _SCOPED[kind](text, module=module or "__main__", frame=frame)
     if module or frame:
@@ -75,7 +76,7 @@ def predicate_of(kind: str, text: str, *, module: str = "", frame: str = "") -> 
     return _OTHERS[kind](text)
 
 
-def parse_search(text: str, kind: str = "bad") -> Wanted:
+def parse_search(text: str, kind: str = "bad") -> SearchRequest:
     """Return what `WHAT [options]` asks for: options of `replaydbg bisect snapshots`, before it or behind.
 
     `kind` is meant where none is said. Raises UsageError.
@@ -86,19 +87,19 @@ def parse_search(text: str, kind: str = "bad") -> Wanted:
         name, value = ("kind", name) if name in KINDS else (name, found["value"] or "yes")
         if given.setdefault(name, value) != value:
             raise UsageError(
-                f"Say only one of --{given[name]} and --{value}." if name == "kind" else f"Say --{name} once."
+                f"--{given[name]} and --{value} cannot be combined." if name == "kind" else f"--{name} is given twice."
             )
         text = text[: found.start()] + text[found.end() :]
     unknown = _UNKNOWN.search(f" {text}")
     if unknown is not None:
         word = unknown[1]
         lacks = word in ("--in", "--frame", "--only-at", "--from", "--to")
-        raise UsageError(f"Say what {word} is: {BEHIND}." if lacks else f"There is no {word}: {BEHIND}.")
+        raise UsageError(f"{word} needs a value: {BEHIND}." if lacks else f"Unknown option {word}: {BEHIND}.")
     if not text.strip():
-        raise UsageError(f"Say what is wrong: {USAGE}.")
+        raise UsageError(f"usage: {USAGE}")
     if len(given.keys() & {"linear", "for-good", "all"}) > 1:
-        raise UsageError("Say only one of --linear, --for-good and --all.")
-    return Wanted(
+        raise UsageError("--linear, --for-good and --all cannot be combined.")
+    return SearchRequest(
         predicate_of(given.get("kind", kind), text.strip(), module=given.get("in", ""), frame=given.get("frame", "")),
         given.get("from"),
         given.get("to"),

@@ -11,7 +11,7 @@ from replaydbg.debugger import Session
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceRow:
     """A line of source to be shown."""
 
     number: int
@@ -37,7 +37,7 @@ class Surface(Protocol):
     def settle(self) -> None:
         """Let everything be seen, and progress no longer."""
 
-    def source(self, file: str, lines: Sequence[str], rows: Sequence[Row]) -> None:
+    def source(self, file: str, lines: Sequence[str], rows: Sequence[SourceRow]) -> None:
         """Show lines of a file, whose whole text is `lines`."""
 
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypedDict
 
-from replaydbg.commands import tell
-from replaydbg.commands.surface import Row, Surface
+from replaydbg.commands.surface import SourceRow, Surface
 from replaydbg.debugger import Session
-from replaydbg.debugger.claimed import frame_to_show
-from replaydbg.debugger.values import Evaluation, Frame, Here, Moment
+from replaydbg.debugger.assertions import frame_to_show
+from replaydbg.debugger.results import Evaluation, Frame, Here, Moment
 from replaydbg.errors import UsageError
+from replaydbg.render import texts
 
 AROUND = 3
 """Lines of source on both sides of the current one where something new is reached."""
@@ -65,18 +65,18 @@ class View:
 
     def frames(self) -> Sequence[Frame]:
         """Return the frames of the lane that is looked at, innermost first."""
-        return self.session.stack(self.lane)
+        return self.session.ask.stack(self.lane)
 
     def place(self) -> Frame:
         """Return the selected frame. Raises UsageError without Python code."""
         frames = self.frames()
         if not frames:
-            raise UsageError("No Python code runs in this lane here.")
+            raise UsageError("No Python code runs in this thread here.")
         return frames[min(self.frame, len(frames) - 1)]
 
     def evaluate(self, source: str) -> Evaluation:
         """Run an expression or statements in a throw-away copy, in the selected frame."""
-        return self.session.evaluate(source, **self.at)
+        return self.session.ask.evaluate(source, **self.at)
 
     # ---- moving ----
 
@@ -104,8 +104,8 @@ class View:
 
     def show_here(self, around: int = AROUND) -> None:
         """Print where the session stands, and the source around it."""
-        self.screen.line(tell.here_text(self.session, self.here), "bold")
-        reason = tell.reason_text(self.session, self.here)
+        self.screen.line(texts.here_text(self.session, self.here), "bold")
+        reason = texts.reason_text(self.session, self.here)
         if reason:
             self.screen.line(reason, "red" if reason.startswith("raises ") else "yellow")
         if self.here.top is None:
@@ -118,7 +118,7 @@ class View:
     def show_frame(self) -> None:
         """Print which frame is selected."""
         at = self.place()
-        self.screen.line(f"#{self.frame}  {tell.place_text(self.session, at.file, at.line, at.function)}", "bold")
+        self.screen.line(f"#{self.frame}  {texts.place_text(self.session, at.file, at.line, at.function)}", "bold")
 
     def show_displays(self) -> None:
         """Print the expressions that are shown wherever it stops."""
@@ -139,6 +139,6 @@ class View:
         hits = self.session.index.lines_hit(file)
         first, last = max(first, 1), min(last, len(lines))
         numbers = range(first, last + 1)
-        rows = [Row(number, lines[number - 1], hits.get(number, 0), number == current) for number in numbers]
+        rows = [SourceRow(number, lines[number - 1], hits.get(number, 0), number == current) for number in numbers]
         self.screen.source(file, lines, rows)
         return last if rows else 0

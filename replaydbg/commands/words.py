@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class PromptCommand:
     """A command of the prompt."""
 
     names: tuple[str, ...]
@@ -35,14 +35,14 @@ def expression_in(rest: str, usage: str) -> str:
     """Return what follows a command that needs an expression. Raises UsageError, with its `usage`, if nothing does."""
     text = rest.strip()
     if not text:
-        raise UsageError(f"Say of what: {usage}.")
+        raise UsageError(f"usage: {usage}")
     return text
 
 
 class Vocabulary:
     """All commands by their names."""
 
-    def __init__(self, commands: Iterable[Command], refused: dict[str, str]) -> None:
+    def __init__(self, commands: Iterable[PromptCommand], refused: dict[str, str]) -> None:
         """`refused`: names of what other debuggers have and this one has not, each with a sentence."""
         self.commands = tuple(commands)
         self._refused = refused
@@ -53,7 +53,7 @@ class Vocabulary:
         """Every name."""
         return tuple(sorted(self._by_name))
 
-    def find(self, word: str) -> Command | None:
+    def find(self, word: str) -> PromptCommand | None:
         """Return the command that `word` means, by its name or by a beginning that no other has; None: there is none.
 
         Raises UsageError for what is refused, and for a beginning that several have.
@@ -64,15 +64,15 @@ class Vocabulary:
             raise UsageError(self._refused[word])
         found = {id(self._by_name[name]): name for name in self.names if name.startswith(word)}
         if len(found) > 1:
-            raise UsageError(f"{word!r} may be {' or '.join(sorted(found.values()))}.")
+            raise UsageError(f"{word!r} is ambiguous: {', '.join(sorted(found.values()))}.")
         return self._by_name[next(iter(found.values()))] if found else None
 
     def unknown(self, word: str) -> UsageError:
         """Return the complaint about a word that means nothing, with the nearest that does."""
-        return UsageError(f"There is no command {word!r}{nearest(word, self.names)}. `help` lists them.")
+        return UsageError(f"Unknown command {word!r}{nearest(word, self.names)}. `help` lists the commands.")
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return `; did you mean 'x'?` without its question mark for the known word that looks most like `word`."""
+    """Return a hint in brackets at the known word most similar to `word`; empty: none is similar."""
     close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; the nearest is {close[0]!r}" if close else ""
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replaydbg.debugger.heaps import Heaps
-from replaydbg.debugger.testing import Named, Test
-from replaydbg.debugger.values import Moment
-from replaydbg.engine.messages import Break, Run
+from replaydbg.debugger.first_pass.recorded_test import Named, Test
+from replaydbg.debugger.heap_queries import HeapQueries
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.results import Moment
+from replaydbg.engine.messages import Break, RunOrder
 from replaydbg.errors import UsageError
 
 _TAKEN = ("start", "end", "last", "exc")
@@ -15,49 +16,58 @@ _NAMING = ("/replaydbg/pytest_plugin/recorded.py", "mark_called")
 """The file and the function by whose calls a test names its moments."""
 
 
-class Marks(Heaps):
-    """What a session has for named moments."""
+class Marks:
+    """The named moments of a run."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, view: ReplayView, heap: HeapQueries) -> None:
+        """`heap` knows the snapshots, which have names as well."""
+        self._view, self._heap = view, heap
         self._marks: dict[str, int] = {}
         self._unsettled: dict[str, int] = {}
         """Those of a test of which only the last event before them is known, until somebody asks."""
         self._called: tuple[Named, ...] = ()
 
-    def mark(self, name: str, moment: Moment | None = None) -> Moment:
+    def add(self, name: str, moment: Moment | None = None) -> Moment:
         """Give a moment, or this one, a name: `@name`. Raises UsageError for a name that means something else."""
         if not name.isidentifier() or name in _TAKEN:
-            raise UsageError(f"{name!r} cannot name a moment: letters, digits and _, and not start, end, last or exc.")
-        self._marks[name] = self.here.count if moment is None else self.index.count(moment)
+            raise UsageError(f"{name!r} cannot name a moment: use letters, digits and _ (not start, end, last, exc).")
+        self._marks[name] = self._view.here.count if moment is None else self._view.index.count(moment)
         self._unsettled.pop(name, None)
-        return self.index.moment(self._marks[name])
+        return self._view.index.moment(self._marks[name])
 
-    def remove_mark(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Forget a name. Raises UsageError if there is none."""
         if name not in self._marks:
-            raise UsageError(f"There is no mark @{name}.")
+            raise UsageError(f"No such mark: @{name}.")
         del self._marks[name]
         self._unsettled.pop(name, None)
 
     @property
-    def marks(self) -> dict[str, Moment]:
-        """The named moments."""
+    def moments(self) -> dict[str, Moment]:
+        """The named moments, snapshots excepted."""
         self._settle()
-        return {name: self.index.moment(count) for name, count in sorted(self._marks.items())}
+        return {name: self._view.index.moment(count) for name, count in sorted(self._marks.items())}
 
-    def marks_for(self, moment: str) -> dict[str, int]:
+    def counts_for(self, moment: str) -> dict[str, int]:
         """Return the counts of lines at the named moments, snapshots included, if `moment` may be one of them."""
         if any(name in moment for name in self._unsettled):
             self._settle()
-        return self._marks | self.marks_of_snapshots(moment)
+        return self._marks | self._heap.counts_of_snapshots(moment)
 
-    def _take_marks(self, test: Test) -> None:
+    def take_from(self, test: Test) -> None:
         """Take the moments that a test named."""
-        found = test.marks_in(self.index)
+        found = test.marks_in(self._view.index)
         self._marks |= found
         self._called = tuple(each for each in test.marks if each.is_called)
         self._unsettled = {each.name: found[each.name] for each in self._called}
+
+    def take_over(self, other: Marks) -> None:
+        """Replace all by those of another session of the same recording."""
+        self._marks = dict(other._marks)
+
+    def name_failure(self, count: int) -> None:
+        """Name the line at which a test failed."""
+        self._marks["failure"] = count
 
     def _settle(self) -> None:
         """Find the lines from which the test named its moments: the recording knows only after which events it did."""
@@ -79,17 +89,19 @@ class Marks(Heaps):
         """Yield the number of events before each call that names a moment, and the count of the line that makes it."""
         tail, function = _NAMING
         file = next(
-            (each.file for each in self.index.hits if each.file.endswith(tail) and each.function == function), ""
+            (each.file for each in self._view.index.hits if each.file.endswith(tail) and each.function == function), ""
         )
         if not file:
             return
-        events = [min(each.event, self.index.events) for each in self._called]
-        first = self.index.count(Moment(events[0], 1))
-        last = self.index.count(Moment(events[-1], self.index.lines_after(events[-1])))
-        worker = self.travel.at(first)
-        order = Run(until=last, breaks=(Break(file=file, function=function),))
+        events = [min(each.event, self._view.index.events) for each in self._called]
+        first = self._view.index.count(Moment(events[0], 1))
+        last = self._view.index.count(Moment(events[-1], self._view.index.lines_after(events[-1])))
+        worker = self._view.travel.at(first)
+        order = RunOrder(until=last, breaks=(Break(file=file, function=function),))
         try:
-            while not isinstance(where := worker.run(order, idle=self.travel.idle), dict) and where.why == "break":
+            while (
+                not isinstance(where := worker.run(order, idle=self._view.travel.idle), dict) and where.why == "break"
+            ):
                 callers = [each.last for each in where.stack[1:] if each.file != file and each.last]
                 yield where.event, callers[0] if callers else where.count
         finally:

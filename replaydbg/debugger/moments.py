@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from replaydbg.debugger.index import Index
-from replaydbg.debugger.values import Raised
+from replaydbg.debugger.first_pass.run_index import Index
+from replaydbg.debugger.results import Raised
 from replaydbg.errors import NoSuchMoment
 from replaydbg.replay.clock import Moment
 
@@ -57,7 +57,7 @@ def parse_moment(
     if word.endswith("%"):
         share = _number(word[:-1], text)
         if not 0 <= share <= 100:
-            raise NoSuchMoment(text, "a share of the run lies between 0 % and 100 %")
+            raise NoSuchMoment(text, "a percentage must be between 0 % and 100 %")
         return Position(max(1, min(round(index.total * share / 100), index.total)))
     match = _NUMBERS.match(word)
     if match is None:
@@ -71,7 +71,7 @@ def parse_moment(
         raise NoSuchMoment(text, f"{lines:,} lines ran between event {event} and {until}")
     if step and not int(step) and int(event):
         if point:
-            raise NoSuchMoment(text, f"points are counted in lines, and step 0 is event {event} itself")
+            raise NoSuchMoment(text, f"points belong to lines, and step 0 is event {event} itself")
         return Position(index.count(Moment(int(event), 0)), event=int(event))
     return Position(index.count(Moment(int(event), int(step or 1))), int(point or 0))
 
@@ -92,7 +92,7 @@ def _named(word: str, index: Index, marks: Mapping[str, int], event_at: Callable
     if word[1:] in marks:
         return marks[word[1:]]
     known = ", ".join(f"@{name}" for name in ("start", "end", "last", "exc", "out:N", "t+SECONDS", *sorted(marks)))
-    raise NoSuchMoment(word, f"known are {known}")
+    raise NoSuchMoment(word, f"known names: {known}")
 
 
 def _event_then(word: str, match: re.Match[str], event_at: Callable[[float], int]) -> int:
@@ -124,4 +124,4 @@ def _number(text: str, moment: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise NoSuchMoment(moment, f"{text!r} is no number") from None
+        raise NoSuchMoment(moment, f"{text!r} is not a number") from None

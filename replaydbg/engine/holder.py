@@ -23,7 +23,7 @@ from replaydbg.engine.channel import MOST_MESSAGE, Channel
 from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.start import Engine, Files
 from replaydbg.engine.travel import Travel
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.log.encode import encode_value
 from replaydbg.log.reader import open_recording
@@ -131,7 +131,7 @@ def take_over(recording: Path) -> tuple[Travel, dict[str, Any]] | None:
     engine = Engine.taken_over(keeping, files, why)
     channels = [Channel(fd) for fd in fds[5:]]
     workers = [
-        Worker(channel, keeping, keeping.verified(pid, has_gone=channel.has_gone), count, event)
+        EngineProcess(channel, keeping, keeping.verified(pid, has_gone=channel.has_gone), count, event)
         for channel, (pid, count, event) in zip(channels, standing, strict=True)
     ]
     return Travel.taken_over(recording, engine, workers), ended

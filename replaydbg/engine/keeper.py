@@ -44,7 +44,9 @@ def main() -> int:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         if orders["version"] != VERSION:
-            raise ReplaydbgError(f"The debugger speaks version {orders['version']} of its protocol, this is {VERSION}.")
+            raise ReplaydbgError(
+                f"Protocol mismatch: the debugger has version {orders['version']}, the keeper has {VERSION}."
+            )
         with ExitStack() as stack:
             started = _start(Path(orders["path"]), orders, stack)
     except (ReplaydbgError, OSError) as error:
@@ -60,10 +62,14 @@ def _tell(debugger: socket.socket, text: bytes) -> None:
         debugger.sendall(text)
 
 
+_PROBE = Path(__file__).with_name("probe")
+_SCRIPTS = ("value_queries.py", "immutability.py", "predicate_queries.py", "store_queries.py", "answer.py")
+"""The parts of the script that answers questions inside the program, in the order in which they are joined."""
+
+
 def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, str]:
     with open_recording(path) as recording:
-        parts = ("inside.py", "inside_fixed.py", "inside_search.py", "inside_stores.py", "inside_answer.py")
-        inside = "".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in parts)
+        inside = "".join((_PROBE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
         # The core sees to it: an import would fail at the program's end, even this one.
         inside = inside.replace("from __future__ import annotations\n", "\n")
         fds = {name: inheritable(stack, orders[name]) for name in _WRITTEN if name in orders}

@@ -57,7 +57,7 @@ class Keeping:
         if is_ours:
             return pid
         if is_ours is False and not has_gone:
-            raise ForgedMessage(f"it named process {pid} as one of this session, which it is not")
+            raise ForgedMessage(f"it named process {pid}, which is not of this session")
         return 0
 
     def _is_child(self, pid: int) -> bool | None:

@@ -31,7 +31,7 @@ _LONGEST = 2.0
 _PAGE = 4096
 
 
-class Memory:
+class MemoryLimit:
     """Watches over the memory of checkpoints while a process leaves them behind."""
 
     def __init__(self, most: int = 0) -> None:

@@ -111,7 +111,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunOrder:
     """An order to go on, until one of several things happens or the program ends."""
 
     until: int = 0
@@ -293,6 +293,11 @@ class Where:
     """What the watch saw."""
     path: FramePath
     """The path of the frame that was followed."""
+
+    @property
+    def top(self) -> Frame | None:
+        """The innermost frame of the running thread; None: no Python code runs."""
+        return self.stack[0] if self.stack else None
 
 
 _FRAME = (str, COUNT, str, int, COUNT, COUNT, COUNT, range(2), int)

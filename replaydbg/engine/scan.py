@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from replaydbg.engine.messages import Run, Watch, Where
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.messages import RunOrder, Watch, Where
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost
 
 
@@ -25,7 +25,7 @@ class Scanned:
 class Scan:
     """A process that runs over a stretch. Close it."""
 
-    def __init__(self, worker: Worker, last: int, order: Run) -> None:
+    def __init__(self, worker: EngineProcess, last: int, order: RunOrder) -> None:
         """Let `worker`, which stands at the beginning, run to the line `last`. Raises EngineLost."""
         self._worker, self._last = worker, last
         watch = order.watch

@@ -16,7 +16,7 @@ import replaydbg
 from replaydbg.engine.channel import Channel
 from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.messages import VERSION
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost, ReplaydbgError
 
 _KEEPER = (
@@ -93,7 +93,7 @@ class Engine:
         self.keeping = Keeping(own, self._keeper.pid)
         """The connection to the keeper."""
         self._own = own
-        self.root: Worker | None = Worker(Channel(root.detach()), self.keeping, 0, 0, 0)
+        self.root: EngineProcess | None = EngineProcess(Channel(root.detach()), self.keeping, 0, 0, 0)
         """The process that stands before the program's first line; None: another process had it."""
         self.why_it_ends = ""
         """Why the recording ends before the program's own end; empty if it does not."""
@@ -162,7 +162,7 @@ class Engine:
                 return
         if said.startswith(b"E"):
             raise ReplaydbgError(said[1:].decode("utf-8", "replace"))
-        raise EngineLost("the keeper ended before it had begun")
+        raise EngineLost("the keeper ended before it started")
 
 
 def _memory_file(name: str) -> BinaryIO:

@@ -6,25 +6,25 @@ from collections import deque
 
 from sortedcontainers import SortedDict
 
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.worker import EngineProcess
 
 NEAR = 24
 """So many of those that stand close behind the cursor are kept besides the evenly spaced ones."""
 
 
-class Timeline:
+class Checkpoints:
     """Checkpoints by their count of lines. The first one is never dropped."""
 
     def __init__(self, most: int) -> None:
         """Keep at most `most` evenly spaced checkpoints."""
         self.most = most
-        self._at: SortedDict[int, Worker] = SortedDict()
+        self._at: SortedDict[int, EngineProcess] = SortedDict()
         self._near: deque[int] = deque()
 
     def __len__(self) -> int:
         return len(self._at)
 
-    def add(self, checkpoint: Worker) -> bool:
+    def add(self, checkpoint: EngineProcess) -> bool:
         """Keep `checkpoint`; return whether there are too many now."""
         self._replace(checkpoint)
         return len(self._at) - len(self._near) > self.most
@@ -38,7 +38,7 @@ class Timeline:
             each.close()
         return [each.pid for each in dropped]
 
-    def add_near(self, checkpoint: Worker) -> None:
+    def add_near(self, checkpoint: EngineProcess) -> None:
         """Keep `checkpoint` for a while: it stands close behind a moment that was asked for."""
         if checkpoint.count in self._at:
             checkpoint.close()
@@ -53,7 +53,7 @@ class Timeline:
         for _ in range(len(self._near) // 2):
             self._drop_oldest_near()
 
-    def before(self, count: int) -> Worker | None:
+    def before(self, count: int) -> EngineProcess | None:
         """Return the last checkpoint that stands at `count` or before it; None: there is none."""
         place = self._at.bisect_right(count)
         return self._at.peekitem(place - 1)[1] if place else None
@@ -70,11 +70,11 @@ class Timeline:
         """Return the process ids of all, the first one first."""
         return [each.pid for each in self._at.values()]
 
-    def standing(self) -> list[Worker]:
+    def standing(self) -> list[EngineProcess]:
         """Return all of them, the first one first."""
         return list(self._at.values())
 
-    def drop(self, checkpoint: Worker) -> None:
+    def drop(self, checkpoint: EngineProcess) -> None:
         """Forget one that has ended."""
         if self._at.get(checkpoint.count) is checkpoint:
             del self._at[checkpoint.count]
@@ -92,7 +92,7 @@ class Timeline:
         if oldest in self._at:
             self._at.pop(oldest).close()
 
-    def _replace(self, checkpoint: Worker) -> None:
+    def _replace(self, checkpoint: EngineProcess) -> None:
         other = self._at.pop(checkpoint.count, None)
         if other is not None:
             other.close()

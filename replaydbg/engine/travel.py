@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.engine import memory
-from replaydbg.engine.messages import Judged, Run, Watch, Where
+from replaydbg.engine.messages import Judged, RunOrder, Watch, Where
 from replaydbg.engine.scan import Scan, Scanned
 from replaydbg.engine.start import Engine
-from replaydbg.engine.timeline import Timeline
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.timeline import Checkpoints
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost, ForgedMessage, NoFence
 
 SPACING = 0.06
@@ -63,9 +63,9 @@ class Travel:
 
     def _set_up(self, path: Path, current_source: bool, most: int, spacing: float, most_memory: int) -> None:
         self._path, self._current_source = path, current_source
-        self.timeline = Timeline(most)
+        self.timeline = Checkpoints(most)
         self.spacing = spacing
-        self.memory = memory.Memory(most_memory)
+        self.memory = memory.MemoryLimit(most_memory)
         self.is_limited_by = ""
         """What makes checkpoints stand further apart than they should: `number` or `memory`; empty: nothing does."""
         self.idle: Callable[[], None] = lambda: None
@@ -76,7 +76,7 @@ class Travel:
         self._is_closed = False
 
     @classmethod
-    def taken_over(cls, path: Path, engine: Engine, standing: list[Worker]) -> Travel:
+    def taken_over(cls, path: Path, engine: Engine, standing: list[EngineProcess]) -> Travel:
         """Return the processes of a first pass that another process has made."""
         travel = cls.__new__(cls)
         travel._engine, travel.last_line = engine, 0
@@ -100,7 +100,7 @@ class Travel:
         return self._engine
 
     @property
-    def root(self) -> Worker:
+    def root(self) -> EngineProcess:
         """The process from which all others come; it runs the whole program once."""
         assert self._engine.root is not None, "another process had it"
         return self._engine.root
@@ -120,7 +120,7 @@ class Travel:
         """Run the whole program once, leaving checkpoints behind; return how it ended."""
         began = time.monotonic()
         root = self.root
-        ended = root.run(Run(spacing=self.spacing), left=self._keeping(root), idle=self.idle)
+        ended = root.run(RunOrder(spacing=self.spacing), left=self._keeping(root), idle=self.idle)
         if not isinstance(ended, dict):
             raise self._engine.keeping.forged("it stopped although no stop was requested")
         self._lines_per_second = max(ended.get("count", 0), 1) / max(time.monotonic() - began, 1e-3)
@@ -130,7 +130,7 @@ class Travel:
         root.close()
         return ended
 
-    def at(self, count: int) -> Worker:
+    def at(self, count: int) -> EngineProcess:
         """Return a process of its own that stands at the line with that count. Raises EngineLost."""
         try:
             return self._run_to(count)
@@ -140,12 +140,12 @@ class Travel:
         # It may have been killed on its way.
         return self._run_to(count)
 
-    def instead_of_lost(self, count: int) -> Worker:
+    def instead_of_lost(self, count: int) -> EngineProcess:
         """Do what `at` does, for a process that was found dead there."""
         self.losses += 1
         return self.at(count)
 
-    def _run_to(self, count: int) -> Worker:
+    def _run_to(self, count: int) -> EngineProcess:
         worker, is_gap = self._clone_before(count)
         if worker.count == count:
             return worker
@@ -157,23 +157,23 @@ class Travel:
             worker.kill()
             raise
 
-    def arrived(self, worker: Worker, count: int, *, leaves: bool = False) -> Worker:
+    def arrived(self, worker: EngineProcess, count: int, *, leaves: bool = False) -> EngineProcess:
         """Let `worker` run to `count`, and return it; if it `leaves` checkpoints, they are kept.
 
         Raises EngineLost if the program ends before.
         """
-        order = Run(until=count, spacing=self.spacing if leaves else 0.0)
+        order = RunOrder(until=count, spacing=self.spacing if leaves else 0.0)
         ended = worker.run(order, left=self._keeping(worker), idle=self.idle)
         if isinstance(ended, dict):
             raise EngineLost(f"it ended before line {count:,}: {ended.get('detail') or ended.get('kind')}")
         return worker
 
-    def scan(self, first: int, last: int, order: Run) -> Where:
+    def scan(self, first: int, last: int, order: RunOrder) -> Where:
         """Run a copy of the checkpoint at `first` to the line `last` as `order` says; return where it stood then."""
         with closing(self._begin_scan(first, last, order)) as scan:
             return scan.finish(self.idle).where
 
-    def scans_back(self, last: int, order: Run) -> Generator[Scanned]:
+    def scans_back(self, last: int, order: RunOrder) -> Generator[Scanned]:
         """Run `order` from each checkpoint before `last` to the next one, and yield what came of it, the latest first.
 
         After the first, as many run at a time as there are processors.
@@ -195,7 +195,7 @@ class Travel:
             for each in running:
                 each.close()
 
-    def _begin_scan(self, first: int, last: int, order: Run) -> Scan:
+    def _begin_scan(self, first: int, last: int, order: RunOrder) -> Scan:
         return Scan(self.at(first), last, order)
 
     def look_closely(self, seen: int, watch: Watch | Judged) -> Where:
@@ -205,12 +205,12 @@ class Travel:
         """
         worker = self.at(max(seen - 1, 1))
         try:
-            where = worker.run(Run(until=seen, watch=watch), idle=self.idle)
+            where = worker.run(RunOrder(until=seen, watch=watch), idle=self.idle)
             if isinstance(where, dict):
                 raise EngineLost("it ended meanwhile")
             if where.changes.count:
                 return where
-            later = worker.run(Run(until=seen + 1, watch=watch), idle=self.idle)
+            later = worker.run(RunOrder(until=seen + 1, watch=watch), idle=self.idle)
             return where if isinstance(later, dict) else later
         finally:
             worker.kill()
@@ -223,8 +223,8 @@ class Travel:
             raise EngineLost(f"the program has no line: {where.get('detail') or where.get('kind')}")
         self.timeline.add(self.root.clone())
 
-    def _keeping(self, runner: Worker) -> Callable[[Worker], None]:
-        def keep(checkpoint: Worker) -> None:
+    def _keeping(self, runner: EngineProcess) -> Callable[[EngineProcess], None]:
+        def keep(checkpoint: EngineProcess) -> None:
             is_full = self.timeline.add(checkpoint)
             if is_full or self.memory.is_short(runner.pid, self.timeline.processes()):
                 self._thin("number" if is_full else "memory")
@@ -242,7 +242,7 @@ class Travel:
             memory.await_end(dropped)
         return bool(dropped)
 
-    def _clone_before(self, count: int) -> tuple[Worker, bool]:
+    def _clone_before(self, count: int) -> tuple[EngineProcess, bool]:
         """A checkpoint may have been killed, for want of memory perhaps: then an earlier one does.
 
         Returns whether it was so, too: then others are to be left on the way again.
@@ -269,7 +269,7 @@ class Travel:
         self._engine = Engine(self._path, current_source=self._current_source, last_line=self.last_line)
         self._start()
 
-    def _approach(self, worker: Worker, count: int) -> None:
+    def _approach(self, worker: EngineProcess, count: int) -> None:
         """Run most of the way, and leave checkpoints ever closer to its end: the next wish is often a step back."""
         least = 0.002
         while (left := count - worker.count) > _CLOSE and left / self._lines_per_second > least:

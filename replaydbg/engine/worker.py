@@ -16,7 +16,7 @@ from replaydbg.engine.channel import ANSWER_SECONDS, MOST_MESSAGE, Channel, Rece
 from replaydbg.engine.frames import Frames
 from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.memory import resident
-from replaydbg.engine.messages import Frame, Run, Watch, Where, read_stack, read_where
+from replaydbg.engine.messages import Frame, RunOrder, Watch, Where, read_stack, read_where
 from replaydbg.errors import AskFailed, EngineLost, ForgedMessage
 from replaydbg.heap.limits import Limits, Which
 from replaydbg.heap.snapshot import Snapshot
@@ -35,7 +35,7 @@ HEAP_SECONDS = 600.0
 """So long a look at a heap may take."""
 
 
-class Worker:
+class EngineProcess:
     """A process that stands at a moment, or runs to one. Not for several threads at once.
 
     Every method that hears from the process raises ForgedMessage if that is not what the engine sends. The
@@ -76,7 +76,7 @@ class Worker:
         """Whether it still stands; one that stands says nothing by itself."""
         return self._channel.is_silent
 
-    def clone(self) -> Worker:
+    def clone(self) -> EngineProcess:
         """Return another process that stands where this one does. Raises EngineLost."""
         self._tell(messages.CLONE)
         return self._hear_worker(self._hear(ANSWER_SECONDS), messages.CLONED)
@@ -90,9 +90,9 @@ class Worker:
 
     def run(
         self,
-        order: Run,
+        order: RunOrder,
         *,
-        left: Callable[[Worker], None] | None = None,
+        left: Callable[[EngineProcess], None] | None = None,
         idle: Callable[[], None] | None = None,
     ) -> Where | dict[str, Any]:
         """Let it go on; return where it stands then, or, as a dict, how the program ended.
@@ -103,13 +103,13 @@ class Worker:
         self.start(order)
         return self.await_stop(left=left, idle=idle)
 
-    def start(self, order: Run) -> None:
+    def start(self, order: RunOrder) -> None:
         """Let it go on; `await_stop` tells where it stands then. Raises EngineLost."""
         self.where = None
         self._tell(messages.RUN, order.encode())
 
     def await_stop(
-        self, *, left: Callable[[Worker], None] | None = None, idle: Callable[[], None] | None = None
+        self, *, left: Callable[[EngineProcess], None] | None = None, idle: Callable[[], None] | None = None
     ) -> Where | dict[str, Any]:
         """Return where it stands next: see `run`."""
         has_drifted = False
@@ -162,11 +162,11 @@ class Worker:
         return self._hear_answer(read_stack, messages.FRAMES)
 
     def _more_frames(self, lane: int, count: int, first: int) -> tuple[Frame, ...]:
-        assert self.count == count, "it has gone on, and its frames are others"
+        assert self.count == count, "it has moved on, and its frames have changed"
         return self._frames(lane, first)[1]
 
     def locate(self, watch: Watch) -> tuple[int, int]:
-        """Return where the value lies that `watch` leads to, and its type; zeros if it is not there."""
+        """Return where the value lies that `watch` leads to, and its type; zeros if it does not exist."""
         copy = self.clone()
         try:
             copy._tell(messages.OBJECT, watch.encode())
@@ -239,7 +239,7 @@ class Worker:
         finally:
             asking.close()
 
-    def begin_to_ask(self, question: object, *, memory: int = MEMORY, may_read: bool = False) -> Asking:
+    def begin_to_ask(self, question: object, *, memory: int = MEMORY, may_read: bool = False) -> PendingAnswer:
         """Ask as `ask` does, but do not wait for the answer: several can be asked at once. Close what it returns."""
         diversion = self.clone()
         try:
@@ -247,7 +247,7 @@ class Worker:
         except BaseException:
             diversion.close()
             raise
-        return Asking(diversion, shape_of(question))
+        return PendingAnswer(diversion, shape_of(question))
 
     def _answer(
         self, shape: object, seconds: float = math.inf, idle: Callable[[], None] | None = None, most: int = MOST_MESSAGE
@@ -263,7 +263,7 @@ class Worker:
         try:
             told = self._hear(idle=in_time, most=most)
         except EngineLost:
-            raise AskFailed("it ended the process in which it was tried") from None
+            raise AskFailed("it ended the process in which it ran") from None
         if told.kind not in (messages.ANSWER, "X"):
             raise self._forged(f"it sent {told.kind!r} instead of an answer")
         self._refuse_descriptor(told)
@@ -277,7 +277,7 @@ class Worker:
             raise EngineLost(f"it ended instead of answering: {self._reason(told.payload)}")
         return self._read(read, told, wanted)
 
-    def _hear_worker(self, told: Received, wanted: str) -> Worker:
+    def _hear_worker(self, told: Received, wanted: str) -> EngineProcess:
         """Return the process that a message is about."""
         if told.kind == messages.ENDED and wanted == messages.CLONED:
             raise EngineLost(f"it ended instead of being cloned: {self._reason(told.payload)}")
@@ -297,7 +297,7 @@ class Worker:
                 raise
         except ForgedMessage as error:
             raise self._forged(error.reason) from None
-        return Worker(channel, self._keeping, pid, count, event)
+        return EngineProcess(channel, self._keeping, pid, count, event)
 
     def _read(self, read: Callable[[bytes], T], told: Received, wanted: str) -> T:
         if told.kind != wanted:
@@ -341,10 +341,10 @@ class Worker:
             raise
 
 
-class Asking:
+class PendingAnswer:
     """A throw-away copy of a process is about to answer. Close it."""
 
-    def __init__(self, diversion: Worker, shape: object) -> None:
+    def __init__(self, diversion: EngineProcess, shape: object) -> None:
         """`shape` is what the answer must have: see `shapes.fits`."""
         self._diversion, self._shape = diversion, shape
 

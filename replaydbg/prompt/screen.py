@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from replaydbg.commands.surface import Row
+from replaydbg.commands.surface import SourceRow
 from replaydbg.errors import Cancelled
 from replaydbg.events.show import printable
 
@@ -52,7 +52,7 @@ class Screen:
         finally:
             self._out.flush()
 
-    def source(self, file: str, lines: Sequence[str], rows: Sequence[Row]) -> None:
+    def source(self, file: str, lines: Sequence[str], rows: Sequence[SourceRow]) -> None:
         """Print lines of a file, whose whole text is `lines`: hit count, number, and an arrow at the current one."""
         width = len(str(max((row.number for row in rows), default=0)))
         most = max((len(f"{row.hits:,}") for row in rows if row.hits is not None), default=0)
@@ -71,7 +71,7 @@ class Screen:
 
         self._console.print(Text(text, style))
 
-    def _row(self, head: str, row: Row, file: str, lines: Sequence[str]) -> None:
+    def _row(self, head: str, row: SourceRow, file: str, lines: Sequence[str]) -> None:
         if self._console is None:
             self._out.write((head + printable(row.text.expandtabs())).rstrip() + "\n")
             return
@@ -80,7 +80,7 @@ class Screen:
         code = self._code(file, lines, row)
         self._console.print(Text.assemble((head, "bold yellow" if row.is_current else "dim"), code))
 
-    def _code(self, file: str, lines: Sequence[str], row: Row) -> Any:
+    def _code(self, file: str, lines: Sequence[str], row: SourceRow) -> Any:
         """Return the line in colours.
 
         Highlighted files are cached: a line's colours may depend on the lines before it.

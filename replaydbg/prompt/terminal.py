@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Progress
+from replaydbg.debugger.results import WorkProgress
 from replaydbg.errors import Cancelled, ReplaydbgError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Interrupts:
             if self._number >= IMPATIENT:
                 self._end(number, frame)
             elif self._session is not None:
-                self._session.cancel()
+                self._session.work.cancel()
         elif self._is_reading:
             self._is_reading = False  # a second one must not interrupt whoever handles the first
             raise KeyboardInterrupt
@@ -124,7 +124,7 @@ class ProgressLine:
         self._is_shown = False
         self._shown_at = 0.0
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: WorkProgress) -> None:
         """Show the progress. Raises Cancelled."""
         self._check()
         is_new = not self._is_shown or progress.seconds > self._shown_at + EVERY
@@ -220,7 +220,7 @@ def completions(prompt: Prompt, before: str, text: str) -> list[str]:
 
 def _words(prompt: Prompt, kind: str) -> set[str]:
     session = prompt.view.session
-    marks = {f"@{name}" for name in session.marks}
+    marks = {f"@{name}" for name in session.marks.moments}
     if kind == "moments":
         return marks | {"@start", "@end", "@last", "@exc", "@out:", "@t+"}
     if kind == "places":
@@ -243,8 +243,8 @@ def _of_values(prompt: Prompt, text: str) -> list[str]:
     view = prompt.view
     owner, dot, begun = text.rpartition(".")
     if dot:
-        parts = view.session.parts(owner, **view.at)
+        parts = view.session.ask.parts(owner, **view.at)
         return sorted(f"{owner}{each.name}" for each in parts if each.name.startswith(f".{begun}"))
-    names = {each.name for each in view.session.variables(**view.at)}
-    names |= {each.name for each in view.session.variables(**view.at, of_module=True)}
+    names = {each.name for each in view.session.ask.variables(**view.at)}
+    names |= {each.name for each in view.session.ask.variables(**view.at, of_module=True)}
     return sorted(each for each in names if each.startswith(text) and (text or not each.startswith("__")))

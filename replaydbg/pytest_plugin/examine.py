@@ -11,18 +11,18 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.debugger.claimed import bisect_claim, claim_of_test, frame_of_test, was_true
-from replaydbg.debugger.index import index_path
-from replaydbg.debugger.statements import names_in_line, what_has
-from replaydbg.debugger.values import Variable, Why
+from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion, frame_of_test, was_true
+from replaydbg.debugger.first_pass.run_index import index_path
+from replaydbg.debugger.results import LastWrite, Variable
+from replaydbg.debugger.source.statements import names_in_line, what_has
 from replaydbg.engine.messages import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.pytest_plugin.hidden_dependencies import other_values
 from replaydbg.pytest_plugin.minimize import Smaller, make_smaller
 from replaydbg.pytest_plugin.results import Written, Wrong
+from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
 
 _LONGEST = 200
@@ -162,8 +162,8 @@ def _replayed(recording: Path) -> tuple[dict[str, Any], int]:
 
 def writes(session: Session, number: int) -> Iterator[Written]:
     """Yield the last write of each name in a frame's line, with its present value; the session is at the failure."""
-    frame = session.stack()[number]
-    names: dict[str, Why] = {}
+    frame = session.ask.stack()[number]
+    names: dict[str, LastWrite] = {}
     for name in names_in_line(_source(session, frame), frame.line):
         found = _last_write(session, name, number)
         if found is not None:
@@ -177,17 +177,17 @@ def writes(session: Session, number: int) -> Iterator[Written]:
         yield Written(
             name=name,
             value=_short(value.text if value is not None else last.after),
-            where=tell.place_text(session, last.file, last.line, last.function),
+            where=texts.place_text(session, last.file, last.line, last.function),
             source=_short(last.source),
-            moment=tell.moment_text(last.moment),
+            moment=texts.moment_text(last.moment),
         )
 
 
-def _last_write(session: Session, name: str, number: int) -> Why | None:
+def _last_write(session: Session, name: str, number: int) -> LastWrite | None:
     """Return the last write of a name, or of its container if it cannot be followed itself."""
     while name:
         try:
-            found = session.why(name, number)
+            found = session.run.why(name, number)
         except ReplaydbgError:
             name = what_has(name)
             continue
@@ -197,26 +197,26 @@ def _last_write(session: Session, name: str, number: int) -> Why | None:
 
 def _value(session: Session, name: str, number: int) -> Variable | None:
     with suppress(ReplaydbgError):
-        return session.evaluate(name, number).value
+        return session.ask.evaluate(name, number).value
     return None
 
 
 def bisected(session: Session) -> Wrong | None:
     """Return the line after which the failing line's assertion became false; None if it was false from the start."""
     try:
-        claim = claim_of_test(session)
+        claim = assertion_of_test(session)
     except UsageError:
         return None  # it is not an assertion
-    found = bisect_claim(session, claim)
+    found = bisect_assertion(session, claim)
     if found is None or found.culprit is None or not was_true(found):
         return None  # it was never true: the last writes of its names were reported already
     culprit = found.culprit
     changed = [each for each in culprit.values if each.before != each.after]
     return Wrong(
         what=found.predicate,
-        where=tell.place_text(session, culprit.file, culprit.line, culprit.function),
+        where=texts.place_text(session, culprit.file, culprit.line, culprit.function),
         source=_short(culprit.source),
-        moment=tell.moment_text(culprit.moment),
+        moment=texts.moment_text(culprit.moment),
         values=tuple(f"{each.source}  {_short(each.before)} -> {_short(each.after)}" for each in changed[:3]),
     )
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.objects import holdings
-from replaydbg.debugger.sources import is_library
-from replaydbg.engine.messages import Break, Frame, Run
+from replaydbg.debugger.object_history import holdings
+from replaydbg.debugger.source.source_files import is_library
+from replaydbg.engine.messages import Break, Frame, RunOrder
 from replaydbg.errors import ReplaydbgError
 from replaydbg.heap.difference import Change
 from replaydbg.heap.drift import drift
@@ -46,11 +46,11 @@ def other_values(session: Session) -> list[str]:
     """
     taken = _picture(session)
     count = _where_taken(session, taken)
-    before = Holding(session.stored_heap(taken.number))
+    before = Holding(session.heap.stored(taken.number))
     after = holdings(session, [count])[0]
     own = [each for each in after.modules if each.partition(".")[0] not in ("replaydbg", "__main__")]
     reached = _Reach(before.snapshot, own).walk(
-        [*_own_frames(before.snapshot, session.stack()), *_modules(before.snapshot, _used(session, own))]
+        [*_own_frames(before.snapshot, session.ask.stack()), *_modules(before.snapshot, _used(session, own))]
     )
     changes = drift(before, after, most=None, scope="all").changed.items
     mine = (each for each in changes if before.snapshot.find(each.owner[0]) in reached)
@@ -59,7 +59,7 @@ def other_values(session: Session) -> list[str]:
 
 def _picture(session: Session) -> Taken:
     failure = session.test.failure if session.test is not None else None
-    found = [each for each in session.snapshots if failure is not None and each.event == failure.event]
+    found = [each for each in session.heap.taken if failure is not None and each.event == failure.event]
     if not found:
         raise ReplaydbgError("no picture of the heap was taken when it failed")
     return found[-1]
@@ -70,7 +70,7 @@ def _where_taken(session: Session, taken: Taken) -> int:
     files = [each.file for each in session.index.hits if each.file.endswith(_PLUGIN)]
     assert session.failure is not None, taken
     worker = session.travel.at(session.failure.count)
-    order = Run(until=session.index.total, breaks=(Break(file=files[0], function=_SEES),))
+    order = RunOrder(until=session.index.total, breaks=(Break(file=files[0], function=_SEES),))
     found = 0
     try:
         while not isinstance(where := worker.run(order, idle=session.travel.idle), dict) and where.why == "break":
@@ -108,7 +108,7 @@ def _files_that_ran(session: Session) -> set[str]:
     breaks = tuple(Break(file=each.file, line=next(iter(each.lines)), stop_at=0) for each in hits)
     worker = session.travel.at(session.count_of("@test"))
     try:
-        where = worker.run(Run(until=session.failure.count, breaks=breaks), idle=session.travel.idle)
+        where = worker.run(RunOrder(until=session.failure.count, breaks=breaks), idle=session.travel.idle)
     finally:
         worker.kill()
     if isinstance(where, dict):

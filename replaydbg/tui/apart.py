@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.commands.first_differences import FirstDifferences, first_differences, tables
-from replaydbg.commands.tell import moment_text
 from replaydbg.events.show import printable
+from replaydbg.render.texts import moment_text
 
 
 @dataclass(frozen=True, slots=True)

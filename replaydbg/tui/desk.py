@@ -12,10 +12,10 @@ from pathlib import Path
 from textual.message import Message
 
 from replaydbg.commands import Prompt
-from replaydbg.commands.surface import Row
+from replaydbg.commands.surface import SourceRow
 from replaydbg.commands.view import View
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Moment, Progress
+from replaydbg.debugger.results import Moment, WorkProgress
 from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError, UsageError
 from replaydbg.events.show import printable
 from replaydbg.tui import questions
@@ -55,7 +55,7 @@ class Scribe:
     def settle(self) -> None:
         """Do nothing: the collected output is shown at the end."""
 
-    def source(self, file: str, lines: Sequence[str], rows: Sequence[Row]) -> None:
+    def source(self, file: str, lines: Sequence[str], rows: Sequence[SourceRow]) -> None:
         """Add lines of a file."""
         for row in rows:
             mark = "->" if row.is_current else "  "
@@ -102,7 +102,7 @@ class Desk:
     def __init__(
         self,
         path: Path,
-        progress: Callable[[Progress], None],
+        progress: Callable[[WorkProgress], None],
         check: Callable[[], None],
         *,
         memory: int = 0,
@@ -132,7 +132,7 @@ class Desk:
     def _take_notes(self) -> None:
         for note in self._kept:
             try:
-                self.session.mark(note.name, Moment(note.event, note.step))
+                self.session.marks.add(note.name, Moment(note.event, note.step))
             except UsageError:
                 continue  # another program wrote it there; our own file will not contain it
             self._gatherer.notes[note.name] = note.text
@@ -141,7 +141,8 @@ class Desk:
         """Save the marks if they have changed."""
         notes = self._gatherer.notes
         marks = tuple(
-            Note(name, moment.event, moment.step, notes.get(name, "")) for name, moment in self.session.marks.items()
+            Note(name, moment.event, moment.step, notes.get(name, ""))
+            for name, moment in self.session.marks.moments.items()
         )
         if marks == self._kept:
             return
@@ -294,14 +295,14 @@ class Desk:
 
     def mark(self, name: str, note: str) -> Reply:
         """Name this moment, with an optional note."""
-        self.session.mark(name)
+        self.session.marks.add(name)
         self._gatherer.notes[name] = note
         self._keep_notes()
         return self.shown()
 
     def remove_mark(self, name: str) -> Reply:
         """Remove a mark."""
-        self.session.remove_mark(name)
+        self.session.marks.remove(name)
         self._gatherer.notes.pop(name, None)
         self._keep_notes()
         return self.shown()

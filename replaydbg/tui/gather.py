@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
-from replaydbg.commands import tell
 from replaydbg.commands.view import View
 from replaydbg.debugger import Session
-from replaydbg.debugger.sources import is_library
-from replaydbg.debugger.values import Variable
+from replaydbg.debugger.results import Variable
+from replaydbg.debugger.source.source_files import is_library
 from replaydbg.engine.messages import Frame
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.events.show import printable
+from replaydbg.render import texts
 from replaydbg.tui.scene import FrameRow, LaneRow, MarkRow, PointRow, Scene, TaskRow, ValueRow
 
 MOST_FRAMES = 200
@@ -46,7 +46,7 @@ class Gatherer:
         stop = (here.count, here.is_changed)
         if stop != self._stop:
             self._before, self._now, self._stop = self._now, {}, stop
-        stack = session.stack(view.lane)
+        stack = session.ask.stack(view.lane)
         view.frame = min(view.frame, max(len(stack) - 1, 0))
         # For a frame further out, the frames up to the selected one, with a few of its callers.
         frames = stack[: max(MOST_FRAMES, view.frame + FRAMES_BEHIND)]
@@ -55,12 +55,12 @@ class Gatherer:
         return Scene(
             count=here.count,
             total=here.total,
-            moment=tell.moment_text(here.moment),
-            percent=tell.percent_text(here.count, here.total),
+            moment=texts.moment_text(here.moment),
+            percent=texts.percent_text(here.count, here.total),
             event=here.moment.event,
-            lane=printable(tell.lane_text(here.lane, here.lanes)),
+            lane=printable(texts.lane_text(here.lane, here.lanes)),
             place=short_place(session, here.top.file, here.top.line, here.top.function) if here.top is not None else "",
-            reason=printable(tell.reason_text(session, here)),
+            reason=printable(texts.reason_text(session, here)),
             why=here.why,
             is_changed=here.is_changed,
             seconds=seconds,
@@ -75,8 +75,8 @@ class Gatherer:
                 for each in session.breakpoints
             ),
             marks=tuple(
-                MarkRow(name, tell.moment_text(moment), session.index.count(moment), self.notes.get(name, ""))
-                for name, moment in session.marks.items()
+                MarkRow(name, texts.moment_text(moment), session.index.count(moment), self.notes.get(name, ""))
+                for name, moment in session.marks.moments.items()
             ),
             direction="backwards" if view.is_backward else "",
             is_commanded=bool(view.commanded),
@@ -89,11 +89,11 @@ class Gatherer:
         """Return the watched expressions, then the variables; and why the latter are not available."""
         watched = tuple(self._watched(view))
         try:
-            variables = view.session.variables(**view.at) if view.frames() else ()
+            variables = view.session.ask.variables(**view.at) if view.frames() else ()
             error = ""
         except AskFailed as failed:
             variables, error = (), failed.reason
-        frames = view.session.stack(view.lane)
+        frames = view.session.ask.stack(view.lane)
         at = frames[view.frame] if view.frame < len(frames) else None
         key = (view.lane or view.here.lane, at.started, at.first_line) if at is not None else None
         shown = [each for each in variables if not (each.name.startswith("__") and each.name.endswith("__"))]
@@ -129,7 +129,7 @@ class Gatherer:
         if not is_open or depth > 20:
             return
         try:
-            parts = view.session.parts(expression, **view.at)
+            parts = view.session.ask.parts(expression, **view.at)
         except AskFailed:
             return  # a value that cannot be evaluated has no parts
         for each in parts[:MOST_PARTS]:
@@ -167,7 +167,7 @@ def _frame(session: Session, frame: Frame) -> FrameRow:
 
 def short_file(session: Session, file: str, parts: int = 1) -> str:
     """Return a file's name for a narrow panel: for one outside the working directory the last parts of its path."""
-    text = tell.file_text(session, file)
+    text = texts.file_text(session, file)
     return printable("/".join(PurePath(text).parts[-parts:]) if text.startswith("/") else text)
 
 
@@ -188,7 +188,7 @@ def _lanes(view: View) -> Iterator[LaneRow]:
 
 def _tasks(view: View) -> Iterator[TaskRow]:
     try:
-        tasks = view.session.tasks()
+        tasks = view.session.ask.tasks()
     except AskFailed:
         return  # without an answer: as if there were no tasks
     for task in tasks:

@@ -7,13 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import PurePath
 
-from replaydbg.commands import tell
-from replaydbg.commands.heap_tables import diff_tables, object_tables
 from replaydbg.commands.heaps import about_object
-from replaydbg.commands.tables import Table
 from replaydbg.commands.view import View
-from replaydbg.debugger.objects import holdings, last_written
-from replaydbg.debugger.values import Why
+from replaydbg.debugger.object_history import holdings, last_written
+from replaydbg.debugger.results import LastWrite
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.heap.diff import SCOPES, diff
@@ -21,6 +18,9 @@ from replaydbg.heap.difference import Diff
 from replaydbg.heap.drift import drift
 from replaydbg.heap.finding import find
 from replaydbg.heap.holding import Holding
+from replaydbg.render import texts
+from replaydbg.render.heap_tables import diff_tables, object_tables
+from replaydbg.render.tables import Table
 from replaydbg.tui.scene import Answer, Choice, HeapAnswer, HeapRow
 
 Elsewhere = Callable[[int], AbstractContextManager[None]]
@@ -77,7 +77,7 @@ class Memory:
             choices += _choices(table)
         return Answer(printable(path), tuple(choices), "Enter inspects the holder, or goes to the moment")
 
-    def who_wrote(self, view: View, path: str, elsewhere: Elsewhere) -> Why:
+    def who_wrote(self, view: View, path: str, elsewhere: Elsewhere) -> LastWrite:
         """Return the last write of the value at `path` of the later snapshot. Raises UsageError."""
         if self._pair is None:
             raise UsageError("Nothing compared yet. Press D to compare with another moment.")
@@ -104,10 +104,10 @@ def _answer(found: Diff, scope: str, since: int, *, how: str = "`:diff ... all` 
     return HeapAnswer(printable(tables[0].title), (*notes, *rows), scope, since)
 
 
-def writer_text(told: Why) -> str:
+def writer_text(told: LastWrite) -> str:
     """Return the place of a last write in a few columns."""
     assert told.moment is not None, told
-    return printable(f"{tell.moment_text(told.moment)} {PurePath(told.file).name}:{told.line}")
+    return printable(f"{texts.moment_text(told.moment)} {PurePath(told.file).name}:{told.line}")
 
 
 def _rows(table: Table, found: Diff) -> Iterator[HeapRow]:
@@ -118,14 +118,14 @@ def _rows(table: Table, found: Diff) -> Iterator[HeapRow]:
     known = {each.path for each in asked}
     known |= {each.path for each in found.grown.items} | {each.path for each in found.new.items}
     gone = {each.path for each in found.gone.items}
-    is_changed = table.title.startswith("Changed values")
+    is_changed = table.kind == "changed"
     for row in table.rows:
         cells = [printable(each) for each in row]
         mark = cells.pop(0) if has_mark else " "
         raw = row[1] if has_mark else row[0]
         if not has_mark and raw in known:
-            mark = "+" if table.title.startswith("New") else " "
-        elif raw in gone and table.title.startswith("Objects"):
+            mark = "+" if table.kind == "new" else " "
+        elif raw in gone and table.kind == "gone":
             mark = "-"
         can_ask = raw in known and (mark != "-" or not found.is_same_run)
         yield HeapRow(cells[0], mark, "  ".join(cells[1:]), raw if can_ask else "", is_changed=is_changed)

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from replaydbg.commands import tell
-from replaydbg.debugger.claimed import Claim, claim_of_test
+from replaydbg.debugger.assertions import Assertion, assertion_of_test
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.events.show import printable
 from replaydbg.heap.snapshot import Taken
+from replaydbg.render import texts
 from replaydbg.replay.clock import Moment
 from replaydbg.tui.scene import Mark, OutputLine, Overview
 
@@ -36,7 +36,7 @@ def overview(session: Session, words: tuple[str, ...]) -> Overview:
     first, last = _test(session) or (_begins(session), index.total)
     lines, left_out = _output(session)
     return Overview(
-        name=tell.recording_name(session),
+        name=texts.recording_name(session),
         command=printable(session.test.nodeid if session.test is not None else shlex.join(session.header.argv)),
         python=session.header.python.version,
         ended=printable(index.ended),
@@ -52,15 +52,15 @@ def overview(session: Session, words: tuple[str, ...]) -> Overview:
         snapshots=_snapshots(session),
         output=lines,
         output_left_out=left_out,
-        limitation=session.limitation,
+        limitation=session.limitations.text,
         words=words,
         claim=claim,
     )
 
 
-def _claim(session: Session) -> Claim | None:
+def _claim(session: Session) -> Assertion | None:
     try:
-        return claim_of_test(session)
+        return assertion_of_test(session)
     except (UsageError, AskFailed):
         return None
 
@@ -84,7 +84,7 @@ def _begins(session: Session) -> int:
     finally:
         worker.kill()
     line = _behind_imports("\n".join(session.sources.lines(top[0].file))) if top else 0
-    found = next(session.passages(top[0].file, line), None) if line else None
+    found = next(session.run.passages(top[0].file, line), None) if line else None
     return max(session.index.count(found), first) if found is not None else first
 
 
@@ -112,7 +112,7 @@ def density(session: Session, first: int, last: int) -> tuple[int, ...]:
 def _exceptions(session: Session, first: int) -> Iterator[Mark]:
     """Yield the exceptions that the program's own code may have raised, without those that end loops."""
     raised = session.index.raised
-    own = [each for each in raised if each.count >= first and each.type not in tell.SILENT]
+    own = [each for each in raised if each.count >= first and each.type not in texts.SILENT]
     step = max(len(own) // MOST_EXCEPTIONS, 1)
     for each in own[::step]:
         yield Mark(each.count, printable(each.text))
@@ -120,7 +120,7 @@ def _exceptions(session: Session, first: int) -> Iterator[Mark]:
 
 def _snapshots(session: Session) -> tuple[Mark, ...]:
     found = []
-    for each in session.snapshots:
+    for each in session.heap.taken:
         count = session.index.count(Moment(min(each.event, session.index.events), 1))
         found.append(Mark(count, snapshot_text(each)))
     return tuple(sorted(found, key=lambda each: each.count))

@@ -21,7 +21,7 @@ from replaydbg.tui.messages import CannotOpen, Opened, Progressed, Replied, Rest
 from replaydbg.tui.scene import Reply, Scene
 
 if TYPE_CHECKING:
-    from replaydbg.debugger.values import Progress
+    from replaydbg.debugger.results import WorkProgress
     from replaydbg.tui.desk import Desk
 
 SHOWN_AFTER = 0.2
@@ -222,7 +222,7 @@ class Owner(threading.Thread):
         if self._is_closing or (request is not None and request.is_given_up):
             raise Cancelled
 
-    def _progressed(self, progress: Progress) -> None:
+    def _progressed(self, progress: WorkProgress) -> None:
         self._check()
         if self._running is None:
             return

@@ -6,18 +6,18 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from replaydbg.commands import bisecting, tell
 from replaydbg.commands.landmarks import visits as visits_of
 from replaydbg.commands.past import MOST_CHANGES, parse_log
 from replaydbg.commands.places import parse_place
-from replaydbg.commands.searching import Wanted, parse_search
+from replaydbg.commands.searching import SearchRequest, parse_search
 from replaydbg.commands.view import View
-from replaydbg.debugger.bisected import Bisected, Culprit, Flip, Look, Verdict
-from replaydbg.debugger.bisection import MOST_FLIPS, Bisection
-from replaydbg.debugger.claimed import Claim
-from replaydbg.debugger.claimed import bisect_claim as bisect_claim_of
-from replaydbg.debugger.values import Change, Moment, Why
+from replaydbg.debugger.assertions import Assertion
+from replaydbg.debugger.assertions import bisect_assertion as bisect_assertion_of
+from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Probe, Verdict, VerdictChange
+from replaydbg.debugger.bisection.run_bisection import MOST_FLIPS, Bisection
+from replaydbg.debugger.results import LastWrite, Moment, ValueChange
 from replaydbg.events.show import printable
+from replaydbg.render import bisection_text, texts
 from replaydbg.tui.gather import short_place
 from replaydbg.tui.scene import Answer, Choice, EventsAnswer, Mark, Track
 
@@ -40,47 +40,45 @@ LIVE = 0.1
 
 def who_wrote(view: View, expression: str) -> Answer:
     """Return who wrote a value last, and links to follow its origin further."""
-    told = view.session.why(expression, **view.at)
+    told = view.session.run.why(expression, **view.at)
     return Answer(f"Who wrote {printable(expression)}", tuple(_written(view, told)), "Enter goes there")
 
 
-def about_write(view: View, told: Why) -> Answer:
+def about_write(view: View, told: LastWrite) -> Answer:
     """Return the answer for a last write that is known already."""
     return Answer(f"Who wrote {printable(told.expression)}", tuple(_written(view, told)), "Enter goes there")
 
 
-def _written(view: View, told: Why) -> Iterator[Choice]:
-    for line in tell.why_lines(view.session, told, follow="{name}"):
-        if line.startswith("Further: "):
-            break
-        is_first = line.startswith(f"{told.expression} ") and told.moment is not None
-        yield Choice(printable(line), "bold" if is_first else "", told.count if is_first else 0)
+def _written(view: View, told: LastWrite) -> Iterator[Choice]:
+    for line in texts.why_report(view.session, told):
+        count = line.write.count if line.write is not None else 0
+        yield Choice(printable(line.text), "bold" if count else "", count)
     session, found = view.session, told.content if told.content is not None else told
     if told.changed is not None and told.changed.moment is not None:
-        moment = tell.moment_text(told.changed.moment)
+        moment = texts.moment_text(told.changed.moment)
         yield Choice(f"go to {moment}, where the value had changed", "accent", told.changed.count)
     if found.content is None and found.moment is not None:
         if told.content is not None:
-            yield Choice(f"go to {tell.moment_text(found.moment)}, where the object changed", "accent", found.count)
-        for name, asked_at in tell.to_follow(found):
+            yield Choice(f"go to {texts.moment_text(found.moment)}, where the object changed", "accent", found.count)
+        for name, asked_at in texts.to_follow(found):
             count = session.index.count(asked_at)
-            there = "there" if count == found.count else f"to {tell.moment_text(asked_at)}"
+            there = "there" if count == found.count else f"to {texts.moment_text(asked_at)}"
             yield Choice(f"go {there} and show who wrote {name}", "accent", count, why=name)
 
 
 def history(view: View, expression: str) -> Answer:
     """Return all values that an expression had over the run, as many as are found in LONGEST."""
     session = view.session
-    found: list[Change] = []
+    found: list[ValueChange] = []
     until = time.monotonic() + LONGEST
     is_cut = False
-    history = session.history(expression, **view.at, most=MOST_CHANGES + 1)
+    history = session.run.history(expression, **view.at, most=MOST_CHANGES + 1)
     for each in history:
         is_cut = len(found) == MOST_CHANGES or time.monotonic() > until
         if is_cut:
             break
         found.append(each)
-    choices = [Choice(printable(tell.change_text(session, each)), count=each.count) for each in found]
+    choices = [Choice(printable(texts.change_text(session, each)), count=each.count) for each in found]
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
     more = f" (first {len(found):,}; more follow)" if is_cut else ""
     if not choices:
@@ -100,7 +98,7 @@ def visits(view: View, file: str, line: int) -> Answer:
         numbers = [""] * len(found)
     counts = [session.index.count(each) for each in found]
     choices = tuple(
-        Choice(f"{number}  {tell.moment_text(moment):>8}  {tell.percent_text(count, total):>4}", count=count)
+        Choice(f"{number}  {texts.moment_text(moment):>8}  {texts.percent_text(count, total):>4}", count=count)
         for number, moment, count in zip(numbers, found, counts, strict=True)
     )
     at = max((at for at, count in enumerate(counts) if count <= here), default=0)
@@ -117,7 +115,7 @@ def _around(view: View, file: str, line: int) -> list[Moment]:
         first = max(here - span, 1)
         before: deque[Moment] = deque(maxlen=VISITS_AROUND)
         after: list[Moment] = []
-        for each in session.passages(file, line, first=first):
+        for each in session.run.passages(file, line, first=first):
             (before if session.index.count(each) <= here else after).append(each)
             if len(after) == VISITS_AROUND:
                 break
@@ -146,12 +144,12 @@ def _logged(
     marks: list[Mark] = []
     lines: list[str] = []
     more = 0
-    for each in session.log(file, line, expression, condition=condition):
+    for each in session.run.log(file, line, expression, condition=condition):
         if len(marks) == MOST_LOGGED:
             more = 1
             break
         marks.append(Mark(each.count, printable(each.text)))
-        lines.append(printable(tell.logged_text(each)))
+        lines.append(printable(texts.logged_text(each)))
     track = Track(printable(key), f"p {printable(expression)}", tuple(marks), more)
     return track, tuple(lines)
 
@@ -161,8 +159,8 @@ def events_around(view: View) -> EventsAnswer:
     session, here = view.session, view.here.moment.event
     if session.index.events > MOST_EVENTS:
         return EventsAnswer(((0, "Too many events to list here. `:events` shows them."),), here)
-    found = tell.events_of(session, here - AROUND + 1, here + AROUND // 4)
-    return EventsAnswer(tuple((each.number, printable(tell.event_text(each))) for each in found), here)
+    found = texts.events_of(session, here - AROUND + 1, here + AROUND // 4)
+    return EventsAnswer(tuple((each.number, printable(texts.event_text(each))) for each in found), here)
 
 
 # ---- bisection ----
@@ -175,10 +173,10 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
     """
     session = view.session
     wanted = parse_search(text, kind)
-    looks: list[Look] = []
+    looks: list[Probe] = []
     shown_at = 0.0
 
-    def tell_look(look: Look) -> None:
+    def tell_look(look: Probe) -> None:
         nonlocal shown_at
         looks.append(look)
         if time.monotonic() - shown_at > LIVE:
@@ -193,9 +191,9 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
     return _bisected(view, found)
 
 
-def bisect_claim(view: View, claim: Claim, show: Callable[[Track], object]) -> Answer:
+def bisect_claim(view: View, claim: Assertion, show: Callable[[Track], object]) -> Answer:
     """Return the line after which a failing test's assertion became false."""
-    found = bisect_claim_of(view.session, claim)
+    found = bisect_assertion_of(view.session, claim)
     if found is None:
         return Answer(
             "Bisected", (Choice(f"{printable(claim.source)} was never true in this test.", "bold"),), "Esc closes"
@@ -206,21 +204,15 @@ def bisect_claim(view: View, claim: Claim, show: Callable[[Track], object]) -> A
 
 def _bisected(view: View, found: Bisected) -> Answer:
     session, culprit = view.session, found.culprit
-    first = True
-    choices = []
-    for line in bisecting.lines(session, found, ""):
-        choices.append(Choice(printable(line), "bold" if first else "", culprit.count if culprit and first else 0))
-        first = False
-    counts = {tell.moment_text(each.moment): each.count for each in found.looks}
-    # Each look can be visited, too: the table begins each of its rows with the moment.
-    choices = [
-        each if each.count else Choice(each.text, each.style, counts.get((each.text.split() or [""])[0], 0))
-        for each in choices
-    ]
+    first, *others = bisection_text.summary_lines(session, found)
+    choices = [Choice(printable(first), "bold", culprit.count if culprit is not None else 0)]
+    choices += [Choice(printable(line)) for line in others]
+    probes = sorted(found.looks, key=lambda each: each.count)
+    choices += [Choice(printable(bisection_text.look_text(session, each)), count=each.count) for each in probes]
     return Answer("Bisected", tuple(choices), "Enter goes there" if culprit is not None else "Esc closes")
 
 
-def _all_changes(view: View, wanted: Wanted, search: Bisection, show: Callable[[Track], object]) -> Answer:
+def _all_changes(view: View, wanted: SearchRequest, search: Bisection, show: Callable[[Track], object]) -> Answer:
     """Return every line after which it became wrong, or right again."""
     found = list(search.flips(MOST_FLIPS + 1))
     more = len(found) - MOST_FLIPS
@@ -231,23 +223,23 @@ def _all_changes(view: View, wanted: Wanted, search: Bisection, show: Callable[[
         return Answer("Bisected", (Choice(f"{printable(wanted.predicate.text)}: never changes", "bold"),), "Esc closes")
     choices = [Choice(_change_text(view, each), count=each.count) for each in found]
     if more > 0:
-        choices.append(Choice(f"more follow: continue with --from {tell.moment_text(found[-1].moment)}", "dim"))
+        choices.append(Choice(f"more follow: continue with --from {texts.moment_text(found[-1].moment)}", "dim"))
     if search.note:
         choices.append(Choice(printable(search.note), "dim"))
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
     return Answer(f"{printable(wanted.predicate.text)}: {len(found):,} changes", tuple(choices), at=at)
 
 
-def _change_text(view: View, flip: Flip) -> str:
+def _change_text(view: View, flip: VerdictChange) -> str:
     session = view.session
-    moment = tell.moment_text(flip.moment)
-    share = tell.percent_text(flip.count, view.here.total)
+    moment = texts.moment_text(flip.moment)
+    share = texts.percent_text(flip.count, view.here.total)
     place = short_place(session, flip.file, flip.line, flip.function)
     line = session.source_line(flip.file, flip.line)
     return f"{moment:>8} {share:>4}  {'bad' if flip.is_bad else 'good again':<10}  {place}  {printable(line)}"
 
 
-def _track(looks: Sequence[Look], culprit: Culprit | None = None) -> Track:
+def _track(looks: Sequence[Probe], culprit: Culprit | None = None) -> Track:
     marks = [Mark(each.count, each.verdict.value, is_faint=each.verdict is not Verdict.BAD) for each in looks]
     if culprit is not None:
         marks.append(Mark(culprit.count, Verdict.BAD.value))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from replaydbg.debugger.sources import is_library
+from replaydbg.debugger.source.source_files import is_library
 from replaydbg.events.records import Control, ControlKind, Why
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
@@ -20,7 +20,7 @@ from replaydbg.tui.scene import LaneSpans, Mark, Track
 
 if TYPE_CHECKING:
     from replaydbg.debugger import Session
-    from replaydbg.debugger.values import Breakpoint
+    from replaydbg.debugger.results import Breakpoint
 
 PORTION = 500
 """Number of log entries that are read between two checks for a waiting request."""
@@ -49,7 +49,7 @@ def hits(session: Session, point: Breakpoint) -> Generator[Message | None]:
         return
     marks: list[Mark] = []
     more = 0
-    for moment in session.passages(point.file, point.line, point.function):
+    for moment in session.run.passages(point.file, point.line, point.function):
         if len(marks) == MOST_HITS:
             more = 1
             break
@@ -61,11 +61,11 @@ def hits(session: Session, point: Breakpoint) -> Generator[Message | None]:
 
 def snapshots(session: Session) -> Generator[Message | None]:
     """Find the lines at which the program requested snapshots: the recording has only the events before them."""
-    if not any(each.reason == "named" for each in session.snapshots):
+    if not any(each.reason == "named" for each in session.heap.taken):
         return
-    session.begin("searching for snapshots")
-    counts = session.marks_of_snapshots("@#")
-    found = (Mark(counts[f"#{each.number}"], snapshot_text(each)) for each in session.snapshots)
+    session.work.begin("searching for snapshots")
+    counts = session.heap.counts_of_snapshots("@#")
+    found = (Mark(counts[f"#{each.number}"], snapshot_text(each)) for each in session.heap.taken)
     yield MarksFound(snapshots=tuple(sorted(found, key=lambda each: each.count)))
 
 
@@ -73,10 +73,11 @@ def own_exceptions(session: Session, marks: tuple[Mark, ...]) -> Generator[Messa
     """Find the exceptions among `marks` that the program's own code raised: libraries mostly handle what they raise."""
     if not 0 < len(marks) <= MOST_EXCEPTIONS:
         return
-    session.begin("searching exceptions")
+    session.work.begin("searching exceptions")
     own = []
     for each in marks:
-        if not is_library(session.top_at(each.count)[0]):
+        top = session.look_at(each.count).top
+        if top is None or not is_library(top.file):
             own.append(each)
         yield None
     yield MarksFound(exceptions=tuple(own))

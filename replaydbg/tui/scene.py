@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from replaydbg.debugger.claimed import Claim
+    from replaydbg.debugger.assertions import Assertion
 
 Span = tuple[int, int, str]
 """A piece of a source line: its start, its end, and its kind, such as `keyword`."""
@@ -229,7 +229,7 @@ class Overview:
     """Why a seek may take longer than usual; empty: no reason."""
     words: tuple[str, ...]
     """The commands of the prompt."""
-    claim: Claim | None = None
+    claim: Assertion | None = None
     """The assertion of a failed test, if there is one."""
 
 

@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Bisected
-from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Bisected
+from replaydbg.debugger.bisection.predicates import Predicate
 from tests.bench.workloads import environment
 from tests.harness import tool
 from tests.harness.process import run
@@ -104,7 +105,7 @@ def measure_bisections(
 def _slowly(session: Session, question: Predicate) -> tuple[int, float, int, float, float]:
     began = time.perf_counter()
     done: list[float] = []
-    found = session.bisect(question, tell=lambda look: done.append(time.perf_counter() - began))
+    found = session.run.bisect(question, tell=lambda look: done.append(time.perf_counter() - began))
     whole = time.perf_counter() - began
     _must_be_right(found)
     places = found.looks[: _at_places(found)]
@@ -120,7 +121,7 @@ def _at_places(found: Bisected) -> int:
 
 def _line(session: Session, question: Predicate, *, linear: bool = False) -> float:
     began = time.perf_counter()
-    found = session.bisect(question, linear=linear)
+    found = session.run.bisect(question, linear=linear)
     taken = time.perf_counter() - began
     _must_be_right(found)
     return taken

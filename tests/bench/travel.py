@@ -17,8 +17,8 @@ from subprocess import CalledProcessError, TimeoutExpired
 from tempfile import TemporaryDirectory
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.index import index_path
-from replaydbg.debugger.values import Progress
+from replaydbg.debugger.first_pass.run_index import index_path
+from replaydbg.debugger.results import WorkProgress
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, UsageError
 from tests.bench.journeys import Journey
 from tests.bench.memory import Held, cpu_milliseconds, held_by_session, peak_of, seconds_queued
@@ -202,7 +202,7 @@ class _Queued:
 def _opened(recording: Path, extent: Extent) -> Session:
     until = time.monotonic() + extent.timeout
 
-    def in_time(_: Progress) -> None:
+    def in_time(_: WorkProgress) -> None:
         if time.monotonic() > until:
             raise TravelFailed(f"it did not open in {extent.timeout:.0f} s")
 
@@ -283,10 +283,10 @@ def _measured_why(session: Session, extent: Extent, place: str) -> Times:
 
 def _is_answered(session: Session, place: str, frame: int, patience: float) -> bool:
     """Ask who wrote `place`, and return whether the answer came in time. Raises TravelFailed if it cannot be right."""
-    timer = threading.Timer(patience, session.cancel)
+    timer = threading.Timer(patience, session.work.cancel)
     timer.start()
     try:
-        if not session.why(place, frame).count:
+        if not session.run.why(place, frame).count:
             raise TravelFailed(f"nothing wrote {place} before {session.here.moment}")
     except Cancelled:
         return False

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.output import printed
-from replaydbg.debugger.values import Output
+from replaydbg.debugger.first_pass.printed_output import printed
+from replaydbg.debugger.results import Output
 from replaydbg.errors import NoSuchMoment
 from tests.harness.recording import record_file
 
@@ -31,22 +31,22 @@ def test_output_until_here(tmp_path: Path) -> None:
     with Session(record_file(FIXTURES / "prints_into_a_pipe.py", tmp_path)) as session:
         whole = b"number 0\nnumber 1\nnumber 2\nnumber 3\nnumber 4\nfirst\nsecond\nab\nwithout an end"
         session.seek("@last")
-        assert b"".join(each.data for each in session.output(1)) == whole
+        assert b"".join(each.data for each in session.run.output(1)) == whole
         session.seek("@out:3")
-        assert b"".join(each.data for each in session.output(1)) == b"number 0\nnumber 1\n"
+        assert b"".join(each.data for each in session.run.output(1)) == b"number 0\nnumber 1\n"
         session.next()
         session.next()
-        assert b"".join(each.data for each in session.output(1)) == b"number 0\nnumber 1\nnumber 2\n"
+        assert b"".join(each.data for each in session.run.output(1)) == b"number 0\nnumber 1\nnumber 2\n"
 
 
 def test_what_is_printed_may_be_made_by_other_lines(tmp_path: Path) -> None:
     with Session(record_file(FIXTURES / "prints_what_it_asks_for.py", tmp_path)) as session:
         session.seek("@last")
-        assert b"".join(each.data for each in session.output(1)) == b"asked\n3\n"
+        assert b"".join(each.data for each in session.run.output(1)) == b"asked\n3\n"
         tops = [session.seek(moment).top for moment in ("@out:1", "@out:2")]
         assert [each.line for each in tops if each is not None] == [5, 9]
         # It stands inside the line, about to print: what it called has printed by then.
-        assert b"".join(each.data for each in session.output(1)) == b"asked\n"
+        assert b"".join(each.data for each in session.run.output(1)) == b"asked\n"
 
 
 def test_what_is_written_besides_is_known_by_its_leaving() -> None:

@@ -480,7 +480,7 @@ def test_recordings_of_two_commits_differ_in_a_source(tmp_path: Path, home: dict
     )
 
     assert done.returncode == 1, done.stdout
-    assert "What made the difference: the code" in done.stdout
+    assert "Cause of the difference: the code" in done.stdout
     assert "mod.py:2: def price(p): return p in the good run, def price(p): return 0 in the bad run" in done.stdout
     assert "With the sources of the good run, the bad run passes." in done.stdout
     assert facts["outcome"] == "found" and facts["code"]["is_cause"]
@@ -503,4 +503,4 @@ def test_sources_that_differ_and_are_no_cause(tmp_path: Path, home: dict[str, st
     assert done.returncode == 1, done.stdout
     assert "The code differs\n  mod.py:1: x = 1 in the good run, x = 2 in the bad run" in done.stdout
     assert "With the sources of the good run, the bad run still fails." in done.stdout
-    assert "What made the difference (" in done.stdout
+    assert "Cause of the difference (" in done.stdout

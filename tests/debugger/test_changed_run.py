@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint, Here
+from replaydbg.debugger.results import Breakpoint, Here
 from replaydbg.record import record
 from tests.harness.replay_cases import FIXTURES
 
@@ -62,10 +62,10 @@ def _at(source: str, line: int, directory: Path, *, stops: int = 1) -> Iterator[
         (directory / name).write_text(f"text of {name}")
     with Session(record([str(program)], output=directory / "r.rdbg").path) as session:
         session.seek("@start")
-        point = session.add_breakpoint(Breakpoint(0, file=session.source_file("program.py"), line=line))
+        point = session.breakpoints.add(Breakpoint(0, file=session.sources.file_named("program.py"), line=line))
         for _ in range(stops):
             session.go()
-        session.remove_breakpoint(point.number)
+        session.breakpoints.remove(point.number)
         yield session
 
 
@@ -103,9 +103,9 @@ def test_a_run_that_no_longer_fails_goes_on_to_its_end(cwd: Path) -> None:
 
         assert (here.why, _line(here), here.is_changed) == ("end", 9, True)
         assert (
-            here.message == r"the changed run ends: the program ended; since the change it wrote 'fine [35, 140, 10]\n'"
+            here.message == r"the changed run ended: the program ended; output since the change: 'fine [35, 140, 10]\n'"
         )
-        assert session.evaluate("out").value is not None
+        assert session.ask.evaluate("out").value is not None
         assert session.go().message == here.message
 
 
@@ -139,7 +139,7 @@ def test_a_run_that_needs_an_input_that_was_not_recorded_says_which(cwd: Path) -
         here = session.go()
 
         assert (here.why, _line(here)) == ("end", 5)
-        assert here.message.startswith("the changed run goes no further: event ")
+        assert here.message.startswith("the changed run cannot continue: event ")
         assert "_io.open()" in here.message or "FileIO" in here.message
         assert "needs an input that is not in the recording" in here.message
 
@@ -160,7 +160,7 @@ def test_a_change_while_threads_run_ends_at_the_first_difference(cwd: Path) -> N
         here = session.go()
 
         assert here.why == "end"
-        assert "goes no further, since it differs from the recording here" in here.message
+        assert "cannot continue, because it differs from the recording here" in here.message
 
 
 _MOMENTS = st.lists(st.floats(0, 1), min_size=3, max_size=3)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint
+from replaydbg.debugger.results import Breakpoint
 from tests.harness.recording import record_file
 
 PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "raises_in_a_loop.py"
@@ -38,18 +38,18 @@ def kind(request: pytest.FixtureRequest) -> str:
 def session(opened: Session) -> Iterator[Session]:
     yield opened
     for point in opened.breakpoints:
-        opened.remove_breakpoint(point.number)
+        opened.breakpoints.remove(point.number)
 
 
 def breakpoint_of(session: Session, kind: str, condition: str = "", ignore: int = 0) -> Breakpoint:
     session.seek("@end")
     if kind == "watch":
-        number = session.watch("total").number
-        return session.change_breakpoint(number, condition=condition, ignore=ignore)
-    file = session.source_file(PROGRAM.name)
+        number = session.run.watch("total").number
+        return session.breakpoints.change(number, condition=condition, ignore=ignore)
+    file = session.sources.file_named(PROGRAM.name)
     place = Breakpoint(0, exception="ValueError") if kind == "exception" else Breakpoint(0, file=file, line=10)
-    added = session.add_breakpoint(place)
-    return session.change_breakpoint(added.number, condition=condition, ignore=ignore)
+    added = session.breakpoints.add(place)
+    return session.breakpoints.change(added.number, condition=condition, ignore=ignore)
 
 
 def stops(session: Session, *, forward: bool) -> list[int]:
@@ -57,7 +57,7 @@ def stops(session: Session, *, forward: bool) -> list[int]:
     session.seek("@start" if forward else "@end")
     found = []
     while (session.go() if forward else session.reverse_go()).breakpoint:
-        value = session.evaluate("globals().get('number')").value
+        value = session.ask.evaluate("globals().get('number')").value
         assert value is not None
         found.append(int(value.text) if value.text != "None" else -1)
     return [each for each in found if each >= 0]

@@ -35,11 +35,11 @@ def session(deep: Path) -> Iterator[Session]:
 def test_the_stack_is_whole(session: Session) -> None:
     session.seek("@exc")
 
-    stack = session.stack()
+    stack = session.ask.stack()
 
     assert len(stack) == FRAMES
     assert [each.function for each in stack[-2:]] == ["depth", "<module>"]
-    assert [each.started for each in stack] == sorted((each.started for each in session.stack(0)), reverse=True)
+    assert [each.started for each in stack] == sorted((each.started for each in session.ask.stack(0)), reverse=True)
     assert len(session.here.stack) < FRAMES
     with pytest.raises(IndexError):
         stack[FRAMES]
@@ -50,7 +50,7 @@ def test_every_frame_can_be_selected(session: Session) -> None:
 
     assert "#1500" in typed("up 1500")
     assert typed("p n") == "1500\n"
-    assert "There are 1,502 frames, and no #1502." in typed("up 2")
+    assert "No frame #1502: there are 1,502 frames." in typed("up 2")
     assert "and 1,501 more; `where 1502` shows them all" in typed("where 1")
     shown = typed("where 5000")
     assert "#1501" in shown

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Answer
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Answer
 from replaydbg.errors import UsageError
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
@@ -74,7 +75,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     ],
 )
 def test_a_bisection_finds_the_first_one(session: Session, name: str, line: int) -> None:
-    found = session.bisect(predicates.raises(name), first=session.index.moment(session.first_own))
+    found = session.run.bisect(predicates.raises(name), first=session.index.moment(session.first_own))
 
     assert found.culprit is not None
     assert found.culprit.line == line
@@ -86,13 +87,13 @@ def test_what_a_module_calls_a_type_is_that_type(session: Session) -> None:
 
 
 def test_a_type_that_nobody_raised_is_known(session: Session) -> None:
-    assert session.bisect(predicates.raises("BufferError")).answer is Answer.NEVER
+    assert session.run.bisect(predicates.raises("BufferError")).answer is Answer.NEVER
 
 
 @pytest.mark.parametrize("name", ["NoSuchError", "nosuch.KeyError", "json.KeyErrors", "Refused.KeyError"])
 def test_a_type_that_the_run_does_not_know_is_said_to_be_unknown(session: Session, name: str) -> None:
-    with pytest.raises(UsageError, match=f"No type of exceptions {name} is known in this run"):
-        session.bisect(predicates.raises(name))
+    with pytest.raises(UsageError, match=f"Unknown exception type: {name}"):
+        session.run.bisect(predicates.raises(name))
 
 
 def test_breakpoints_stop_at_subclasses_in_both_directions(session: Session) -> None:
@@ -106,5 +107,5 @@ def test_breakpoints_stop_at_subclasses_in_both_directions(session: Session) -> 
     assert "exception IOError" in typed("clear", "catch IOError")
     assert "No BufferError was raised in this run" in typed("catch BufferError")
     assert "No BufferError was raised in this run" in typed("break BufferError")
-    assert "No type of exceptions NoSuchError is known" in typed("catch NoSuchError")
-    assert "No function 'NoSuchError' ran" in typed("break NoSuchError")
+    assert "Unknown exception type: NoSuchError" in typed("catch NoSuchError")
+    assert "No function named 'NoSuchError' ran" in typed("break NoSuchError")

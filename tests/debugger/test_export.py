@@ -11,7 +11,8 @@ import pytest
 import replaydbg
 from replaydbg.cli.main import main
 from replaydbg.debugger import Session
-from replaydbg.debugger.export import Export, Missing, load
+from replaydbg.debugger.export import Export
+from replaydbg.debugger.exported import Missing, load
 from replaydbg.errors import AskFailed, UsageError
 from tests.harness.recording import record_file
 
@@ -36,7 +37,7 @@ def written(export: Export, folder: Path) -> Path:
 
 
 def test_an_object_comes_along_with_its_classes_and_functions(session: Session, tmp_path: Path) -> None:
-    found = session.export("data")
+    found = session.run.export("data")
     assert (found.type, found.lost) == ("dict", ())
     code = (
         "import replaydbg, sys; d = replaydbg.load(sys.argv[1]);"
@@ -50,7 +51,7 @@ def test_an_object_comes_along_with_its_classes_and_functions(session: Session, 
 
 
 def test_what_cannot_leave_is_named_and_the_rest_comes(session: Session, tmp_path: Path) -> None:
-    found = session.export("basket")
+    found = session.run.export("basket")
     assert [(each.path, each.type) for each in found.lost] == [(".running['deep'][1]", "generator")]
     assert "cannot pickle" in found.lost[0].reason
     loaded = replaydbg.load(written(found, tmp_path))
@@ -62,27 +63,27 @@ def test_what_cannot_leave_is_named_and_the_rest_comes(session: Session, tmp_pat
 
 def test_what_cannot_leave_as_a_whole_is_refused(session: Session) -> None:
     with pytest.raises(AskFailed, match="cannot pickle 'generator' object"):
-        session.export("waiting")
+        session.run.export("waiting")
     with pytest.raises(AskFailed, match="NameError"):
-        session.export("nothing")
+        session.run.export("nothing")
     with pytest.raises(UsageError, match="cannot be read"):
-        session.export("1 +")
+        session.run.export("1 +")
 
 
 def test_nothing_of_it_stays_in_the_program(session: Session) -> None:
-    before = session.evaluate("len(__import__('sys').modules)").value
-    session.export("data")
-    assert session.evaluate("len(__import__('sys').modules)").value == before
-    assert session.evaluate("'dill' in __import__('sys').modules").value.text == "False"  # type: ignore[union-attr]
+    before = session.ask.evaluate("len(__import__('sys').modules)").value
+    session.run.export("data")
+    assert session.ask.evaluate("len(__import__('sys').modules)").value == before
+    assert session.ask.evaluate("'dill' in __import__('sys').modules").value.text == "False"  # type: ignore[union-attr]
 
 
 def test_the_past_is_what_it_was(session: Session, tmp_path: Path) -> None:
-    count = next(each.count for each in session.history("number", most=3))
+    count = next(each.count for each in session.run.history("number", most=3))
     session.seek(count)
     session.next()
-    assert load(written(session.export("number"), tmp_path)) == 0
+    assert load(written(session.run.export("number"), tmp_path)) == 0
     session.seek("@end")
-    assert load(written(session.export("number"), tmp_path)) == 299
+    assert load(written(session.run.export("number"), tmp_path)) == 299
 
 
 def test_the_command(recording: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from replaydbg.cli.main import main
-from replaydbg.commands.bisecting import lines
-from replaydbg.commands.tell import moment_text
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Answer, Bisected
-from replaydbg.debugger.bisection import begun
-from replaydbg.debugger.predicates import Predicate
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Answer, Bisected
+from replaydbg.debugger.bisection.predicates import Predicate
+from replaydbg.debugger.bisection.run_bisection import begun
 from replaydbg.errors import UsageError
+from replaydbg.render.bisection_text import lines
+from replaydbg.render.texts import moment_text
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
 
@@ -69,7 +70,7 @@ class Seen(NamedTuple):
     is_first: bool
     """Whether it is the first line of a call of `put`."""
     value: int | None
-    """The value that the predicate asks for; None: it is not there."""
+    """The value that the predicate asks for; None: it does not exist."""
     call: int
     """In which call; 0: of a global variable."""
 
@@ -150,7 +151,7 @@ def opened(folder: Path, chance: random.Random) -> Recorded:
     program.write_text(source)
     session = Session(record_file(program, folder))
     ran = {number for number in session.index.lines_hit(str(program)) if number > 0}
-    counts = [session.index.count(each) for line in ran for each in session.passages(str(program), line)]
+    counts = [session.index.count(each) for line in ran for each in session.run.passages(str(program), line)]
     return Recorded(session, source, sorted(counts))
 
 
@@ -180,7 +181,9 @@ def test_every_form_agrees_with_a_plain_trace(seed: int, tmp_path: Path) -> None
                 check_linear(recorded, predicate, place, expected)
                 check_for_good(recorded, predicate, place, expected)
                 check_all(recorded, predicate, place, expected)
-                other = session.bisect(predicates.check(f"not ({source})", frame=function), only_at=place, linear=True)
+                other = session.run.bisect(
+                    predicates.check(f"not ({source})", frame=function), only_at=place, linear=True
+                )
                 assert (other.culprit is not None) == bool(expected)
     assert {(False, True), (True, False)} <= kinds
 
@@ -196,7 +199,7 @@ def seen_of(recorded: Recorded, found: Bisected, place: str) -> int | None:
 
 
 def check_lasting(recorded: Recorded, predicate: Predicate, place: str, expected: list[Violation]) -> None:
-    found = recorded.session.bisect(predicate, only_at=place)
+    found = recorded.session.run.bisect(predicate, only_at=place)
     lasting = next((each for each in expected if not each.is_healed), None)
     if not predicate.frame and not place:
         # In few looks: what is bad at the end is found, at one of the lines where it became so.
@@ -218,13 +221,13 @@ def check_lasting(recorded: Recorded, predicate: Predicate, place: str, expected
 
 
 def check_linear(recorded: Recorded, predicate: Predicate, place: str, expected: list[Violation]) -> None:
-    found = recorded.session.bisect(predicate, only_at=place, linear=True)
+    found = recorded.session.run.bisect(predicate, only_at=place, linear=True)
     assert seen_of(recorded, found, place) == (expected[0].seen if expected else None)
     assert (found.healed is not None) == (bool(expected) and expected[0].is_healed)
 
 
 def check_for_good(recorded: Recorded, predicate: Predicate, place: str, expected: list[Violation]) -> None:
-    found = recorded.session.bisect(predicate, only_at=place, for_good=True)
+    found = recorded.session.run.bisect(predicate, only_at=place, for_good=True)
     lasts = [each for each in expected if (not each.is_healed if predicate.frame else each.healed is None)]
     assert seen_of(recorded, found, place) == (lasts[-1].seen if lasts else None)
     if not lasts:
@@ -270,7 +273,7 @@ def test_the_default_passes_over_what_the_next_line_heals(transfers: Path, capsy
     assert "for good after" in told.splitlines()[0]
     assert "200 -> 199" in told
     assert "{'a': 70, 'b': 130} -> {'a': 69, 'b': 130}" in told
-    assert "30 times before for a while" in told
+    assert "It was already true 30 times for a while" in told
 
 
 def test_the_first_one_of_all_is_told_with_where_it_healed(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -288,23 +291,23 @@ def test_it_can_be_evaluated_where_it_is_expected_to_hold(transfers: Path, capsy
 
 def test_what_was_never_so_for_good_is_told(transfers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Session(transfers) as session:
-        thirtieth = session.bisect(predicates.bad_if(LOST, frame="main")).culprit
+        thirtieth = session.run.bisect(predicates.bad_if(LOST, frame="main")).culprit
         assert thirtieth is not None
         last = moment_text(thirtieth.moment)
     told = told_by(capsys, transfers, "--frame", "main", "--bad", LOST, "--to", last, "--for-good")
-    assert "it is not so for good up to" in told
-    assert "It was so for a while 30 times, never for good; the last time it was good again after" in told
+    assert "no longer true at" in told
+    assert "It was true 30 times, each time only for a while; good again the last time after" in told
 
 
 @pytest.mark.parametrize("place", ["nowhere", "transfers.py:999", "7", "other.py:3"])
 def test_a_place_where_nothing_ran_is_refused(place: str, transfers: Path) -> None:
     with Session(transfers) as session, pytest.raises(UsageError, match=r"\.$"):
-        session.bisect(predicates.bad_if("False"), only_at=place)
+        session.run.bisect(predicates.bad_if("False"), only_at=place)
 
 
 def test_what_has_happened_takes_no_place(transfers: Path) -> None:
     with Session(transfers) as session, pytest.raises(UsageError, match="--only-at needs an expression"):
-        session.bisect(predicates.output("x"), only_at="move")
+        session.run.bisect(predicates.output("x"), only_at="move")
 
 
 def test_the_prompt_takes_a_place_and_for_good(transfers: Path) -> None:
@@ -313,4 +316,4 @@ def test_the_prompt_takes_a_place_and_for_good(transfers: Path) -> None:
         told = typed(f"bisect {LOST} --frame main --only-at move --for-good")
         assert "evaluated only at the start of move(): first after" in told
         assert "no function 'nowhere' ran" in typed(f"bisect {LOST} --only-at nowhere")
-        assert "Say only one of --linear, --for-good and --all." in typed(f"bisect {LOST} --for-good --all")
+        assert "--linear, --for-good and --all cannot be combined." in typed(f"bisect {LOST} --for-good --all")

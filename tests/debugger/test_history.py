@@ -59,7 +59,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 def lines(session: Session, name: str) -> list[tuple[int, str]]:
-    return [(each.line, each.text) for each in session.history(name)]
+    return [(each.line, each.text) for each in session.run.history(name)]
 
 
 def test_the_order_of_a_dictionary_and_the_content_of_a_deque_are_followed(session: Session) -> None:
@@ -74,9 +74,9 @@ def test_the_order_of_a_dictionary_and_the_content_of_a_deque_are_followed(sessi
         "deque([3, 2, 1], maxlen=3)",
         "deque([2, 1, 3], maxlen=3)",
     ]
-    why = session.why("queue")
+    why = session.run.why("queue")
     assert (why.source, why.before, why.note) == ("queue.append(3)", "deque([3, 2, 1], maxlen=3)", "")
-    assert session.why("cache").source == 'cache.move_to_end("a")'
+    assert session.run.why("cache").source == 'cache.move_to_end("a")'
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_the_order_of_a_dictionary_and_the_content_of_a_deque_are_followed(sessi
     ],
 )
 def test_what_changed_further_inside_is_said(session: Session, name: str, told: str, ask: str) -> None:
-    history = session.history(name)
+    history = session.run.history(name)
 
     assert len(list(history)) == 1
-    for note in (history.note, session.why(name).note):
+    for note in (history.note, session.run.why(name).note):
         assert "has changed since" in note
         assert told in note
         assert ask in note
@@ -102,14 +102,14 @@ def test_what_changed_further_inside_is_said(session: Session, name: str, told: 
 
 @pytest.mark.parametrize("name", ["state['users']", "started", "account.log", "cache"])
 def test_of_what_is_followed_nothing_is_said(session: Session, name: str) -> None:
-    history = session.history(name)
+    history = session.run.history(name)
 
     assert list(history)
-    assert (history.note, session.why(name).note) == ("", "")
+    assert (history.note, session.run.why(name).note) == ("", "")
 
 
 def test_a_history_that_is_cut_says_nothing_of_its_end(session: Session) -> None:
-    history = session.history("queue", most=2)
+    history = session.run.history("queue", most=2)
 
     assert len(list(history)) == 2
     assert history.note == ""

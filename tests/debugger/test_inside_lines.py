@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from replaydbg.commands.tell import events_of, moment_text
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint
+from replaydbg.debugger.results import Breakpoint
 from replaydbg.errors import NoSuchMoment
 from replaydbg.events.show import show_call
+from replaydbg.render.texts import events_of, moment_text
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
 
@@ -35,7 +35,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 def a_here(session: Session) -> str:
-    told = session.evaluate("a")
+    told = session.ask.evaluate("a")
     return told.value.text if told.value is not None else str(told.error)
 
 
@@ -65,7 +65,7 @@ def test_an_event_is_at_the_statement_that_asked(session: Session) -> None:
 
     assert (line_here(session), a_here(session)) == (4, "2")
     assert session.here.top is not None
-    assert "t" not in [each.name for each in session.variables()]
+    assert "t" not in [each.name for each in session.ask.variables()]
 
 
 def test_what_is_shown_there_leads_back_there(session: Session) -> None:
@@ -101,7 +101,7 @@ def test_who_wrote_a_value_is_the_last_statement_that_ran(session: Session) -> N
     seen = []
     for number in (1, 2, 3):
         session.seek(f"@out:{number}")
-        told = session.why("a")
+        told = session.run.why("a")
         seen.append((told.line, told.after, [each.text for each in told.origins]))
 
     assert seen == [(4, "1", ["1"]), (4, "3", ["3"]), (5, "5", ["5"])]
@@ -116,9 +116,9 @@ def test_the_end_is_no_step_back(session: Session) -> None:
 
 def test_a_breakpoint_of_the_line_lies_behind(session: Session) -> None:
     there = session.seek("@out:1")
-    point = session.add_breakpoint(Breakpoint(0, file=str(there.top.file if there.top else ""), line=4))
+    point = session.breakpoints.add(Breakpoint(0, file=str(there.top.file if there.top else ""), line=4))
     found = session.reverse_go()
-    session.remove_breakpoint(point.number)
+    session.breakpoints.remove(point.number)
 
     assert (found.why, found.count, found.moment.point) == ("breakpoint", there.count, 0)
 

@@ -17,7 +17,7 @@ PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "shown_by_its_widt
 
 
 def text_of(session: Session, expression: str) -> str:
-    told = session.evaluate(expression)
+    told = session.ask.evaluate(expression)
     assert told.value is not None, told.error
     return told.value.text
 
@@ -36,7 +36,7 @@ def test_local_and_global_names_are_told_apart(tmp_path: Path) -> None:
 
 def test_each_slot_is_shown_once(tmp_path: Path) -> None:
     with Session(record_file(PROGRAM, tmp_path)) as session:
-        assert [each.name for each in session.parts("held")] == [".__hidden", ".more", ".name"]
+        assert [each.name for each in session.ask.parts("held")] == [".__hidden", ".more", ".name"]
 
 
 def test_a_recording_that_lacks_modules_is_not_run(tmp_path: Path) -> None:
@@ -73,6 +73,6 @@ def test_a_full_disk_keeps_no_file_of_an_index(tmp_path: Path, monkeypatch: pyte
         Path(path).touch()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("replaydbg.debugger.index.private", make_only_the_name)
+    monkeypatch.setattr("replaydbg.debugger.first_pass.run_index.private", make_only_the_name)
     with Session(recording):
         assert [each.name for each in tmp_path.iterdir()] == [recording.name]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.debugger import Session, predicates
-from replaydbg.debugger.bisected import Answer
-from replaydbg.debugger.values import Breakpoint
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Answer
+from replaydbg.debugger.results import Breakpoint
 from tests.harness.recording import record_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -36,18 +37,22 @@ def test_everything_can_be_asked_where_the_limit_is_reached(tmp_path: Path, walk
     with Session(recorded(tmp_path, HEAD + WALKS[walk] + "best = 4\nwalk(0)\n", 1), spacing=0.004) as session:
         assert "RecursionError" in session.here.message
         session.seek("@exc")
-        assert session.evaluate("best + len([1])").value is not None
-        assert session.evaluate("sorted([2, 1], key=lambda each: each)[0] + sum(each for each in [1])").error is None
-        limit = session.evaluate("__import__('sys').getrecursionlimit()").value
+        assert session.ask.evaluate("best + len([1])").value is not None
+        assert (
+            session.ask.evaluate("sorted([2, 1], key=lambda each: each)[0] + sum(each for each in [1])").error is None
+        )
+        limit = session.ask.evaluate("__import__('sys').getrecursionlimit()").value
         assert limit is not None
         assert limit.text == "200"
-        assert "RecursionError" in (session.evaluate("(lambda f: f(f))(lambda f: f(f))").error or "")
-        assert [each.name for each in session.variables()][:1] in (["n"], ["self"], ["each"])
-        assert [each.text for each in session.arguments()]
-        why = session.why("best")
+        assert "RecursionError" in (session.ask.evaluate("(lambda f: f(f))(lambda f: f(f))").error or "")
+        assert [each.name for each in session.ask.variables()][:1] in (["n"], ["self"], ["each"])
+        assert [each.text for each in session.ask.arguments()]
+        why = session.run.why("best")
         assert (why.before, why.after) == ("3", "4")
-        assert [each.text for each in session.history("best")] == ["3", "4"]
-        (found, scanned) = (session.bisect(predicates.bad_if("best == 4"), linear=linear) for linear in (False, True))
+        assert [each.text for each in session.run.history("best")] == ["3", "4"]
+        (found, scanned) = (
+            session.run.bisect(predicates.bad_if("best == 4"), linear=linear) for linear in (False, True)
+        )
         assert found.culprit is not None
         assert scanned.culprit is not None
         assert found.culprit.count == scanned.culprit.count == why.count
@@ -60,9 +65,9 @@ def test_what_depends_on_how_deep_it_went_is_right_or_said_not_to_be(tmp_path: P
     deepest = subprocess.run([sys.executable, "-c", source], check=False).returncode
     with Session(recorded(tmp_path, source, deepest)) as session:
         session.seek("@end")
-        found = session.evaluate("deepest").value
+        found = session.ask.evaluate("deepest").value
         assert found is not None
-        is_said = "recursion limit" in session.limitation
+        is_said = "recursion limit" in session.limitations.text
         assert found.text == str(deepest) or is_said, (found, deepest)
         assert not is_said or (walk != "Python" and sys.version_info < (3, 12))
 
@@ -70,8 +75,8 @@ def test_what_depends_on_how_deep_it_went_is_right_or_said_not_to_be(tmp_path: P
 def test_a_value_is_logged_in_the_deepest_call(tmp_path: Path) -> None:
     with Session(recorded(tmp_path, HEAD + WALKS["Python"] + "best = 4\nwalk(0)\n", 1)) as session:
         file = str(tmp_path / "program.py")
-        logged = [each.text for each in session.log(file, 7, "n")]
-        deepest = session.evaluate("deepest").value
+        logged = [each.text for each in session.run.log(file, 7, "n")]
+        deepest = session.ask.evaluate("deepest").value
         assert deepest is not None
         assert logged == [str(n) for n in range(int(deepest.text) + 1)]
 
@@ -79,9 +84,9 @@ def test_a_value_is_logged_in_the_deepest_call(tmp_path: Path) -> None:
 def test_c_code_that_reached_the_limit_is_no_hindrance(tmp_path: Path) -> None:
     with Session(recorded(tmp_path, DEEP_TEXT, 1)) as session:
         assert "RecursionError" in session.here.message
-        module = len(session.stack()) - 1
-        assert session.evaluate("best", module).error is None
-        assert session.why("best", module).after == "4"
+        module = len(session.ask.stack()) - 1
+        assert session.ask.evaluate("best", module).error is None
+        assert session.run.why("best", module).after == "4"
 
 
 @pytest.mark.parametrize("walk", ["Python", "property"])
@@ -91,8 +96,8 @@ def test_the_limit_comes_at_the_same_call_where_each_line_is_asked(tmp_path: Pat
     body += "print(reached)\nlast = reached\ndone = True\n"
     with Session(recorded(tmp_path, HEAD + WALKS[walk] + body)) as session:
         assert "another way" not in session.here.message
-        found = session.bisect(predicates.bad_if("'last' in globals() and sorted([1], key=lambda each: each)"))
-        scanned = session.bisect(predicates.bad_if("'reached' in globals() and reached == deepest"), linear=True)
+        found = session.run.bisect(predicates.bad_if("'last' in globals() and sorted([1], key=lambda each: each)"))
+        scanned = session.run.bisect(predicates.bad_if("'reached' in globals() and reached == deepest"), linear=True)
         assert (found.answer, scanned.answer) == (Answer.FOUND, Answer.FOUND)
         assert found.is_exact
         assert scanned.is_exact
@@ -103,14 +108,14 @@ def test_the_limit_comes_at_the_same_call_where_each_line_is_asked(tmp_path: Pat
 def test_a_change_at_the_limit_gives_the_levels_back(tmp_path: Path) -> None:
     body = "try:\n    walk(0)\nexcept RecursionError:\n    reached = deepest\nlast = reached\n"
     with Session(recorded(tmp_path, HEAD + WALKS["Python"] + body)) as session:
-        reached = session.evaluate("reached").value
+        reached = session.ask.evaluate("reached").value
         assert reached is not None
-        deepest = session.bisect(predicates.bad_if(f"deepest == {reached.text}")).culprit
+        deepest = session.run.bisect(predicates.bad_if(f"deepest == {reached.text}")).culprit
         assert deepest is not None
         session.seek(deepest.seen)
         session.change("global best; best = sorted([7], key=lambda each: each)[0]")
-        session.add_breakpoint(Breakpoint(0, file=str(tmp_path / "program.py"), line=12))
+        session.breakpoints.add(Breakpoint(0, file=str(tmp_path / "program.py"), line=12))
         session.go()
-        told = session.evaluate("(reached, best)").value
+        told = session.ask.evaluate("(reached, best)").value
         assert told is not None
         assert told.text == f"({reached.text}, 7)"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint
-from replaydbg.engine.messages import MOST_BREAKS, PathStep, Run, Watch, Where
+from replaydbg.debugger.results import Breakpoint
+from replaydbg.engine.messages import MOST_BREAKS, PathStep, RunOrder, Watch, Where
 from replaydbg.errors import AskFailed, NoSuchMoment, UsageError
 from tests.harness.recording import record_file
 
@@ -54,89 +54,89 @@ def test_reverse_commands_undo_their_twins(session: Session) -> None:
 
 def test_a_call_is_passed_over_in_both_directions(session: Session) -> None:
     session.seek("@exc")
-    point = session.add_breakpoint(Breakpoint(0, file=session.source_file(PROGRAM.name), line=22))
+    point = session.breakpoints.add(Breakpoint(0, file=session.sources.file_named(PROGRAM.name), line=22))
     session.reverse_go()
     assert line(session) == 22
     session.next()
     assert line(session) == 21
     session.reverse_next()
     assert line(session) == 22
-    session.remove_breakpoint(point.number)
+    session.breakpoints.remove(point.number)
 
 
 def test_breakpoints_stop_in_both_directions(session: Session) -> None:
     session.seek("@exc")
-    point = session.add_breakpoint(Breakpoint(0, function="twice", condition="n > 1"))
+    point = session.breakpoints.add(Breakpoint(0, function="twice", condition="n > 1"))
     seen = []
     while session.reverse_go().why == "breakpoint":
-        value = session.evaluate("n").value
+        value = session.ask.evaluate("n").value
         assert value is not None
         seen.append(value.text)
     forward = []
     while session.go().why == "breakpoint":
-        value = session.evaluate("n").value
+        value = session.ask.evaluate("n").value
         assert value is not None
         forward.append(value.text)
-    session.remove_breakpoint(point.number)
+    session.breakpoints.remove(point.number)
     assert seen == ["4", "3", "2"]
     assert forward == ["2", "3", "4"]
 
 
 def test_why_finds_the_write_through_another_name(session: Session) -> None:
     session.seek("@exc")
-    told = session.why("results")
+    told = session.run.why("results")
     assert (told.line, told.function) == (16, "hidden")
     assert told.before != told.after
-    told = session.why("account.balance")
+    told = session.run.why("account.balance")
     assert told.line == 27
     assert (told.before, told.after) == ("10", "7")
 
 
 def test_why_follows_the_object_and_not_the_name(session: Session) -> None:
     session.seek("@exc")
-    point = session.add_breakpoint(Breakpoint(0, function="hidden"))
+    point = session.breakpoints.add(Breakpoint(0, function="hidden"))
     session.reverse_go()
-    session.remove_breakpoint(point.number)
-    told = session.why("items")
+    session.breakpoints.remove(point.number)
+    told = session.run.why("items")
     assert told.is_argument
     assert told.is_binding
     assert told.line == 24
     assert told.content is not None
     assert told.content.line == 22
-    assert session.why("items[3]").line == 22
+    assert session.run.why("items[3]").line == 22
 
 
 def test_why_names_the_crossing_that_a_value_came_from(session: Session) -> None:
     session.seek("@exc")
-    told = session.why("started")
+    told = session.run.why("started")
     assert told.line == 20
     assert len(told.events) == 1
 
 
 def test_an_evaluation_changes_nothing(session: Session) -> None:
     session.seek("@exc")
-    assert session.evaluate("results.append('more')").error is None
-    value = session.evaluate("'more' in results").value
+    assert session.ask.evaluate("results.append('more')").error is None
+    value = session.ask.evaluate("'more' in results").value
     assert value is not None
     assert value.text == "False"
-    assert "not available in the past" in (session.evaluate("__import__('time').time()").error or "")
+    assert "not available in the past" in (session.ask.evaluate("__import__('time').time()").error or "")
 
 
 def test_history_and_log_cover_the_whole_run(session: Session) -> None:
     session.seek("@exc")
-    assert [each.text for each in session.history("account.balance")][-2:] == ["10", "7"]
-    logged = [each.text for each in session.log(PROGRAM.name, 12, "n")]
+    assert [each.text for each in session.run.history("account.balance")][-2:] == ["10", "7"]
+    logged = [each.text for each in session.run.log(PROGRAM.name, 12, "n")]
     assert logged == ["0", "1", "2", "3", "4"]
 
 
 def test_an_item_is_the_one_that_its_index_means_here(session: Session) -> None:
     session.seek("@exc")
-    told = session.why("results[number]")
+    told = session.run.why("results[number]")
     assert (told.expression, told.after) == ("results[4]", "8")
     with pytest.raises(UsageError, match="by a number or a text, and account is <"):
-        session.why("results[account]")
+        session.run.why("results[account]")
     with pytest.raises(UsageError, match="and absent is NameError"):
-        session.why("results[absent]")
+        session.run.why("results[absent]")
 
 
 def test_moments_that_are_not_there_are_refused(session: Session) -> None:
@@ -147,7 +147,7 @@ def test_moments_that_are_not_there_are_refused(session: Session) -> None:
             session.seek(moment)
     assert session.seek(f"{last}:{behind - 1}").count == session.index.total
     with pytest.raises(UsageError):
-        session.why("1 + 1")
+        session.run.why("1 + 1")
     assert session.seek("@out:1").count < session.seek("@end").count
 
 
@@ -185,7 +185,7 @@ def test_objects_lie_at_one_address_whether_something_is_watched_or_not(session:
     path = tuple(PathStep(attribute=letter * length) for letter in "bcdefghijkluöx")
     watched = Watch("a" * length, module="__main__", steps=path, stops=False)
     found = set()
-    for order in (Run(until=count), Run(until=count, watch=watched)):
+    for order in (RunOrder(until=count), RunOrder(until=count, watch=watched)):
         worker = session.travel.at(1)
         top = worker.run(order)
         assert isinstance(top, Where)
@@ -201,22 +201,22 @@ def test_objects_lie_at_one_address_whether_something_is_watched_or_not(session:
 def test_why_tells_who_changed_what_a_waiting_coroutine_holds(tmp_path: Path) -> None:
     program = PROGRAM.with_name("changed_while_it_waits.py")
     with Session(record_file(program, tmp_path, status=1)) as session:
-        told = session.why("results")
+        told = session.run.why("results")
         assert (told.line, told.function) == (8, "worker")
         assert (told.before, told.after) == ("[1, 2]", "[1, 2, 3]")
-        assert [each.line for each in session.history("results")] == [12, 8, 8, 8]
+        assert [each.line for each in session.run.history("results")] == [12, 8, 8, 8]
 
 
 def test_a_watched_value_stops_in_both_directions(session: Session) -> None:
     session.seek("@exc")
-    point = session.watch("results")
+    point = session.run.watch("results")
     back = []
     while session.reverse_go().why == "watch":
         back.append(session.here.count)
     forward = []
     while session.go().why == "watch":
         forward.append(session.here.count)
-    session.remove_breakpoint(point.number)
+    session.breakpoints.remove(point.number)
     # It is bound, gets five numbers, and one more item under another name.
     assert len(back) == 7
     assert forward == back[::-1]
@@ -224,15 +224,15 @@ def test_a_watched_value_stops_in_both_directions(session: Session) -> None:
 
 def test_what_is_too_many_for_one_run_is_refused(session: Session) -> None:
     session.seek("@exc")
-    file = session.source_file(PROGRAM.name)
-    points = [session.add_breakpoint(Breakpoint(0, file=file, line=22)) for _ in range(MOST_BREAKS)]
-    with pytest.raises(UsageError, match="There are 255 breakpoints"):
-        session.add_breakpoint(Breakpoint(0, function="hidden"))
-    other = session.add_breakpoint(Breakpoint(0, exception="KeyError"))
+    file = session.sources.file_named(PROGRAM.name)
+    points = [session.breakpoints.add(Breakpoint(0, file=file, line=22)) for _ in range(MOST_BREAKS)]
+    with pytest.raises(UsageError, match="At most 255 breakpoints"):
+        session.breakpoints.add(Breakpoint(0, function="hidden"))
+    other = session.breakpoints.add(Breakpoint(0, exception="KeyError"))
     assert session.reverse_go().breakpoint in [each.number for each in points]
     assert line(session) == 22
     for point in (*points, other):
-        session.remove_breakpoint(point.number)
+        session.breakpoints.remove(point.number)
 
 
 def test_a_change_that_raises_changes_nothing(session: Session) -> None:
@@ -240,12 +240,12 @@ def test_a_change_that_raises_changes_nothing(session: Session) -> None:
     with pytest.raises(AskFailed, match="ZeroDivisionError: division by zero"):
         session.change("results.append('more'); 1 / 0")
     assert not session.here.is_changed
-    value = session.evaluate("'more' in results").value
+    value = session.ask.evaluate("'more' in results").value
     assert value is not None
     assert value.text == "False"
     with pytest.raises(AskFailed, match="ended the process"):
         session.change("import ctypes; ctypes.CDLL(None).exit(3)")
-    assert session.evaluate("1 + 1").error is None
+    assert session.ask.evaluate("1 + 1").error is None
     assert not session.here.is_changed
 
 
@@ -254,7 +254,7 @@ def test_a_question_that_cannot_be_read_is_told_so(session: Session) -> None:
     for changes in (False, True):
         with pytest.raises(AskFailed, match="invalid syntax"):
             session.cursor.ask(object(), changes=changes)
-    assert session.evaluate("1 + 1").error is None
+    assert session.ask.evaluate("1 + 1").error is None
 
 
 def test_the_text_of_an_exception_is_the_one_that_was_printed(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.sources import Sources
+from replaydbg.debugger.source.source_files import SourceFiles
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed
 
@@ -51,8 +51,8 @@ def test_what_is_no_file_is_not_read_as_source(tmp_path: Path) -> None:
 
     with Session(recording) as session:
         assert "pipe.py:2 made" in Typed(session)("start", "b made", "c", "ll")
-        assert Sources(recording).lines(str(pipe)) == ()
-        assert Sources(recording).lines("/dev/zero") == ()
+        assert SourceFiles(recording).lines(str(pipe)) == ()
+        assert SourceFiles(recording).lines("/dev/zero") == ()
 
 
 def test_a_file_too_large_for_a_source_is_not_read(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_file_too_large_for_a_source_is_not_read(tmp_path: Path) -> None:
     with huge.open("wb") as file:
         file.truncate(1 << 40)
 
-    assert Sources(recording).lines(str(huge)) == ()
+    assert SourceFiles(recording).lines(str(huge)) == ()
 
 
 def _compiled_as(file: Path, folder: Path) -> Path:

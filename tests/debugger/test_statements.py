@@ -2,7 +2,7 @@
 
 import pytest
 
-from replaydbg.debugger.statements import claim_in_line, names_in_line
+from replaydbg.debugger.source.statements import claim_in_line, names_in_line
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint, Here
+from replaydbg.debugger.results import Breakpoint, Here
 from tests.harness.recording import record_file
 from tests.harness.travels import Line, Stop, Trace
 
@@ -79,9 +79,9 @@ def travelled(request: pytest.FixtureRequest, program: tuple[str, Path, Trace]) 
     file = str(FIXTURES / f"{name}.py")
     with Session(recording, spacing=request.param) as session:
         session.seek("@start")
-        point = session.add_breakpoint(Breakpoint(0, file=file, line=trace.lines[0].number))
+        point = session.breakpoints.add(Breakpoint(0, file=file, line=trace.lines[0].number))
         here = session.go()
-        session.remove_breakpoint(point.number)
+        session.breakpoints.remove(point.number)
         yield Travelled(session, trace, here.count, file, 1 if request.param < 1 else 4)
 
 
@@ -99,7 +99,7 @@ def assert_here(travelled: Travelled, at: int, how: str) -> None:
     assert top is not None, how
     stands = session.here.lane, top.file, top.line, top.function
     assert (session.here.count - travelled.first, stands) == (at, shown(line)), how
-    seen = {each.name: each.text for each in session.variables()}
+    seen = {each.name: each.text for each in session.ask.variables()}
     assert {name: seen.get(name) for name in line.variables} == line.variables, how
 
 
@@ -144,12 +144,12 @@ def breakpoint_of(stop: Stop) -> Breakpoint:
 
 def go(travelled: Travelled, at: int, command: str, stops: list[Stop]) -> int | None:
     session = travelled.session
-    points = [session.add_breakpoint(breakpoint_of(each)) for each in stops]
+    points = [session.breakpoints.add(breakpoint_of(each)) for each in stops]
     try:
         getattr(session, command)()
     finally:
         for each in points:
-            session.remove_breakpoint(each.number)
+            session.breakpoints.remove(each.number)
     found: int | None = getattr(travelled.trace, command)(at, stops)
     return found
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.commands.tell import why_lines
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint, Why
+from replaydbg.debugger.results import Breakpoint, LastWrite
 from replaydbg.errors import UsageError
+from replaydbg.render.texts import why_lines
 from tests.harness import tool
 from tests.harness.process import run
 from tests.harness.recording import record_file
@@ -78,14 +78,14 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def go_to(session: Session, name: str) -> Question:
     question = next(each for each in questions() if each.name == name)
     session.seek("@last")
-    point = session.add_breakpoint(Breakpoint(0, file=str(PROGRAM), line=question.line))
+    point = session.breakpoints.add(Breakpoint(0, file=str(PROGRAM), line=question.line))
     assert session.reverse_go().why == "breakpoint"
-    session.remove_breakpoint(point.number)
+    session.breakpoints.remove(point.number)
     return question
 
 
-def asked(session: Session, name: str) -> Why:
-    return session.why(go_to(session, name).expression)
+def asked(session: Session, name: str) -> LastWrite:
+    return session.run.why(go_to(session, name).expression)
 
 
 @pytest.mark.parametrize("name", [each.name for each in questions() if each.name not in SPECIAL])
@@ -101,7 +101,7 @@ def test_the_line_is_found(session: Session, name: str) -> None:
 def test_what_is_computed_is_refused(session: Session, name: str) -> None:
     question = go_to(session, name)
     with pytest.raises(UsageError, match="comput"):
-        session.why(question.expression)
+        session.run.why(question.expression)
 
 
 def test_a_deletion_is_a_write(session: Session) -> None:
@@ -118,7 +118,7 @@ def test_the_write_may_be_in_a_library(session: Session) -> None:
 def test_what_only_c_code_can_read_is_not_claimed_to_be_unchanged(session: Session) -> None:
     told = asked(session, "array")
     assert told.source == 'numbers = array.array("i", [1])'
-    assert told.note == "the content of a array is not followed: it may have changed since"
+    assert told.note == "the content of a array is not tracked: it may have changed since"
     assert not asked(session, "ordered dictionary").note
     assert not asked(session, "attribute of an alias").note
 
@@ -131,13 +131,13 @@ def test_a_write_is_the_line_that_made_it_also_where_another_thread_goes_on_at_o
     run(command, cwd=tmp_path, env=without_steering(os.environ), timeout=60.0)
     with Session(recording) as session:
         session.seek("@end")
-        made, *written = session.history("till.cents")
+        made, *written = session.run.history("till.cents")
         assert made.function in ("<module>", "Till.__init__")
         assert {each.function for each in written} == {"Till.pay_in"}
         assert {each.lane for each in written} == {1, 2}
         # In a function it is the same object's: the variable is there for one call only.
         session.seek(written[-1].count)
-        born, *again = session.history("self.cents")
+        born, *again = session.run.history("self.cents")
         assert (born.function, born.text) == ("Till.__init__", "0")
         assert again == written
 
@@ -147,11 +147,11 @@ def test_the_history_of_a_variable_that_functions_share_names_the_lines_that_wro
     lines = program.read_text().splitlines()
     asked_at = next(number for number, line in enumerate(lines, 1) if line.endswith("# <- asked"))
     with Session(record_file(program, tmp_path)) as session:
-        stops = [session.index.count(each) for each in session.passages(str(program), asked_at)]
+        stops = [session.index.count(each) for each in session.run.passages(str(program), asked_at)]
         assert len(stops) == 6
         for count in stops:
             session.seek(count)
-            changes = list(session.history("n"))
+            changes = list(session.run.history("n"))
             assert [each.text for each in changes] == ["2", "4", "", "5", "7", "9"]
             assert [lines[each.line - 1].strip() for each in changes] == [
                 "n = 2",
@@ -161,14 +161,14 @@ def test_the_history_of_a_variable_that_functions_share_names_the_lines_that_wro
                 "n += 2",
                 "n += 2",
             ]
-            assert session.why("n").count in [each.count for each in changes]
+            assert session.run.why("n").count in [each.count for each in changes]
 
 
 def test_an_answer_that_is_thrown_away_is_not_given_as_the_origin(tmp_path: Path) -> None:
     recording = record_file(FOLDER / "answer_thrown_away.py", tmp_path)
     with Session(recording) as session:
         session.seek("@end")
-        shown = list(why_lines(session, session.why("n"), follow="why {name}"))
+        shown = list(why_lines(session, session.run.why("n"), follow="why {name}"))
 
     asked = [line for line in shown if "perf_counter" in line]
     assert [line.strip().startswith("event during this line: event") for line in asked] == [True]

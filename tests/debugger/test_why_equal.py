@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Breakpoint, Why
+from replaydbg.debugger.results import Breakpoint, LastWrite
+from replaydbg.render import texts
 from tests.harness.recording import record_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -34,13 +34,13 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield opened
 
 
-def asked(session: Session, name: str) -> Why:
+def asked(session: Session, name: str) -> LastWrite:
     expression, line = ASKED[name]
     session.seek("@last")
-    point = session.add_breakpoint(Breakpoint(0, file=str(PROGRAM), line=line))
+    point = session.breakpoints.add(Breakpoint(0, file=str(PROGRAM), line=line))
     assert session.reverse_go().why == "breakpoint"
-    session.remove_breakpoint(point.number)
-    return session.why(expression)
+    session.breakpoints.remove(point.number)
+    return session.run.why(expression)
 
 
 @pytest.mark.parametrize("name", sorted(EQUAL))
@@ -73,15 +73,15 @@ def test_it_says_so_where_too_many_lines_would_have_to_be_looked_at(session: Ses
 
 def test_it_is_said_in_words(session: Session) -> None:
     told = asked(session, "lost update")
-    first, *others = tell.why_lines(session, told, follow="{name}")
-    assert 'balance["x"] was written again, with an equal value, at ' in first
+    first, *others = texts.why_lines(session, told, follow="{name}")
+    assert 'balance["x"] was written again with an equal value at ' in first
     assert first.endswith("slow")
-    assert any("It had changed at " in line and line.endswith("quick") for line in others)
+    assert any("The value had changed at " in line and line.endswith("quick") for line in others)
 
 
 def test_after_the_last_write_there_is_the_value(session: Session) -> None:
     told = asked(session, "attribute")
     session.seek(told.count)
-    assert session.evaluate("account.limit").value is not None
+    assert session.ask.evaluate("account.limit").value is not None
     assert session.here.top is not None
     assert session.here.top.function == "fourth"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.questions import At
-from replaydbg.debugger.writes import place_named
+from replaydbg.debugger.frame_queries import At
+from replaydbg.debugger.writes.last_write import place_named
 from tests.harness.recording import record_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -26,16 +26,16 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 def test_its_type_decides_whether_a_value_can_change(session: Session, name: str) -> None:
     place = place_named(session, name, At())
 
-    assert session.is_mutable(place, At()) is name.startswith("open_")
+    assert session.ask.is_mutable(place, At()) is name.startswith("open_")
 
 
 @pytest.mark.parametrize("name", [each for each in NAMES if each.startswith("fixed_")])
 def test_nothing_is_said_of_changes_of_what_cannot_change(session: Session, name: str) -> None:
-    told = session.why(name)
+    told = session.run.why(name)
 
     assert told.source.startswith(f"{name} = ")
     assert (told.note, told.content) == ("", None)
 
 
 def test_what_only_c_code_can_read_and_change_is_still_named(session: Session) -> None:
-    assert "content of a array is not followed" in session.why("open_array").note
+    assert "content of a array is not tracked" in session.run.why("open_array").note

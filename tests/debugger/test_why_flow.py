@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.commands.tell import events_of
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Moment, Origin
+from replaydbg.debugger.results import Moment, Origin
 from replaydbg.errors import UsageError
 from replaydbg.events.show import show_call
+from replaydbg.render.texts import events_of
 from tests.harness.recording import record_file
 from tests.harness.taint import OUTSIDE, Reference
 from tests.harness.tainted_programs import Writer
@@ -45,7 +45,7 @@ class Followed:
     def _asked(self, expression: str, moment: str | Moment) -> tuple[frozenset[str], str]:
         self._session.seek(moment)
         try:
-            told = self._session.why(expression)
+            told = self._session.run.why(expression)
         except UsageError as error:
             return frozenset(), str(error)
         if told.moment is None:

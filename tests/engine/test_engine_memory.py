@@ -26,7 +26,9 @@ def test_checkpoints_are_dropped_when_they_take_too_much(recording: Path, monkey
         # One by one, each page by its share: what was decided by is an estimate from a dozen.
         assert sum(memory.taken([pid]) for pid in standing) <= travel.memory.allowed * 1.25
         assert travel.is_limited_by == "memory"
-        assert f"may take {travel.memory.allowed >> 20:,} MB of memory (--memory): a seek may" in session.limitation
+        assert (
+            f"may use {travel.memory.allowed >> 20:,} MB of memory (--memory): a seek may" in session.limitations.text
+        )
         count = session.index.end // 2
         assert session.seek(count).count == count
 
@@ -35,13 +37,13 @@ def test_those_of_a_small_program_all_stay(recording: Path, monkeypatch: pytest.
     monkeypatch.setattr(memory, "ALWAYS", 4 << 30)
     with Session(recording, spacing=0.05) as session:
         assert session.travel.spacing == 0.05
-        assert session.limitation == ""
+        assert session.limitations.text == ""
 
 
 def test_how_much_can_be_said(recording: Path) -> None:
     with Session(recording, spacing=0.01, memory=1 << 32) as session:
         assert session.travel.memory.allowed == 1 << 32
-        assert session.limitation == ""
+        assert session.limitations.text == ""
     with Session(recording, spacing=0.01, memory=20 << 20) as session:
         assert session.travel.is_limited_by == "memory"
 

@@ -27,7 +27,7 @@ DEBUGGER = """
 import os, sys, time
 from pathlib import Path
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Progress
+from replaydbg.debugger.results import Progress
 
 def progress(told):
     if told.what == "replaying" and sys.argv[2] == "first pass":
@@ -182,24 +182,24 @@ def test_an_evaluation_that_is_given_up_leaves_no_process(session: Session) -> N
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         with pytest.raises(KeyboardInterrupt):
-            session.evaluate("while 1: pass", seconds=30)
+            session.ask.evaluate("while 1: pass", seconds=30)
     finally:
         signal.signal(signal.SIGALRM, handler)
     assert wait_until(lambda: len(of_session(keeper)) <= before)
-    assert session.evaluate("1 + 1").error is None
+    assert session.ask.evaluate("1 + 1").error is None
 
 
 @pytest.mark.parametrize("does", ["evaluate", "change"])
 def test_what_runs_at_a_moment_can_be_cancelled(session: Session, does: str) -> None:
     keeper = keeper_of(session)
     before = len(of_session(keeper))
-    timer = threading.Timer(0.3, session.cancel)
+    timer = threading.Timer(0.3, session.work.cancel)
     timer.start()
     with pytest.raises(Cancelled):
         getattr(session, does)("while 1: pass")
     timer.join()
     assert wait_until(lambda: len(of_session(keeper)) <= before)
-    assert session.evaluate("1 + 1").error is None
+    assert session.ask.evaluate("1 + 1").error is None
     assert not session.here.is_changed
 
 
@@ -209,7 +209,7 @@ def test_what_runs_at_a_moment_can_be_cancelled(session: Session, does: str) -> 
 def test_a_killed_cursor_is_replaced(session: Session) -> None:
     count = session.here.count
     kill(session.cursor.pid)
-    assert session.variables()
+    assert session.ask.variables()
     kill(session.cursor.pid)
     session.step()
     session.reverse_step()
@@ -224,7 +224,7 @@ def test_killed_checkpoints_are_made_again(session: Session) -> None:
     assert session.seek("50%").stack == where.stack
     session.seek("99%")
     assert len(session.checkpoints()) >= number // 3
-    assert session.why("value").function == "<module>"
+    assert session.run.why("value").function == "<module>"
 
 
 def test_a_killed_keeper_is_replaced(session: Session) -> None:
@@ -259,7 +259,7 @@ def test_descriptors_do_not_leak(session: Session) -> None:
     for turn in range(200):
         session.seek(1 + turn * 7919 % session.index.total)
         if turn % 10 == 0:
-            session.variables()
+            session.ask.variables()
     assert abs(own_descriptors() - before) < 20
     assert wait_until(lambda: len(of_session(keeper)) < processes + 20)
 
@@ -313,19 +313,19 @@ ANSWERED = {
 def test_an_evaluation_that_ends_its_process_is_contained(session: Session, source: str) -> None:
     count = session.here.count
     with pytest.raises(AskFailed, match=CONTAINED[source]):
-        session.evaluate(source, seconds=0.5)
+        session.ask.evaluate(source, seconds=0.5)
     assert session.here.count == count
-    assert session.evaluate("1 + 1").error is None
+    assert session.ask.evaluate("1 + 1").error is None
     assert session.step().count == count + 1
 
 
 @pytest.mark.parametrize("source", ANSWERED)
 def test_an_evaluation_that_raises_says_so(session: Session, source: str) -> None:
-    assert ANSWERED[source] in (session.evaluate(source).error or "")
-    assert session.evaluate("1 + 1").error is None
+    assert ANSWERED[source] in (session.ask.evaluate(source).error or "")
+    assert session.ask.evaluate("1 + 1").error is None
 
 
 def test_what_an_evaluation_prints_is_its_own(session: Session) -> None:
-    assert session.evaluate("print('here')").output == "here\n"
+    assert session.ask.evaluate("print('here')").output == "here\n"
     session.seek("@last")
-    assert b"".join(each.data for each in session.output()) == b"half 4999950000\ndone 4999950000\n"
+    assert b"".join(each.data for each in session.run.output()) == b"half 4999950000\ndone 4999950000\n"

@@ -36,9 +36,9 @@ def visit(session: Session) -> None:
     for count in (*counts[::2], *counts[::-3], session.index.total):
         assert session.seek(count).count == count
         try:
-            session.variables()
-            [session.stack(each.id) for each in session.here.lanes]
-            session.tasks()
+            session.ask.variables()
+            [session.ask.stack(each.id) for each in session.here.lanes]
+            session.ask.tasks()
         except AskFailed:
             # While the interpreter ends it takes its own modules apart, and may have nothing left to answer with.
             assert count > session.index.end
@@ -208,10 +208,10 @@ def test_clones_do_not_share_a_map(tmp_path: Path) -> None:
         for turn in (150, 20, 199, 0):
             found = [
                 each
-                for each in session.log("shares_a_map.py", 9, "shared[0], turn")
+                for each in session.run.log("shares_a_map.py", 9, "shared[0], turn")
                 if each.text == f"({turn}, {turn})"
             ]
             assert len(found) == 1
             session.seek(found[0].count)
-            value = session.evaluate("shared[0]").value
+            value = session.ask.evaluate("shared[0]").value
             assert value is not None and value.text == str(turn)

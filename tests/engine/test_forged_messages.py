@@ -17,14 +17,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from replaydbg.debugger.index import Ending, _index
+from replaydbg.debugger.first_pass.run_index import RunEnding, _index
 from replaydbg.debugger.session import Session
 from replaydbg.engine import messages, pictures
 from replaydbg.engine.answers import SHAPES, shape_of
 from replaydbg.engine.channel import Channel
 from replaydbg.engine.keeping import Keeping, is_own_child
-from replaydbg.engine.messages import Run
-from replaydbg.engine.worker import Worker
+from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.log.encode import encode_value
 from replaydbg.log.shapes import decoded
@@ -75,7 +75,7 @@ _READERS: list[Callable[[bytes], object]] = [
 def _read_index(data: bytes) -> object:
     report: dict[str, object] = {"is_on": 1, "lines": 3, "own": 3, "since": 0, "event": 1, "digest": 1}
     report |= {"hits": [], "breakpoints": [], "stopped": 0, "before": [], "uncaught": []}
-    index = _index([encode_value(report), b"", data, data], Ending("", 1, is_script=False))
+    index = _index([encode_value(report), b"", data, data], RunEnding("", 1, is_script=False))
     return index.raised, index.output
 
 
@@ -113,11 +113,11 @@ def test_exceptions_are_read_or_refused(entries: list[tuple[Any, ...]]) -> None:
 
 
 @pytest.fixture
-def pair() -> Iterator[tuple[Worker, socket.socket]]:
+def pair() -> Iterator[tuple[EngineProcess, socket.socket]]:
     """A worker, and the end of its socket that the program has."""
     own, programs = socket.socketpair()
     debugger, keepers = socket.socketpair()
-    worker = Worker(Channel(own.detach()), Keeping(debugger, os.getpid()), 0, 0, 0)
+    worker = EngineProcess(Channel(own.detach()), Keeping(debugger, os.getpid()), 0, 0, 0)
     programs.settimeout(10)
     with keepers, programs, debugger:
         yield worker, programs
@@ -134,7 +134,7 @@ def test_what_comes_through_a_socket_is_understood_or_ends_the_session(data: byt
     own, programs = socket.socketpair()
     debugger, keepers = socket.socketpair()
     with keepers, debugger, programs:
-        worker = Worker(Channel(own.detach()), Keeping(debugger, os.getpid()), 0, 0, 0)
+        worker = EngineProcess(Channel(own.detach()), Keeping(debugger, os.getpid()), 0, 0, 0)
         programs.sendall(data)
         programs.shutdown(socket.SHUT_WR)
         with suppress(EngineLost, ForgedMessage):
@@ -147,7 +147,7 @@ def _descriptors() -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["none", "a file", "a pipe", "a listener", "of another family", "two"])
-def test_a_checkpoint_without_a_socket_ends_the_session(pair: tuple[Worker, socket.socket], kind: str) -> None:
+def test_a_checkpoint_without_a_socket_ends_the_session(pair: tuple[EngineProcess, socket.socket], kind: str) -> None:
     worker, programs = pair
     data = _message(b"C", encode_value([os.getpid(), 1, 1]))
     read, write = os.pipe()
@@ -172,7 +172,7 @@ def test_a_checkpoint_without_a_socket_ends_the_session(pair: tuple[Worker, sock
     os.close(write)
 
 
-def test_a_process_of_another_parent_ends_the_session_and_lives_on(pair: tuple[Worker, socket.socket]) -> None:
+def test_a_process_of_another_parent_ends_the_session_and_lives_on(pair: tuple[EngineProcess, socket.socket]) -> None:
     worker, programs = pair
     mine, others = socket.socketpair()
     with mine, others, subprocess.Popen(["sleep", "60"]) as victim:
@@ -184,7 +184,7 @@ def test_a_process_of_another_parent_ends_the_session_and_lives_on(pair: tuple[W
         victim.kill()
 
 
-def test_a_number_that_is_nobodys_is_never_used(pair: tuple[Worker, socket.socket]) -> None:
+def test_a_number_that_is_nobodys_is_never_used(pair: tuple[EngineProcess, socket.socket]) -> None:
     worker, programs = pair
     mine, others = socket.socketpair()
     with mine, others:
@@ -208,16 +208,16 @@ def test_a_number_that_is_nobodys_is_never_used(pair: tuple[Worker, socket.socke
         _message(b"K", encode_value([1, 2])),
     ],
 )
-def test_a_malformed_message_ends_the_session(pair: tuple[Worker, socket.socket], data: bytes) -> None:
+def test_a_malformed_message_ends_the_session(pair: tuple[EngineProcess, socket.socket], data: bytes) -> None:
     worker, programs = pair
     programs.sendall(data)
     with pytest.raises(ForgedMessage):
-        worker.run(Run())
+        worker.run(RunOrder())
     assert worker.fileno() == -1
     assert worker._keeping.broken
 
 
-def test_one_that_sends_byte_by_byte_can_be_given_up(pair: tuple[Worker, socket.socket]) -> None:
+def test_one_that_sends_byte_by_byte_can_be_given_up(pair: tuple[EngineProcess, socket.socket]) -> None:
     worker, programs = pair
     began = time.monotonic()
 

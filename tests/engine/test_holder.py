@@ -56,9 +56,9 @@ def test_what_is_held_is_what_a_pass_of_its_own_finds(tmp_path: Path) -> None:
 def test_addresses_are_equal_in_what_is_held(tmp_path: Path) -> None:
     with held(record(TRAVEL / "threads_while_recording.py", tmp_path)) as session:
         session.seek("@exc")
-        told = session.why("results")
+        told = session.run.why("results")
         assert (told.function, told.line) == ("work", 9)
-        assert session.why("largest.total").function == "work"
+        assert session.run.why("largest.total").function == "work"
 
 
 def test_nothing_is_held_for_a_recording_without(tmp_path: Path) -> None:

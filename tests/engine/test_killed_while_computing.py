@@ -54,9 +54,9 @@ def test_a_session_over_it_opens_travels_and_ends_at_the_same_line_again(tmp_pat
         with Session(tmp_path / "r.rdbg") as session:
             assert "as much computation as was recorded" in session.index.ended
             totals.append(session.index.total)
-            values.append(str(session.evaluate("k").value))
+            values.append(str(session.ask.evaluate("k").value))
             session.seek(session.index.total // 2)
-            values.append(str(session.evaluate("k").value))
+            values.append(str(session.ask.evaluate("k").value))
             session.seek(session.index.total)
 
     assert totals[0] == totals[1] > 1000

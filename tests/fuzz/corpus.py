@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import zstandard
 
-from replaydbg.debugger.index import MAGIC as INDEX_MAGIC
+from replaydbg.debugger.first_pass.run_index import MAGIC as INDEX_MAGIC
 from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, StructSequence, TypeName
 from replaydbg.heap.builder import Node, build
 from replaydbg.heap.pack import pack

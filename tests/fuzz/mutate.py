@@ -8,7 +8,7 @@ from random import Random
 
 import zstandard
 
-from replaydbg.debugger.index import MAGIC as INDEX_MAGIC
+from replaydbg.debugger.first_pass.run_index import MAGIC as INDEX_MAGIC
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.environment import GateRow
 from replaydbg.log.environment import parse_header

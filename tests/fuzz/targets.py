@@ -14,7 +14,7 @@ from typing import Any
 import zstandard
 
 from replaydbg.cli import main as command_line
-from replaydbg.debugger import index as run_index
+from replaydbg.debugger.first_pass import run_index
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome, to_json

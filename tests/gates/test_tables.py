@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replaydbg.commands.tables import WIDTH, Table, drawn, markdown, more_text, sizes
+from replaydbg.render.tables import WIDTH, Table, drawn, markdown, more_text, sizes
 
 LONG = Table(
     "Changed values (3)",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Moment
+from replaydbg.debugger.results import Moment
 from replaydbg.errors import EngineLost, NoSuchMoment
 from replaydbg.heap.snapshot import Snapshot
 
@@ -39,7 +39,7 @@ def heaps_of(recording: Path) -> list[Heap]:
         counts = sorted(count for count in wanted | {total} if 1 <= count <= total)
         return [
             Heap(count, digest(snapshot))
-            for count, snapshot in zip(counts, session.heaps(counts, which="all"), strict=True)
+            for count, snapshot in zip(counts, session.heap.at_each(counts, which="all"), strict=True)
         ]
 
 

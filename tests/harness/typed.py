@@ -30,7 +30,7 @@ class Typed:
         """Return a new prompt that stands at `moment`, without breakpoints."""
         session.seek(moment)
         for point in session.breakpoints:
-            session.remove_breakpoint(point.number)
+            session.breakpoints.remove(point.number)
         typed = cls(session, there)
         typed.prompt.open()
         return typed

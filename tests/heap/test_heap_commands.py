@@ -11,7 +11,7 @@ import pytest
 
 from replaydbg.cli.main import main
 from replaydbg.debugger import Session
-from replaydbg.debugger.objects import created, holdings, last_written
+from replaydbg.debugger.object_history import created, holdings, last_written
 from replaydbg.heap.diff import diff
 from replaydbg.heap.finding import find
 from tests.harness.recording import record_file
@@ -118,18 +118,18 @@ def test_diff_is_data_and_markdown_too(run: Any) -> None:
 
 
 def test_a_moment_does_not_differ_from_itself(run: Any) -> None:
-    assert "Nothing differs." in run("diff", "@out:2", "@out:2")
+    assert "No differences." in run("diff", "@out:2", "@out:2")
 
 
 def test_a_recording_does_not_differ_from_itself(run: Any, recording: Path) -> None:
-    assert "Nothing differs." in run("diff", str(recording))
+    assert "No differences." in run("diff", str(recording))
 
 
 def test_heap_tells_types_and_what_holds_most(run: Any) -> None:
     shown = run("heap", "@out:3")
 
     assert "Request" in shown
-    assert shown.index("server.cache") > shown.index("What alone holds most")
+    assert shown.index("server.cache") > shown.index("Largest retained sizes")
     facts = json.loads(run("heap", "@out:3", "--json"))
     assert {each["type"]: each["objects"] for each in facts["types"]}["__main__.Request"] == 80
 
@@ -137,7 +137,7 @@ def test_heap_tells_types_and_what_holds_most(run: Any) -> None:
 def test_heap_tells_all_about_one_object(run: Any) -> None:
     shown = run("heap", "@out:3", "--of", "accounts[0]")
 
-    assert "made at" in shown
+    assert "created at" in shown
     assert "Last written at" in shown
     facts = json.loads(run("heap", "@out:3", "--of", "accounts[0]", "--json"))
     assert facts["type"] == "__main__.Account"
@@ -178,7 +178,7 @@ def test_the_prompt_has_the_same(session: Session) -> None:
     assert "server.cache" in typed("heap")
     shown = typed("holders accounts[1]")
     assert "backup" in shown
-    assert "made at" in shown
+    assert "created at" in shown
     assert "Say since when" in typed("diff")
 
 
@@ -253,11 +253,11 @@ def test_a_run_is_compared_with_a_golden_one(kept: Path, tmp_path: Path, capsys:
     golden = str(tmp_path / "golden.snapshot")
 
     assert shown_by(capsys, "heap", str(kept), "@#2", "-o", golden) == ""
-    assert "Nothing differs." in shown_by(capsys, "diff", golden, str(kept), "--at", "@#2")
+    assert "No differences." in shown_by(capsys, "diff", golden, str(kept), "--at", "@#2")
     shown = shown_by(capsys, "diff", golden, str(kept), "--at", "@#3", "--ignore", "n", code=1)
     assert "30 -> 59" in shown
     assert "Two runs" in shown
-    assert "Nothing differs." in shown_by(capsys, "diff", golden, str(kept), "--at", "@#3", "--ignore", "*")
+    assert "No differences." in shown_by(capsys, "diff", golden, str(kept), "--at", "@#3", "--ignore", "*")
     assert "30" in shown_by(capsys, "heap", golden, "--of", "CACHE")
 
 

@@ -62,4 +62,4 @@ def test_identity_holds_in_snapshots_of_the_recording(recording: Path) -> None:
 
 def test_identity_holds_between_moments(recording: Path) -> None:
     with Session(recording) as session:
-        check(session.heaps(["@#1", "@#2", "@#3", "@#4"]))
+        check(session.heap.at_each(["@#1", "@#2", "@#3", "@#4"]))

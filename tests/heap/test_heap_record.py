@@ -221,11 +221,11 @@ def test_threads_and_their_frames_are_in_it(tmp_path: Path) -> None:
 def test_the_debugger_goes_to_the_moment_of_one(tmp_path: Path) -> None:
     path = record(tmp_path)
     with Session(path) as session:
-        assert [each.name for each in session.snapshots] == ["before", "half", "all"]
+        assert [each.name for each in session.heap.taken] == ["before", "half", "all"]
         here = session.seek("@#2")
-        stored, live = session.stored_heap(2), session.heap("@#2")
+        stored, live = session.heap.stored(2), session.heap.at("@#2")
         with pytest.raises(NoSuchMoment):
-            session.stored_heap(4)
+            session.heap.stored(4)
         with pytest.raises(NoSuchMoment):
             session.seek("@#4")
 

@@ -29,10 +29,10 @@ def line_number(text: str) -> int:
 
 def count_at(session: Session, text: str, passage: int = 1) -> int:
     session.seek("@start")
-    file = session.source_file(PROGRAM.name)
-    from replaydbg.debugger.values import Breakpoint
+    file = session.sources.file_named(PROGRAM.name)
+    from replaydbg.debugger.results import Breakpoint
 
-    point = session.add_breakpoint(Breakpoint(0, file=file, line=line_number(text)))
+    point = session.breakpoints.add(Breakpoint(0, file=file, line=line_number(text)))
     try:
         for _ in range(passage):
             session.go()
@@ -40,7 +40,7 @@ def count_at(session: Session, text: str, passage: int = 1) -> int:
         assert session.here.top.line == line_number(text)
         return session.here.count
     finally:
-        session.remove_breakpoint(point.number)
+        session.breakpoints.remove(point.number)
 
 
 def follow(snapshot: Snapshot, node: int, *steps: str) -> int:
@@ -60,7 +60,7 @@ def root(snapshot: Snapshot, label: str) -> int:
 
 def test_modules_frames_and_lanes_are_where_it_begins(session: Session) -> None:
     count = count_at(session, "end = len(CACHE)")
-    snapshot = session.heap(count)
+    snapshot = session.heap.at(count)
 
     assert snapshot.cut == ()
     assert [each.label for each in snapshot.roots if "lane" not in each.label] == ["__main__"]
@@ -78,7 +78,7 @@ def test_modules_frames_and_lanes_are_where_it_begins(session: Session) -> None:
 
 def test_slots_and_classes_are_followed(session: Session) -> None:
     count = count_at(session, "return mark.y", 7)
-    snapshot = session.heap(count)
+    snapshot = session.heap.at(count)
 
     frame = root(snapshot, f"lane 0 (MainThread): handle() line {line_number('return mark.y')}")
     point = follow(snapshot, frame, ".f_locals['mark']")
@@ -89,7 +89,7 @@ def test_slots_and_classes_are_followed(session: Session) -> None:
 
 def test_a_snapshot_of_here_is_that_of_its_moment(session: Session) -> None:
     count = count_at(session, "end = len(CACHE)")
-    here, there = session.heap(), session.heaps([count])[0]
+    here, there = session.heap.at(), session.heap.at_each([count])[0]
 
     assert list(here.address) == list(there.address)
     assert list(here.target) == list(there.target)
@@ -99,7 +99,7 @@ def test_a_snapshot_of_here_is_that_of_its_moment(session: Session) -> None:
 def test_the_same_object_is_known_at_two_moments(session: Session) -> None:
     early = count_at(session, 'CACHE.pop("order 3")')
     late = count_at(session, "end = len(CACHE)")
-    a, b = session.heaps([early, late])
+    a, b = session.heap.at_each([early, late])
 
     assert (a.taken.number, b.taken.number) == (1, 2)
     assert a.taken.run == b.taken.run != ""
@@ -120,7 +120,7 @@ def test_the_same_object_is_known_at_two_moments(session: Session) -> None:
 def test_moments_may_come_in_any_order_and_twice(session: Session) -> None:
     early = count_at(session, 'CACHE.pop("order 3")')
     late = count_at(session, "end = len(CACHE)")
-    b, a, again = session.heaps([late, early, late])
+    b, a, again = session.heap.at_each([late, early, late])
 
     assert (a.taken.step, b.taken.step) == (early, late)
     assert again.address == b.address
@@ -128,7 +128,7 @@ def test_moments_may_come_in_any_order_and_twice(session: Session) -> None:
 
 def test_all_modules_are_more_than_the_programs(session: Session) -> None:
     session.seek(count_at(session, "end = len(CACHE)"))
-    mine, everything = session.heap(), session.heap(which="all")
+    mine, everything = session.heap.at(), session.heap.at(which="all")
 
     assert len(everything) > 10 * len(mine)
     assert {"__main__", "sys", "threading"} <= {each.label for each in everything.roots}
@@ -136,7 +136,7 @@ def test_all_modules_are_more_than_the_programs(session: Session) -> None:
 
 def test_limits_are_obeyed_and_said(session: Session) -> None:
     session.seek(count_at(session, "end = len(CACHE)"))
-    snapshot = session.heap(limits=Limits(nodes=30))
+    snapshot = session.heap.at(limits=Limits(nodes=30))
 
     assert len(snapshot) == 30
     assert snapshot.cut[0].startswith("Only 30 objects were followed: ")

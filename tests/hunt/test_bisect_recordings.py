@@ -109,7 +109,10 @@ def test_texts_differ_behind_what_is_shown_of_them(tmp_path: Path) -> None:
     (state,), _ = _told_apart(tmp_path, "long_text.py")
 
     assert state["source"] == 'text = "x" * 5000 + sys.argv[1]'
-    assert "another one that begins like it in the bad" in _run(tmp_path / "good.rdbg", tmp_path / "bad.rdbg").stdout
+    assert (
+        "a different value with the same beginning in the bad"
+        in _run(tmp_path / "good.rdbg", tmp_path / "bad.rdbg").stdout
+    )
 
 
 @pytest.mark.slow
@@ -308,7 +311,7 @@ def test_where_no_answer_decides_it_is_the_program(tmp_path: Path) -> None:
     done = _run("--no-state", good, bad)
 
     assert done.returncode == 1
-    assert "What made the difference: the code" in done.stdout
+    assert "Cause of the difference: the code" in done.stdout
     assert "program.py:3:  in the good run, raise SystemExit(3) in the bad run" in done.stdout
     assert "With the sources of the good run, the bad run passes." in done.stdout
 
@@ -322,7 +325,7 @@ def test_a_hunt_goes_on_by_itself(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=120)
 
     assert done.returncode == 1, done.stderr
-    assert "What made the difference" in done.stdout
+    assert "Cause of the difference" in done.stdout
     assert "  hash seed: " in done.stdout
 
 
@@ -456,7 +459,7 @@ def test_what_a_replay_contradicts_is_not_confirmed(tmp_path: Path) -> None:
     flip = _flip(good, bad)
 
     assert not flip["is_confirmed"]
-    assert "What may have made the difference: not confirmed" in told
+    assert "Possible cause of the difference (not confirmed)" in told
     assert "Not confirmed: the good run with this from the bad run passes: exit code 0." in told
 
 

@@ -114,16 +114,16 @@ def test_bad_input_is_answered_by_a_sentence(typed: Typed, line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("break 11 if", "Say the condition: 11 if CONDITION.\n"),
-        ("break if", "Say the condition: if CONDITION.\n"),
-        ("catch KeyError if ", "Say the condition: KeyError if CONDITION.\n"),
-        ("break ends_by_an_exception.py:-3", "'-3' is no line of "),
-        ("break ends_by_an_exception.py:+3", "'+3' is no line of "),
-        ("break ends_by_an_exception.py:0", "There is no line 0: they are counted from 1.\n"),
-        ("frame 9", "There is 1 frame, and no #9.\n"),
-        ("snapshot 5", "The recording holds no snapshots; "),
-        ("snapshot #5", "The recording holds no snapshots; "),
-        ("snapshot", "The recording holds no snapshots; "),
+        ("break 11 if", "usage: 11 if CONDITION\n"),
+        ("break if", "usage: if CONDITION\n"),
+        ("catch KeyError if ", "usage: KeyError if CONDITION\n"),
+        ("break ends_by_an_exception.py:-3", "Not a line of "),
+        ("break ends_by_an_exception.py:+3", "Not a line of "),
+        ("break ends_by_an_exception.py:0", "LINE must be at least 1 (got 0).\n"),
+        ("frame 9", "No frame #9: there is 1 frame.\n"),
+        ("snapshot 5", "The recording has no snapshots; "),
+        ("snapshot #5", "The recording has no snapshots; "),
+        ("snapshot", "The recording has no snapshots; "),
     ],
 )
 def test_the_sentence_says_what_is_wrong(typed: Typed, line: str, says: str) -> None:

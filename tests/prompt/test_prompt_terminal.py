@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.debugger.values import Progress
+from replaydbg.debugger.results import WorkProgress
 from replaydbg.errors import Cancelled
 from replaydbg.prompt.terminal import Interrupts, ProgressLine, completions
 from tests.harness.surroundings import without_steering
@@ -51,7 +51,7 @@ def test_commands_come_from_options_files_and_stdin_in_turn(recordings: dict[str
 
 def test_batch_ends_by_itself_and_tells_how_the_last_command_went(recordings: dict[str, Path]) -> None:
     out, err = debug(recordings["fails"], "--batch", "-c", "nonsense", "-c", "p 1", stdin="p 2\n")
-    assert "There is no command 'nonsense'" in err
+    assert "Unknown command 'nonsense'" in err
     assert out.endswith("1\n")
 
     debug(recordings["fails"], "--batch", "-c", "nonsense", status=1)
@@ -114,10 +114,10 @@ def test_progress_is_shown_only_when_it_takes_long(capsys: pytest.CaptureFixture
     err = io.StringIO()
     line = ProgressLine(err, lambda: None)
 
-    line(Progress("replaying", 0.5, 0.1))
+    line(WorkProgress("replaying", 0.5, 0.1))
     assert err.getvalue() == ""
-    line(Progress("replaying", 0.5, 0.3))
-    line(Progress("replaying", 0.6, 0.4))
+    line(WorkProgress("replaying", 0.5, 0.3))
+    line(WorkProgress("replaying", 0.6, 0.4))
     line.clear()
     assert err.getvalue() == "replaydbg: replaying ...\n"
 
@@ -235,14 +235,14 @@ def test_when_ctrl_c_is_an_exception() -> None:
 
 
 def test_ctrl_c_gives_up_what_runs_and_comes_back(terminal: Terminal) -> None:
-    terminal.type("log long_loop.py:5 number\n", "lane 0  3")
+    terminal.type("log long_loop.py:5 number\n", "thread 0  3")
     shown = terminal.interrupt()
 
     assert shown.count("Cancelled.") == 1
     assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
     terminal.type("b grow if number == 59_999\n", "(replaydbg) ")
     terminal.type("start\n", "(replaydbg) ")
-    terminal.type("c\n", "running on")
+    terminal.type("c\n", "running")
     assert "Cancelled." in terminal.interrupt()
     assert "42" in terminal.type("p 6 * 7\n", "(replaydbg) ")
     terminal.type("q\n", "\n")

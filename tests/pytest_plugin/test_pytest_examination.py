@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.commands import tell
 from replaydbg.debugger import Session
-from replaydbg.debugger.values import Moment
+from replaydbg.debugger.results import Moment
+from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
 from tests.harness.plugin_runs import line_of_failure, run_pytest
 
@@ -80,7 +80,7 @@ class TestBisection:
 
         asked = bisected(ran.recording("test_it.py-test_bad"))
         assert asked.returncode == 2
-        assert "Say what is wrong: the line in which the test failed is no assertion" in asked.stderr
+        assert "An expression is needed: the test failed in a line without assertion" in asked.stderr
 
     def test_not_unless_asked_for(self, tmp_path: Path) -> None:
         ran = run_pytest(tmp_path, self.SOURCE)
@@ -134,7 +134,7 @@ class TestAlone:
         assert written["drawn"]["source"] == "drawn = random.random()"
         assert written["drawn"]["value"] in ran.output
         with Session(recording) as session:
-            assert str(written["drawn"]["moment"]) == tell.moment_text(session.why("drawn").moment or Moment(0, 0))
+            assert str(written["drawn"]["moment"]) == texts.moment_text(session.run.why("drawn").moment or Moment(0, 0))
 
     def test_what_depends_on_an_earlier_one_says_so(self, tmp_path: Path) -> None:
         source = """

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.debugger.index import index_path
+from replaydbg.debugger.first_pass.run_index import index_path
 from replaydbg.replay.launcher import replay
 from tests.harness.plugin_runs import Ran, rerun_pytest
 

@@ -202,16 +202,16 @@ class TestModes:
 
         assert ran.meta("test_it.py-test_it")["left_out"] == 1
         with Session(ran.recording("test_it.py-test_it")) as session:
-            assert [(each.number, each.name) for each in session.snapshots] == [
+            assert [(each.number, each.name) for each in session.heap.taken] == [
                 (2, "first"),
                 (3, "second"),
                 (4, "failure"),
             ]
-            assert all(each.event <= session.index.events for each in session.snapshots)
+            assert all(each.event <= session.index.events for each in session.heap.taken)
             for name, line in (("@#first", "first"), ("@#3", "second")):
                 caller = session.seek(name).stack[1]
                 assert f'snapshot("{line}")' in session.source_line(caller.file, caller.line)
-            assert session.stored_heap(3).taken.event == session.snapshots[1].event
+            assert session.heap.stored(3).taken.event == session.heap.taken[1].event
 
     def test_the_last_of_many_snapshots(self, tmp_path: Path) -> None:
         source = """
@@ -253,7 +253,7 @@ class TestModes:
                 top = session.seek(f"@{name}").stack[0]
                 assert session.source_line(top.file, top.line) == f'replaydbg_recording.mark("{name}")'
                 if name == "twice":
-                    assert [each.text for each in session.variables() if each.name == "_"] == ["2"]
+                    assert [each.text for each in session.ask.variables() if each.name == "_"] == ["2"]
             counts = [session.count_of(f"@{name}") for name in ("test", "one", "twice", "half a word", "failure")]
             assert counts == sorted(counts)
 
@@ -454,7 +454,7 @@ class TestWays:
         assert "test_it.py::test_it: verified: a replay agreed to its end" in ran.output
         assert "| test_it.py::test_it | interrupted |" in (tmp_path / "test-results" / "index.md").read_text()
         with Session(ran.recording("test_it.py-test_it")) as session:
-            lines = [session.source_line(each.file, each.line) for each in session.stack()]
+            lines = [session.source_line(each.file, each.line) for each in session.ask.stack()]
             assert line in lines
 
     def test_the_first_failure_ends_it(self, tmp_path: Path) -> None:

@@ -1,0 +1,101 @@
+"""What the failing statement of a test claims, and after which line that was true no more."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from replaydbg.bisect.verdict import Verdict
+from replaydbg.debugger.bisection import predicates
+from replaydbg.debugger.bisection.bisect_results import Bisected
+from replaydbg.debugger.bisection.predicates import Predicate
+from replaydbg.debugger.bisection.run_bisection import begun
+from replaydbg.debugger.session import Session
+from replaydbg.debugger.source.statements import claim_in_line
+from replaydbg.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Assertion:
+    """What was claimed."""
+
+    source: str
+    """The expression that was to be true."""
+    function: str
+    """The function that claims it."""
+    started: int
+    """The count of the first line of its call."""
+    failed: int
+    """The count of the line that claims it."""
+    module: str
+    """The name of its module; empty if that cannot be told."""
+
+    @property
+    def in_its_call(self) -> Predicate:
+        """What is wrong, of the variables of the one call that claims it."""
+        return predicates.check(self.source, frame=self.function, started=self.started)
+
+
+def frame_of_test(session: Session) -> int | None:
+    """Return the number of the frame whose line failed; None if the session does not stand at a test's failure."""
+    place = session.test.failure if session.test is not None else None
+    frames = session.ask.stack()
+    if place is None or not frames or session.failure is None or session.here.count != session.failure.count:
+        return None
+    # A helper such as assertEqual raises in a library: the test's own line is what somebody asks about.
+    own = (place.own_file, place.own_line)
+    return next((at for at, each in enumerate(frames) if (each.file, each.line) == own), 0)
+
+
+def frame_to_show(session: Session) -> int:
+    """Return the number of the frame that somebody looks at first: not the helper in which a test's failure was raised.
+
+    Helpers say of themselves that they are none of one's business: pytest's and their like, `__tracebackhide__` in the
+    frame; unittest's, `__unittest` in the module. 0 anywhere but at the failure of a test, and for who came by a step.
+    """
+    own = (frame_of_test(session) or 0) if session.here.why != "step" else 0
+    return next((number for number in range(own) if not _is_helper(session, number)), own)
+
+
+def _is_helper(session: Session, number: int) -> bool:
+    told = session.ask.evaluate('bool(locals().get("__tracebackhide__") or "__unittest" in globals())', number).value
+    return told is not None and told.text == "True"
+
+
+def assertion_of_test(session: Session) -> Assertion:
+    """Return what the line claims that the test failed in; the session has just been opened.
+
+    Raises UsageError if the recording is of no failing test, or its line claims nothing.
+    """
+    number = frame_of_test(session)
+    if number is None:
+        raise UsageError("An expression is needed: this is not the recording of a failed test.")
+    frame = session.ask.stack()[number]
+    source = claim_in_line("\n".join(session.sources.lines(frame.file)), frame.line)
+    if not source:
+        raise UsageError(
+            f"An expression is needed: the test failed in a line without assertion ({frame.file}:{frame.line})."
+        )
+    module = session.ask.evaluate("__name__", number).value
+    name = str(ast.literal_eval(module.text)) if module is not None else ""
+    return Assertion(source, frame.name, frame.started, session.here.count, name)
+
+
+def bisect_assertion(session: Session, claim: Assertion) -> Bisected | None:
+    """Return the line after which a claim was true no more, up to the failure; None: there is nothing to search.
+
+    It is looked for in the call that claims it. Where it was never true there, what is in the variables of the module
+    was perhaps left there before: then it is looked for in these.
+    """
+    found = None
+    if claim.started < claim.failed:
+        found = begun(session, claim.in_its_call, claim.started, claim.failed).for_good()
+    if not was_true(found) and claim.module:
+        before = begun(session, predicates.check(claim.source, module=claim.module), None, claim.failed).run()
+        found = before if found is None or was_true(before) else found
+    return found
+
+
+def was_true(found: Bisected | None) -> bool:
+    """Whether there is a line before which what is asked for was known to be good."""
+    return found is not None and found.culprit is not None and found.culprit.before is Verdict.GOOD

@@ -1,0 +1,1 @@
+"""Bisection of a run: the line after which a predicate is bad."""

@@ -1,0 +1,1 @@
+"""Differences between two sessions: values, thread switches and memory."""

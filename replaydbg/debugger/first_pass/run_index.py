@@ -1,0 +1,374 @@
+"""What the first pass over a recording finds: steps for each event, exceptions, output, hits.
+
+It is kept beside the recording.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import zstandard
+
+from replaydbg.debugger.first_pass.printed_output import printed
+from replaydbg.debugger.results import Output, Raised
+from replaydbg.engine.start import Engine
+from replaydbg.errors import ForgedMessage, ReplaydbgError
+from replaydbg.log.allowance import allowance
+from replaydbg.log.decode import Cursor, Malformed, Short
+from replaydbg.log.encode import encode_value
+from replaydbg.log.shapes import COUNT, ListOf, checked, one_of
+from replaydbg.replay.clock import Hits, Moment, Orders, read_report, read_varints
+from replaydbg.store.private import private
+
+MAGIC = b"RDBGIDX8"
+LIMIT = 512 << 20
+"""Bytes of an index beside a recording; a longer one is made anew each time."""
+
+WINDOW = 8 << 20
+CHECKED = 1 << 22
+"""Bytes of exceptions and output that are decoded when an index is loaded, to see that they can be."""
+
+MOST_ENTRIES = 4_000_000
+"""Exceptions, or pieces of output, of a run."""
+
+_PARTS = ("totals", "steps", "output", "raises")
+_LINEAGE = ListOf(str)
+_CODE = (COUNT, str, str)
+"""A code object: its first line, file and name."""
+_LEFT_OUT = (COUNT, COUNT, COUNT)
+_RAISED = (COUNT, COUNT, str, str, int, COUNT, COUNT, COUNT)
+_FRESH, _AGAIN, _UNCAUGHT = range(3)
+_ENTRY = one_of(*((*_RAISED, kind) for kind in (_FRESH, _AGAIN, _UNCAUGHT)), _LEFT_OUT, _CODE, _LINEAGE)
+_WRITTEN = (COUNT, COUNT, COUNT, bytes)
+_GIVEN = (COUNT, COUNT, COUNT, COUNT, COUNT)
+MOST_OUTPUT = 1 << 20
+"""Bytes of output: in more than that nobody looks for the text of an exception, since it would have to be decoded."""
+LAST_PIECES = 60
+"""Of the output: a traceback is printed in pieces."""
+
+
+# Without slots, for what is only decoded when somebody asks for it: there may be millions of exceptions.
+@dataclass(frozen=True)
+class Index:
+    """The lines of a run by its events, and what happened at which."""
+
+    total: int
+    """Lines of the whole run."""
+    end: int
+    """The last line of the program's own: after it only libraries ran."""
+    events: int
+    """Events of the whole run."""
+    digest: int
+    """64 bits over the path."""
+    starts: Sequence[int]
+    """For each event: how many lines had begun when it was consumed; the first is 0, for the program's start."""
+    hits: tuple[Hits, ...]
+    """How often each line ran, by file and function."""
+    ending: RunEnding
+    """How the run ended."""
+    uncaught_at_once: Raised | None
+    """The exception that ended the program, where the core has told it."""
+    raises: bytes
+    """The exceptions as the core wrote them."""
+    outputs: bytes
+    """What was written to the standard streams, as the core wrote it."""
+
+    @property
+    def ended(self) -> str:
+        """How the run ended, in words."""
+        return self.ending.text
+
+    @property
+    def raised(self) -> tuple[Raised, ...]:
+        """The exceptions, in order; without those in `left_out`."""
+        return self._raises[0]
+
+    @property
+    def left_out(self) -> LeftOut | None:
+        """What is missing in `raised`, as there were too many exceptions; None: nothing is."""
+        return self._raises[1]
+
+    @cached_property
+    def _raises(self) -> tuple[tuple[Raised, ...], LeftOut | None]:
+        return _raised(_values(self.raises, _ENTRY, "exceptions"), self.ending, self.end)
+
+    @cached_property
+    def output(self) -> tuple[Output, ...]:
+        """What was written to the standard streams, in order."""
+        return printed(_values(self.outputs, one_of(_WRITTEN, _GIVEN), "output"), self.starts)
+
+    def moment(self, count: int, point: int = 0) -> Moment:
+        """Return the position of the line with that count, or of a point in it."""
+        event = max(bisect_left(self.starts, count) - 1, 0)
+        return Moment(event, count - self.starts[event], point)
+
+    def count(self, moment: Moment) -> int:
+        """Return the count of lines at `moment`, clamped to the run."""
+        event = min(moment.event, len(self.starts) - 1)
+        return max(1, min(self.starts[event] + moment.step, self.total))
+
+    def lines_after(self, event: int) -> int:
+        """Return how many lines ran between an event and the next one, or the end."""
+        after = self.starts[event + 1] if event + 1 < len(self.starts) else self.total
+        return after - self.starts[event]
+
+    def events_between(self, first: int, last: int) -> range:
+        """Return the events that were consumed after the line `first` began and before `last` did."""
+        return range(bisect_left(self.starts, first), bisect_left(self.starts, last))
+
+    @cached_property
+    def uncaught(self) -> Raised | None:
+        """The exception that ended the program, if one did."""
+        found = self.uncaught_at_once
+        if found is None and self.ending.status != 0:
+            found = next((each for each in reversed(self.raised) if each.is_uncaught), None)
+        if found is None or len(self.outputs) > MOST_OUTPUT:
+            return found
+        if found.message and not found.message.lstrip("-").isdecimal():
+            return found
+        return replace(found, message=_said_of(found, self.output) or found.message)
+
+    def raised_at(self, count: int) -> tuple[Raised, ...]:
+        """Return the exceptions that the line with that count raised, in order."""
+        first = bisect_left(self.raised, count, key=lambda each: each.count)
+        return self.raised[first : bisect_left(self.raised, count + 1, key=lambda each: each.count)]
+
+    def lines_hit(self, file: str) -> dict[int, int]:
+        """Return how often each line of `file` ran."""
+        found: dict[int, int] = {}
+        for each in self.hits:
+            if each.file == file:
+                for line, number in each.lines.items():
+                    found[line] = found.get(line, 0) + number
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Exceptions in the middle of a run that raised very many of them."""
+
+    number: int
+    """How many."""
+    first: int
+    """The count of the line that raised the first one."""
+    last: int
+    """The same of the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnding:
+    """How a run ended."""
+
+    text: str
+    """In words."""
+    status: int
+    """The exit status; 0 if it did not come to an exit."""
+    is_script: bool
+    """Whether the program is a script: then it is known which exception ended it."""
+    is_bounded: bool = False
+    """Whether it ends in the middle of a computation, after as many lines as the first pass ran in its time."""
+
+
+def read_index(engine: Engine, ending: RunEnding) -> Index:
+    """Return the index of a pass that has ended. Raises ForgedMessage if the program wrote something else."""
+    try:
+        return _index([engine.read(name) for name in _PARTS], ending)
+    except ForgedMessage as error:
+        raise engine.keeping.forged(error.reason) from None
+
+
+def _index(data: list[bytes], ending: RunEnding) -> Index:
+    totals, steps, output, raises = data
+    report = read_report(totals, b"", Orders(hits=True))
+    try:
+        starts = array("Q", accumulate(read_varints(steps), initial=0))
+    except OverflowError:
+        raise ForgedMessage("it wrote more lines than can be counted") from None
+    return Index(
+        total=report.lines,
+        end=report.last_own or report.lines,
+        events=report.event,
+        digest=report.digest,
+        starts=starts,
+        hits=report.hits,
+        ending=ending,
+        uncaught_at_once=_uncaught(*report.uncaught) if report.uncaught else None,
+        raises=raises,
+        outputs=output,
+    )
+
+
+def _uncaught(count: int, lane: int, kind: str, message: str, address: int) -> Raised:
+    return Raised(count, lane, kind, message, is_uncaught=True)
+
+
+def _said_of(raised: Raised, output: Sequence[Output]) -> str:
+    """Return the first line of an exception's text out of the traceback that was printed; empty: there is none.
+
+    What the core tells is the first argument alone: to ask for more it would have to run the program's Python.
+    """
+    last = b"".join(each.data for each in output[-LAST_PIECES:] if each.stream == 2).decode("utf-8", "backslashreplace")
+    # On a terminal it may be coloured.
+    plain = re.sub(r"\x1b\[[\d;]*m", "", last)
+    found = re.findall(rf"^(?:[\w.]+\.)?{re.escape(raised.type)}: (.*)$", plain, re.MULTILINE)
+    return found[-1] if found else ""
+
+
+def _values(data: bytes, shape: object, what: str) -> Iterator[list[Any]]:
+    cursor = Cursor(data, (), budget=max(1 << 12, 8 * len(data)))
+    number = 0
+    while cursor.pos < len(data):
+        number += 1
+        if number > MOST_ENTRIES:
+            raise ForgedMessage(f"it wrote more than {MOST_ENTRIES:,} entries of {what}")
+        try:
+            value: Any = cursor.value()
+        except (Malformed, Short, RecursionError, ValueError) as error:
+            raise ForgedMessage(f"it wrote malformed {what}: {error}") from None
+        yield checked(value, shape, what)
+
+
+class _Codes(NamedTuple):
+    """Where exceptions are raised, as they are numbered from 0; the first one is not known."""
+
+    files: list[str]
+    functions: list[str]
+
+
+def _raised(
+    entries: Iterator[list[Any]], ending: RunEnding, last_own: int
+) -> tuple[tuple[Raised, ...], LeftOut | None]:
+    found: list[Raised] = []
+    last: dict[int, int] = {}
+    lineages: list[tuple[str, ...]] = [()]  # as they are numbered from 1
+    codes = _Codes([""], [""])
+    left_out = None
+    for entry in entries:
+        if not entry or isinstance(entry[0], str):
+            lineages.append(tuple(entry))
+            continue
+        if len(entry) == 3:
+            if isinstance(entry[1], int):
+                left_out = LeftOut(*entry)
+            else:
+                codes.files.append(entry[1])
+                codes.functions.append(entry[2])
+            continue
+        address, kind = entry[4], entry[8]
+        at = last.get(address)
+        if kind == _UNCAUGHT and at is not None and found[at].type == entry[2]:
+            found[at] = replace(found[at], is_uncaught=True)
+            continue
+        found.append(_of_entry(entry, lineages, codes))
+        if kind == _FRESH:
+            last[address] = len(found) - 1
+    if ending.status == 1 and not ending.is_script and not any(each.is_uncaught for each in found):
+        # A module or a command (-m, -c): the interpreter runs them by itself, and does not say which one it was. After
+        # the program's last line libraries raise others while they print it.
+        main = [
+            at for at, each in enumerate(found) if each.lane == 0 and each.type != "StopIteration" and not each.is_again
+        ]
+        exits = [at for at in main if found[at].type == "SystemExit" and found[at].count > last_own]
+        raised_last = max((found[at].count for at in main if found[at].count <= last_own), default=0)
+        for at in exits[-1:] or [at for at in main if found[at].count == raised_last][:1]:
+            found[at] = replace(found[at], is_uncaught=True)
+    # In the order of the lines that raised them: what such a line has called may have raised others before.
+    return tuple(sorted(found, key=lambda each: each.count)), left_out
+
+
+def _of_entry(entry: list[Any], lineages: Sequence[tuple[str, ...]], codes: _Codes) -> Raised:
+    count, lane, type_, message, _, lineage, code, line, kind = entry
+    if lineage >= len(lineages):
+        raise ForgedMessage("it wrote an exception of an unknown type")
+    if code >= len(codes.files):
+        raise ForgedMessage("it wrote an exception of an unknown code object")
+    return Raised(
+        max(count, 1) if kind == _UNCAUGHT else count,  # raised in no frame: a syntax error of the program itself
+        lane,
+        type_,
+        message,
+        is_uncaught=kind == _UNCAUGHT,
+        lineage=lineages[lineage],
+        file=codes.files[code],
+        line=line,
+        function=codes.functions[code],
+        is_again=kind == _AGAIN,
+    )
+
+
+# ---- beside the recording ----
+
+
+def index_path(recording: Path) -> Path:
+    """Return where the index of `recording` is kept."""
+    return recording.with_name(recording.name + ".index")
+
+
+def save_index(recording: Path, engine: Engine, ending: RunEnding) -> None:
+    """Keep what the pass wrote. Where nothing can be written, nothing is: the next pass finds it again."""
+    data = [engine.read(name) for name in _PARTS]
+    ended = (ending.text, ending.status, ending.is_script, ending.is_bounded)
+    packed = zstandard.compress(encode_value([_key(recording), *ended, *data]))
+    temporary = index_path(recording).with_name(f".{recording.name}.index-{os.getpid()}")
+    try:
+        with open(temporary, "wb", opener=private) as file:
+            file.write(MAGIC + packed)
+        temporary.replace(index_path(recording))
+    except OSError:
+        with suppress(OSError):  # a full disk takes the name and not what it names
+            temporary.unlink()
+
+
+def load_index(recording: Path) -> Index | None:
+    """Return the index kept beside `recording`; None: there is none, or it is of another file, or damaged."""
+    try:
+        data = index_path(recording).read_bytes()
+        if not data.startswith(MAGIC):
+            return None
+        value: Any = Cursor(_plain(data), (), budget=1 << 12).value()
+        key, text, status, is_script, is_bounded, *parts = value
+        if key != _key(recording):
+            return None
+        found = _index(parts, RunEnding(text, status, is_script, is_bounded))
+        # Somebody else's file may lie there: what is decoded later is decoded now, unless that takes seconds.
+        if len(found.raises) + len(found.outputs) <= CHECKED:
+            _ = found.raised, found.output
+        return found
+    except (OSError, ReplaydbgError, Malformed, Short, zstandard.ZstdError, MemoryError, AssertionError):
+        return None
+    except (ValueError, TypeError, LookupError, OverflowError, AttributeError):
+        return None
+
+
+def _plain(data: bytes) -> bytes:
+    """Return what was compressed, without believing how long it claims to be."""
+    most = min(LIMIT, allowance(len(data)))
+    reader = zstandard.ZstdDecompressor(max_window_size=WINDOW).stream_reader(data[len(MAGIC) :])
+    pieces: list[bytes] = []
+    while piece := reader.read(1 << 20):
+        most -= len(piece)
+        if most < 0:
+            raise ValueError("the index expands to more bytes than its size allows")
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _key(recording: Path) -> str:
+    # A recording is not changed once it is sealed: its length and its end say which one it is.
+    if recording.is_dir():
+        return ""
+    with recording.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 4096))
+        return hashlib.sha256(f"{size}:".encode() + file.read()).hexdigest()

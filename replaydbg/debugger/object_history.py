@@ -1,0 +1,179 @@
+"""Questions about one object of a snapshot that only the run answers: since when it is there, who wrote it last."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from replaydbg.debugger.frame_queries import At
+from replaydbg.debugger.results import Frame, LastWrite, Moment
+from replaydbg.debugger.session import Session
+from replaydbg.debugger.writes.last_write import why_in_module
+from replaydbg.errors import AskFailed, UsageError
+from replaydbg.heap.graphs import UNREACHED
+from replaydbg.heap.holding import Holding
+from replaydbg.heap.limits import Which
+from replaydbg.heap.matching import match
+
+PROBES = 8
+"""Snapshots of one round of the search for where an object came to be. Each round divides what is left by them; twice
+as many would save one round of eight, and double the work of the others."""
+
+_IN_FRAME = re.compile(r"(?P<path>.*) in lane (?P<lane>\d+)[^:]*: (?P<function>.*)\(\) line (?P<line>\d+)\Z", re.S)
+
+
+class CodePlace(NamedTuple):
+    """A line."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """Since when an object is there."""
+
+    count: int
+    """The line that was about to run when it was seen first."""
+    moment: Moment
+    made: int
+    """The line before, which made it; 0: it was there at the first moment that was looked at."""
+    place: CodePlace | None
+    """That line; None: no Python code ran."""
+    returned_to: CodePlace | None = None
+    """The line of the caller that may have made it just as well, after the call of which that line was the last."""
+
+
+def holdings(session: Session, moments: Sequence[str | int | Moment], *, which: Which = "mine") -> list[Holding]:
+    """Return the heap at each of `moments`, where each is told as event and step. Raises NoSuchMoment, EngineLost."""
+    found = []
+    for moment, snapshot in zip(moments, session.heap.at_each(moments, which=which), strict=True):
+        at = session.index.moment(session.count_of(moment))
+        name = str(moment) if str(moment).startswith("@") else ""
+        taken = replace(snapshot.taken, event=at.event, step=at.step, name=name)
+        found.append(Holding(replace(snapshot, taken=taken)))
+    return found
+
+
+def spread(session: Session, number: int) -> list[int]:
+    """Return the counts of `number` lines, evenly spread over the program's own run, its end the last."""
+    first, last = session.first_own, session.index.end
+    return sorted({first + (last - first) * step // number for step in range(1, number + 1)})
+
+
+def created(session: Session, address: int, count: int, *, which: Which = "mine") -> Created | None:
+    """Return since when the object at `address` in the snapshot of `count` can be reached without a break.
+
+    None if it does not exist. Raises EngineLost and Cancelled.
+    """
+    first, last = session.first_own, count
+    if first >= last:
+        return None
+    is_there = False
+    while last - first > 1:
+        counts = sorted({first + (last - first) * step // PROBES for step in range(PROBES + 1)} | {count})
+        present = _present(session, counts, address, which)
+        if not present[-1]:
+            return None
+        is_there = present[0]
+        if is_there:
+            break
+        # The last gap is what counts: an object may be out of reach for a while.
+        place = max(place for place, seen in enumerate(present[:-1]) if not seen)
+        first, last = counts[place], counts[place + 1]
+    seen = first if is_there else last
+    return line_before(session, seen, 0 if is_there else first)
+
+
+def _present(session: Session, counts: Sequence[int], address: int, which: Which) -> list[bool]:
+    """Return at which moments the object that lies at `address` in the last one can be reached."""
+    snapshots = session.heap.at_each(counts, which=which)
+    after = snapshots[-1]
+    node = after.find(address)
+    if node is None:
+        return [False] * len(counts)
+    kernel = Holding(after).kernel
+    matchings = (match(each, after, kernel, by_identity=True) for each in snapshots[:-1])
+    return [*(each.to_before[node] != UNREACHED for each in matchings), True]
+
+
+def line_before(session: Session, seen: int, made: int) -> Created:
+    """Return which line brought about what is seen at the count `seen`, and was not there before the line `made`.
+
+    `made` may be 0: it was there at the first moment that was looked at.
+    """
+    moment = session.index.moment(seen)
+    stack = _stack_at(session, seen)
+    if made and len(stack) > 1 and stack[0].started == seen and stack[1].last:
+        # It came with a call: the caller's line made it, though other lines ran since that began.
+        return Created(seen, moment, stack[1].last, _place_of(stack[1]))
+    before = _stack_at(session, made) if made else stack
+    if not before:
+        return Created(seen, moment, made, None)
+    has_returned = bool(made and stack) and before[0].started not in [each.started for each in stack]
+    caller = _stack_at(session, stack[0].before) if has_returned and stack[0].before else ()
+    return Created(seen, moment, made, _place_of(before[0]), _place_of(caller[0]) if caller else None)
+
+
+def _place_of(frame: Frame) -> CodePlace:
+    return CodePlace(frame.file, frame.line, frame.function)
+
+
+def _stack_at(session: Session, count: int) -> tuple[Frame, ...]:
+    worker = session.travel.at(count)
+    try:
+        return worker.look().stack
+    finally:
+        worker.kill()
+
+
+def last_written(session: Session, path: str, modules: Iterable[str] = ()) -> LastWrite | None:
+    """Return who wrote last what `path`, as a diff tells it, leads to here; None: that has no answer.
+
+    `modules`: the names of those that paths may begin at.
+    """
+    for ask in _questions(session, path, modules):
+        try:
+            told = ask()
+        except (UsageError, AskFailed):
+            # Not found so, or it cannot be followed: computed, or in an object written in C.
+            continue
+        if told.moment is not None:
+            return told
+    return None
+
+
+def _questions(session: Session, path: str, modules: Iterable[str]) -> Iterator[Callable[[], LastWrite]]:
+    found = _place(session, path)
+    if found is not None:
+        source, at = found
+        yield partial(session.run.why, source, at.frame, lane=at.lane)
+    for module in sorted(modules, key=len, reverse=True):
+        if path.startswith(f"{module}."):
+            yield partial(_in_module, session, module, path.removeprefix(f"{module}."))
+
+
+def _in_module(session: Session, module: str, source: str) -> LastWrite:
+    session.work.begin(f"looking for who wrote {module}.{source}")
+    return why_in_module(session, module, source)
+
+
+def _place(session: Session, path: str) -> tuple[str, At] | None:
+    """Return the expression and the frame in which a path means what it says."""
+    match_ = _IN_FRAME.match(path)
+    lane = int(match_["lane"]) if match_ else 0
+    running = session.here.lane
+    stack = session.ask.stack(lane)
+    for number, frame in reversed(list(enumerate(stack))):
+        name = frame.function.rpartition(".")[2]
+        if match_ is None:
+            is_meant = name == "<module>"
+        else:
+            is_meant = match_["function"] in (name, frame.function) and int(match_["line"]) == frame.line
+        if is_meant:
+            return match_["path"] if match_ else path, At(number, None if lane == running else lane)
+    return None

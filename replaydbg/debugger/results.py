@@ -1,0 +1,311 @@
+"""What a session answers with: frozen values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from replaydbg.engine.messages import Frame, Lane, Watch
+from replaydbg.replay.clock import Moment
+
+__all__ = [
+    "Breakpoint",
+    "ValueChange",
+    "Evaluation",
+    "Frame",
+    "Here",
+    "Lane",
+    "Logged",
+    "Moment",
+    "Origin",
+    "Output",
+    "PartChange",
+    "WorkProgress",
+    "Raised",
+    "Task",
+    "Variable",
+    "LastWrite",
+]
+
+_ADDRESS = re.compile(r"\b0x[0-9a-f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """Where the session stands: before a line."""
+
+    moment: Moment
+    """Event and step."""
+    count: int
+    """Lines since the program's start, the one that is about to run included."""
+    total: int
+    """Lines of the whole run."""
+    why: str
+    """What brought it here: `seek`, `step`, `breakpoint`, `exception`, `watch`, `end`, `start`."""
+    lane: int
+    """The lane that runs."""
+    stack: tuple[Frame, ...]
+    """Its frames, innermost first; at most 1,000: `Session.stack` has them all."""
+    lanes: tuple[Lane, ...]
+    """All that are alive."""
+    breakpoint: int = 0
+    """The number of the breakpoint that stopped it; 0: none did."""
+    is_changed: bool = False
+    """Whether something was changed before: from there on it is another run than the recorded one."""
+    message: str = ""
+    """What else is to be said, such as the exception."""
+
+    @property
+    def top(self) -> Frame | None:
+        """The innermost frame; None without Python code."""
+        return self.stack[0] if self.stack else None
+
+    @property
+    def percent(self) -> float:
+        """How far into the run it is."""
+        return 100.0 * self.count / self.total if self.total else 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A name, or a part of a value, and what it is."""
+
+    name: str
+    type: str
+    """The qualified name of its type."""
+    text: str
+    """Its repr, cut to some 400 characters."""
+    parts: int
+    """How many items or attributes it has."""
+    digest: int = field(default=0, compare=False, repr=False)
+    """The same for equal values in whatever run; odd if a part of the value is an object of C code, whose content is
+    not known without running it."""
+
+
+def are_other_values(one: tuple[str, int], two: tuple[str, int]) -> bool:
+    """Whether two values, each as its text and its digest, differ in more than the addresses of objects."""
+    if one[1] != two[1] or not one[1] & 1:
+        return one[1] != two[1]
+    return _ADDRESS.sub("", one[0]) != _ADDRESS.sub("", two[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What an expression or statement gave in a throw-away copy of the program."""
+
+    value: Variable | None
+    """None of a statement, or if it raised."""
+    output: str
+    """What it printed."""
+    error: str | None
+    """What it raised."""
+    truth: bool | None = None
+    """Whether the value is true, if that was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An asyncio task that is not done."""
+
+    name: str
+    frames: tuple[tuple[str, int, str], ...]
+    """Coroutines that wait for each other, outermost first: file, line, qualified name."""
+    waits_for: str
+    """The future that the innermost one waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception at the line that raised it."""
+
+    count: int
+    lane: int
+    type: str
+    message: str
+    """Its first argument, if that is a str or an int."""
+    is_uncaught: bool = False
+    """Whether it ended the program."""
+    lineage: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The full names of its type and of what that inherits from, in the order in which Python looks."""
+    file: str = field(default="", compare=False)
+    """The source file of the function that raised it, as its code object names it; empty: not known."""
+    line: int = field(default=0, compare=False)
+    """The line there."""
+    function: str = field(default="", compare=False)
+    """The function's qualified name."""
+    is_again: bool = field(default=False, compare=False)
+    """Whether it had been raised before: by `raise error` in a handler, or an exception that was kept."""
+
+    @property
+    def text(self) -> str:
+        """As a traceback names it, as far as that is known."""
+        return f"{self.type}: {self.message}" if self.message else self.type
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Something written to a standard stream."""
+
+    count: int
+    """The last line that ran before it was printed; where that is not known, the one at which it left the program."""
+    event: int
+    """The first event after it."""
+    stream: int
+    """1 or 2."""
+    data: bytes
+    line: int
+    """The line of the function that printed it, as a count: its arguments may have been made after it began."""
+    point: int = 0
+    """The point of the line `count` at which it was printed; 0: it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breakpoint:
+    """Where a session stops on its way, in either direction."""
+
+    number: int
+    file: str = ""
+    """As the program's code objects name it."""
+    line: int = 0
+    function: str = ""
+    """Name or qualified name: its first line."""
+    exception: str = ""
+    """Name of a type, or `*` for any: where it is raised."""
+    place: str = ""
+    """A variable, an attribute or an item: stops where its value has changed."""
+    watch: Watch | None = None
+    """What `place` was in the frame in which it was set."""
+    condition: str = ""
+    """An expression that must be true there, in the innermost frame; one that raises counts as true, and is said."""
+    ignore: int = 0
+    """So many passages are let through first, in each search and in either direction."""
+    enabled: bool = True
+    temporary: bool = False
+    """Removed when it has stopped the session once."""
+
+    @property
+    def is_of_lines(self) -> bool:
+        """Whether it is at a line or a function."""
+        return not self.exception and self.watch is None
+
+    def __str__(self) -> str:
+        if self.exception:
+            place = f"exception {self.exception}"
+        elif self.place:
+            place = f"change of {self.place}"
+        else:
+            place = self.function or f"{self.file}:{self.line}"
+        return place + (f" if {self.condition}" if self.condition else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChange:
+    """A change of a value."""
+
+    count: int
+    """The line that made it."""
+    moment: Moment
+    file: str
+    line: int
+    function: str
+    lane: int
+    text: str
+    """The value after it, as text; empty: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartChange:
+    """An item or an attribute of a value, before and after."""
+
+    name: str
+    """What is written behind the value's name to get it: `.speed`, `['key']`."""
+    before: str
+    """As text; empty: there was none."""
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A part of an expression from which a value came."""
+
+    text: str
+    """The part as it would be written: `price`, `order.lines[0]`, `total("a")`, `1.5`."""
+    kind: str
+    """`place`: a variable, an attribute or an item; `call`; `constant`; `made`: a function."""
+    is_same: bool
+    """Whether the value is that of this part itself; otherwise it is computed from it, or was taken out of it."""
+    events: tuple[int, ...] = ()
+    """The events that C code asked for in this very call."""
+    parts: tuple[Origin, ...] = ()
+    """What that value came from, of a call: what the function returned, or the arguments of C code."""
+    count: int = 0
+    """Of a call of the program's own function: the line that returned it; 0: of nothing else."""
+    moment: Moment | None = None
+    file: str = ""
+    line: int = 0
+    function: str = ""
+    source: str = ""
+    """The text of that line."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastWrite:
+    """The last write of a value."""
+
+    expression: str
+    count: int
+    """The line that wrote it; 0: it was not written since the program began."""
+    moment: Moment | None
+    file: str
+    line: int
+    function: str
+    lane: int
+    source: str
+    """The line's text; empty if it is not at hand."""
+    before: str
+    """The value before, as text; empty: there was none."""
+    after: str
+    """The value after it."""
+    is_argument: bool
+    """Whether it was passed by the call in that line."""
+    events: tuple[int, ...]
+    """The events of the line until the value was there, at most 20. `origins` has those on which the value depends."""
+    names: tuple[str, ...]
+    """The variables that the line reads: ask about them at that moment to follow it further."""
+    is_binding: bool = False
+    """Whether the variable got another object there, rather than the object another content."""
+    content: LastWrite | None = None
+    """Where the object itself changed last, if it is older than that binding."""
+    is_equal: bool = False
+    """Whether it wrote a value that was equal to the one that was there: nothing changed."""
+    changed: LastWrite | None = None
+    """Where the value changed last, if that write left it equal."""
+    note: str = ""
+    """What may have happened besides, unseen."""
+    origins: tuple[Origin, ...] = ()
+    """Where the value came from, as far as that was followed."""
+    unknown: str = ""
+    """What is not known of its origin; empty, with origins: nothing is missing."""
+    parts: tuple[PartChange, ...] = ()
+    """What changed in the value, if its text did not; some of it, if that is much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """One line of a retroactive log."""
+
+    count: int
+    moment: Moment
+    lane: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkProgress:
+    """How far something long has come."""
+
+    what: str
+    done: float
+    """From 0 to 1."""
+    seconds: float
+    """Since it began."""

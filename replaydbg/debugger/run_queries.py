@@ -1,0 +1,90 @@
+"""Questions about a run as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from replaydbg.debugger.bisection.bisect_results import Bisected, Probe
+from replaydbg.debugger.bisection.predicates import Predicate
+from replaydbg.debugger.bisection.run_bisection import begun
+from replaydbg.debugger.export import Export, export
+from replaydbg.debugger.frame_queries import At
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.results import Breakpoint, LastWrite, Logged, Moment, Output
+from replaydbg.debugger.stops import breakpoint_search
+from replaydbg.debugger.writes import last_write
+from replaydbg.debugger.writes.value_history import ValueHistory
+from replaydbg.engine.messages import Break
+
+
+class RunQueries:
+    """Questions about the whole run, asked from the current position."""
+
+    def __init__(self, view: ReplayView) -> None:
+        self._view = view
+
+    def output(self, stream: int | None = None) -> tuple[Output, ...]:
+        """Return what the program had written until here."""
+        view = self._view
+        here = (view.here.count, view.here.moment.point)
+        return tuple(
+            each
+            for each in view.index.output
+            if (each.count, each.point) < here and (stream is None or each.stream == stream)
+        )
+
+    def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> LastWrite:
+        """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
+        self._view.work.begin(f"looking for who wrote {expression}")
+        return last_write.why(self._view, expression, At(frame, lane))
+
+    def export(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Export:
+        """Return the value of an expression as bytes that `replaydbg.load` reads. Raises UsageError, AskFailed."""
+        self._view.work.begin(f"exporting {expression}")
+        return export(self._view, expression, At(frame, lane))
+
+    def watch(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Breakpoint:
+        """Stop, in both directions, where the value of a variable, an attribute or an item has changed.
+
+        Raises UsageError if it cannot be followed.
+        """
+        watched = last_write.watch_of(self._view, expression, At(frame, lane))
+        return self._view.breakpoints.add(Breakpoint(0, place=expression, watch=watched))
+
+    def history(self, expression: str, frame: int = 0, *, lane: int | None = None, most: int = 1000) -> ValueHistory:
+        """Return the changes of a value over the whole run, from the first one on; writes of an equal value are none.
+
+        They are found while one goes through them, which raises UsageError and AskFailed.
+        """
+        self._view.work.begin(f"tracking {expression}")
+        return ValueHistory(self._view, expression, At(frame, lane), most)
+
+    def bisect(
+        self,
+        predicate: Predicate,
+        *,
+        first: str | int | Moment | None = None,
+        last: str | int | Moment | None = None,
+        linear: bool = False,
+        for_good: bool = False,
+        only_at: str = "",
+        tell: Callable[[Probe], None] | None = None,
+    ) -> Bisected:
+        """Return the line after which `predicate` was bad first, between two moments: the whole run, up to the failure.
+
+        `linear` looks at every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
+        which it is evaluated. `tell` is given each look. Raises UsageError, NoSuchMoment.
+        """
+        bisection = begun(self._view, predicate, first, last, tell, only_at)
+        return bisection.scan() if linear else bisection.for_good() if for_good else bisection.run()
+
+    def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
+        """Yield what `expression` was each time that a line was about to run, over the whole run."""
+        self._view.work.begin(f"logging {file}:{line}")
+        return breakpoint_search.log(self._view, self._view.sources.file_named(file), line, expression, condition)
+
+    def passages(self, file: str, line: int, function: str = "", *, first: int = 1) -> Iterator[Moment]:
+        """Yield each moment after the run's line `first` at which a line, or a function's first, was about to run."""
+        view = self._view
+        view.work.begin(f"looking for {function or f'{file}:{line}'}")
+        return map(view.index.moment, breakpoint_search.passages(view, Break(file, line, function), first))

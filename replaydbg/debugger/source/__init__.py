@@ -1,0 +1,1 @@
+"""Source text of the program: files, statements, stores and the flow of values in expressions."""

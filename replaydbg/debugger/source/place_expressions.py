@@ -1,0 +1,134 @@
+"""Expressions that name a place: a variable, and the attributes and items that lead from it to a value."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from replaydbg.engine.messages import PathStep
+from replaydbg.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceExpression:
+    """A parsed place."""
+
+    source: str
+    name: str
+    """The variable that it begins with."""
+    steps: tuple[PathStep, ...]
+
+    @property
+    def keys(self) -> list[tuple[str, object]]:
+        """The steps as `inside.py` is told them."""
+        return keys_of(self.steps)
+
+
+def keys_of(steps: tuple[PathStep, ...]) -> list[tuple[str, object]]:
+    """Return steps as `inside.py` is told them."""
+    return [
+        ("attribute", each.attribute)
+        if each.attribute is not None
+        else ("item", each.index if each.index is not None else each.key)
+        for each in steps
+    ]
+
+
+def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> PlaceExpression:
+    """Return what `source`, such as `app.cache['x'][3].price`, names. Raises UsageError for any other expression.
+
+    `value_of` tells what an index that is computed is, as text; without it there can be none.
+    """
+    text = source.strip()
+    try:
+        node: ast.expr = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise UsageError(f"{source!r} is not valid Python: {error.msg}.") from None
+    whole = node
+    steps: list[PathStep] = []
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Attribute):
+            steps.append(PathStep(attribute=node.attr))
+            node = node.value
+        elif isinstance(node, ast.Subscript):
+            key = _literal(node.slice)
+            if key is None:
+                key = _told(source, ast.unparse(node.slice), value_of)
+                node.slice = ast.Constant(key)
+                text = ""
+            steps.append(PathStep(key=key) if isinstance(key, str) else PathStep(index=int(key)))
+            node = node.value
+        else:
+            raise UsageError(f"{source!r} is computed: only a variable, an attribute or an item can be tracked.")
+    return PlaceExpression(text or ast.unparse(whole), node.id, tuple(reversed(steps)))
+
+
+def _literal(node: ast.expr) -> int | str | None:
+    try:
+        key = ast.literal_eval(node)
+    except ValueError:
+        return None
+    return key if isinstance(key, (int, str)) else None
+
+
+def _told(source: str, index: str, value_of: Callable[[str], str] | None) -> int | str:
+    """Return the value of an index that does not stand there itself: the item is the one that it means now."""
+    text = value_of(index) if value_of is not None else ""
+    try:
+        key = _literal(ast.parse(text, mode="eval").body)
+    except SyntaxError:
+        key = None
+    if key is None:
+        said = f", and {index} is {text}" if text else ""
+        raise UsageError(f"{source!r}: the key of an item must be a number or a string{said}.")
+    return key
+
+
+def names_read(line: str) -> tuple[str, ...]:
+    """Return the variables that a line of source reads, in order; none if it cannot be parsed by itself."""
+    nodes = (node for part in _parsed(line) for node in ast.walk(part))
+    return tuple(
+        dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
+    )
+
+
+def _parsed(line: str) -> list[ast.stmt]:
+    text = line.strip()
+    for attempt in (text, text + " pass", f"{text}\n    pass", text.removeprefix("el")):
+        try:
+            return ast.parse(attempt).body
+        except SyntaxError:
+            continue
+    return []
+
+
+def places_read(line: str) -> tuple[str, ...]:
+    """Return the attributes and items that a line reads, such as `app.cache[name].price`; none as above.
+
+    Of one within another it is the whole.
+    """
+    found: dict[str, None] = {}
+    for node in _parsed(line):
+        _gather(node, found)
+    return tuple(found)
+
+
+def _gather(node: ast.AST, found: dict[str, None]) -> None:
+    if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Load) and is_place(node):
+        found[ast.unparse(node)] = None
+        return
+    for child in ast.iter_child_nodes(node):
+        # A method is none; the object that has it may be.
+        if isinstance(node, ast.Call) and child is node.func and isinstance(child, ast.Attribute):
+            child = child.value
+        _gather(child, found)
+
+
+def is_place(node: ast.expr) -> bool:
+    """Whether an expression names a variable, an attribute or an item; nothing is computed but an index."""
+    try:
+        parse_place(ast.unparse(node), lambda index: "0")
+    except UsageError:
+        return False  # it is computed: what it is computed of may be one
+    return True

@@ -1,0 +1,126 @@
+"""The text of the program's source files, as it was recorded; from disk only where the recording does not have it."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Iterable
+from pathlib import Path
+
+from replaydbg.debugger.source.store_targets import StoreTarget, stores_in
+from replaydbg.errors import Corrupt, ReplaydbgError, UsageError
+from replaydbg.log.files import DataFile
+from replaydbg.log.reader import open_recording
+from replaydbg.log.sources import what_was_read
+
+LARGEST_SOURCE = 16 << 20
+"""Bytes of a file on disk that are taken for a source."""
+
+
+def is_library(file: str) -> bool:
+    """Whether a file is of the standard library, or was installed: not the program's own."""
+    return file.startswith("<frozen ") or "/site-packages/" in file or "/lib/python3." in file
+
+
+class SourceFiles:
+    """Looks source files up by the names that the program's code objects have for them."""
+
+    def __init__(self, path: Path, files: Iterable[str] = (), *, current: bool = False) -> None:
+        """Those of the recording at `path`; `files`, in which lines ran, show where the standard library lay.
+
+        `current`: today's files come first.
+        """
+        self._path = path
+        self._files = tuple(files)
+        self._is_current = current
+        self._read: dict[str, bytes] | None = None
+        self._lines: dict[str, tuple[str, ...]] = {}
+        self._stores: dict[str, tuple[StoreTarget, ...]] = {}
+
+    def file_named(self, name: str) -> str:
+        """Return the one file of the program that `name` means: a path, or its end. Raises UsageError."""
+        files = set(self._files)
+        if name in files:
+            return name
+        wanted = "/" + name.lstrip("./")
+        found = sorted(each for each in files if ("/" + each).endswith(wanted))
+        if len(found) != 1:
+            raise UsageError(
+                f"No line of {name!r} ran." if not found else f"{name!r} is ambiguous: {', '.join(found[:5])}."
+            )
+        return found[0]
+
+    def lines(self, file: str) -> tuple[str, ...]:
+        """Return the lines of `file` without their ends; none if its text is nowhere."""
+        if file not in self._lines:
+            data = self._content(file)
+            self._lines[file] = tuple(_decoded(data).splitlines()) if data is not None else ()
+        return self._lines[file]
+
+    def text(self, file: str) -> str:
+        """Return the text of `file`; empty if it is nowhere."""
+        return "\n".join(self.lines(file))
+
+    def line(self, file: str, number: int) -> str:
+        """Return one line, counted from 1; empty if it is not at hand."""
+        lines = self.lines(file)
+        return lines[number - 1] if 1 <= number <= len(lines) else ""
+
+    def stores(self, file: str) -> tuple[StoreTarget, ...]:
+        """Return where `file` stores into variables, attributes and items."""
+        if file not in self._stores:
+            self._stores[file] = stores_in(self.text(file))
+        return self._stores[file]
+
+    def _content(self, file: str) -> bytes | None:
+        recorded = self._recorded(file)
+        today = _from_disk(file) if self._is_current or recorded is None else None
+        if today is not None and (self._is_current or recorded is None):
+            return today
+        return recorded if recorded is not None else self._frozen(file)
+
+    def _recorded(self, file: str) -> bytes | None:
+        with open_recording(self._path) as recording:
+            if self._read is None:
+                self._read = what_was_read(recording)
+            if file in self._read:
+                return self._read[file]
+            if recording.header.kind == "command" and file == "<string>":
+                return recording.header.target.encode("utf-8", "surrogatepass")
+            name = recording.end.sources.get(file) if recording.end is not None else None
+            try:
+                return recording.section(f"source/{name}") if name is not None else None
+            except Corrupt:
+                return None  # damaged: then the file on disk has to do
+
+    def _frozen(self, file: str) -> bytes | None:
+        """Modules that are built into the interpreter lie in its library too: `<frozen runpy>` is `runpy.py`."""
+        if not file.startswith("<frozen "):
+            return None
+        name = file[len("<frozen ") : -1].replace(".", "/")
+        for known in self._files:
+            head, mark, rest = known.partition("/lib/python3.")
+            if mark and "site-packages" not in rest:
+                folder = Path(head + mark + rest.partition("/")[0])
+                found = _from_disk(str(folder / f"{name}.py"))
+                return found if found is not None else _from_disk(str(folder / name / "__init__.py"))
+        return None
+
+
+def _from_disk(file: str) -> bytes | None:
+    """Return a source file. The program chose the name: a pipe would wait for ever, and a device never end."""
+    if not Path(file).is_absolute():
+        return None
+    try:
+        with DataFile(Path(file)) as source:
+            return source.read(0, LARGEST_SOURCE) if source.size <= LARGEST_SOURCE else None
+    except ReplaydbgError:
+        return None  # it has gone, or is no file
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return data.decode(encoding, "replace")
+    except (SyntaxError, LookupError):
+        return data.decode("utf-8", "replace")

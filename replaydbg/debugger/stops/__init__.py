@@ -1,0 +1,1 @@
+"""Searches for breakpoints, exceptions and changed values in both directions."""

@@ -1,0 +1,215 @@
+"""Finding breakpoints in both directions, and logging at a line over the whole run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.results import Breakpoint, Logged
+from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound
+from replaydbg.debugger.stops.exception_stops import last_raised, next_raised
+from replaydbg.debugger.stops.watchpoint_stops import last_change, next_change
+from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.worker import EngineProcess
+from replaydbg.errors import AskFailed
+
+
+def forward(view: ReplayView, last: int) -> StopFound | None:
+    """Return the first breakpoint after here, up to the line `last`; None: there is none."""
+    points = [each for each in view.breakpoints if each.enabled]
+    found = next_raised(view, points, last)
+    found = next_change(view, points, found.count if found is not None else last) or found
+    lines = [each for each in points if _may_be_met(view, each)]
+    if not lines:
+        return found
+    worker = view.cursor.clone()
+    try:
+        met = _until_one_is_met(view, worker, lines, found.count if found is not None else last)
+        return met if isinstance(met, StopFound) else found
+    finally:
+        worker.kill()
+
+
+def on(view: ReplayView, worker: EngineProcess) -> StopFound | dict[str, Any] | None:
+    """Let `worker` run to the next breakpoint, wherever that is; return it, or how the program ended."""
+    points = [each for each in view.breakpoints if each.enabled and each.is_of_lines]
+    return _until_one_is_met(view, worker, points, 0)
+
+
+def backward(view: ReplayView, first: int) -> StopFound | None:
+    """Return the last breakpoint before here, down to the line `first`; None: there is none."""
+    points = [each for each in view.breakpoints if each.enabled]
+    other = last_raised(view, points, first)
+    other = last_change(view, points, other.count if other is not None else first) or other
+    lines = [each for each in points if _may_be_met(view, each)]
+    sieve = BreakpointFilter(view, lines)
+    lowest = other.count if other is not None else first
+    # Inside a line, that line has begun: its breakpoint lies behind.
+    behind = view.here.count + (view.here.moment.point > 0)
+    upper = behind - 1
+    for begin in view.travel.timeline.earlier(behind):
+        if not lines or upper <= lowest - (other is None):
+            break
+        if begin < upper:
+            found = _last_between(view, sieve, lines, begin, upper)
+            if found is not None and found.count >= lowest:
+                return found
+        upper = begin
+    return other
+
+
+def first_own(view: ReplayView) -> int:
+    """Return the count of the first line of the script, module or command that the program was started with."""
+    header = view.header
+    endings = {
+        "script": (os.path.normpath(Path(header.cwd) / header.target),),
+        "module": (header.target.replace(".", "/") + "/__main__.py", header.target.replace(".", "/") + ".py"),
+        "command": ("<string>",),
+    }.get(header.kind, (header.target.rstrip("/") + "/__main__.py",))
+    bodies = [each.file for each in view.index.hits if each.function == "<module>"]
+    file = next((each for ending in endings for each in bodies if each.endswith(ending)), None)
+    if file is None:
+        return 1
+    worker = view.travel.at(1)
+    try:
+        order = RunOrder(until=view.index.total, breaks=(Break(file=file, function="<module>"),))
+        where = worker.run(order, idle=view.travel.idle)
+        return 1 if isinstance(where, dict) or where.why != "break" else where.count
+    finally:
+        worker.kill()
+
+
+def passages(view: ReplayView, place: Break, first: int = 1) -> Iterator[int]:
+    """Yield the count of lines at each passage of a line, or a function's first one, after the line `first`."""
+    worker = view.travel.at(first)
+    order = RunOrder(until=view.index.total, breaks=(place,))
+    try:
+        while not isinstance(where := worker.run(order, idle=view.travel.idle), dict) and where.why == "break":
+            view.travel.idle()
+            yield where.count
+    finally:
+        worker.kill()
+
+
+def last_passage(view: ReplayView, file: str, line: int, until: int) -> tuple[int, int]:
+    """Return the last count up to `until` at which a line ran, and the lane that ran it; zeros: there is none."""
+    worker = view.travel.at(1)
+    try:
+        where = worker.run(RunOrder(until=until, breaks=(Break(file, line, stop_at=0),)), idle=view.travel.idle)
+    finally:
+        worker.kill()
+    count = where.passages[0].last if not isinstance(where, dict) else 0
+    return (count, view.look_at(count).lane) if count else (0, 0)
+
+
+def log(view: ReplayView, file: str, line: int, expression: str, condition: str) -> Iterator[Logged]:
+    """Yield what `expression` was at each passage of a line."""
+    worker = view.travel.at(1)
+    place = Break(file=file, line=line)
+    try:
+        while True:
+            where = worker.run(RunOrder(until=view.index.total, breaks=(place,)), idle=view.travel.idle)
+            if isinstance(where, dict) or where.why != "break":
+                return
+            view.travel.idle()
+            if condition and view.ask.judge(worker, condition) is None:
+                continue
+            yield Logged(where.count, view.index.moment(where.count), where.lane, _text(view, worker, expression))
+    finally:
+        worker.kill()
+
+
+def _text(view: ReplayView, worker: EngineProcess, expression: str) -> str:
+    try:
+        told = view.ask.evaluate_at(worker, expression)
+    except AskFailed as error:
+        return f"<{error.reason}>"
+    if told.error is not None:
+        return f"<{told.error}>"
+    return told.output + (told.value.text if told.value is not None else "")
+
+
+# ---- lines ----
+
+
+def _breaks(points: Sequence[Breakpoint], stop_at: int) -> tuple[Break, ...]:
+    return tuple(Break(each.file, each.line, each.function, stop_at) for each in points)
+
+
+def _may_be_met(view: ReplayView, point: Breakpoint) -> bool:
+    if not point.is_of_lines:
+        return False
+    if point.function:
+        return True
+    return point.line in view.index.lines_hit(point.file)
+
+
+def _next_met(
+    view: ReplayView, worker: EngineProcess, points: Sequence[Breakpoint], limit: int
+) -> list[Breakpoint] | dict[str, Any]:
+    """Let `worker` run to the next of `points`, up to the line `limit`, 0 for any; return those that are met there.
+
+    None are if it came to the limit. Or how the program ended.
+    """
+    if limit and worker.count >= limit:
+        return []
+    where = worker.run(RunOrder(until=limit, breaks=_breaks(points, 1)), idle=view.travel.idle)
+    if isinstance(where, dict):
+        return where
+    # A passage that does not stop it takes too little time for `run` to ask whether to give up.
+    view.travel.idle()
+    passed = zip(points, where.passages, strict=True)
+    return [point for point, passages in passed if where.why == "break" and passages.last == where.count]
+
+
+def _until_one_is_met(
+    view: ReplayView, worker: EngineProcess, points: Sequence[Breakpoint], limit: int
+) -> StopFound | dict[str, Any] | None:
+    sieve = BreakpointFilter(view, points)
+    while met := _next_met(view, worker, points, limit):
+        if isinstance(met, dict):
+            return met
+        for point in met:
+            passage = sieve.passage(point, worker)
+            if passage is not None and not sieve.lets_pass(point):
+                return StopFound(passage.count, "breakpoint", point.number, passage.said)
+    return None
+
+
+def _last_between(
+    view: ReplayView, sieve: BreakpointFilter, points: Sequence[Breakpoint], begin: int, last: int
+) -> StopFound | None:
+    """The last one that is met after the line `begin` and not after `last`."""
+    plain = [each for each in points if not each.condition and not each.ignore]
+    careful = [each for each in points if each.condition or each.ignore]
+    found: list[StopFound] = []
+    if plain:
+        where = view.travel.scan(begin, last, RunOrder(breaks=_breaks(plain, 0)))
+        met = zip(plain, where.passages, strict=True)
+        found += [StopFound(passages.last, "breakpoint", point.number) for point, passages in met if passages.last]
+    if careful:
+        for point, passages in _all_between(view, sieve, careful, begin, last):
+            passage = sieve.last(point, passages)
+            if passage is not None:
+                found.append(StopFound(passage.count, "breakpoint", point.number, passage.said))
+    return max(found, key=lambda each: each.count, default=None)
+
+
+def _all_between(
+    view: ReplayView, sieve: BreakpointFilter, points: Sequence[Breakpoint], begin: int, last: int
+) -> list[tuple[Breakpoint, list[Hit]]]:
+    """The passages of each of `points` whose conditions are true."""
+    found: list[tuple[Breakpoint, list[Hit]]] = [(each, []) for each in points]
+    worker = view.travel.at(begin)
+    try:
+        while (met := _next_met(view, worker, points, last)) and not isinstance(met, dict):
+            for point, passages in found:
+                passage = sieve.passage(point, worker) if point in met else None
+                if passage is not None:
+                    passages.append(passage)
+    finally:
+        worker.kill()
+    return found

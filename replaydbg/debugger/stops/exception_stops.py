@@ -1,0 +1,72 @@
+"""Stopping where exceptions are raised, in both directions: where that is, the first pass has found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+
+from replaydbg.debugger.exception_types import is_one_of
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.results import Breakpoint, Raised
+from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
+from replaydbg.engine.worker import EngineProcess
+
+
+def next_raised(view: ReplayView, points: Sequence[Breakpoint], last: int) -> StopFound | None:
+    """Return the first exception after here, up to the line `last`, that one of `points` is for."""
+    wanted = _wanted(view, points)
+    if not wanted:
+        return None
+    raised = [each for each in view.index.raised if view.here.count < each.count <= last]
+    worker = view.cursor.clone()
+
+    def stand_at(count: int) -> AbstractContextManager[EngineProcess]:
+        return nullcontext(view.travel.arrived(worker, count) if worker.count < count else worker)
+
+    try:
+        return _first(view, wanted, raised, stand_at)
+    finally:
+        worker.kill()
+
+
+def last_raised(view: ReplayView, points: Sequence[Breakpoint], first: int) -> StopFound | None:
+    """Return the last exception before here, down to the line `first`, that one of `points` is for."""
+
+    @contextmanager
+    def stand_at(count: int) -> Iterator[EngineProcess]:
+        worker = view.travel.at(count)
+        try:
+            yield worker
+        finally:
+            worker.kill()
+
+    wanted = _wanted(view, points)
+    raised = [each for each in view.index.raised if first <= each.count < view.here.count]
+    return _first(view, wanted, raised[::-1], stand_at)
+
+
+def _wanted(view: ReplayView, points: Sequence[Breakpoint]) -> list[tuple[Breakpoint, frozenset[str]]]:
+    """Return those that are for exceptions, with the types that each is for."""
+    return [(each, view.types_named(each.exception)) for each in points if each.exception]
+
+
+def _first(
+    view: ReplayView,
+    wanted: Sequence[tuple[Breakpoint, frozenset[str]]],
+    raised: Sequence[Raised],
+    stand_at: Callable[[int], AbstractContextManager[EngineProcess]],
+) -> StopFound | None:
+    sieve = BreakpointFilter(view, [point for point, _ in wanted])
+    met: set[tuple[int, int]] = set()  # a line that raises several times is passed once
+    for each in raised:
+        for point, types in wanted:
+            if not is_one_of(each, types) or (point.number, each.count) in met:
+                continue
+            met.add((point.number, each.count))
+            passage: Hit | None = Hit(each.count, "")
+            if point.condition:
+                with stand_at(each.count) as worker:
+                    passage = sieve.passage(point, worker)
+            if passage is not None and not sieve.lets_pass(point):
+                return StopFound(each.count, "exception", point.number, described(each.text, passage))
+    return None

@@ -1,0 +1,83 @@
+"""Stopping where a value has changed, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.results import Breakpoint
+from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
+from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.worker import EngineProcess
+
+
+def next_change(view: ReplayView, points: Sequence[Breakpoint], last: int) -> StopFound | None:
+    """Return the first line after here, up to `last`, before which one of the values has changed."""
+    sieve = BreakpointFilter(view, points)
+    found = None
+    for point in points:
+        if point.watch is None:
+            continue
+        worker = view.cursor.clone()
+        try:
+            changes = _changes(view, sieve, point, worker, last)
+            passage = next((each for each in changes if not sieve.lets_pass(point)), None)
+        finally:
+            worker.kill()
+        if passage is not None:
+            last = passage.count
+            found = _found(point, passage)
+    return found
+
+
+def last_change(view: ReplayView, points: Sequence[Breakpoint], first: int) -> StopFound | None:
+    """Return the last line before here, down to `first`, before which one of the values had changed."""
+    sieve = BreakpointFilter(view, points)
+    found = None
+    for point in points:
+        upper = view.here.count - (view.here.moment.point == 0)
+        for begin in view.travel.timeline.earlier(upper) if point.watch is not None else ():
+            if upper <= first:
+                break
+            passage = sieve.last(point, _changes_between(view, sieve, point, begin, upper))
+            if passage is not None and passage.count >= first:
+                first = passage.count
+                found = _found(point, passage)
+                break
+            upper = begin
+    return found
+
+
+def _found(point: Breakpoint, passage: Hit) -> StopFound:
+    return StopFound(passage.count, "watch", point.number, described(f"{point.place} has changed", passage))
+
+
+def _changes(
+    view: ReplayView, sieve: BreakpointFilter, point: Breakpoint, worker: EngineProcess, last: int
+) -> Iterator[Hit]:
+    """Let `worker` run to the line `last`; yield the changes that it meets and whose condition is true."""
+    assert point.watch is not None, point
+    order = RunOrder(until=last, watch=replace(point.watch, stops=True))
+    while worker.count < last:
+        where = worker.run(order, idle=view.travel.idle)
+        if isinstance(where, dict) or not where.changes.count:
+            return
+        # What does not stop it takes too little time for `run` to ask whether to give up.
+        view.travel.idle()
+        passage = sieve.passage(point, worker)
+        if passage is not None:
+            yield passage
+
+
+def _changes_between(view: ReplayView, sieve: BreakpointFilter, point: Breakpoint, begin: int, last: int) -> list[Hit]:
+    """The changes after the line `begin` and not after `last`; if all of them stop it, the last one is enough."""
+    if point.condition or point.ignore:
+        worker = view.travel.at(begin)
+        try:
+            return list(_changes(view, sieve, point, worker, last))
+        finally:
+            worker.kill()
+    assert point.watch is not None, point
+    changes = view.travel.scan(begin, last, RunOrder(watch=replace(point.watch, stops=False))).changes
+    return [Hit(changes.last_seen, "")] if changes.count else []

@@ -1,0 +1,75 @@
+"""What has changed inside a value: the parts that were written, and what is not seen, further inside them."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+from replaydbg.debugger.frame_queries import checked
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.results import PartChange
+from replaydbg.debugger.source.place_expressions import PlaceExpression
+from replaydbg.engine.messages import Watch
+from replaydbg.engine.worker import EngineProcess
+from replaydbg.errors import AskFailed
+
+LONGEST = 80
+"""Characters of a value that are told."""
+
+MOST_PARTS = 3
+
+
+def unseen(view: ReplayView, place: PlaceExpression, watch: Watch, seen: int, until: int) -> str:
+    """Return what is to be said if the value that `watch` leads to at the line `until` was another one at `seen`.
+
+    No change of it was seen between them: so it is the same object.
+    """
+    with closing(view.travel.at(until)) as worker:
+        located = worker.locate(watch)
+    known, now = (_content(view, count, located) if located[0] else None for count in (seen, until))
+    if known is None or now is None or (known["text"], known["held"]) == (now["text"], now["held"]):
+        return ""
+    text = now["text"] if len(now["text"]) <= LONGEST else now["text"][: LONGEST - 3] + "..."
+    to = f", to {text}," if now["text"] != known["text"] else ""
+    part = next((each.name for each in _changed_parts(known, now) if each.before and each.after), "")
+    ask = f"`why {place.source}{part}` or " if part else ""
+    return (
+        f"it has changed since{to} in a way that is not tracked: "
+        f"deeper changes inside a {now['type']} are not; use {ask}`bisect snapshots --bad EXPR`"
+    )
+
+
+def changed_parts(
+    view: ReplayView, writer: EngineProcess, reader: EngineProcess, watch: Watch
+) -> tuple[PartChange, ...]:
+    """Return the items and attributes of a value that differ between two processes; at most MOST_PARTS."""
+    located = writer.locate(watch)
+    try:
+        before, after = (
+            checked(worker.ask({"do": "content", "object": located}, idle=view.work.idle))
+            for worker in (writer, reader)
+        )
+    except AskFailed:
+        return ()
+    return _changed_parts(before, after)[:MOST_PARTS] if before and after else ()
+
+
+def _changed_parts(before: dict[str, Any], after: dict[str, Any]) -> tuple[PartChange, ...]:
+    nothing = (None, "")
+    pairs = {
+        name: (before["parts"].get(name, nothing), after["parts"].get(name, nothing))
+        for name in {**before["parts"], **after["parts"]}
+    }
+    return tuple(PartChange(name, old[1], new[1]) for name, (old, new) in pairs.items() if old[0] != new[0])
+
+
+def _content(view: ReplayView, count: int, located: tuple[int, int]) -> dict[str, Any] | None:
+    """What an object and the containers in it held at a line; None: that cannot be told."""
+    try:
+        with closing(view.travel.at(count)) as worker:
+            found: dict[str, Any] | None = checked(
+                worker.ask({"do": "content", "object": located}, idle=view.work.idle)
+            )
+            return found
+    except AskFailed:
+        return None

@@ -1,0 +1,393 @@
+"""The last write of a value where that wrote an equal one: what looks for changes does not see it.
+
+The lines that may have done it are read off the source; those that ran are gone through, the latest first, and asked
+which object they were about to store into.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import PurePath
+
+from replaydbg.debugger.frame_queries import checked
+from replaydbg.debugger.line_inputs import MOST_EVENTS
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.results import LastWrite
+from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read
+from replaydbg.debugger.source.source_files import is_library
+from replaydbg.debugger.source.store_targets import StoreTarget
+from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, Frame, RunOrder, Watch, Where
+from replaydbg.engine.worker import EngineProcess
+from replaydbg.errors import AskFailed
+
+MOST_LOOKED_AT = 200
+"""So many passages of lines that may have written are looked at, some 4 ms each."""
+
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class EqualWrite:
+    """What was found."""
+
+    why: LastWrite | None
+    """The last write, of an equal value; None: there is none."""
+    note: str
+    """What could not be told; empty: all of it could."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StoringLine:
+    """A line that may store to the place."""
+
+    file: str
+    number: int
+    function: str
+    stores: tuple[StoreTarget, ...]
+
+    def __str__(self) -> str:
+        return f"{PurePath(self.file).name}:{self.number} {self.function}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """A line that was begun and may have stored to the place."""
+
+    count: int
+    line: _StoringLine
+    top: Frame
+    lane: int
+    is_sure: bool
+    store: StoreTarget
+
+
+@dataclass(frozen=True, slots=True)
+class _PassedStretch:
+    """A part of the run, and the passages in it."""
+
+    end: int
+    """Its last line."""
+    latest: int
+    """The last passage; 0: there is none."""
+    number: int
+
+
+class EqualWrites:
+    """The lines that may have written to a place, and the search for the last one that did."""
+
+    def __init__(self, view: ReplayView, place: PlaceExpression, watch: Watch) -> None:
+        """Find the lines. `watch` is what is looked at to see the value change."""
+        self._view = view
+        self._place = place
+        self._watch = watch
+        self._seen = 0
+        self._change: LastWrite | None = None
+        self._passed: list[_PassedStretch] = []
+        self._last = place.steps[-1] if place.steps else None
+        self._owner = watch.object
+        if self._last is not None and not watch.object[0]:
+            self._owner = view.cursor.locate(replace(watch, steps=place.steps[:-1]))
+        self._cell = self._shared_cell()
+        self._lines = {(each.file, each.number): each for each in self._candidates()}
+        self._left = MOST_LOOKED_AT
+        self._best: tuple[int, _Passage] | None = None
+        self._unsure: dict[str, None] = {}
+        self._is_whole = True
+        self._running: set[int] = set()
+
+    @property
+    def breaks(self) -> tuple[Break, ...]:
+        """What counts their passages while a stretch is looked at."""
+        return _breaks(tuple(self._lines.values()), 0) if len(self._lines) <= MOST_BREAKS else ()
+
+    def pass_over(self, where: Where) -> None:
+        """Take what a run over a stretch has counted; the latest stretch comes first."""
+        self._passed.append(_stretch(where))
+
+    def since(self, seen: int, change: LastWrite) -> EqualWrite:
+        """Return the last write after the value was seen at the line `seen` to have changed by `change`.
+
+        Looks at what ran since, and at what had begun before and was not done.
+        """
+        self._seen, self._change = seen, change
+        here = self._view.here.count
+        if not self._lines:
+            return EqualWrite(None, "")
+        if len(self._lines) > MOST_BREAKS:
+            return EqualWrite(None, f"more than {MOST_BREAKS} lines may have written an equal value since")
+        any(self._takes(each) for each in self._passages_since())
+        # If it ended at one, what it left out was before that.
+        self._is_whole |= self._best is not None
+        if here > self._seen:
+            self._look_at_begun(self._best[1].count if self._best is not None else self._seen)
+        return EqualWrite(self._told(), self._note())
+
+    # ---- the lines ----
+
+    def _shared_cell(self) -> tuple[int, int]:
+        """Where the cell of a variable lies that functions share; zeros: it is not that."""
+        watch = self._watch
+        if self._last is not None or watch.module or watch.object[0]:
+            return watch.object if self._last is None else (0, 0)
+        cell = self._view.cursor.locate(replace(watch, is_cell=True))
+        return cell if cell != self._view.cursor.locate(watch) else (0, 0)
+
+    def _candidates(self) -> Iterator[_StoringLine]:
+        is_local = self._last is None and not self._watch.module and not self._cell[0]
+        for hits in self._view.index.hits:
+            if is_library(hits.file) or (is_local and hits.first_line != self._watch.first_line):
+                continue
+            found = [each for each in self._view.sources.stores(hits.file) if self._may_be_meant(each)]
+            for number in hits.lines:
+                stores = tuple(each for each in found if each.first <= number <= each.last)
+                if stores:
+                    yield _StoringLine(hits.file, number, hits.function, stores)
+
+    def _may_be_meant(self, store: StoreTarget) -> bool:
+        if self._last is None:
+            is_variable = store.container is None or bool(self._watch.module)
+            return is_variable and store.name == self._place.name
+        if self._last.attribute is not None:
+            return store.container is not None and store.name == self._last.attribute
+        if store.key is None:
+            return False
+        if self._last.key is not None:
+            return store.constant is None or store.constant == self._last.key
+        is_other = isinstance(store.constant, int) and store.constant >= 0 <= (self._last.index or 0)
+        return not isinstance(store.constant, str) and not (is_other and store.constant != self._last.index)
+
+    # ---- what ran since ----
+
+    def _passages_since(self) -> Iterator[_Passage]:
+        """Yield the passages after the change and before here, the latest first."""
+        here = self._view.here.count
+        lines = tuple(self._lines.values())
+        firsts = [*(each.end for each in self._passed[1:]), self._seen - 1]
+        for stretch, first in zip(self._passed, firsts, strict=True):
+            if stretch.latest < self._seen:
+                continue
+            found = stretch
+            if stretch is self._passed[-1] or stretch.latest >= here:
+                found = self._scanned(lines, first, min(stretch.end, here - 1))
+            if found.number:
+                yield from self._between(lines, first, found.latest, found.number)
+            if not self._is_whole:
+                return
+
+    def _scanned(self, lines: tuple[_StoringLine, ...], first: int, last: int) -> _PassedStretch:
+        if first >= last:
+            return _PassedStretch(last, 0, 0)
+        return _stretch(self._view.travel.scan(first, last, RunOrder(breaks=_breaks(lines, 0))))
+
+    def _back(self, lines: tuple[_StoringLine, ...], first: int, last: int) -> Iterator[_Passage]:
+        """Yield the passages after the line `first` and not after `last`, the latest first."""
+        upper = last
+        for begin in self._view.travel.timeline.earlier(last + 1):
+            lower = max(begin, first, 1)
+            found = self._scanned(lines, lower, upper)
+            if found.number:
+                yield from self._between(lines, lower, found.latest, found.number)
+            if not self._is_whole:
+                return
+            upper = min(upper, lower)
+            if lower <= max(first, 1):
+                return
+
+    def _between(self, lines: tuple[_StoringLine, ...], lower: int, latest: int, number: int) -> Iterator[_Passage]:
+        # Mostly the latest passage is the one.
+        with closing(self._view.travel.at(latest)) as worker:
+            yield from reversed(self._passages_at(worker, worker.look()))
+        while number > self._left and lower < latest - 1:
+            # The later half, until there are few enough: all scans together take as long as the first one.
+            self._is_whole = False
+            lower = (lower + latest) // 2
+            number = self._scanned(lines, lower, latest - 1).number
+        self._left -= number
+        found: list[_Passage] = []
+        with closing(self._view.travel.at(lower)) as worker:
+            order = RunOrder(until=latest - 1, breaks=_breaks(lines, 1))
+            while worker.count < latest - 1 and number > 1:
+                where = worker.run(order, idle=self._view.travel.idle)
+                if isinstance(where, dict) or where.why != "break":
+                    break
+                self._view.travel.idle()
+                found += self._passages_at(worker, where)
+        yield from reversed(found)
+
+    def _look_at_begun(self, at: int) -> None:
+        """Look at lines that had begun before the line `at` and were not done: of other threads, callers and tasks."""
+        begun: set[int] = set()
+        with closing(self._view.travel.at(at)) as worker:
+            where = worker.look()
+            for lane in where.lanes:
+                stack = worker.stack(lane.id)[1 if lane.id == where.lane else 0 :]
+                begun |= {each.last for each in stack if (each.file, each.line) in self._lines}
+            waiting = self._waiting(worker)
+        changed = self._change.count if self._change is not None else 0
+        for count in sorted(begun - {0, changed}):
+            with closing(self._view.travel.at(count)) as worker:
+                for each in self._passages_at(worker, worker.look()):
+                    self._takes(each)
+        if waiting:
+            passages = self._back(tuple(dict.fromkeys(waiting)), 1, at - 1)
+            found = (each for each in passages if self._takes(each) or each.count in self._running)
+            self._is_whole |= len(list(islice(found, len(waiting)))) == len(waiting)
+
+    def _waiting(self, worker: EngineProcess) -> list[_StoringLine]:
+        """The lines in which tasks wait that are on no stack."""
+        lines = {
+            place: [(each.container, each.key) for each in line.stores]
+            for place, line in self._lines.items()
+            if any(each.may_wait for each in line.stores)
+        }
+        if not lines:
+            return []
+        try:
+            question = self._question() | {"do": "waiting", "lines": lines}
+            told = checked(worker.ask(question, idle=self._view.travel.idle))
+        except AskFailed:
+            return []
+        places = ((file, line) for file, line in told)
+        return [self._lines[each] for each in places if each in self._lines]
+
+    def _question(self) -> dict[str, object]:
+        """What is told of the place, for `stores` and `waiting` of inside_stores.py; without a key: it is a cell's."""
+        last = self._last
+        key = self._place.name if last is None else last.attribute or (last.key if last.index is None else last.index)
+        return {
+            "module": self._watch.module if last is None else "",
+            "object": self._owner,
+            "key": None if self._cell[0] else key,
+        }
+
+    def _passages_at(self, worker: EngineProcess, where: Where) -> list[_Passage]:
+        """What is about to run, as far as it may store to the place."""
+        top = where.stack[0] if where.stack else None
+        line = self._lines.get((top.file, top.line)) if top is not None else None
+        if top is None or line is None or (top.function.endswith(">") and top.function != "<module>"):
+            return []
+        told = self._meant(worker, top, line.stores)
+        pairs = zip(line.stores, told, strict=True)
+        return [
+            _Passage(where.count, line, top, where.lane, bool(is_meant) and store.is_sure, store)
+            for store, is_meant in pairs
+            if is_meant is not False
+        ]
+
+    def _meant(self, worker: EngineProcess, top: Frame, stores: tuple[StoreTarget, ...]) -> list[bool | None]:
+        """For each of `stores`: whether it is to the place; None: that cannot be told."""
+        watch = self._watch
+        if self._cell[0]:
+            cell = Watch(self._place.name, started=top.started, first_line=top.first_line, is_cell=True)
+            return [worker.locate(cell) == self._cell] * len(stores)
+        if self._last is None and not watch.module:
+            return [(top.started, top.first_line) == (watch.started, watch.first_line)] * len(stores)
+        targets = [(each.container, each.key) for each in stores]
+        question = self._question() | {"do": "stores", "targets": targets}
+        try:
+            told: list[bool | None] = checked(worker.ask(question, idle=self._view.travel.idle))
+        except AskFailed:
+            return [None] * len(stores)
+        return told if len(told) == len(stores) else [None] * len(stores)
+
+    # ---- whether it stored ----
+
+    def _takes(self, passage: _Passage) -> bool:
+        """Whether a passage stored after the change; the one that did it last is kept."""
+        done = self._done(passage)
+        if done is None or (done and not passage.is_sure):
+            self._unsure[str(passage.line)] = None
+            return False
+        if done and (self._best is None or done > self._best[0]):
+            self._best = (done, passage)
+        return bool(done)
+
+    def _done(self, passage: _Passage) -> int | None:
+        """Return the count of the line before which it had stored; 0: it did not; None: it may have."""
+        here = self._view.here.count
+        with closing(self._view.travel.at(passage.count)) as worker:
+            handled = worker.ask({"do": "exception"}, idle=self._view.travel.idle)
+            where = worker.run(RunOrder(rule=NEXT, lane=passage.lane, until=here), idle=self._view.travel.idle)
+            if isinstance(where, dict) or where.count <= self._seen - (passage.count >= self._seen):
+                return 0
+            top = where.stack[0] if where.stack else None
+            is_same = top is not None and top.started == passage.top.started and where.lane == passage.lane
+            if where.why != "rule" and self._is_on(worker, where, passage):
+                self._running.add(passage.count)
+                return 0
+            if passage.store.body[0]:
+                first, last = passage.store.body
+                return where.count if is_same and top is not None and first <= top.line <= last else 0
+            if not self._has_raised(passage, where.count):
+                return where.count
+            if is_same and top is not None and _is_with(self._view.source_line(top.file, top.line)):
+                return None
+            now = worker.ask({"do": "exception"}, idle=self._view.travel.idle) if where.why == "rule" else handled
+            return where.count if now == handled else 0
+
+    def _is_on(self, worker: EngineProcess, where: Where, passage: _Passage) -> bool:
+        """Whether it still runs."""
+        if passage.store.may_wait:
+            return True  # of a generator that waits there is no frame on a stack
+        stack = worker.stack(passage.lane)
+        return any(each.started == passage.top.started and each.last == passage.count for each in stack)
+
+    def _has_raised(self, passage: _Passage, until: int) -> bool:
+        raised = self._view.index.raised
+        at = bisect_left(raised, passage.count, key=lambda each: each.count)
+        while at < len(raised) and raised[at].count < until:
+            if raised[at].lane == passage.lane:
+                return True
+            at += 1
+        return False
+
+    # ---- the answer ----
+
+    def _told(self) -> LastWrite | None:
+        if self._best is None or self._change is None:
+            return None
+        done, passage = self._best
+        source = self._view.source_line(passage.line.file, passage.line.number)
+        return replace(
+            self._change,
+            count=passage.count,
+            moment=self._view.index.moment(passage.count),
+            file=passage.line.file,
+            line=passage.line.number,
+            function=passage.line.function,
+            lane=passage.lane,
+            source=source,
+            before=self._change.after,
+            is_argument=False,
+            events=tuple(self._view.index.events_between(passage.count, done))[-MOST_EVENTS:],
+            names=names_read(source),
+            is_binding=self._last is None,
+            is_equal=True,
+            changed=self._change,
+            content=None,
+        )
+
+    def _note(self) -> str:
+        named = ", ".join(list(self._unsure)[:MOST_NAMED])
+        if self._unsure:
+            return f"an equal value may have been written later by {named}" + (
+                " and others" if len(self._unsure) > MOST_NAMED else ""
+            )
+        return "" if self._is_whole else f"more than {MOST_LOOKED_AT} lines may have written an equal value later"
+
+
+def _breaks(lines: tuple[_StoringLine, ...], stop_at: int) -> tuple[Break, ...]:
+    return tuple(Break(file=each.file, line=each.number, stop_at=stop_at) for each in lines)
+
+
+def _stretch(where: Where) -> _PassedStretch:
+    latest = max((each.last for each in where.passages), default=0)
+    return _PassedStretch(where.count, latest, sum(each.count for each in where.passages))
+
+
+def _is_with(line: str) -> bool:
+    return line.startswith(("with ", "with(", "async with"))

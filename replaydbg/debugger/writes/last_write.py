@@ -1,0 +1,260 @@
+"""Who wrote a value: its last change before here, found backwards from checkpoint to checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from replaydbg.debugger.frame_queries import At
+from replaydbg.debugger.line_inputs import MOST_EVENTS
+from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.debugger.results import LastWrite, PartChange
+from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read, parse_place
+from replaydbg.debugger.writes.deep_changes import changed_parts, unseen
+from replaydbg.debugger.writes.equal_writes import EqualWrite, EqualWrites
+from replaydbg.debugger.writes.value_origins import origins_of
+from replaydbg.engine.messages import Frame, PathStep, RunOrder, Watch, Where
+from replaydbg.engine.worker import EngineProcess
+from replaydbg.errors import UsageError
+
+# A variable of an outer function: all functions that have it share its cell.
+IN_CELL = (PathStep(attribute="cell_contents"),)
+
+
+def why(view: ReplayView, expression: str, at: At) -> LastWrite:
+    """Return the last write of the value that `expression` names in a frame here.
+
+    Of an attribute or an item it is the last write into that very object, under whatever name. Of a variable it is
+    when it was bound, or when the object changed since, whichever came last; where an older object was only given
+    another name, `content` says when that changed.
+    """
+    place = place_named(view, expression, at)
+    change = _why(view, place, at)
+    later = EqualWrite(None, "")
+    if change.rewrites is not None and change.seen:
+        later = change.rewrites.since(change.seen, change.why)
+    watch = watch_at(view, place, at)
+    inside = unseen(view, place, watch, change.seen, view.here.count) if change.seen else ""
+    notes = (inside or view.ask.unseen_content(place, at), later.note)
+    told = later.why or change.why
+    origins = origins_of(view, place, told, watch.started, 0 if later.why is not None else change.seen)
+    note = "; ".join(each for each in notes if each)
+    return replace(told, note=note, origins=origins.found, unknown=origins.unknown)
+
+
+def why_in_module(view: ReplayView, module: str, expression: str) -> LastWrite:
+    """Return the last write of what `expression` names among the variables of a module, by the module's name."""
+    place = parse_place(expression)
+    watch = Watch(place.name, module=module, steps=place.steps, stops=False)
+    return (_into_owner(view, place, watch) if place.steps else _last_write(view, place, watch)).why
+
+
+@dataclass(frozen=True, slots=True)
+class _LastChange:
+    """Where a value changed last."""
+
+    why: LastWrite
+    seen: int
+    """The line at which it was seen; 0: there is none."""
+    rewrites: EqualWrites | None
+    """What may have written an equal value since; None: that was not asked for."""
+
+
+def _into_owner(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_rewrites: bool = False) -> _LastChange:
+    """Return the last write of an attribute or an item into the very object that has it here."""
+    owner = view.cursor.locate(replace(watch, steps=place.steps[:-1]))
+    if not owner[0]:
+        raise UsageError(f"{place.source!r} cannot be followed: it does not exist.")
+    try:
+        last = Watch("", object=owner, steps=place.steps[-1:], stops=False)
+        return _last_write(view, place, last, and_rewrites=and_rewrites)
+    except _AddressMismatch:
+        return _last_write(view, place, watch, and_rewrites=and_rewrites)
+
+
+def _why(view: ReplayView, place: PlaceExpression, at: At) -> _LastChange:
+    watch = replace(watch_at(view, place, at), stops=False)
+    if place.steps:
+        return _into_owner(view, place, watch, and_rewrites=True)
+    if watch.is_cell:
+        cell = view.cursor.locate(watch)
+        try:
+            of_cell = Watch("", object=cell, steps=IN_CELL, stops=False)
+            return _last_write(view, place, of_cell, and_rewrites=True)
+        except _AddressMismatch:
+            return _last_write(view, place, replace(watch, is_cell=False), and_rewrites=True)
+    found = _last_write(view, place, watch, and_rewrites=True)
+    value = view.cursor.locate(watch)
+    if not value[0] or not view.ask.is_mutable(place, at) or not found.why.is_binding:
+        return found
+    try:
+        content = _last_write(view, place, Watch("", object=value, stops=False)).why
+    except _AddressMismatch:
+        return found
+    is_other = content.count and content.count != found.why.count
+    return replace(found, why=replace(found.why, content=content if is_other else None))
+
+
+class _AddressMismatch(Exception):
+    """An object does not lie in one process of the session where it lies in another one."""
+
+
+def _last_write(view: ReplayView, place: PlaceExpression, watch: Watch, *, and_rewrites: bool = False) -> _LastChange:
+    if view.here.moment.point and (now := _written_by_this_line(view, place, watch)) is not None:
+        return _LastChange(now, 0, None)
+    with closing(view.travel.at(view.here.count)) as worker:
+        lies = worker.locate(watch) if watch.object[0] else (0, 0)
+    rewrites = EqualWrites(view, place, watch) if and_rewrites else None
+    order = RunOrder(watch=watch, breaks=rewrites.breaks if rewrites is not None else ())
+    with closing(view.travel.scans_back(view.here.count, order)) as scans:
+        for scanned in scans:
+            # An object is known by its address: that must be the same on both sides of a checkpoint.
+            if scanned.ends != lies:
+                raise _AddressMismatch
+            if rewrites is not None:
+                rewrites.pass_over(scanned.where)
+            if scanned.where.changes.count:
+                told = _written(view, place, watch, scanned.where)
+                return _LastChange(told, scanned.where.changes.last_seen, rewrites)
+            lies = scanned.begins
+    return _LastChange(LastWrite(place.source, 0, None, "", 0, "", 0, "", "", "", False, (), ()), 0, rewrites)
+
+
+def _written_by_this_line(view: ReplayView, place: PlaceExpression, watch: Watch) -> LastWrite | None:
+    """Return the write by the line inside which the session stands; None: it had not written it by then."""
+    count, point = view.here.count, view.here.moment.point
+    with closing(view.travel.at(count)) as writer, closing(writer.clone()) as runner:
+        where = runner.run(RunOrder(until=count, point=point, watch=watch), idle=view.travel.idle)
+        if isinstance(where, dict) or not where.changes.count:
+            return None
+        top = where.stack[0]
+        before, after = text_at(view, writer, watch), text_at(view, runner, watch)
+        is_binding = not watch.object[0] and writer.locate(watch) != runner.locate(watch)
+        parts = changed_parts(view, writer, runner, watch) if before and before == after else ()
+    written = where.changes.last_written
+    return _answer(
+        view,
+        place,
+        top,
+        written,
+        lane=where.lane,
+        before=before,
+        after=after,
+        events=tuple(each for each in view.index.events_between(written, count + 1) if each <= where.event),
+        is_binding=is_binding,
+        parts=parts,
+    )
+
+
+def _answer(
+    view: ReplayView,
+    place: PlaceExpression,
+    line: Frame,
+    written: int,
+    *,
+    lane: int,
+    before: str,
+    after: str,
+    events: Sequence[int],
+    is_argument: bool = False,
+    is_binding: bool,
+    parts: tuple[PartChange, ...],
+) -> LastWrite:
+    """Return the answer for a write by `line`, which began as line `written` of the run."""
+    source = view.source_line(line.file, line.line)
+    return LastWrite(
+        expression=place.source,
+        count=written,
+        moment=view.index.moment(written),
+        file=line.file,
+        line=line.line,
+        function=line.function,
+        lane=lane,
+        source=source,
+        before=before,
+        after=after,
+        is_argument=is_argument,
+        events=tuple(events)[-MOST_EVENTS:],
+        names=names_read(source),
+        is_binding=is_binding,
+        parts=parts,
+    )
+
+
+def watch_of(view: ReplayView, expression: str, at: At) -> Watch:
+    """Return what is looked at to see changes of the value that `expression` names, whatever object it is of."""
+    return watch_at(view, place_named(view, expression, at), at)
+
+
+def place_named(view: ReplayView, expression: str, at: At) -> PlaceExpression:
+    """Return what an expression names in a frame here; the items of it are those that their indices mean here."""
+    return parse_place(expression, lambda index: view.ask.text_of(index, at))
+
+
+def watch_at(view: ReplayView, place: PlaceExpression, at: At) -> Watch:
+    """Return what is looked at to see changes of a place, whatever object it is of. Raises UsageError."""
+    told = view.ask.ask_about(at, "place", name=place.name)
+    kind, detail = told
+    if kind == "lost":
+        raise UsageError(f"{place.source!r} cannot be tracked: {detail}.")
+    if place.steps:
+        view.ask.check_steps(place, at)
+    if kind == "global":
+        return Watch(place.name, module=detail, steps=place.steps)
+    stack = view.ask.stack(at.lane)
+    if at.frame >= len(stack):
+        raise UsageError(f"No frame {at.frame} here.")
+    here = stack[at.frame]
+    is_cell = bool(detail) and not place.steps
+    return Watch(place.name, started=here.started, first_line=here.first_line, steps=place.steps, is_cell=is_cell)
+
+
+def _written(view: ReplayView, place: PlaceExpression, watch: Watch, where: Where) -> LastWrite:
+    changes = where.changes
+    close = view.travel.look_closely(changes.last_seen, replace(watch, stops=True, looks_at_returns=True))
+    written = close.changes.first_written if close.changes.count else changes.last_written
+    # What is there at a function's first line came with the call.
+    is_argument = bool(not watch.module and not watch.object[0] and changes.last_seen == watch.started)
+    writer = view.travel.at(written)
+    reader = view.travel.at(changes.last_seen)
+    try:
+        stood = writer.look()
+        line = _frame_that_ran(stood, is_argument)
+        # Before an object was made, there may have been another one in its place.
+        before = "" if is_argument or changes.born else text_at(view, writer, watch)
+        after = text_at(view, reader, watch)
+        if not before and not after and watch.steps:
+            raise UsageError(f"{place.source!r} cannot be followed: it does not exist, and never did.")
+        # Of an object whose text does not tell what it holds.
+        parts = changed_parts(view, writer, reader, watch) if before and before == after else ()
+        is_binding = is_argument or (not watch.object[0] and writer.locate(watch) != reader.locate(watch))
+    finally:
+        writer.kill()
+        reader.kill()
+    if is_argument and line.last:
+        written = line.last
+    return _answer(
+        view,
+        place,
+        line,
+        written,
+        lane=stood.lane,
+        before=before,
+        after=after,
+        events=view.index.events_between(written, changes.last_seen),
+        is_argument=is_argument,
+        is_binding=is_binding,
+        parts=parts,
+    )
+
+
+def _frame_that_ran(stood: Where, is_argument: bool) -> Frame:
+    callers = [each for each in stood.stack[1:] if each.last]
+    return callers[0] if is_argument and callers else stood.stack[0]
+
+
+def text_at(view: ReplayView, worker: EngineProcess, watch: Watch) -> str:
+    """Return the value as text; empty: it does not exist."""
+    found = worker.locate(watch)
+    return view.ask.object_text(worker, found) if found[0] else ""

@@ -1,0 +1,1 @@
+"""Rendering of answers as text, tables, Markdown and JSON."""

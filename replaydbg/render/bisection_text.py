@@ -1,0 +1,188 @@
+"""The result of a bisection as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from replaydbg.debugger import Session
+from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Culprit, Probe, Verdict, VerdictChange
+from replaydbg.debugger.results import Moment
+from replaydbg.render.tables import Table, drawn, markdown
+from replaydbg.render.texts import event_text, events_of, moment_text, percent_text, place_text
+
+MOST_VALUES, MOST_TEXT = 6, 120
+
+
+def lines(session: Session, found: Bisected, reproduce: str, *, is_coloured: bool = False) -> Iterator[str]:
+    """Yield what was found, for people; at its end the command that leads there."""
+    yield from summary_lines(session, found)
+    if found.looks:
+        yield from drawn([_looks(session, found)], is_coloured=is_coloured).rstrip("\n").split("\n")
+    if reproduce:
+        yield f"Go there: {reproduce}"
+
+
+def summary_lines(session: Session, found: Bisected) -> Iterator[str]:
+    """Yield what was found without the probes that found it."""
+    yield from headline(session, found)
+    if found.culprit is not None:
+        yield from _about(session, found.culprit)
+    yield from _how_sure(session, found)
+
+
+def markdown_lines(session: Session, found: Bisected, reproduce: str) -> Iterator[str]:
+    """Yield what was found as Markdown, for a pull request."""
+    head, *rest = headline(session, found)
+    yield f"**{head}**"
+    yield ""
+    if found.culprit is not None:
+        yield "```"
+        yield from _about(session, found.culprit)
+        yield "```"
+    yield from rest
+    yield from _how_sure(session, found)
+    yield ""
+    if found.looks:
+        yield markdown([_looks(session, found)]).rstrip("\n")
+        yield ""
+    yield f"Reproduce: `{reproduce}`"
+
+
+def look_text(session: Session, look: Probe) -> str:
+    """Return one look in a line."""
+    said = f": {look.said}" if look.said else ""
+    return f"{moment_text(look.moment)}  {percent_text(look.count, session.index.total)}  {look.verdict.value}{said}"
+
+
+def flip_lines(
+    session: Session, predicate: str, flips: Iterable[VerdictChange], *, is_markdown: bool = False
+) -> Iterator[str]:
+    """Yield every change between not bad and bad."""
+    rows = [
+        (
+            moment_text(each.moment),
+            percent_text(each.count, session.index.total),
+            "bad" if each.is_bad else "good again",
+            place_text(session, each.file, each.line, each.function),
+            session.source_line(each.file, each.line),
+        )
+        for each in flips
+    ]
+    if not rows:
+        yield f"{predicate}: never changes."
+        return
+    table = Table(predicate, ("after", "%", "becomes", "place", "line"), tuple(rows))
+    yield (markdown([table]) if is_markdown else drawn([table])).rstrip("\n")
+
+
+def headline(session: Session, found: Bisected) -> Iterator[str]:
+    """Yield what came of it in a sentence or two."""
+    culprit = found.culprit
+    if culprit is not None:
+        place = place_text(session, culprit.file, culprit.line, culprit.function)
+        share = percent_text(culprit.count, session.index.total)
+        is_one_of_some = found.unfit or found.has_unseen
+        since = "first after" if found.is_monotone else "after" if is_one_of_some else "for good after"
+        since = "for a while after" if found.healed is not None else since
+        yield f"{found.predicate}: {since} {moment_text(culprit.moment)}  {share}  thread {culprit.lane}  {place}"
+    elif found.answer is Answer.ALWAYS:
+        yield f"{found.predicate}: already true at {moment_text(found.first)}, where the search begins."
+    elif found.answer is Answer.UNKNOWN:
+        between = f"{moment_text(found.first)} and {moment_text(found.last)}"
+        yield f"{found.predicate}: inconclusive between {between}."
+        if found.last_said:
+            yield f"At {moment_text(found.last)} it cannot be evaluated: {found.last_said}."
+    elif found.last_healed is not None:
+        yield f"{found.predicate}: no longer true at {moment_text(found.last)}, where the search ends."
+    elif found.is_exact and not found.last_said:
+        yield f"{found.predicate}: true at no line from {moment_text(found.first)} to {moment_text(found.last)}."
+    elif found.last_said:
+        yield f"{found.predicate}: cannot be evaluated at {moment_text(found.last)}: {found.last_said}."
+    else:
+        yield f"{found.predicate}: not true at {moment_text(found.last)}, where the search ends."
+        if session.index.count(found.last) >= session.index.total:
+            yield "The effect of the very last line cannot be seen: no line runs after it."
+        if found.unfit:
+            yield (f"But it was true at {_moments(found.unfit)}: try --to up to there, or --linear.")
+        elif not found.is_exact and not found.note:
+            yield "It may have been true for a while before that: --linear checks every line in between."
+
+
+def _about(session: Session, culprit: Culprit) -> Iterator[str]:
+    if culprit.source:
+        yield f"  -> {culprit.line}  {culprit.source}"
+    changed = [each for each in culprit.values if each.before != each.after]
+    for each in (changed or list(culprit.values))[:MOST_VALUES]:
+        before, after = (_short(text) or "(not there)" for text in (each.before, each.after))
+        yield f"  {each.source}  {before} -> {after}" if before != after else f"  {each.source}  {after}"
+    if culprit.before is Verdict.UNDECIDED:
+        why = f": {culprit.before_said}" if culprit.before_said else ""
+        yield f"  Before that line it cannot be evaluated{why}."
+    if culprit.events:
+        events = events_of(session, min(culprit.events), max(culprit.events))
+        for event in events:
+            if event.number in culprit.events:
+                yield f"  event during this line: {event_text(event)}"
+
+
+def _flip_text(session: Session, flip: VerdictChange) -> str:
+    return f"{moment_text(flip.moment)} {place_text(session, flip.file, flip.line, flip.function)}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_TEXT else text[: MOST_TEXT - 3] + "..."
+
+
+def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
+    if found.looks:
+        number = sum(not each.is_check for each in found.looks)
+        yield f"Found with {number} probes at {found.places:,} checkpoints and the lines between two of them" + (
+            "; every line there was checked." if found.is_exact else "."
+        )
+    if found.seen_at is not None:
+        yield f"Seen at {moment_text(found.seen_at)}, where the expression is evaluated."
+    times = "once" if found.passing == 1 else f"{found.passing:,} times"
+    if found.passing and found.first_passing is not None:
+        healed = f" and good again after {_flip_text(session, found.first_healed)}" if found.first_healed else ""
+        yield (
+            f"It was already true {times} for a while between the same two checkpoints, first after "
+            f"{moment_text(found.first_passing)}{healed}: --linear finds the first, --all lists all."
+        )
+    if found.healed is not None:
+        lines_between = found.healed.count - found.culprit.count if found.culprit is not None else 0
+        yield (
+            f"It healed: good again after {_flip_text(session, found.healed)}, {lines_between:,} "
+            f"line{'s' if lines_between != 1 else ''} later."
+        )
+        if found.passing:
+            yield f"It was true {times} more, each time only for a while: --all lists them."
+    if found.last_healed is not None:
+        yield (
+            f"It was true {times}, each time only for a while; good again the last time after "
+            f"{_flip_text(session, found.last_healed)}: --all lists them."
+        )
+    if found.unfit and found.culprit is not None:
+        yield (
+            f"It changes more than once: {_moments(found.unfit)} contradict a single change. This is one such line; "
+            "--linear finds the first, --all lists all."
+        )
+    if found.note:
+        yield found.note
+
+
+def _looks(session: Session, found: Bisected) -> Table:
+    rows = tuple(
+        (
+            moment_text(each.moment),
+            percent_text(each.count, session.index.total),
+            each.verdict.value + (" (check)" if each.is_check else ""),
+            each.said,
+        )
+        for each in sorted(found.looks, key=lambda each: each.count)
+    )
+    return Table("probes", ("moment", "%", "verdict", "why"), rows)
+
+
+def _moments(moments: tuple[Moment, ...]) -> str:
+    named = ", ".join(map(moment_text, moments[:3]))
+    return f"{named} and {len(moments) - 3} more" if len(moments) > 3 else named

@@ -1,0 +1,385 @@
+"""What two recordings of one program differ in, as text and as Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from replaydbg.bisect.twins import Behaviour, Comparison, Did, Input, LaneKey, Preemption, Told
+from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint, is_own
+from replaydbg.debugger.compare.thread_switches import Interruption, LinesRun, TurnOrder
+from replaydbg.errors import quoted
+from replaydbg.events.records import Event, Site
+from replaydbg.events.show import printable, show_call, show_outcome, show_value
+from replaydbg.heap.difference import REORDERED, Change
+from replaydbg.heap.holding import MINE
+from replaydbg.hunt.codes import CodeDifference
+from replaydbg.hunt.flip import Flip, OtherTurn
+from replaydbg.hunt.reading import Twins
+from replaydbg.render.tables import Table, markdown
+from replaydbg.render.texts import moment_text
+
+MOST = 5
+"""Things of one kind that are told one by one."""
+
+_RUNS = ("good run", "bad run")
+
+_WIDTH = 60
+"""Characters of a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Travelled:
+    """What is found by going to moments of two recordings."""
+
+    apart: tuple[MemoryDifference, ...] = ()
+    """Where they came apart in memory: the program's own variables first, then those of libraries, if anybody asked."""
+    turn: TurningPoint | None = None
+    """Where the bad run and the same, told what makes the difference, took another way."""
+    gave_way: tuple[Interruption | None, ...] = ()
+    """For each preemption that made the difference where that thread was; None: it was not found."""
+    took_turns: tuple[TurnOrder | None, ...] = ()
+    """For each switch at which another thread has to go on what the two ran; None: it was not found."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingsReport:
+    """All that was found out about two recordings."""
+
+    twins: Twins
+    """The recordings."""
+    names: tuple[str, str]
+    """How commands name them: the good one, the bad one."""
+    endings: tuple[str, str]
+    """How they ended, in words."""
+    comparison: Comparison
+    """What they were told, and did, otherwise."""
+    flip: Flip | None
+    """What makes the difference; None: nobody looked."""
+    travelled: Travelled
+    """What was found by going to moments of both."""
+    code: CodeDifference | None = None
+    """How the sources of the two runs differ; None: they do not."""
+
+
+def text(found: RecordingsReport) -> str:
+    """Return it for people."""
+    good, bad = found.names
+    width = max(len(good), len(bad))
+    lines = [f"good  {good:<{width}}  {found.endings[0]}", f"bad   {bad:<{width}}  {found.endings[1]}"]
+    for section in _sections(found):
+        lines += ["", section.title, *(f"  {_row_text(section, row)}" for row in section.rows)]
+        lines += [f"  {note}" for note in section.notes]
+    return "\n".join(printable_lines(lines)) + "\n"
+
+
+def _row_text(section: Table, row: tuple[str, ...]) -> str:
+    """Return a row as a sentence: a continuation has no first cell."""
+    if section.columns[1:] == _RUNS and row[0] and row[2] and not row[2].startswith("("):
+        return f"{row[0]}: {row[1]} in the good run, {row[2]} in the bad run"
+    return " ".join(filter(None, (f"{row[0]}:" if row[0] and len(row) > 1 else row[0], *row[1:])))
+
+
+def printable_lines(lines: Sequence[str]) -> list[str]:
+    """Return lines with everything escaped that no terminal should get."""
+    return [printable(line) for line in lines]
+
+
+def as_markdown(found: RecordingsReport) -> str:
+    """Return it as Markdown, for a pull request."""
+    rows = tuple(zip(("good", "bad"), found.names, found.endings, strict=True))
+    return markdown([Table("Cause of the difference", ("run", "recording", "ended"), rows), *_sections(found)])
+
+
+# ---- sections ----
+
+
+def _sections(found: RecordingsReport) -> Iterator[Table]:
+    if found.code is not None:
+        yield _code_section(found.code)
+    if found.flip is not None:
+        yield _flip_section(found, found.flip)
+    for apart in found.travelled.apart:
+        yield _apart_section(apart)
+    if found.travelled.turn is not None:
+        yield _turn_section(found.travelled.turn)
+    if found.comparison.inputs:
+        yield _inputs_section(found)
+    if found.comparison.first is not None:
+        yield _behaviour_section(found, found.comparison.first)
+    ways = [(f"replaydbg {' '.join(map(quoted, words))}",) for words in travels(found)]
+    if ways:
+        yield Table("Go there", ("command",), tuple(ways))
+
+
+def _code_section(code: CodeDifference) -> Table:
+    rows = []
+    for change in code.changes[:MOST]:
+        place = f"{change.path}:{change.line}" if change.line else change.path
+        good, bad = (text if change.line else "" for text in (change.good or "", change.bad or ""))
+        rows.append((place, "(not imported)" if change.good is None else good, bad))
+        if change.bad is None:
+            rows[-1] = (place, good, "(not imported)")
+    notes = [f"and {len(code.changes) - MOST} more files"] if len(code.changes) > MOST else []
+    if code.bad_passes:
+        notes.append("With the sources of the good run, the bad run passes.")
+    elif code.bad_passes is not None:
+        notes.append("With the sources of the good run, the bad run still fails.")
+    if code.good_fails:
+        notes.append("With the sources of the bad run, the good run fails like it.")
+    elif code.good_fails is not None:
+        notes.append("With the sources of the bad run, the good run does not fail like it.")
+    if code.why:
+        notes.append(f"Not everything could be confirmed: {code.why.rstrip('.')}.")
+    title = f"Cause of the difference: the code ({code.trials} replays)" if code.is_cause else "The code differs"
+    return Table(title, ("first different line", *_RUNS), tuple(rows), notes=tuple(notes))
+
+
+def _flip_section(found: RecordingsReport, flip: Flip) -> Table:
+    trials = f"{flip.trials} trial{'s' if flip.trials != 1 else ''}"
+    if flip.undecided:
+        trials += f", {flip.undecided} of them inconclusive"
+    if flip.reason:
+        return Table("Cause of the difference: unknown", (), (), notes=(f"{flip.reason} ({trials}).",))
+    rows = [row for each in flip.inputs for row in _input_rows(found, each)]
+    for preemption, gave in zip(flip.preemptions, found.travelled.gave_way, strict=True):
+        rows += _preemption_rows(found, preemption, gave)
+    for turn, took in zip_longest(flip.turns, found.travelled.took_turns):
+        rows += _turn_rows(found, turn, took)
+    notes = (*_flip_notes(flip), *_confirmation(flip))
+    title = "Cause of the difference" if flip.is_confirmed else "Possible cause of the difference (not confirmed)"
+    return Table(f"{title} ({trials})", ("input", *_RUNS), tuple(rows), notes=notes)
+
+
+def _flip_notes(flip: Flip) -> Iterator[str]:
+    these = "this alone" if len(flip.inputs) == 1 else "these alone"
+    is_schedule = any(each.told is Told.SCHEDULE for each in flip.inputs)
+    if is_schedule and flip.preemptions:
+        yield "Without preemptions the bad run passes; with only those above it fails."
+    elif is_schedule and flip.turns:
+        yield "With the other thread first, and everything else unchanged, the bad run passes."
+    elif is_schedule and len(flip.inputs) == 1 and not flip.is_confirmed:
+        passes = "The good run still passes with every other input of the bad run"
+        yield f"{passes}; only the thread schedule is left as the cause."
+        yield "Which thread switches decide is unknown."
+    elif is_schedule and len(flip.inputs) == 1:
+        yield "Without preemptions, and everything else unchanged, the bad run passes."
+    elif flip.is_from_bad:
+        yield f"With {these} from the bad run, the good run fails like it."
+    else:
+        yield f"With {these} from the good run, the bad run passes like it."
+    if "lane" in dict(flip.liberties) and not is_schedule:
+        yield "The thread schedule differed there as well: that may be the cause."
+    if flip.explained.of > 1:
+        yield f"It explains {flip.explained.runs} of {flip.explained.of} failing runs."
+    for other in flip.others[:MOST]:
+        names = ", ".join(dict.fromkeys(each.gate or f"{each.told.value} {each.name}".strip() for each in other))
+        how = "" if len(other) == 1 else f"{len(other)} answers of " if other[0].gate else f"{len(other)} of "
+        yield f"The same holds for other inputs: {how}{names}."
+    if flip.is_cut:
+        yield "The limit of trials was reached; a smaller set may exist."
+
+
+def _confirmation(flip: Flip) -> Iterator[str]:
+    """Say what was replayed to confirm the answer, and what did not end as it says."""
+    good = [each for each in flip.replays if each.is_confirmed]
+    if good:
+        done = "; ".join(
+            f"{each.what}, it {each.how}" if _is_way(each.what) else f"{each.what} {each.how}" for each in good
+        )
+        yield f"Confirmed by {len(good)} more replay{'s' if len(good) != 1 else ''}: {done}."
+    for each in flip.replays:
+        if not each.is_confirmed:
+            said = f"not replayed: {each.said}" if not each.how else each.said
+            yield f"Not confirmed: {each.what} {said}."
+    if not flip.replays:
+        yield "Not confirmed: not replayed with and without it."
+
+
+def _is_way(what: str) -> bool:
+    return what.startswith("with ")
+
+
+def _preemption_rows(
+    found: RecordingsReport, each: Preemption, at: Interruption | None
+) -> Iterator[tuple[str, str, str]]:
+    name = _lane_text(each.lane)
+    if at is None:
+        yield f"{name} was interrupted", f"after event {each.after:,}, {each.ticks:,} ticks on", ""
+        return
+    before = f" before {at.resumed.file}:{at.resumed.line}" if at.resumed is not None else ""
+    place = f"{at.place.file}:{at.place.line} in {at.place.function}"
+    yield f"{name} at {place}", f"{at.source}", f"({moment_text(at.moment)})"
+    called = f", called from {at.called_from.file}:{at.called_from.line}" if at.called_from is not None else ""
+    yield "", f"  was interrupted{before}{called}", ""
+    # Lines of libraries alone say little: the first ones will do.
+    for ran in at.meanwhile[: MOST if any(is_own(each.file) for each in at.meanwhile) else 1]:
+        yield "", f"  meanwhile {_ran_text(found, ran)}", ""
+
+
+def _turn_rows(found: RecordingsReport, each: OtherTurn, took: TurnOrder | None) -> Iterator[tuple[str, str, str]]:
+    late = _lane_text(each.instead_key)
+    if took is None or not took.first:
+        yield f"after {_lane_text(each.gave_way)}", f"{_lane_text(each.recorded_key)} went on before {late}", ""
+        return
+    lanes = [ran.lane for ran in took.first]
+    names = [_lane_text(found.twins.bad_side.lanes.get(lane, ())) for lane in lanes if lane or not any(lanes)]
+    yield f"{', '.join(dict.fromkeys(names))} went on before {late}", "", f"({moment_text(took.moment)})"
+    for ran in took.first[:MOST]:
+        yield "", f"  {_ran_text(found, ran)}", ""
+    for ran in took.then[:MOST]:
+        yield "", f"  then {_ran_text(found, ran)}", ""
+
+
+def _ran_text(found: RecordingsReport, ran: LinesRun) -> str:
+    source = found.twins.line(ran.file, ran.first)
+    name = _lane_text(found.twins.bad_side.lanes.get(ran.lane, ()))
+    return f"{name} ran {ran}{f': {source}' if source and ran.first == ran.last else ''}"
+
+
+def _inputs_section(found: RecordingsReport) -> Table:
+    """Tell the first inputs that differ; only how many they are, where it is known which of them matter."""
+    inputs = found.comparison.inputs
+    gates = Counter(event_of(found, each).gate for each in inputs if each.told is Told.ANSWER)
+    common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(MOST))
+    answers = f"{sum(gates.values()):,} answers ({common})" if gates else ""
+    if found.flip is not None and not found.flip.reason:
+        others = [f"{each.told.value} {each.name}".strip() for each in inputs if each.told is not Told.ANSWER]
+        return Table("All inputs that differ", (), (), notes=(", ".join(filter(None, [*others[:MOST], answers])),))
+    rows = [row for each in _worth_telling(inputs) for row in _input_rows(found, each)]
+    notes = (f"{sum(gates.values()):,} answers differ in total: {common}.",) if gates else ()
+    return Table("Inputs that differ (first {MOST})", ("input", *_RUNS), tuple(rows), notes=notes)
+
+
+def _worth_telling(inputs: Sequence[Input]) -> list[Input]:
+    """Return what holds from the start on, and the first answers."""
+    answers = [each for each in inputs if each.told is Told.ANSWER]
+    return [each for each in inputs if each.told is not Told.ANSWER][:MOST] + answers[:MOST]
+
+
+def _input_rows(found: RecordingsReport, each: Input) -> Iterator[tuple[str, str, str]]:
+    if each.told is not Told.ANSWER:
+        unset = each.told is Told.ENVIRONMENT
+        good, bad = (
+            ("not set" if unset and value is None else show_value(value, _WIDTH)) for value in (each.good, each.bad)
+        )
+        if each.told is Told.SCHEDULE:
+            good, bad = _order_texts(found, each)
+        yield f"{each.told.value} {each.name}".strip(), good, bad
+        return
+    event = event_of(found, each)
+    if each.is_elapsed:
+        unit = "ns" if isinstance(each.good, int) else "s"
+        yield f"{show_call(event, _WIDTH)}, since its first call", *_elapsed_texts(found, each, unit)
+    else:
+        yield show_call(event, _WIDTH), show_value(each.good, _WIDTH), show_value(each.bad, _WIDTH)
+    yield "", f"  {_place_text(found, event.site)}", f"(events {each.good_event} and {each.bad_event})"
+
+
+def _order_texts(found: RecordingsReport, each: Input) -> tuple[str, str]:
+    """Say how often threads were preempted; if they were not, who went on first where another one did."""
+    if each.good or each.bad:
+        return f"{each.good} times preempted", f"{each.bad} times preempted"
+    turns = zip(found.twins.good_side.turns, found.twins.bad_side.turns, strict=False)
+    first = next(((one, two) for one, two in turns if (one.lane, one.to) != (two.lane, two.to)), None)
+    if first is None:
+        return "at one place", "at another one"
+    good, bad = (f"after {_lane_text(turn.lane)} {_lane_text(turn.to)} goes on" for turn in first)
+    return good, bad
+
+
+def _lane_text(key: LaneKey) -> str:
+    return key[-1][0] if key else "the main thread"
+
+
+def _elapsed_texts(found: RecordingsReport, each: Input, unit: str) -> tuple[str, str]:
+    first = next(other for other in found.comparison.inputs if other.gate == each.gate)
+    good, bad = each.good - first.bad, each.bad - first.bad
+    return (f"{good} {unit}", f"{bad} {unit}") if unit == "ns" else (f"{good:.6f} s", f"{bad:.6f} s")
+
+
+def event_of(found: RecordingsReport, each: Input) -> Event:
+    """Return the event of the bad run that an answer belongs to."""
+    return found.twins.bad_side.events[each.bad_event - 1]
+
+
+def _place_text(found: RecordingsReport, site: Site) -> str:
+    source = found.twins.text(site)
+    return f"{site}: {source}" if source else str(site)
+
+
+def _behaviour_section(found: RecordingsReport, first: Behaviour) -> Table:
+    rows = []
+    for name, side, number, is_there in (
+        ("good run", found.twins.good_side, first.good_event, first.did is not Did.ONLY_BAD),
+        ("bad run", found.twins.bad_side, first.bad_event, first.did is not Did.ONLY_GOOD),
+    ):
+        if is_there and number:
+            event = side.events[number - 1]
+            rows.append((name, f"{show_call(event, _WIDTH)} {show_outcome(event, _WIDTH)}", f"(event {number})"))
+            rows.append(("", f"  {_place_text(found, event.site)}", ""))
+        else:
+            rows.append((name, f"no counterpart after event {number}", ""))
+    others = found.comparison.others - 1
+    notes = (f"{others:,} more.",) if others else ()
+    return Table(
+        f"First difference in behaviour: {first.did.value}", ("run", "event", "number"), tuple(rows), notes=notes
+    )
+
+
+def _apart_section(apart: MemoryDifference) -> Table:
+    rows = [(each.path, *_values(each)) for each in apart.changed[:MOST]]
+    rows += [(each.path, f"{each.before:,} items", f"{each.after:,} items") for each in apart.grown[: MOST - len(rows)]]
+    notes = tuple(
+        f"{word} {place.file}:{place.line} in {place.function}{f': {source}' if source else ''}"
+        for word, place, source in (
+            ("after", apart.place, apart.source),
+            ("or, after its return,", apart.returned_to, apart.returned_to_source),
+        )
+        if place is not None
+    )
+    whose = "" if apart.scope == MINE else ", including libraries"
+    return Table(f"First difference in memory{whose}", ("where", *_RUNS), tuple(rows), notes=notes)
+
+
+def _values(each: Change) -> tuple[str, str]:
+    if each.before != each.after:
+        return each.before or "nothing", each.after or "nothing"
+    # What is shown of a long value may be its beginning.
+    return (
+        each.before,
+        "its items in another order" if each.kind == REORDERED else "a different value with the same beginning",
+    )
+
+
+def _turn_section(turn: TurningPoint) -> Table:
+    ways = [
+        f"goes on to {each.file}:{each.line} in {each.function}" if each is not None else "runs no further line"
+        for each in (turn.good, turn.bad)
+    ]
+    rows = (
+        (f"{turn.place.file}:{turn.place.line} in {turn.place.function}", turn.source, f"({moment_text(turn.moment)})"),
+    )
+    notes = (f"With the inputs of the good run, the bad run {ways[0]}; as recorded, it {ways[1]}.",)
+    return Table("First difference in control flow, after", ("line", "source", "moment"), rows, notes=notes)
+
+
+def travels(found: RecordingsReport) -> Iterator[list[str]]:
+    """Yield the commands that go where it matters, in both recordings."""
+    good, bad = found.names
+    ways: list[Interruption | TurnOrder] = [at for at in found.travelled.gave_way if at is not None]
+    ways += [at for at in found.travelled.took_turns if at is not None]
+    answers = [each for each in (found.flip.inputs if found.flip is not None else ()) if each.told is Told.ANSWER]
+    if ways:
+        yield from (["debug", bad, "--at", moment_text(at.moment)] for at in ways[:MOST])
+    elif answers:
+        yield ["debug", good, "--at", str(answers[0].good_event)]
+        yield ["debug", bad, "--at", str(answers[0].bad_event)]
+    for apart in () if ways else found.travelled.apart:
+        if not apart.is_flipped:
+            yield ["debug", good, "--at", moment_text(apart.good)]
+        yield ["debug", bad, "--at", moment_text(apart.bad)]
+    if found.travelled.turn is not None:
+        yield ["debug", bad, "--at", moment_text(found.travelled.turn.moment)]

@@ -1,0 +1,128 @@
+"""Tables as the commands show them: drawn on a screen, or as Markdown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from io import StringIO
+
+from replaydbg.events.show import printable
+
+WIDTH = 80
+"""Columns of what is no terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[str, ...] = ()
+    """The columns that hold numbers."""
+    more: str = ""
+    """What is not shown, and how to see it; empty: it is all there."""
+    notes: tuple[str, ...] = ()
+    """Sentences below it."""
+    kind: str = ""
+    """What its rows are, for views that treat some differently: `changed`, `new` or `gone`; empty: anything."""
+
+
+def numbers(count: int) -> str:
+    """Return a number as people read it."""
+    return f"{count:,}"
+
+
+def signed(count: int) -> str:
+    """Return a number with its sign; nothing for 0."""
+    return f"{count:+,}" if count else ""
+
+
+def sizes(count: int) -> str:
+    """Return a number of bytes as people read it."""
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(size) < 1000 or unit == "GB":
+            return f"{size:,.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
+        size /= 1000
+    raise AssertionError(count)
+
+
+def more_text(left_out: int, how: str) -> str:
+    """Return that something is not shown; empty if all is."""
+    return f"and {left_out:,} more: {how}" if left_out else ""
+
+
+def drawn(tables: Iterable[Table], *, width: int = 0, is_coloured: bool = False) -> str:
+    """Return tables as text of so many columns; 0: of the terminal, or WIDTH where there is none."""
+    # Imported here: rich takes 20 ms and more, and most commands draw nothing.
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as Drawing
+    from rich.text import Text
+
+    wide = width or (None if is_coloured and sys.stdout.isatty() else WIDTH)
+    out = StringIO()
+    console = Console(
+        file=out,
+        width=wide,
+        force_terminal=is_coloured,
+        color_system="standard" if is_coloured else None,
+        highlight=False,
+    )
+    for table in tables:
+        console.print(Text(printable(table.title), "bold"))
+        if table.rows:
+            drawing = Drawing(box=box.SIMPLE_HEAD if any(table.columns) else None, pad_edge=False)
+            for column in table.columns:
+                is_number = column in table.right
+                drawing.add_column(column, justify="right" if is_number else "left", overflow="fold", no_wrap=is_number)
+            for row in table.rows:
+                # Text, not str: what looks like markup in a recording is none.
+                drawing.add_row(*(Text(printable(cell)) for cell in row))
+            console.print(drawing)
+        for note in (table.more, *table.notes):
+            if note:
+                console.print(Text(f"  {printable(note)}", "dim"))
+        console.print()
+    return "".join(f"{line.rstrip()}\n" for line in out.getvalue().splitlines())
+
+
+def markdown(tables: Iterable[Table]) -> str:
+    """Return tables as Markdown."""
+    lines = []
+    for table in tables:
+        lines += [f"### {_escaped(table.title)}", ""]
+        if table.rows:
+            lines.append(f"| {' | '.join(table.columns)} |")
+            lines.append(f"|{'|'.join('---:' if each in table.right else '---' for each in table.columns)}|")
+            lines += [f"| {' | '.join(_cells(table, row))} |" for row in table.rows]
+            lines.append("")
+        for note in (table.more, *table.notes):
+            lines += [_escaped(note), ""] if note else []
+    return "\n".join(lines)
+
+
+def _cells(table: Table, row: tuple[str, ...]) -> list[str]:
+    named = zip(table.columns, row, strict=True)
+    return [_cell(cell, is_plain=name in table.right) for name, cell in named]
+
+
+def _cell(text: str, *, is_plain: bool) -> str:
+    if is_plain or not text:
+        return text
+    safe = printable(text).replace("|", "\\|")
+    # Code may hold backquotes itself; a longer row of them goes around it.
+    quote = "`" * (max((len(run) for run in _quotes(safe)), default=0) + 1)
+    pad = " " if "`" in safe else ""
+    return f"{quote}{pad}{safe}{pad}{quote}"
+
+
+def _quotes(text: str) -> list[str]:
+    return ["`" * len(run) for run in "".join(char if char == "`" else " " for char in text).split()]
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{char}" if char in "\\`*_<>|[]#" else char for char in printable(text))

@@ -1,0 +1,268 @@
+"""Answers of a session as lines of text, for the prompt and for the commands that ask one question."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
+from typing import NamedTuple
+
+from replaydbg.debugger import Session
+from replaydbg.debugger.results import Here, Lane, LastWrite, Logged, Moment, Origin, ValueChange, Variable
+from replaydbg.debugger.source.place_expressions import places_read
+from replaydbg.errors import quoted
+from replaydbg.events.records import Event
+from replaydbg.events.show import show_call, show_outcome
+from replaydbg.log.reader import open_recording
+
+SILENT = ("StopIteration", "GeneratorExit", "StopAsyncIteration")
+"""Exceptions that are part of how loops end."""
+
+MOST_NAMES = 4
+"""So many variables are proposed for following a value further."""
+
+
+def moment_text(moment: Moment) -> str:
+    """Return a moment as every front end takes it: `120:35`."""
+    return f"{moment.event}:{moment.step}" + (f".{moment.point}" if moment.point else "")
+
+
+def recording_name(session: Session) -> str:
+    """Return the recording's name, such as `run-12`."""
+    return session.path.name.removesuffix(".rdbg").removesuffix(".rdbg-live")
+
+
+def percent_text(count: int, total: int) -> str:
+    """Return how far into the run a line is; 100 % is its end alone."""
+    return f"{100 * count // total if total else 100}%"
+
+
+def file_text(session: Session, file: str) -> str:
+    """Return a file's name as short as it stays clear."""
+    path = PurePath(file)
+    if path.is_relative_to(session.header.cwd):
+        return str(path.relative_to(session.header.cwd))
+    for mark in ("/site-packages/", "/lib/python3."):
+        _, found, rest = file.partition(mark)
+        if found:
+            return rest if mark == "/site-packages/" else rest.partition("/")[2]
+    return file
+
+
+def place_text(session: Session, file: str, line: int, function: str) -> str:
+    """Return a place as `file:line function`."""
+    return f"{file_text(session, file)}:{line} {function}"
+
+
+def lane_text(lane: int, lanes: tuple[Lane, ...] = ()) -> str:
+    """Return a lane's number and name."""
+    name = next((each.name for each in lanes if each.id == lane), "")
+    return f"thread {lane} {name}".rstrip()
+
+
+def here_text(session: Session, here: Here) -> str:
+    """Return where the session stands in one line."""
+    top = here.top
+    place = place_text(session, top.file, top.line, top.function) if top is not None else "(no Python frame)"
+    parts = [moment_text(here.moment), percent_text(here.count, here.total), lane_text(here.lane, here.lanes), place]
+    return "  ".join(parts) + ("  (changed: differs from the recorded run)" if here.is_changed else "")
+
+
+def reason_text(session: Session, here: Here) -> str:
+    """Return what brought the session here, as far as it needs to be said; empty: it does not."""
+    told = f": {here.message}" if here.message else ""
+    if here.why == "exception":
+        return f"raises {here.message}" + (f" (breakpoint {here.breakpoint})" if here.breakpoint else "")
+    raised = "" if here.is_changed else _raised_at(session, here)
+    if here.why == "breakpoint":
+        return f"breakpoint {here.breakpoint}{told}"
+    if here.why == "end":
+        return f"end{told}"
+    if here.why == "start":
+        return f"start{told}"
+    return here.message or raised
+
+
+def _raised_at(session: Session, here: Here) -> str:
+    """What the line that is about to run raises."""
+    raised = session.index.raised
+    at = bisect_left(raised, here.count, key=lambda each: each.count)
+    found = raised[at] if at < len(raised) and raised[at].count == here.count and here.count else None
+    if found is None or found.type in SILENT:
+        return ""
+    return f"raises {found.text}"
+
+
+def variable_text(each: Variable) -> str:
+    """Return a variable and its value."""
+    return f"{each.name} = {each.text}"
+
+
+def change_text(session: Session, change: ValueChange) -> str:
+    """Return a change of a value in one line."""
+    place = place_text(session, change.file, change.line, change.function)
+    return f"{moment_text(change.moment):>8}  thread {change.lane}  {place}  {change.text or '(deleted)'}"
+
+
+def logged_text(logged: Logged) -> str:
+    """Return a line of a retroactive log."""
+    return f"{moment_text(logged.moment):>8}  thread {logged.lane}  {logged.text}"
+
+
+def event_text(event: Event) -> str:
+    """Return a crossing with what it gave."""
+    return f"event {event.number}: {show_call(event)} {show_outcome(event)}"
+
+
+def events_of(session: Session, first: int, last: int) -> list[Event]:
+    """Return the events from `first` to `last`."""
+    if last < first:
+        return []
+    with open_recording(session.path) as recording:
+        found = recording.events(first=max(first, 1), last=last, controls=False)
+        return [each for each in found if isinstance(each, Event)]
+
+
+class WhyLine(NamedTuple):
+    """A line about the last write of a value."""
+
+    text: str
+    write: LastWrite | None = None
+    """The write whose headline this is; None for other lines."""
+
+
+def why_lines(session: Session, why: LastWrite, *, follow: str) -> Iterator[str]:
+    """Yield what is known of the last write of a value, and at its end how to go on.
+
+    `follow` is the command that does so, with `{name}`, or `{quoted}` for a shell, and `{moment}` in it.
+    """
+    yield from (each.text for each in why_report(session, why))
+    last = why.content if why.content is not None else why
+    further = [(name, moment_text(moment)) for name, moment in to_follow(last)] if last.moment is not None else []
+    if further:
+        orders = (follow.format(name=name, quoted=quoted(name), moment=moment) for name, moment in further)
+        yield "Next: " + ", or ".join(orders)
+
+
+def why_report(session: Session, why: LastWrite) -> Iterator[WhyLine]:
+    """Yield what is known of the last write of a value."""
+    if why.note:
+        yield WhyLine(f"{why.expression}: {why.note}.")
+    if why.moment is None:
+        yield WhyLine(f"{why.expression} was not written before this moment.")
+        return
+    verb = "was passed as an argument" if why.is_argument else "was bound" if why.is_binding else "was written"
+    verb += " again with an equal value" if why.is_equal else ""
+    if why.changed is not None and why.count < why.changed.count:
+        verb += " by a line that began earlier"
+    place = place_text(session, why.file, why.line, why.function)
+    share = percent_text(why.count, session.index.total)
+    yield WhyLine(f"{why.expression} {verb} at {moment_text(why.moment)}  {share}  thread {why.lane}  {place}", why)
+    yield from (WhyLine(each) for each in _write_lines(session, why))
+    if why.content is not None:
+        yield WhyLine("The object itself changed last elsewhere:")
+        yield from why_report(session, why.content)
+
+
+def _write_lines(session: Session, why: LastWrite) -> Iterator[str]:
+    if why.source:
+        yield f"  -> {why.line}  {why.source}"
+    if why.parts:
+        yield from _part_lines(why)
+    else:
+        yield f"  before  {why.before or '(not set)'}"
+        yield f"  after   {why.after or '(deleted)'}"
+    yield from _origin_lines(session, why)
+    if why.changed is not None:
+        yield from _changed_lines(session, why.changed)
+
+
+def _origin_lines(session: Session, why: LastWrite) -> Iterator[str]:
+    """Yield where the value came from, what is not known of that, and what else the line asked for."""
+    events = {each.number: each for each in _events(session, why)}
+    named: set[int] = set()
+    for text, numbers in _origin_texts(session, why.origins, "  "):
+        named |= set(numbers)
+        shown = [event_text(events[each]) for each in numbers if each in events]
+        yield text + (f", from {'; '.join(shown)}" if shown else "")
+    if why.unknown:
+        yield f"  note: {why.unknown}"
+    for number, event in events.items():
+        if number not in named:
+            yield f"  event during this line: {event_text(event)}"
+
+
+def _origin_texts(session: Session, origins: Sequence[Origin], indent: str) -> Iterator[tuple[str, tuple[int, ...]]]:
+    for each in origins:
+        verb = "from" if each.is_same else "computed from"
+        returned = ""
+        if each.moment is not None:
+            place = place_text(session, each.file, each.line, each.function)
+            returned = f", returned at {moment_text(each.moment)}  {place}  {each.source}".rstrip()
+        yield f"{indent}{verb} {each.text}{returned}", each.events
+        yield from _origin_texts(session, each.parts, indent + "  ")
+
+
+def _part_lines(why: LastWrite) -> Iterator[str]:
+    for each in why.parts:
+        name = f"{why.expression}{each.name}"
+        yield f"  before  {name} = {each.before}" if each.before else f"  before  ({name} not set)"
+        yield f"  after   {name} = {each.after}" if each.after else f"  after   ({name} deleted)"
+
+
+def _changed_lines(session: Session, change: LastWrite) -> Iterator[str]:
+    """Yield where the value that was written again had come from."""
+    assert change.moment is not None, change
+    place = place_text(session, change.file, change.line, change.function)
+    yield f"  It had changed at {moment_text(change.moment)}  thread {change.lane}  {place}"
+    if change.source:
+        yield f"  -> {change.line}  {change.source}"
+    yield f"  before  {change.before or '(not set)'}"
+
+
+def _events(session: Session, why: LastWrite) -> list[Event]:
+    if not why.events:
+        return []
+    wanted = set(why.events)
+    return [each for each in events_of(session, min(wanted), max(wanted)) if each.number in wanted]
+
+
+def to_follow(why: LastWrite) -> list[tuple[str, Moment]]:
+    """Return what may be asked next, and where: what the value came from, else what the line reads."""
+    assert why.moment is not None, why
+    found = dict.fromkeys(_places_in(why.origins, why.moment))
+    if not why.origins or why.unknown:
+        found |= dict.fromkeys((name, why.moment) for name in (*places_read(why.source), *names_to_follow(why)))
+    return list(found)[:MOST_NAMES]
+
+
+def _places_in(origins: Sequence[Origin], moment: Moment) -> Iterator[tuple[str, Moment]]:
+    for each in origins:
+        if each.kind == "place":
+            yield each.text, moment
+        yield from _places_in(each.parts, each.moment or moment)
+
+
+def names_to_follow(why: LastWrite) -> tuple[str, ...]:
+    """Return those variables of the line that its value may have come from: functions and modules are none."""
+    called = _called(why.source)
+    return tuple(
+        name
+        for name in why.names
+        if name not in called and not hasattr(builtins, name) and name not in sys.stdlib_module_names
+    )
+
+
+def _called(source: str) -> set[str]:
+    text = source.strip()
+    for attempt in (text, text + " pass", f"{text}\n    pass", text.removeprefix("el")):
+        try:
+            tree = ast.parse(attempt)
+        except SyntaxError:
+            continue
+        calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+        return {each.id for each in calls if isinstance(each, ast.Name)}
+    return set()
