@@ -22,7 +22,7 @@ of 100,000 commits would take 1.25 GB, with these 50 MB and about a second.
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class CommitGraph:
     """The candidates for the first bad commit: the commits of the bad end that the good ends do not have."""
 
     order: tuple[str, ...]
@@ -46,7 +46,7 @@ class Narrowed:
     """Bad commits that the first bad one does not explain: there was a repair in between, or there are two culprits."""
 
 
-def narrow(history: History, verdicts: Mapping[str, Verdict]) -> Narrowed:
+def narrow(history: CommitGraph, verdicts: Mapping[str, Verdict]) -> Narrowed:
     """Return which commits may be the first bad one.
 
     If verdicts contradict each other (a bad commit has a good descendant, or two bad ones no suspect in common), the
@@ -67,7 +67,7 @@ def narrow(history: History, verdicts: Mapping[str, Verdict]) -> Narrowed:
 
 
 def choose(
-    history: History, verdicts: Mapping[str, Verdict], *, most: int = 1, running: Collection[str] = ()
+    history: CommitGraph, verdicts: Mapping[str, Verdict], *, most: int = 1, running: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Return at most `most` commits to test next, the most informative first; none if no test is informative.
 
@@ -91,7 +91,7 @@ def choose(
     return _spread([name for name in telling if name not in waiting], weights, total, untold, waiting, most)
 
 
-def is_telling(history: History, verdicts: Mapping[str, Verdict], name: str) -> bool:
+def is_telling(history: CommitGraph, verdicts: Mapping[str, Verdict], name: str) -> bool:
     """Whether testing `name`, which has no verdict yet, can still be informative."""
     suspects = narrow(history, verdicts).suspects
     if len(suspects) == 1:
@@ -139,7 +139,7 @@ def _away(names: Sequence[str], weights: Mapping[str, int], total: int, untold: 
     return names
 
 
-def _ancestors(history: History, names: Iterable[str]) -> set[str]:
+def _ancestors(history: CommitGraph, names: Iterable[str]) -> set[str]:
     """Return `names` and their ancestors, as far as they belong to the history."""
     found: set[str] = set()
     waiting = [name for name in names if name in history.parents]

@@ -41,7 +41,7 @@ ORDERS = "orders.csv"
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedRun:
     """The recorded run that failed."""
 
     path: Path
@@ -105,7 +105,7 @@ def _introduce(console: Console, place: Path) -> None:
     )
 
 
-def _record_until_failure(console: Console, place: Path, attempts: int) -> Failure | None:
+def _record_until_failure(console: Console, place: Path, attempts: int) -> FailedRun | None:
     _step(console, 2, "Record it until it fails")
     _command(console, f"replaydbg record {PROGRAM} {ORDERS} books.db")
     argv = [str(place / name) for name in (PROGRAM, ORDERS, "books.db")]
@@ -116,13 +116,13 @@ def _record_until_failure(console: Console, place: Path, attempts: int) -> Failu
         if result.status != 0:
             console.print(f"  run {attempt}: [bold red]failed[/], exit code {result.status}")
             _quote(console, run)
-            return Failure(result.path, run, result.events, result.size)
+            return FailedRun(result.path, run, result.events, result.size)
         console.print(f"  run {attempt}: passed")
         discard(result.path)
     return None
 
 
-def _show_recording(console: Console, failure: Failure) -> None:
+def _show_recording(console: Console, failure: FailedRun) -> None:
     _step(console, 3, "What the recording holds")
     with open_recording(failure.path) as recording:
         gates = Counter(event.gate for event in recording.events(controls=False) if isinstance(event, Event))
@@ -140,7 +140,7 @@ def _delete_inputs(console: Console, place: Path) -> None:
     _say(console, f"{place} is deleted: the order, the database and the program itself.")
 
 
-def _replay_failure(console: Console, failure: Failure) -> bool:
+def _replay_failure(console: Console, failure: FailedRun) -> bool:
     """Replay and compare; print the result."""
     _step(console, 5, "Replay the failure")
     _command(console, f"replaydbg replay {failure.path.stem}")

@@ -19,7 +19,7 @@ from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits import start
 from replaydbg.commits.depends import Dependencies, of_replay, of_run
 from replaydbg.commits.processes import TimedOut, last_words, run_command
-from replaydbg.commits.question import Look, Question
+from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.recorded import moved, write_missing
 from replaydbg.commits.repository import GitFailed
 from replaydbg.commits.surroundings import Surroundings
@@ -85,7 +85,7 @@ class Looker:
         self.has_met_ours = False
         """Whether any program has imported a file of the repository."""
 
-    def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> Look:
+    def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> CommitLook:
         """Return the result at `commit`: bad if a run fails, good after `passes` runs that do not.
 
         With `is_measured` it uses the maximum number of runs, and counts the failures. Raises GivenUp when `cancel` is
@@ -96,7 +96,7 @@ class Looker:
         try:
             worktree = self._worktrees.take(commit)
         except GitFailed as error:
-            return Look(
+            return CommitLook(
                 commit, Verdict.UNDECIDED, f"git cannot check it out: {error}", time.monotonic() - began, runs=0
             )
         try:
@@ -104,7 +104,7 @@ class Looker:
                 found = self._look(commit, worktree, Path(scratch), passes, cancel, is_measured, began_ns)
         finally:
             self._worktrees.give_back(worktree)
-        return Look(**found, commit=commit, seconds=time.monotonic() - began)
+        return CommitLook(**found, commit=commit, seconds=time.monotonic() - began)
 
     def _look(
         self,

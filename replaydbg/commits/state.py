@@ -13,7 +13,7 @@ from typing import IO, Any
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.depends import Dependencies, Dependency, States, changed_since
 from replaydbg.commits.fingerprint import key_of
-from replaydbg.commits.question import Look
+from replaydbg.commits.question import CommitLook
 from replaydbg.errors import UsageError
 
 VERSION = 2
@@ -28,7 +28,7 @@ class State:
     """The file."""
     parts: Mapping[str, str]
     """The parts of its question, as `parts_of` returns them."""
-    looks: dict[str, Look] = field(default_factory=dict)
+    looks: dict[str, CommitLook] = field(default_factory=dict)
     """The look at each commit, in order of completion."""
     passes_needed: int = 0
     """Number of passing runs after which a commit counts as good; 0: not measured yet."""
@@ -93,7 +93,7 @@ class State:
         self.passes_needed = 0
         self.write()
 
-    def note(self, look: Look) -> None:
+    def note(self, look: CommitLook) -> None:
         """Add a look, and write the file."""
         self.looks[look.commit] = look
         self.write()
@@ -134,7 +134,7 @@ class State:
         return told
 
 
-def _as_facts(look: Look, table: dict[tuple[str, str, str], int]) -> dict[str, Any]:
+def _as_facts(look: CommitLook, table: dict[tuple[str, str, str], int]) -> dict[str, Any]:
     """Return a look as JSON data; dependencies, which most looks share, are numbers in `table`."""
     facts = asdict(replace(look, depends=None)) | {"verdict": look.verdict.value}
     if look.depends is not None:
@@ -150,7 +150,7 @@ def _depends_of(told: Mapping[str, Any], table: list[tuple[Dependency, str]]) ->
     return Dependencies(dict(table[number] for number in told["depends"]), set(told["unwatched"]))
 
 
-def _as_look(told: Mapping[str, Any], depends: Dependencies) -> Look:
+def _as_look(told: Mapping[str, Any], depends: Dependencies) -> CommitLook:
     values = {name: value for name, value in told.items() if name != "unwatched"}
     values |= {"verdict": Verdict(told["verdict"]), "liberties": tuple(told["liberties"])}
-    return Look(**values | {"is_reused": True, "depends": depends})
+    return CommitLook(**values | {"is_reused": True, "depends": depends})

@@ -15,7 +15,7 @@ from typing import Any
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.heap.changes import differences, restored
 from replaydbg.heap.check import check_numbers
-from replaydbg.heap.columns import Stored, load, load_bytes, store, store_bytes
+from replaydbg.heap.columns import StoredColumn, load, load_bytes, store, store_bytes
 from replaydbg.heap.snapshot import Root, Snapshot, Strings, Taken
 from replaydbg.log.allowance import load_json
 
@@ -85,7 +85,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class DeltaBase:
     """An earlier snapshot against which another one is delta-coded."""
 
     snapshot: Snapshot
@@ -100,7 +100,7 @@ def most_claimed(stored: int) -> int:
     return max(ANY_FILE, min(UNIFORM * stored, MOST_UNIFORM), RATIO * stored)
 
 
-def pack(snapshot: Snapshot, base: Base | None = None) -> bytes:
+def pack(snapshot: Snapshot, base: DeltaBase | None = None) -> bytes:
     """Return the file of a snapshot; with `base`, an earlier one of its run, as the difference from that."""
     columns = differences(snapshot, base.snapshot) if base else {name: _column(snapshot, name) for name in _COLUMNS}
     parts = [store(name, columns[name]) for name in (_CHANGES if base else _COLUMNS)]
@@ -130,7 +130,7 @@ def unpack(
     path: str,
     *,
     limit: int = MEMORY_LIMIT,
-    base: Base | None = None,
+    base: DeltaBase | None = None,
     stored: int | None = None,
 ) -> Snapshot:
     """Return the snapshot in the file `data`; `path` is for messages. Raises Corrupt, NewerFormat.
@@ -169,14 +169,14 @@ def read_begin(begin: bytes, path: str) -> tuple[Taken, Link | None] | None:
         raise Corrupt(path, str(error)) from None
 
 
-def _unpack(view: memoryview, path: str, limit: int, base: Base | None, there: int) -> Snapshot:
+def _unpack(view: memoryview, path: str, limit: int, base: DeltaBase | None, there: int) -> Snapshot:
     header, at = _header(view, path)
     link, taken = _link(header), _taken(header)
     if link:
         _check_link(link, taken, base)
     codes = _CHANGES if link else _COLUMNS
     types, cut = _texts(header, "types"), _texts(header, "cut")
-    parts: dict[str, tuple[Stored, memoryview]] = {}
+    parts: dict[str, tuple[StoredColumn, memoryview]] = {}
     total = 0
     for stored in _stored(header, codes):
         parts[stored.name] = stored, view[at : at + stored.length]
@@ -301,7 +301,7 @@ def _link(header: dict[str, Any]) -> Link | None:
     return Link(**said)
 
 
-def _check_link(link: Link, taken: Taken, base: Base | None) -> None:
+def _check_link(link: Link, taken: Taken, base: DeltaBase | None) -> None:
     if base is None:
         raise ValueError(f"the snapshot is coded against number {link.number}, and that is not there")
     before = base.snapshot.taken
@@ -309,7 +309,7 @@ def _check_link(link: Link, taken: Taken, base: Base | None) -> None:
         raise ValueError(f"the snapshot is coded against another number {link.number} than is there")
 
 
-def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[Stored]:
+def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[StoredColumn]:
     found = []
     for each in _list(header, "columns"):
         if not isinstance(each, list) or len(each) != 5:
@@ -317,7 +317,7 @@ def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[Stored]:
         name, count, codec, length, crc = each
         if codec not in ("zstd", "raw") or not all(map(_is_count, (count, length, crc))):
             raise ValueError("the snapshot's columns are not described")
-        found.append(Stored(name, count, codec, length, crc))
+        found.append(StoredColumn(name, count, codec, length, crc))
     if [each.name for each in found] != [*codes, _TEXTS]:
         raise ValueError("the snapshot has other columns than it should have")
     return found

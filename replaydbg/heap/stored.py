@@ -8,7 +8,7 @@ from pathlib import Path
 
 from replaydbg.errors import Corrupt
 from replaydbg.heap import raw
-from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, Base, Link, claim, mark_of, read_begin, unpack
+from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, DeltaBase, Link, claim, mark_of, read_begin, unpack
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.log.reader import Recording, open_recording
 
@@ -60,7 +60,7 @@ def load_series(recording: Recording, notify: Callable[[str], None]) -> list[Sna
     if len(wanted) < len(numbers):
         notify(f"{len(wanted)} of {len(numbers)} snapshots were compared: all of them would take too much memory.")
     found = []
-    base: Base | None = None
+    base: DeltaBase | None = None
     for number in wanted:
         # The next one is mostly coded against this one.
         base = _load(recording, number, names, MEMORY_LIMIT, base)
@@ -68,9 +68,9 @@ def load_series(recording: Recording, notify: Callable[[str], None]) -> list[Sna
     return found
 
 
-def _load(recording: Recording, number: int, names: dict[int, str], limit: int, known: Base | None) -> Base:
+def _load(recording: Recording, number: int, names: dict[int, str], limit: int, known: DeltaBase | None) -> DeltaBase:
     """Return a snapshot; `known` is one that was already read."""
-    base: Base | None = None
+    base: DeltaBase | None = None
     for each in _chain(recording, number, names):
         if known is not None and each == known.snapshot.taken.number:
             base = known
@@ -78,7 +78,7 @@ def _load(recording: Recording, number: int, names: dict[int, str], limit: int, 
         data = recording.section(names[each], limit=limit)
         stored = min(len(data), recording.stored(names[each]))
         snapshot = _read(data, _place(recording, names[each]), limit, base, stored)
-        base = Base(snapshot, mark_of(data), stored + (base.stored if base is not None else 0))
+        base = DeltaBase(snapshot, mark_of(data), stored + (base.stored if base is not None else 0))
     assert base is not None, "a chain has at least the snapshot itself"
     return base
 
@@ -139,7 +139,7 @@ def _place(recording: Recording, name: str) -> str:
     return f"{recording.path} ({name})"
 
 
-def _read(data: bytes, path: str, limit: int, base: Base | None = None, stored: int | None = None) -> Snapshot:
+def _read(data: bytes, path: str, limit: int, base: DeltaBase | None = None, stored: int | None = None) -> Snapshot:
     if data.startswith(raw.MAGIC):  # a live directory has them as the core wrote them
         return raw.read_raw(data, path)
     return unpack(data, path, limit=limit, base=base, stored=stored)

@@ -38,7 +38,7 @@ def find_flip(twins: Twins, comparison: Comparison, how: How, others: Sequence[T
     """
     # On the same file system: the files that all trials share are linked, not copied.
     with tempfile.TemporaryDirectory(prefix="replaydbg-trials-") as place:
-        return _Search(twins, comparison, others, Count(how, Path(place))).run()
+        return _CauseSearch(twins, comparison, others, Count(how, Path(place))).run()
 
 
 def write_flipped(twins: Twins, flip: Flip, place: Path) -> Path:
@@ -52,7 +52,7 @@ def write_flipped(twins: Twins, flip: Flip, place: Path) -> Path:
 
 
 @dataclass(slots=True)
-class _Search:
+class _CauseSearch:
     twins: Twins
     comparison: Comparison
     others: Sequence[Twins]

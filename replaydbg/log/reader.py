@@ -16,7 +16,7 @@ from replaydbg.log.allowance import allowance
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
-from replaydbg.log.raw import Raw, RawStream
+from replaydbg.log.raw import RawRecord, RawStream
 from replaydbg.log.sections import LiveDirectory, SealedFile
 from replaydbg.log.stream import LogStream
 from replaydbg.log.unpack import Unpacked, records, unpack
@@ -208,7 +208,7 @@ class Recording:
             )
         return header
 
-    def records(self) -> Iterator[Raw]:
+    def records(self) -> Iterator[RawRecord]:
         """Yield the records of the event log with their bytes, definitions included."""
         stream = self._stream("log", self.log_header, RawStream)
         yield from stream.records()

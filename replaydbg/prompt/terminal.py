@@ -155,7 +155,7 @@ class ProgressLine:
             self.clear()
 
 
-class Lines:
+class LineReader:
     """Reads lines from a terminal."""
 
     def __init__(self, prompt: Prompt, history: Path | None) -> None:

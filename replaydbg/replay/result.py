@@ -28,8 +28,8 @@ _ENDS_ITSELF = frozenset(
 if TYPE_CHECKING:
     from replaydbg.replay.clock import ClockReport
     from replaydbg.replay.draws import Draws
-    from replaydbg.replay.ending import Check, Liberty, Outcome
-    from replaydbg.replay.report import Stop
+    from replaydbg.replay.ending import CheckResult, Liberty, Outcome
+    from replaydbg.replay.report import ReplayStop
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class ReplayResult:
     """Number of deviations of each kind."""
     cannot_test: str = ""
     """Why a lenient replay did not find out how the edited program ends on these inputs; empty if it did."""
-    check: Check | None = None
+    check: CheckResult | None = None
     """The result of the check at the program's end; None if none was given, or if the end was not reached."""
     said: str = ""
     """The program's own report of its result in a lenient replay, such as a test's; empty: none."""
@@ -175,7 +175,7 @@ def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> Repl
     )
 
 
-def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> ReplayResult:
+def _stopped(recording: Recording, stop: ReplayStop, is_cut: bool, name: str) -> ReplayResult:
     if stop.kind == "fence":
         raise NoFence(stop.detail)
     if stop.kind == "stop":
@@ -194,7 +194,7 @@ COMPUTING = "; the replay stops after about as much computation as was recorded"
 """Follows the reason why a recording ends if the program computes after its last event."""
 
 
-def _ended_itself(stop: Stop, status: int) -> bool:
+def _ended_itself(stop: ReplayStop, status: int) -> bool:
     """Whether the program's last action, which never returned, was to send itself the signal that ended it."""
     if status >= 0 or stop.gate not in _ENDS_ITSELF:
         return False

@@ -14,7 +14,7 @@ from typing import Any
 
 from replaydbg.events.records import ControlKind, Event
 from replaydbg.log.reader import Recording
-from replaydbg.replay.ending import Check, Frame, Outcome, Uncaught
+from replaydbg.replay.ending import CheckResult, ExceptionFrame, Outcome, Uncaught
 from replaydbg.replay.result import ReplayResult
 
 QUESTION = "posix.listxattr"
@@ -96,11 +96,11 @@ def _answer(outcome: object) -> dict[str, Any]:
     return _read(str(outcome[0])) if isinstance(outcome, list) and len(outcome) == 1 else {}
 
 
-def judged(result: ReplayResult) -> tuple[Outcome | None, Check | None, str]:
+def judged(result: ReplayResult) -> tuple[Outcome | None, CheckResult | None, str]:
     """Return how the test ends with edited code, the result of the check, and why neither is known."""
     said = _read(result.said)
     what = said.get("outcome")
-    check = Check(*said["check"]) if said.get("check") else None
+    check = CheckResult(*said["check"]) if said.get("check") else None
     if what == "passed":
         return _ended_well("passed"), check, ""
     if what == "failed":
@@ -129,7 +129,7 @@ def _is_of_pytest(file: str) -> bool:
 
 def _failed(told: dict[str, Any], file: str, line: str) -> Outcome:
     text = str(told["message"]).partition("\n")[0]
-    frame = Frame(str(told[file]), int(told[line]), "", is_library=False)
+    frame = ExceptionFrame(str(told[file]), int(told[line]), "", is_library=False)
     return Outcome(1, Uncaught(str(told["type"]), text, (frame,)))
 
 

@@ -8,7 +8,7 @@ from replaydbg.tui.plain import PlainText, set_title
 from replaydbg.tui.scene import Overview, Scene
 
 
-class Card(PlainText):
+class OpeningCard(PlainText):
     """A few lines that disappear with the first move."""
 
     def __init__(self) -> None:

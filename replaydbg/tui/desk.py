@@ -20,9 +20,9 @@ from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgErro
 from replaydbg.events.show import printable
 from replaydbg.tui import questions
 from replaydbg.tui.gather import Gatherer
-from replaydbg.tui.memory import Memory, writer_text
+from replaydbg.tui.memory import SnapshotPair, writer_text
 from replaydbg.tui.messages import WriterFound
-from replaydbg.tui.notes import Note, load_notes, save_notes
+from replaydbg.tui.notes import MarkNote, load_notes, save_notes
 from replaydbg.tui.overview import density, overview
 from replaydbg.tui.quiet import hits, lane_spans, no_hits, own_exceptions, snapshots
 from replaydbg.tui.scene import HeapAnswer, Overview, Reply, Said, Scene
@@ -35,7 +35,7 @@ MOST_TRIES = 20
 """Number of restarts of a background task that was cancelled for a request of the user."""
 
 
-class Scribe:
+class ConsoleLog:
     """Collects the output of a command, for the console."""
 
     def __init__(self, check: Callable[[], None]) -> None:
@@ -96,7 +96,7 @@ class _Quiet:
     """Number of restarts."""
 
 
-class Desk:
+class SessionHost:
     """A session with an invisible prompt, and a record of what was already shown of it. For one thread."""
 
     def __init__(
@@ -110,11 +110,11 @@ class Desk:
         """Open the recording; see `Session` for what it raises."""
         self._path, self._progress, self._memory = path, progress, memory
         self.session = Session(path, progress=progress, memory=memory)
-        self.scribe = Scribe(check)
+        self.scribe = ConsoleLog(check)
         self.prompt = Prompt(self.session, self.scribe, Busy(), view=SilentView(self.session, self.scribe))
         self._gatherer = Gatherer()
         self._sent: set[str] = set()
-        self.memory = Memory()
+        self.memory = SnapshotPair()
         """The snapshots of the last heap comparison."""
         self._compared: HeapAnswer | None = None
         self._writers: dict[str, str] = {}
@@ -141,7 +141,8 @@ class Desk:
         """Save the marks if they have changed."""
         notes = self._gatherer.notes
         marks = tuple(
-            Note(name, moment.event, moment.step, notes.get(name, "")) for name, moment in self.session.marks.items()
+            MarkNote(name, moment.event, moment.step, notes.get(name, ""))
+            for name, moment in self.session.marks.items()
         )
         if marks == self._kept:
             return

@@ -21,7 +21,7 @@ from replaydbg.heap.difference import Diff
 from replaydbg.heap.drift import drift
 from replaydbg.heap.finding import find
 from replaydbg.heap.holding import Holding
-from replaydbg.tui.scene import Answer, Choice, HeapAnswer, HeapRow
+from replaydbg.tui.scene import AnswerList, Choice, HeapAnswer, HeapRow
 
 Elsewhere = Callable[[int], AbstractContextManager[None]]
 
@@ -29,7 +29,7 @@ MOST = 40
 """Maximum number of rows in each section."""
 
 
-class Memory:
+class SnapshotPair:
     """The two snapshots of the last comparison; queries about objects refer to the later one."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Memory:
         self._pair, self._counts = (found, found), (view.here.count, view.here.count)
         return found
 
-    def about(self, view: View, path: str, elsewhere: Elsewhere) -> Answer:
+    def about(self, view: View, path: str, elsewhere: Elsewhere) -> AnswerList:
         """Return the facts about the object at `path` of the later snapshot: its holders, its creation and last write.
 
         `elsewhere` moves the session to a line of the run for a while.
@@ -75,7 +75,7 @@ class Memory:
             choices.append(Choice("go to where it was last written", "accent", told.written.count))
         for table in object_tables(held, node, most=MOST, how="`:holders`"):
             choices += _choices(table)
-        return Answer(printable(path), tuple(choices), "Enter inspects the holder, or goes to the moment")
+        return AnswerList(printable(path), tuple(choices), "Enter inspects the holder, or goes to the moment")
 
     def who_wrote(self, view: View, path: str, elsewhere: Elsewhere) -> Why:
         """Return the last write of the value at `path` of the later snapshot. Raises UsageError."""

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import ContentSwitcher
 
 from replaydbg.tui.plain import set_title
-from replaydbg.tui.rows import LazyRows, Row, Rows, plain
+from replaydbg.tui.rows import LazyRows, PanelRow, Rows, plain
 from replaydbg.tui.scene import MarkRow, Overview, PointRow, Said, Scene
 
 MOST_SAID = 10_000
@@ -73,13 +73,13 @@ class _OutputRows(LazyRows):
     def __len__(self) -> int:
         return len(self._view.output) + self.before
 
-    def row(self, at: int) -> Row:
+    def row(self, at: int) -> PanelRow:
         """Return the row at an index from 0 on."""
         at -= self.before
         if at < 0:
             return plain(f"({self._view.output_left_out:,} earlier lines not shown)", "dim")
         each = self._view.output[at]
-        return Row(
+        return PanelRow(
             ((f"{each.number:>5} ", "dim"), ("! " if each.stream == 2 else "  ", "error"), (each.text, "")),
             key=f"@out:{each.number}",
             style="" if at < self._written else "never",
@@ -118,11 +118,11 @@ evaluated as Python, in a throw-away copy of the program.
         if self._width != self.scrollable_content_region.width:
             self._draw(list(self._folded(self._said)))
 
-    def _draw(self, rows: list[Row]) -> None:
+    def _draw(self, rows: list[PanelRow]) -> None:
         self._width = self.scrollable_content_region.width
         self.show(rows[-MOST_SAID:], cursor=min(len(rows), MOST_SAID) - 1)
 
-    def _folded(self, said: Sequence[Said]) -> Iterator[Row]:
+    def _folded(self, said: Sequence[Said]) -> Iterator[PanelRow]:
         # One column is reserved for the cursor. A panel without width is not visible: it is folded when it is.
         width = max((self.scrollable_content_region.width or 1000) - 1, 20)
         for each in said:
@@ -165,7 +165,7 @@ Marks with their notes, and breakpoints. They are saved next to the recording.
     def show_scene(self, scene: Scene) -> None:
         """Show the present marks and breakpoints."""
         rows = [
-            Row(
+            PanelRow(
                 (
                     (f"{self.glyphs.mark} ", "new"),
                     (f"@{each.name}", "bold"),
@@ -179,7 +179,7 @@ Marks with their notes, and breakpoints. They are saved next to the recording.
         for point in scene.points:
             sign = self.glyphs.point if point.is_enabled else self.glyphs.point_off
             off = "" if point.is_enabled else "  (off)"
-            rows.append(Row(((f"{sign} ", "error"), (f"{point.number}: {point.text}{off}", "")), point))
+            rows.append(PanelRow(((f"{sign} ", "error"), (f"{point.number}: {point.text}{off}", "")), point))
         self.show(rows or [plain("No marks: m names this moment. No breakpoints: b sets one.", "dim")])
 
     @property

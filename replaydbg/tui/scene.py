@@ -269,7 +269,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerList:
     """The answer to a query, as a list to choose from."""
 
     title: str

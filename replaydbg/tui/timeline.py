@@ -29,7 +29,7 @@ LABEL = 10
 """Width of a row's name, if there is more than one row."""
 
 
-class Timeline(Widget, can_focus=True):
+class TimelinePanel(Widget, can_focus=True):
     """Density of events, snapshots, exceptions, marks; a row for each lane and for each query."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor", *(f"rows--{each}" for each in STYLES)}
