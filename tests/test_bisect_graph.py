@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
-from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_telling, narrow
+from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_informative, narrow
 from replaydbg.bisect.verdict import Verdict
 
 GOOD, BAD, UNDECIDED = Verdict.GOOD, Verdict.BAD, Verdict.UNDECIDED
@@ -53,7 +53,7 @@ def search(
     verdicts = {history.end: BAD}
     running: list[str] = []
     while True:
-        running = [name for name in running if is_telling(history, verdicts, name)]
+        running = [name for name in running if is_informative(history, verdicts, name)]
         running += choose(history, verdicts, most=jobs - len(running), running=running) if len(running) < jobs else ()
         assert len(set(running)) == len(running) and not set(running) & set(verdicts)
         if not running:

@@ -477,7 +477,7 @@ def test_no_reason_speaks_of_an_edited_program(tmp_path: Path) -> None:
 
 def test_trials_say_why_they_have_no_answer(tmp_path: Path) -> None:
     from replaydbg.errors import Divergence
-    from replaydbg.hunt.bench import why_untold
+    from replaydbg.hunt.bench import why_inconclusive
     from replaydbg.replay.result import ReplayResult
 
     for kind, words in (("unanswered", "in neither recording"), ("stuck", "threads deadlock")):
@@ -485,7 +485,7 @@ def test_trials_say_why_they_have_no_answer(tmp_path: Path) -> None:
             recording="r", lane="main", event=1, recorded="", observed="time.time()", where="", stack=(),
             last_agreeing="", cause="The edited program asks.", kind=kind,
         )  # fmt: skip
-        said = why_untold(ReplayResult(4, diverged, 1, "", cannot_test="The edited program asks"))
+        said = why_inconclusive(ReplayResult(4, diverged, 1, "", cannot_test="The edited program asks"))
         assert words in said
         assert "time.time()" in said
         assert "edited" not in said

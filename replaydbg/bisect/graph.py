@@ -81,17 +81,17 @@ def choose(
         return suspects if suspects[0] not in known and suspects[0] not in running else ()
     total = len(suspects)
     weights = _weights(suspects, history.parents, suspects)
-    telling = [name for name in suspects if name not in known and 0 < weights[name] < total]
-    if not telling:
+    useful = [name for name in suspects if name not in known and 0 < weights[name] < total]
+    if not useful:
         # Descendants on other branches have some of the suspects and lack others.
         weights = _weights(history.order, history.parents, suspects)
-        telling = [name for name in history.order if name not in known and 0 < weights[name] < total]
-    untold = [weights[name] for name in suspects if verdicts.get(name) is Verdict.UNDECIDED]
-    waiting = [name for name in running if name in telling]
-    return _spread([name for name in telling if name not in waiting], weights, total, untold, waiting, most)
+        useful = [name for name in history.order if name not in known and 0 < weights[name] < total]
+    undecided = [weights[name] for name in suspects if verdicts.get(name) is Verdict.UNDECIDED]
+    waiting = [name for name in running if name in useful]
+    return _spread([name for name in useful if name not in waiting], weights, total, undecided, waiting, most)
 
 
-def is_telling(history: CommitGraph, verdicts: Mapping[str, Verdict], name: str) -> bool:
+def is_informative(history: CommitGraph, verdicts: Mapping[str, Verdict], name: str) -> bool:
     """Whether testing `name`, which has no verdict yet, can still be informative."""
     suspects = narrow(history, verdicts).suspects
     if len(suspects) == 1:
@@ -103,7 +103,7 @@ def _spread(
     names: Sequence[str],
     weights: Mapping[str, int],
     total: int,
-    untold: Sequence[int],
+    undecided: Sequence[int],
     waiting: Sequence[str],
     most: int,
 ) -> tuple[str, ...]:
@@ -119,20 +119,20 @@ def _spread(
         left = [name for name in names if name not in chosen]
         if not left:
             break
-        far = _away(left, weights, total, untold)
+        far = _away(left, weights, total, undecided)
         chosen.append(min(far, key=lambda name: abs(weights[name] - aim)))
     return tuple(chosen)
 
 
-def _away(names: Sequence[str], weights: Mapping[str, int], total: int, untold: Sequence[int]) -> Sequence[str]:
+def _away(names: Sequence[str], weights: Mapping[str, int], total: int, undecided: Sequence[int]) -> Sequence[str]:
     """Return those that are far from the inconclusive ones, the farther the more of these there were.
 
     Commits that do not build come in rows. Going to the next neighbour each time would try the whole row before a
     conclusive one.
     """
-    reach = min(1 << max(len(untold) - 1, 0), total // 4) if untold else 0
+    reach = min(1 << max(len(undecided) - 1, 0), total // 4) if undecided else 0
     while reach > 1:
-        far = [name for name in names if min(abs(weights[name] - each) for each in untold) >= reach]
+        far = [name for name in names if min(abs(weights[name] - each) for each in undecided) >= reach]
         if far:
             return far
         reach //= 2

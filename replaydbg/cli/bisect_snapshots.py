@@ -128,8 +128,8 @@ def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate
              "line": each.line, "function": each.function}
             for each in found
         ]  # fmt: skip
-        told = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
-        print_json({**told, "note": search.note or None})
+        answer = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
+        print_json({**answer, "note": search.note or None})
     else:
         for line in bisecting.flip_lines(session, predicate.text, found, is_markdown=args.md):
             print(printable(line))

@@ -101,11 +101,11 @@ def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
         print(drawn(tables, is_coloured=is_terminal()), end="")
 
 
-def object_facts(held: Holding, node: int, told: AboutObject, most: int | None) -> dict[str, Any]:
+def object_facts(held: Holding, node: int, about: AboutObject, most: int | None) -> dict[str, Any]:
     """Return the facts about one object as data."""
     snapshot = held.snapshot
     holders = held.holders(node)
-    made, written = told.created, told.written
+    made, written = about.created, about.written
     return {
         "path": held.path(node),
         "what": held.text(node),

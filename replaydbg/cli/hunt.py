@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json and not args.bisect:
         print_json(_facts(caught, following))
     elif not args.json:
-        _tell(caught, following)
+        _print_caught(caught, following)
     if caught.interrupted_by:
         return end_like(-caught.interrupted_by)
     if not args.bisect or not following:
@@ -134,16 +134,16 @@ class _HuntProgress:
             sys.stderr.write("\r\x1b[K")
 
 
-def _tell(caught: Caught, following: list[str]) -> None:
+def _print_caught(caught: Caught, following: list[str]) -> None:
     low, high = caught.rate
     print(f"{caught.failures} of {caught.runs} runs failed: between {low:.1%} and {high:.1%} do, with 95 % confidence.")
     for kind, found in (("failed", caught.failed), ("passed", caught.passed)):
         if found is None:
             continue
         facts = _run_facts(found)
-        told = [found.why, f"{found.events:,} events", f"hash seed {facts['hash_seed']}"]
-        told.append(f"chaos seed {found.chaos}" if found.chaos is not None else "")
-        print(f"{kind}: {facts['name']} ({', '.join(filter(None, told))})")
+        details = [found.why, f"{found.events:,} events", f"hash seed {facts['hash_seed']}"]
+        details.append(f"chaos seed {found.chaos}" if found.chaos is not None else "")
+        print(f"{kind}: {facts['name']} ({', '.join(filter(None, details))})")
         if found.is_failure:
             _quote(found)
     if caught.more:

@@ -49,8 +49,8 @@ def run(args: argparse.Namespace) -> int:
             else:
                 prompt.view.screen.line(tell.change_text(session, change))
         if args.json:
-            told = {"expression": args.expression, "changes": changes, "is_more": is_more}
-            print_json(told | {"note": history.note or None})
+            facts = {"expression": args.expression, "changes": changes, "is_more": is_more}
+            print_json(facts | {"note": history.note or None})
         elif not number:
             prompt.view.screen.complain("It did not change.")
         elif is_more:

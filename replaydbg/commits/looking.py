@@ -191,8 +191,8 @@ class Looker:
             status = self._command([*_START, self._question.build], worktree, scratch / "build.txt", cancel)
         except TimedOut:
             return f"the build took longer than {self._question.timeout:g} s"
-        said = last_words(scratch / "build.txt")
-        return f"it does not build: {said or _ending(status)}" if status else ""
+        last_line = last_words(scratch / "build.txt")
+        return f"it does not build: {last_line or _ending(status)}" if status else ""
 
     def _run(self, worktree: Path, scratch: Path, output: Path, cancel: threading.Event) -> _Ran:
         question = self._question
@@ -211,8 +211,8 @@ class Looker:
         except TimedOut:
             return _Ran(Verdict.UNDECIDED, f"it took longer than {question.timeout:g} s")
         if not answer.exists():
-            said = last_words(printed)
-            return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {said}")
+            last_line = last_words(printed)
+            return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {last_line}")
         told = json.loads(answer.read_text(encoding="utf-8"))
         if "error" in told:
             return _Ran(Verdict.UNDECIDED, told["error"].removesuffix("."))
@@ -281,15 +281,15 @@ def _sources(recording: Path) -> Mapping[str, str]:
         return opened.end.sources if opened.end is not None else {}
 
 
-def _judge(status: int, said: str, expected: str, end: str) -> _Ran:
+def _judge(status: int, last_line: str, expected: str, end: str) -> _Ran:
     if status == 0:
         return _Ran(Verdict.GOOD, "exit code 0")
     if status == CANNOT_TEST:
-        return _Ran(Verdict.UNDECIDED, f"exit code {CANNOT_TEST}: {said}".rstrip(": "))
+        return _Ran(Verdict.UNDECIDED, f"exit code {CANNOT_TEST}: {last_line}".rstrip(": "))
     # The last line of a traceback, or the program's own last line.
-    kind = _EXCEPTION.match(said)
+    kind = _EXCEPTION.match(last_line)
     failure = f"{_ending(status)}, {kind[1]}" if kind is not None else _ending(status)
-    why = f"{_ending(status)}: {said}".rstrip(": ")
+    why = f"{_ending(status)}: {last_line}".rstrip(": ")
     if expected and failure != expected:
         return _Ran(Verdict.UNDECIDED, f"fails differently: {why}")
     if end and failure != end and kind is not None and kind[1].rpartition(".")[2] in DOES_NOT_START:

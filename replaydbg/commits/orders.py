@@ -61,8 +61,8 @@ def _replay(order: dict[str, Any]) -> dict[str, Any]:
     liberties = [str(liberty) for liberty in verdict.result.liberties[:MOST_LIBERTIES]]
     more = sum(verdict.result.liberty_counts.values()) - len(liberties)
     liberties += [f"and {more} more"] if more > 0 else []
-    told = {"rate": rate, "verdict": _VERDICTS[word].value, "why": why, "liberties": liberties, "replays": replays}
-    return told | {"numbers_shift": verdict.numbers_shift, "clock_shift": verdict.clock_shift}
+    answer = {"rate": rate, "verdict": _VERDICTS[word].value, "why": why, "liberties": liberties, "replays": replays}
+    return answer | {"numbers_shift": verdict.numbers_shift, "clock_shift": verdict.clock_shift}
 
 
 def _rate(judge: Judge, verdict: CodeVerdict) -> tuple[int, int]:

@@ -67,8 +67,8 @@ class Repository:
             check=False,
         )
         if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"git {words[0]} ended with exit code {done.returncode}"]
-            raise GitFailed(said[-1].removeprefix("fatal: ").removeprefix("error: ").rstrip("."))
+            errors = done.stderr.strip().splitlines() or [f"git {words[0]} ended with exit code {done.returncode}"]
+            raise GitFailed(errors[-1].removeprefix("fatal: ").removeprefix("error: ").rstrip("."))
         return done.stdout
 
     def ask(self, *words: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
-from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_telling, narrow
+from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_informative, narrow
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.confirm import RealRuns
 from replaydbg.commits.looking import Looker
@@ -221,7 +221,7 @@ class _CommitSearch:
             self._look_at((setting.bad, setting.good))
         self._look_at((setting.bad,), is_measured=True)
         bad = self._state.looks[setting.bad]
-        self._check_told(bad, f"the bad end {question.bad}")
+        self._check_conclusive(bad, f"the bad end {question.bad}")
         if bad.verdict is not Verdict.BAD:
             hint = "" if question.replay or self._looker.has_met_ours or bad.is_reused else _NOTHING_MET
             # The user will repair something before the next attempt, perhaps where no dependency shows it.
@@ -236,7 +236,7 @@ class _CommitSearch:
             self._state.passes_needed = _passes_needed(bad, question)
         self._look_at((setting.good,))
         good = self._state.looks[setting.good]
-        self._check_told(good, f"the good end {question.good}")
+        self._check_conclusive(good, f"the good end {question.good}")
         if good.verdict is not Verdict.GOOD:
             self._state.forget(setting.bad, setting.good)
             raise Inconclusive(
@@ -257,7 +257,7 @@ class _CommitSearch:
                     f"be tested ({look.why}): the failure may be older than every commit that was searched."
                 )
 
-    def _check_told(self, look: CommitLook, what: str) -> None:
+    def _check_conclusive(self, look: CommitLook, what: str) -> None:
         if look.verdict is Verdict.UNDECIDED:
             self._state.forget(self._setting.bad, self._setting.good)
             raise Inconclusive(f"Cannot test {what}: {look.why.rstrip('.')}.")
@@ -338,7 +338,7 @@ class _CommitSearch:
                     verdicts = self._verdicts(history)
                     self._suspects = len(narrow(history, verdicts).suspects)
                     for name, cancel in running.values():
-                        if not is_telling(history, verdicts, name):
+                        if not is_informative(history, verdicts, name):
                             cancel.set()
                     names = [name for name, cancel in running.values() if not cancel.is_set()]
                     free = self._question.jobs - len(names)

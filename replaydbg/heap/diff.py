@@ -67,7 +67,7 @@ class _Differ:
         self.by_identity = by_identity
         self.most = most
         self.scope = scope
-        self.told = SCOPES[scope]
+        self.scope_origins = SCOPES[scope]
         self.matching: Matching = match(before.snapshot, after.snapshot, before.kernel, by_identity=by_identity)
         self.comparer = ObjectComparer(before.snapshot, after.snapshot, self.matching)
 
@@ -120,7 +120,7 @@ class _Differ:
         hidden = 0
         for node, other, raws in self.raws:
             for raw in raws:
-                if self._origin(node, other, raw) not in self.told:
+                if self._origin(node, other, raw) not in self.scope_origins:
                     hidden += 1
                 else:
                     ranked[self._rank(raw)].append((node, other, raw))
@@ -174,7 +174,7 @@ class _Differ:
             was, is_now = self.before.items(node), self.after.items(other)
             if was == is_now:
                 continue
-            if _nearer(self.before.origin(node), self.after.origin(other)) in self.told:
+            if _nearer(self.before.origin(node), self.after.origin(other)) in self.scope_origins:
                 found.append((-abs(is_now - was), len(found), node, other, was, is_now))
             else:
                 hidden += 1
@@ -204,7 +204,7 @@ class _Differ:
         added, _ = self.after.census(self.is_added)
         retyped = self._retyped()
         names = [name for name in {*added, *removed, *retyped} if name != FRAME_TYPE]
-        told = [name for name in names if self.after.whose_type(name) in self.told]
+        shown = [name for name in names if self.after.whose_type(name) in self.scope_origins]
         retained_added = self._retained(self.after, self.is_added) if any(self.is_added) else {}
         retained_removed = self._retained(self.before, self.is_removed) if any(self.is_removed) else {}
         rows = [
@@ -219,10 +219,10 @@ class _Differ:
                 retained_added=retained_added.get(name, 0),
                 retained_removed=retained_removed.get(name, 0),
             )
-            for name in told
+            for name in shown
         ]
         rows.sort(key=lambda row: (-abs(row.bytes_after - row.bytes_before), -row.added - row.removed, row.type))
-        return Section(tuple(islice(rows, self.most)), len(rows)), len(names) - len(told)
+        return Section(tuple(islice(rows, self.most)), len(rows)), len(names) - len(shown)
 
     def _retyped(self) -> set[str]:
         """The types between which objects changed their class."""
@@ -244,10 +244,10 @@ class _Differ:
         held = holding.retained
         tops = [node for node in holding.kernel.tops(dominator, chosen) if not holding.is_frame(node)]
         origins = holding.origins
-        wanted = {ORIGINS.index(each) for each in self.told}
-        told = [node for node in tops if origins[node] in wanted]
-        first = heapq.nsmallest(self.most or len(told), told, key=lambda node: (-held[node], node))
-        return Section(tuple(holding.lot(node) for node in first), len(told)), len(tops) - len(told)
+        wanted = {ORIGINS.index(each) for each in self.scope_origins}
+        shown = [node for node in tops if origins[node] in wanted]
+        first = heapq.nsmallest(self.most or len(shown), shown, key=lambda node: (-held[node], node))
+        return Section(tuple(holding.lot(node) for node in first), len(shown)), len(tops) - len(shown)
 
     # ---- aliases ----
 
@@ -256,7 +256,7 @@ class _Differ:
         hidden = 0
         for each in find_aliases(self.before, self.after, self.matching, self.raws):
             side = self.before if each.kind == PARTED else self.after
-            if side.origin_of(each.owner, each.edge) in self.told:
+            if side.origin_of(each.owner, each.edge) in self.scope_origins:
                 # Local variables of a call appear and disappear with it.
                 found.append((side.is_frame(each.owner), len(found), each))
             else:

@@ -293,12 +293,12 @@ def _is_count(number: object) -> bool:
 
 
 def _link(header: dict[str, Any]) -> Link | None:
-    said = header.get("base")
-    if said is None:
+    base = header.get("base")
+    if base is None:
         return None
-    if not isinstance(said, dict) or said.keys() != {"number", "mark"} or not all(map(_is_count, said.values())):
+    if not isinstance(base, dict) or base.keys() != {"number", "mark"} or not all(map(_is_count, base.values())):
         raise ValueError("the snapshot does not name the one it is encoded against")
-    return Link(**said)
+    return Link(**base)
 
 
 def _check_link(link: Link, taken: Taken, base: DeltaBase | None) -> None:
@@ -333,11 +333,11 @@ def _roots(header: dict[str, Any]) -> tuple[Root, ...]:
 
 
 def _taken(header: dict[str, Any]) -> Taken:
-    said = header.get("taken")
+    fields = header.get("taken")
     expected = asdict(Taken())
-    if not isinstance(said, dict) or said.keys() != expected.keys():
+    if not isinstance(fields, dict) or fields.keys() != expected.keys():
         raise ValueError("the snapshot lacks the time at which it was taken")
     for name, default in expected.items():
-        if not isinstance(said[name], str) if isinstance(default, str) else not _is_count(said[name]):
+        if not isinstance(fields[name], str) if isinstance(default, str) else not _is_count(fields[name]):
             raise ValueError("the snapshot lacks the time at which it was taken")
-    return Taken(**said)
+    return Taken(**fields)

@@ -95,9 +95,9 @@ def _by_number(recording: Recording) -> dict[int, str]:
 
 def _moved(recording: Recording, taken: Taken) -> Taken:
     """Return the same with the event's present number: the recording of a test may lack the events before it."""
-    told = recording.end.raw if recording.end is not None else {}
+    end = recording.end.raw if recording.end is not None else {}
     try:
-        listed = (told.get("snapshots") or {}).get("listed", ())
+        listed = (end.get("snapshots") or {}).get("listed", ())
         event = next((int(each["event"]) for each in listed if each["number"] == taken.number), taken.event)
     except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
         return taken  # the section may contain anything

@@ -165,8 +165,8 @@ def _checks(path: Path) -> list[dict[str, Any]]:
     import ast
 
     try:
-        told = ast.literal_eval(path.read_text(encoding="utf-8"))
-        return [{"name": str(name), "holds": holds, "text": str(text)} for name, holds, text in told]
+        checks = ast.literal_eval(path.read_text(encoding="utf-8"))
+        return [{"name": str(name), "holds": holds, "text": str(text)} for name, holds, text in checks]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, SyntaxError, TypeError):

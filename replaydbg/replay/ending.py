@@ -36,7 +36,7 @@ MEANINGS = {
 
 _TEXT_OR_NONE = one_of(None, str)
 _LIBERTY = (one_of(*MEANINGS), COUNT, str, object, bytes, str, COUNT, str, COUNT, str)
-_TOLD = {
+_REPORT = {
     "liberties": ListOf(_LIBERTY),
     "counts": DictOf(COUNT),
     "uncaught": one_of((), (str, _TEXT_OR_NONE, ListOf((str, COUNT, str, bool)))),
@@ -191,15 +191,15 @@ def read_ending(data: bytes, recording: Recording) -> ReplayEnding:
     """Return the core's report."""
     if not data:
         return NOTHING
-    told = decoded(data, _TOLD, "report of the end")
-    liberties = tuple(_liberty(*each) for each in told["liberties"])
+    report = decoded(data, _REPORT, "report of the end")
+    liberties = tuple(_liberty(*each) for each in report["liberties"])
     return ReplayEnding(
         liberties=_with_events(liberties, recording),
-        liberty_counts={kind: count for kind, count in told["counts"].items() if count},
-        exception=_uncaught(*told["uncaught"]) if told["uncaught"] else None,
-        check=_check(*told["check"]) if told["check"] else None,
-        said=told["said"][0] if told["said"] else "",
-        draws=Draws(*(_taken(told["kinds"], *each) for each in told["draws"])),
+        liberty_counts={kind: count for kind, count in report["counts"].items() if count},
+        exception=_uncaught(*report["uncaught"]) if report["uncaught"] else None,
+        check=_check(*report["check"]) if report["check"] else None,
+        said=report["said"][0] if report["said"] else "",
+        draws=Draws(*(_taken(report["kinds"], *each) for each in report["draws"])),
     )
 
 

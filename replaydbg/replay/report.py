@@ -146,7 +146,7 @@ class ReplayStop:
         )
 
 
-def ended_otherwise(name: str, events: int, status: int, recorded: int | None) -> Divergence:
+def ended_differently(name: str, events: int, status: int, recorded: int | None) -> Divergence:
     """Return the error for a program that ended with another status than recorded, although every event matched."""
     kind, observed = "status", f"it ended with status {status}"
     if status == -signal.SIGSYS:

@@ -106,7 +106,7 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     if is_as_recorded and (report == _WHOLE or (not report and status < 0)):
         return ReplayResult(status, None, events, (end.reason or "") if end is not None else "")
     # Imported here: it takes 20 ms, which a replay without incidents need not pay.
-    from replaydbg.replay.report import ended_early, ended_otherwise, read_report
+    from replaydbg.replay.report import ended_differently, ended_early, read_report
 
     if report and report != _WHOLE:
         stop = read_report(report)
@@ -122,14 +122,14 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     if recorded is not None and recorded < 0 <= status:
         # A signal from outside ended it after its last crossing; a replay gets no such signal, and ran to the end.
         return ReplayResult(recorded, None, events, why_it_ends(recording, is_cut))
-    return ReplayResult(4, ended_otherwise(name, events, status, recorded), 0, "")
+    return ReplayResult(4, ended_differently(name, events, status, recorded), 0, "")
 
 
-def _ended_otherwise(name: str, events: int, status: int, recorded: int | None) -> Divergence:
+def _ended_differently(name: str, events: int, status: int, recorded: int | None) -> Divergence:
     # Imported here, as above.
-    from replaydbg.replay.report import ended_otherwise
+    from replaydbg.replay.report import ended_differently
 
-    return ended_otherwise(name, events, status, recorded)
+    return ended_differently(name, events, status, recorded)
 
 
 def lenient_result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
@@ -146,7 +146,7 @@ def lenient_result(recording: Recording, status: int, report: bytes, is_cut: boo
     if status == -signal.SIGXCPU:
         return ReplayResult(status, None, 0, "", cannot_test="it exceeded the CPU time limit")
     if status == -signal.SIGSYS:
-        error = _ended_otherwise(name, 0, status, 0)
+        error = _ended_differently(name, 0, status, 0)
         return ReplayResult(4, error, 0, "", cannot_test=error.as_reason())
     return ReplayResult(status, None, end.events if end is not None else 0, "")
 

@@ -329,8 +329,8 @@ class SessionHost:
             if path not in self._writers:
                 yield None
                 try:
-                    told = self.memory.who_wrote(self.view, path, self.elsewhere)
-                    self._writers[path] = writer_text(told)
+                    write = self.memory.who_wrote(self.view, path, self.elsewhere)
+                    self._writers[path] = writer_text(write)
                 except UsageError:
                     self._writers[path] = ""  # the writer cannot be determined, and is shown as such
                 yield WriterFound(path, self._writers[path])
@@ -349,8 +349,8 @@ class SessionHost:
 
     def go_to_write(self, path: str) -> Reply:
         """Go to the last write of the value at a path of the later snapshot."""
-        told = self.memory.who_wrote(self.view, path, self.elsewhere)
-        self.session.seek(told.count)
+        write = self.memory.who_wrote(self.view, path, self.elsewhere)
+        self.session.seek(write.count)
         self.view.arrive()
         return self.shown()
 

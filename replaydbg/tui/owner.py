@@ -58,7 +58,7 @@ class SessionThread(threading.Thread):
         self._numbers = 0
         self._is_closing = False
         self._desk: SessionHost | None = None
-        self._told_at = 0.0
+        self._shown_at = 0.0
 
     # ---- called by the drawing thread ----
 
@@ -210,8 +210,8 @@ class SessionThread(threading.Thread):
         with self._changed:
             self._running = None
             is_last = not self._wanted
-        if self._told_at and is_last:
-            self._told_at = 0.0
+        if self._shown_at and is_last:
+            self._shown_at = 0.0
             self._post(Progressed(""))
 
     def _check(self) -> None:
@@ -227,6 +227,6 @@ class SessionThread(threading.Thread):
         if self._running is None:
             return
         now = time.monotonic()
-        if progress.seconds >= SHOWN_AFTER and now - self._told_at >= EVERY:
-            self._told_at = now
+        if progress.seconds >= SHOWN_AFTER and now - self._shown_at >= EVERY:
+            self._shown_at = now
             self._post(Progressed(progress.what, progress.done, progress.seconds))

@@ -40,27 +40,27 @@ LIVE = 0.1
 
 def who_wrote(view: View, expression: str) -> AnswerList:
     """Return who wrote a value last, and links to follow its origin further."""
-    told = view.session.why(expression, **view.at)
-    return AnswerList(f"Who wrote {printable(expression)}", tuple(_written(view, told)), "Enter goes there")
+    write = view.session.why(expression, **view.at)
+    return AnswerList(f"Who wrote {printable(expression)}", tuple(_written(view, write)), "Enter goes there")
 
 
-def about_write(view: View, told: Why) -> AnswerList:
+def about_write(view: View, write: Why) -> AnswerList:
     """Return the answer for a last write that is known already."""
-    return AnswerList(f"Who wrote {printable(told.expression)}", tuple(_written(view, told)), "Enter goes there")
+    return AnswerList(f"Who wrote {printable(write.expression)}", tuple(_written(view, write)), "Enter goes there")
 
 
-def _written(view: View, told: Why) -> Iterator[Choice]:
-    for line in tell.why_lines(view.session, told, follow="{name}"):
+def _written(view: View, write: Why) -> Iterator[Choice]:
+    for line in tell.why_lines(view.session, write, follow="{name}"):
         if line.startswith("Further: "):
             break
-        is_first = line.startswith(f"{told.expression} ") and told.moment is not None
-        yield Choice(printable(line), "bold" if is_first else "", told.count if is_first else 0)
-    session, found = view.session, told.content if told.content is not None else told
-    if told.changed is not None and told.changed.moment is not None:
-        moment = tell.moment_text(told.changed.moment)
-        yield Choice(f"go to {moment}, where the value had changed", "accent", told.changed.count)
+        is_first = line.startswith(f"{write.expression} ") and write.moment is not None
+        yield Choice(printable(line), "bold" if is_first else "", write.count if is_first else 0)
+    session, found = view.session, write.content if write.content is not None else write
+    if write.changed is not None and write.changed.moment is not None:
+        moment = tell.moment_text(write.changed.moment)
+        yield Choice(f"go to {moment}, where the value had changed", "accent", write.changed.count)
     if found.content is None and found.moment is not None:
-        if told.content is not None:
+        if write.content is not None:
             yield Choice(f"go to {tell.moment_text(found.moment)}, where the object changed", "accent", found.count)
         for name, asked_at in tell.to_follow(found):
             count = session.index.count(asked_at)
@@ -178,14 +178,14 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
     looks: list[Look] = []
     shown_at = 0.0
 
-    def tell_look(look: Look) -> None:
+    def show_look(look: Look) -> None:
         nonlocal shown_at
         looks.append(look)
         if time.monotonic() - shown_at > LIVE:
             shown_at = time.monotonic()
             show(_track(looks))
 
-    search = wanted.search(session, tell_look)
+    search = wanted.search(session, show_look)
     if wanted.is_all:
         return _all_changes(view, wanted, search, show)
     found = wanted.found(search)

@@ -26,7 +26,7 @@ class _LaneStretch:
     lane: int
     order: int
     """Its index in the recording."""
-    told: int
+    wakeup: int
     """The reason for its wake-up."""
     records: list[bytes] = field(default_factory=list)
     why: SwitchReason | None = None
@@ -119,8 +119,8 @@ def _stretches(records: Iterable[RawRecord]) -> Iterator[_LaneStretch]:
         yield stretch
         cursor = Cursor(raw.data, ())
         cursor.varint(), cursor.varint()
-        told = cursor.varint() >> 2
-        stretch = _LaneStretch(entry.number, stretch.order + 1, told, marks=marks[entry.number])
+        wakeup = cursor.varint() >> 2
+        stretch = _LaneStretch(entry.number, stretch.order + 1, wakeup, marks=marks[entry.number])
     yield stretch
 
 
@@ -214,7 +214,7 @@ def _is_late(stretch: _LaneStretch, then: _LaneStretch) -> bool:
 
     Without a record of the wait the replay lets the lane wait for the lock again.
     """
-    return stretch.why is SwitchReason.LOCK and then.told == _TIMED_OUT
+    return stretch.why is SwitchReason.LOCK and then.wakeup == _TIMED_OUT
 
 
 def _joined(first: _LaneStretch, then: _LaneStretch) -> _LaneStretch:
@@ -222,7 +222,7 @@ def _joined(first: _LaneStretch, then: _LaneStretch) -> _LaneStretch:
     return _LaneStretch(
         first.lane,
         then.order,
-        first.told,
+        first.wakeup,
         first.records + then.records,
         then.why,
         # Ticks are counted from the last event, start or wait.
@@ -239,5 +239,5 @@ def _written(stretches: list[_LaneStretch]) -> Iterator[bytes]:
         yield from stretch.records
         if number + 1 < len(stretches) and stretch.why is not None:
             following = stretches[number + 1]
-            reason = varint(_WHY[stretch.why] | following.told << 2)
+            reason = varint(_WHY[stretch.why] | following.wakeup << 2)
             yield varint(LANE << 2 | CONTROL) + varint(following.lane) + reason + varint(stretch.ticks)
