@@ -248,8 +248,8 @@ def compare(good: ReadRecording, bad: ReadRecording) -> Comparison:
         # The number of bytes written is redundant.
         if one.digest is None and two.digest is None and not _is_same_answer(good, one, bad, two):
             is_handle = two.gate in bad.openers or _is_handle(one, two, names)
-            told = _told(one, two)
-            answers.append(Input(Told.ANSWER, "", *told, pair.good, pair.bad, two.gate, is_handle))
+            values = _values_apart(one, two)
+            answers.append(Input(Told.ANSWER, "", *values, pair.good, pair.bad, two.gate, is_handle))
     others += _lonely(together, len(good.events), len(bad.events))
     first = min(others, key=lambda each: (each.bad_event, each.did is not Did.ONLY_GOOD), default=None)
     return Comparison(tuple(together), (*_of_the_start(good, bad), *answers), first, len(others))
@@ -342,7 +342,7 @@ def _is_same_answer(good: ReadRecording, one: Event, bad: ReadRecording, two: Ev
     )
 
 
-def _told(one: Event, two: Event) -> tuple[Value, Value]:
+def _values_apart(one: Event, two: Event) -> tuple[Value, Value]:
     """Return the values that distinguish two answers: the content of a buffer shows more than its length."""
     is_filled = one.filled is not None and two.filled is not None and not one.raised and not two.raised
     return (one.filled, two.filled) if is_filled else (one.outcome, two.outcome)

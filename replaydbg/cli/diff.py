@@ -151,6 +151,6 @@ def _print_difference(args: argparse.Namespace, found: Diff, written: dict[str, 
     if args.json:
         print_json({**diff_facts(found), "written": lines})
     else:
-        told = (lambda change: lines.get(change.path, "")) if lines else None
-        print_tables(args, diff_tables(found, written=told))
+        written_text = (lambda change: lines.get(change.path, "")) if lines else None
+        print_tables(args, diff_tables(found, written=written_text))
     return 0 if found.is_empty else 1

@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
             return 1 if grown.leaks or unreadable else 0
         checks = _checks(recording)
         if args.json:
-            told = [{**asdict(each), "checks": checks.get(each.number, [])} for each in taken]
-            print_json({"snapshots": told})
+            facts = [{**asdict(each), "checks": checks.get(each.number, [])} for each in taken]
+            print_json({"snapshots": facts})
         else:
             rows = [
                 (

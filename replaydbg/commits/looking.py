@@ -213,15 +213,15 @@ class Looker:
         if not answer.exists():
             last_line = last_words(printed)
             return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {last_line}")
-        told = json.loads(answer.read_text(encoding="utf-8"))
-        if "error" in told:
-            return _Ran(Verdict.UNDECIDED, told["error"].removesuffix("."))
+        outcome = json.loads(answer.read_text(encoding="utf-8"))
+        if "error" in outcome:
+            return _Ran(Verdict.UNDECIDED, outcome["error"].removesuffix("."))
         if question.replay is not None:
-            self._rate = told["rate"] or self._rate
-            shifts = told["numbers_shift"], told["clock_shift"]
-            return _Ran(Verdict(told["verdict"]), told["why"], tuple(told["liberties"]), "", *shifts)
-        self._check_sources(Path(told["recording"]), worktree)
-        return _judge(told["status"], last_words(printed), self.expected, self.end)
+            self._rate = outcome["rate"] or self._rate
+            shifts = outcome["numbers_shift"], outcome["clock_shift"]
+            return _Ran(Verdict(outcome["verdict"]), outcome["why"], tuple(outcome["liberties"]), "", *shifts)
+        self._check_sources(Path(outcome["recording"]), worktree)
+        return _judge(outcome["status"], last_words(printed), self.expected, self.end)
 
     def _replay_order(self, worktree: Path) -> dict[str, Any]:
         question = self._question

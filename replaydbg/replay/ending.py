@@ -94,7 +94,7 @@ class Outcome:
     """Its exit code, or minus the number of the signal that ended it; None if it did not end."""
     exception: Uncaught | None
     """The uncaught exception of the main thread, if there was one."""
-    said: str = ""
+    sentence: str = ""
     """A text in place of the other fields, if it is not a program that ended; else empty."""
 
     @property
@@ -112,8 +112,8 @@ class Outcome:
         """Return it in one line."""
         if self.exception is not None:
             return str(self.exception)
-        if self.said:
-            return self.said
+        if self.sentence:
+            return self.sentence
         return "no exception" if self.status is None else f"exit code {self.status}"
 
 
@@ -177,7 +177,7 @@ class ReplayEnding:
     """What ended the program."""
     check: CheckResult | None
     """None if no check was requested, or if the program's end was not reached."""
-    said: str = ""
+    answer: str = ""
     """The program's own report of its result, such as a test's; empty: none."""
     draws: Draws = NO_DRAWS
     """The random numbers and readings of the clock that it took."""
@@ -198,7 +198,7 @@ def read_ending(data: bytes, recording: Recording) -> ReplayEnding:
         liberty_counts={kind: count for kind, count in report["counts"].items() if count},
         exception=_uncaught(*report["uncaught"]) if report["uncaught"] else None,
         check=_check(*report["check"]) if report["check"] else None,
-        said=report["said"][0] if report["said"] else "",
+        answer=report["said"][0] if report["said"] else "",
         draws=Draws(*(_taken(report["kinds"], *each) for each in report["draws"])),
     )
 

@@ -64,7 +64,7 @@ class ReplayResult:
     """Why a lenient replay did not find out how the edited program ends on these inputs; empty if it did."""
     check: CheckResult | None = None
     """The result of the check at the program's end; None if none was given, or if the end was not reached."""
-    said: str = ""
+    answer: str = ""
     """The program's own report of its result in a lenient replay, such as a test's; empty: none."""
     draws: Draws | None = None
     """The random numbers and readings of the clock that it took; None unless the outcome was requested."""
@@ -170,7 +170,7 @@ def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> Repl
         liberties=ending.liberties,
         liberty_counts=ending.liberty_counts,
         check=ending.check,
-        said=ending.said,
+        answer=ending.answer,
         draws=ending.draws,
     )
 

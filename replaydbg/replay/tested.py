@@ -98,7 +98,7 @@ def _answer(outcome: object) -> dict[str, Any]:
 
 def judged(result: ReplayResult) -> tuple[Outcome | None, CheckResult | None, str]:
     """Return how the test ends with edited code, the result of the check, and why neither is known."""
-    answer = _read(result.said)
+    answer = _read(result.answer)
     what = answer.get("outcome")
     check = CheckResult(*answer["check"]) if answer.get("check") else None
     if what == "passed":

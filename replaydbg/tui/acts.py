@@ -11,7 +11,7 @@ from replaydbg.tui.dialogs import Dialog, text_rows
 from replaydbg.tui.keys import ACTS
 from replaydbg.tui.panels import TABS, LowerPanel, NotesPanel
 from replaydbg.tui.rows import PanelRow, Rows, plain
-from replaydbg.tui.scene import Said
+from replaydbg.tui.scene import ConsoleLine
 from replaydbg.tui.source import SourcePanel
 from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
@@ -175,7 +175,7 @@ class BasicActions(ActionBase):
             return
         link = f"rdbg://{self.overview.name}@{self.scene.moment}"
         self.copy_to_clipboard(link)
-        self.say([Said(link)])
+        self.add_to_console([ConsoleLine(link)])
         self.inform(f"Copied {link}")
 
     def inform(self, text: str) -> None:

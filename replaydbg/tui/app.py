@@ -45,7 +45,7 @@ from replaydbg.tui.owner import SessionThread, Work
 from replaydbg.tui.panels import ConsolePanel, EventsPanel, LowerPanel, NotesPanel, OutputPanel
 from replaydbg.tui.plain import PlainText, escaped
 from replaydbg.tui.rows import Rows
-from replaydbg.tui.scene import HeapRow, MarkRow, Overview, PointRow, Reply, Said, Scene, SourceText, ValueRow
+from replaydbg.tui.scene import ConsoleLine, HeapRow, MarkRow, Overview, PointRow, Reply, Scene, SourceText, ValueRow
 from replaydbg.tui.source import SourcePanel
 from replaydbg.tui.stack import StackPanel
 from replaydbg.tui.timeline import TimelinePanel
@@ -183,7 +183,7 @@ class ReplayApp(QueryActions):
             else f"[@click=app.panel({number})] {number} {title} [/]"
             for number, title in titles.items()
         )
-        self.main.query_one("#tabs", PlainText).say(Content.from_markup("".join(tabs)))
+        self.main.query_one("#tabs", PlainText).set_text(Content.from_markup("".join(tabs)))
         timeline = self.part(TimelinePanel)
         timeline.styles.height = 2 if is_tiny else min(2 + timeline.rows_wanted(), max(height // 4 + 1, 5))
 
@@ -219,7 +219,7 @@ class ReplayApp(QueryActions):
     def order(self, line: str, *, is_typed: bool = False) -> None:
         """Execute a command of the prompt; `is_typed`: its output is shown in the console."""
         if is_typed:
-            self.say([Said(f"(rdbg) {line}", "bold")])
+            self.add_to_console([ConsoleLine(f"(rdbg) {line}", "bold")])
         self.part(OpeningCard).display = False
         self.part(StatusLine).notice("")
         self.ask(lambda desk: desk.do(line), is_typed=is_typed)
@@ -240,7 +240,7 @@ class ReplayApp(QueryActions):
         self.part(SourcePanel).set_failure(message.overview.failed_at)
         self.take(message.reply)
         if self.scene is not None:
-            self.part(OpeningCard).tell(message.overview, self.scene)
+            self.part(OpeningCard).show_run(message.overview, self.scene)
             if message.overview.failure is not None and self.scene.at is not None:
                 self.part(ValuesPanel).select_first_of(self.scene.at.text)
             # The card shows the same in more detail, and the status line is needed for the keys now.
@@ -265,15 +265,15 @@ class ReplayApp(QueryActions):
         if reply.is_over:
             self.exit(0)
             return
-        self.say(reply.said)
+        self.add_to_console(reply.printed)
         if reply.error:
-            self.say([Said(reply.error, "error")])
+            self.add_to_console([ConsoleLine(reply.error, "error")])
             self.part(StatusLine).notice(reply.error, is_error=True)
         if reply.scene is not None:
             self.show_scene(reply.scene)
-        if reply.said and not reply.error and not is_typed:
-            self.inform(reply.said[-1].text)
-        if is_typed and (reply.said or reply.error):
+        if reply.printed and not reply.error and not is_typed:
+            self.inform(reply.printed[-1].text)
+        if is_typed and (reply.printed or reply.error):
             self.show_tab("console")
 
     def show_scene(self, scene: Scene) -> None:
@@ -294,9 +294,9 @@ class ReplayApp(QueryActions):
             self.part(StatusLine).notice(f"{scene.reason}{changed}" if scene.reason or changed else "")
             self.refresh_events()
 
-    def say(self, said: Sequence[Said]) -> None:
+    def add_to_console(self, lines: Sequence[ConsoleLine]) -> None:
         """Add lines to the console."""
-        self.part(ConsolePanel).say(said)
+        self.part(ConsolePanel).add_lines(lines)
 
     def on_progressed(self, message: Progressed) -> None:
         """Show the progress of a long operation."""
@@ -313,14 +313,14 @@ class ReplayApp(QueryActions):
         """Report that the session was restarted."""
         if not self.is_shown:
             return
-        self.say([Said(message.text, "warning")])
+        self.add_to_console([ConsoleLine(message.text, "warning")])
         self.part(StatusLine).notice(message.text, is_error=True)
 
     def on_trouble(self, message: Trouble) -> None:
         """Log an internal error where it can be read."""
         if not self.is_shown:
             return
-        self.say([Said(line, "error") for line in message.text.splitlines()])
+        self.add_to_console([ConsoleLine(line, "error") for line in message.text.splitlines()])
 
     def on_lanes_found(self, message: LanesFound) -> None:
         """Show when each lane ran."""

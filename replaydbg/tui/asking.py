@@ -9,7 +9,7 @@ from replaydbg.tui.heap import HeapPanel
 from replaydbg.tui.messages import TrackFound
 from replaydbg.tui.panels import EventsPanel, LowerPanel
 from replaydbg.tui.rows import PanelRow, plain
-from replaydbg.tui.scene import BEHIND, WRONG, AnswerList, Choice, EventsAnswer, HeapAnswer, Reply, Said, Track
+from replaydbg.tui.scene import BEHIND, WRONG, AnswerList, Choice, ConsoleLine, EventsAnswer, HeapAnswer, Reply, Track
 from replaydbg.tui.source import SourcePanel
 from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
@@ -86,7 +86,7 @@ class QueryActions(BasicActions):
             self.compare(rest)
         else:
             return False
-        self.say([Said(f"(rdbg) {word} {rest}", "bold")])
+        self.add_to_console([ConsoleLine(f"(rdbg) {word} {rest}", "bold")])
         return True
 
     # ---- lines ----
@@ -113,7 +113,12 @@ class QueryActions(BasicActions):
         assert isinstance(track, Track), track
         self.part(TimelinePanel).set_track(track)
         more = " and more" if track.more else ""
-        self.say([Said(f"{track.key}: {len(track.marks):,} times{more}", "bold"), *(Said(each) for each in lines)])
+        self.add_to_console(
+            [
+                ConsoleLine(f"{track.key}: {len(track.marks):,} times{more}", "bold"),
+                *(ConsoleLine(each) for each in lines),
+            ]
+        )
         self.show_tab("console")
         self.lay_out()
 
@@ -190,7 +195,7 @@ class QueryActions(BasicActions):
             self.question("bisect_claim", kind, self._show_looks)
         elif kind is not None:
             text = WRONG[kind]
-            self.part(AskLine).ask(f"bisect: {text}:", lambda said: self._bisect(kind, said))
+            self.part(AskLine).ask(f"bisect: {text}:", lambda answer: self._bisect(kind, answer))
             self.inform(f"options: {'  '.join(BEHIND)}")
 
     def _bisect(self, kind: str, text: str) -> None:

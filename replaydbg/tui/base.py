@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from replaydbg.tui.owner import SessionThread, Work
-from replaydbg.tui.scene import Overview, Reply, Said, Scene, SourceText
+from replaydbg.tui.scene import ConsoleLine, Overview, Reply, Scene, SourceText
 from replaydbg.tui.typed import TypedApp
 
 Part = TypeVar("Part", bound=Widget)
@@ -63,7 +63,7 @@ class ActionBase(TypedApp):
         """Execute a command of the prompt; `is_typed`: its output is shown in the console."""
 
     @abstractmethod
-    def say(self, said: Sequence[Said]) -> None:
+    def add_to_console(self, lines: Sequence[ConsoleLine]) -> None:
         """Add lines to the console."""
 
     @abstractmethod

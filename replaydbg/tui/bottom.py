@@ -82,7 +82,7 @@ class StatusLine(PlainText):
         self.set_class(bool(self._progress), "-busy")
         self.set_class(self._is_error and bool(self._notice) and not self._progress, "-error")
         # It is one line high, whatever its content: a new layout of the screen takes longer than drawing it.
-        self.say(Text(self.shown, no_wrap=True) if self.shown else self.hint(), layout=False)
+        self.set_text(Text(self.shown, no_wrap=True) if self.shown else self.hint(), layout=False)
 
 
 class InputLine(Input):
@@ -150,7 +150,7 @@ class AskLine(Horizontal):
     def ask(self, label: str, then: Callable[[str], None], *, value: str = "", words: Iterable[str] = ()) -> None:
         """Ask for an answer; `then` is called with it, unless the user cancels. `words` are suggested."""
         self._then, self._label = then, label
-        self.query_one("#question", PlainText).say(f"{label} ")
+        self.query_one("#question", PlainText).set_text(f"{label} ")
         line = self.query_one(InputLine)
         history = self._histories.setdefault(label, [])
         line.suggester = SuggestFromList([*reversed(history), *words]) if words else None

@@ -25,7 +25,7 @@ from replaydbg.tui.messages import WriterFound
 from replaydbg.tui.notes import MarkNote, load_notes, save_notes
 from replaydbg.tui.overview import density, overview
 from replaydbg.tui.quiet import hits, lane_spans, no_hits, own_exceptions, snapshots
-from replaydbg.tui.scene import HeapAnswer, Overview, Reply, Said, Scene
+from replaydbg.tui.scene import ConsoleLine, HeapAnswer, Overview, Reply, Scene
 from replaydbg.tui.sourcefile import source_text
 
 MOST_WRITERS = 10
@@ -41,16 +41,16 @@ class ConsoleLog:
     def __init__(self, check: Callable[[], None]) -> None:
         """`check` raises Cancelled if the running command is to be cancelled."""
         self.check = check
-        self._said: list[Said] = []
+        self._lines: list[ConsoleLine] = []
 
     def line(self, text: str = "", style: str = "") -> None:
         """Add a line, or several."""
         self.check()
-        self._said += [Said(printable(each.expandtabs()), style) for each in text.split("\n")]
+        self._lines += [ConsoleLine(printable(each.expandtabs()), style) for each in text.split("\n")]
 
     def complain(self, text: str) -> None:
         """Add an error message."""
-        self._said += [Said(printable(each), "error") for each in text.split("\n")]
+        self._lines += [ConsoleLine(printable(each), "error") for each in text.split("\n")]
 
     def settle(self) -> None:
         """Do nothing: the collected output is shown at the end."""
@@ -61,10 +61,10 @@ class ConsoleLog:
             mark = "->" if row.is_current else "  "
             self.line(f"{row.hits or '':>8} {mark} {row.number:>5}  {row.text}", "bold" if row.is_current else "")
 
-    def taken(self) -> tuple[Said, ...]:
+    def take_lines(self) -> tuple[ConsoleLine, ...]:
         """Return the collected output, and clear it."""
-        said, self._said = tuple(self._said), []
-        return said
+        lines, self._lines = tuple(self._lines), []
+        return lines
 
 
 class SilentView(View):
@@ -220,7 +220,7 @@ class SessionHost:
         return Reply(
             scene=scene,
             texts=tuple(source_text(self.session, each) for each in new),
-            said=self.scribe.taken(),
+            printed=self.scribe.take_lines(),
             is_over=self.prompt.is_over,
         )
 
