@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.md and args.json:
         raise UsageError("--md and --json cannot be used together.")
     if args.trials < 1 or (args.jobs is not None and args.jobs < 1):
-        raise UsageError("--trials and --jobs take a number from 1.")
+        raise UsageError("--trials and --jobs must be at least 1.")
     pattern = _pattern(args.fails)
     store = the_store()
     given = [args.good, *args.bad]

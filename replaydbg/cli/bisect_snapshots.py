@@ -134,9 +134,7 @@ def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate
         for line in bisecting.flip_lines(session, predicate.text, found, is_markdown=args.md):
             print(printable(line))
         if is_cut:
-            print(
-                f"There are more: these are the first {MOST_FLIPS:,}. --from {moment_text(found[-1].moment)} goes on."
-            )
+            print(f"Showing the first {MOST_FLIPS:,} changes. Continue with --from {moment_text(found[-1].moment)}.")
         if search.note:
             print(printable(search.note))
     return FOUND if any(each.is_bad for each in found) else NOTHING

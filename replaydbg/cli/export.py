@@ -51,7 +51,7 @@ def lines(found: Export, path: str) -> list[str]:
     """Return the lines that describe the result."""
     result = [f"{path}: a {found.type}, {len(found.data):,} bytes: {found.text}"]
     result += [f"  not saved: {_lost(each)}" for each in found.lost]
-    return [*result, f"  replaydbg.load({quoted(path)!r}) brings it into any Python that has its modules."]
+    return [*result, f"  replaydbg.load({quoted(path)!r}) loads it in any Python that has its modules."]
 
 
 def _lost(lost: Lost) -> str:

@@ -42,7 +42,7 @@ def add_shape(parser: argparse.ArgumentParser, *, is_of_moments: bool = True) ->
 def check_shape(args: argparse.Namespace) -> None:
     """Raise UsageError for options that contradict each other."""
     if args.limit is not None and (args.limit < 1 or args.all):
-        raise UsageError("--limit takes a number from 1, and not with --all.")
+        raise UsageError("--limit must be at least 1, and cannot be used with --all.")
     if args.md and args.json:
         raise UsageError("--md and --json cannot be used together.")
 

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Replay under the step clock, without the program's output, and list the lines, most hit first."""
     if args.limit is not None and args.limit < 0:
-        raise UsageError(f"--limit cannot be {args.limit}: a number from 0 is needed.")
+        raise UsageError(f"--limit must be at least 0 (got {args.limit}).")
     store = the_store()
     path = store.resolve(args.recording)
     warn_if_foreign(path, args.recording)

@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     limit = _limit(args.trace_limit)
     replays = 1 if args.replays is None else args.replays
     if replays < 1:
-        raise UsageError(f"--replays cannot be {replays}: a number from 1 is needed.")
+        raise UsageError(f"--replays must be at least 1 (got {replays}).")
     settings = load_settings({"chaos": args.chaos})
     with tempfile.TemporaryDirectory(prefix="replaydbg-trace-") as directory:
         found = _trace(args, settings, Path(directory), limit, replays)

@@ -67,7 +67,7 @@ class ControlKind(Enum):
     TIME = "so much time has passed"
     END = "the program ended"
     NOTE = "noted"
-    LANE = "another lane goes on"
+    LANE = "another thread continues"
     CHILD = "a child process was started"
     COLLECTOR = "garbage collections so far"
     MEMORY = "shared memory changed in map"

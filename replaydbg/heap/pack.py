@@ -303,10 +303,10 @@ def _link(header: dict[str, Any]) -> Link | None:
 
 def _check_link(link: Link, taken: Taken, base: DeltaBase | None) -> None:
     if base is None:
-        raise ValueError(f"the snapshot is coded against number {link.number}, and that is not there")
+        raise ValueError(f"the snapshot is encoded against number {link.number}, which is missing")
     before = base.snapshot.taken
     if (before.number, base.mark) != (link.number, link.mark) or before.run != taken.run:
-        raise ValueError(f"the snapshot is coded against another number {link.number} than is there")
+        raise ValueError(f"the snapshot is encoded against another number {link.number} than is there")
 
 
 def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[StoredColumn]:

@@ -110,7 +110,7 @@ def _chain(recording: Recording, number: int, names: dict[int, str]) -> list[int
     while link := _begin(recording, names[found[-1]], found[-1])[1]:
         path = _place(recording, names[number])
         if link.number not in names:
-            raise Corrupt(path, f"the snapshot is coded against number {link.number}, and that is not there")
+            raise Corrupt(path, f"the snapshot is encoded against number {link.number}, which is missing")
         if link.number >= found[-1] or len(found) == LONGEST_CHAIN:
             raise Corrupt(path, "the snapshot's chain of deltas does not end in a full snapshot")
         found.append(link.number)

@@ -162,7 +162,7 @@ class Recording:
 
     def _read(self, name: str, start: int, length: int, limit: int) -> bytes:
         if length > limit:
-            raise Corrupt(str(self.path), f"{length} bytes of its section {name!r} are more than can be given at once")
+            raise Corrupt(str(self.path), f"{length} bytes of its section {name!r} are more than can be read at once")
         stored = self._sections.stored(name)
         if not self.is_live and stored and length > allowance(stored):
             claim = f"its section {name!r} claims {length:,} bytes, far more than its {stored:,} stored bytes"

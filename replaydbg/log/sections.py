@@ -95,7 +95,7 @@ class SealedFile:
         if head.format > FORMAT:
             raise NewerFormat(path, head.format, FORMAT)
         if head.format < 1:
-            raise Corrupt(path, "it has format 0, which never was")
+            raise Corrupt(path, "it has format 0, which does not exist")
         self.ok = head.ok
         if head.index_offset == 0:
             self.problems["It was not written to its end: it has no index."] = True

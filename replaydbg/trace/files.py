@@ -38,7 +38,7 @@ class TraceEnd(Enum):
 
     WHOLE = "the run ended"
     LIMIT = "the limit was reached"
-    NO_ROOM = "it could not be written on"
+    NO_ROOM = "it could not be written any further"
     KILLED = "the run was killed: what it did last is missing"
 
 
