@@ -194,7 +194,7 @@ def with_header(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
 def test_another_base_than_the_one_it_was_coded_against_is_refused(pair: tuple[DeltaBase, bytes]) -> None:
     base, data = pair
 
-    assert "is not there" in refused(data, None)
+    assert "is missing" in refused(data, None)
     for other in (
         DeltaBase(base.snapshot, base.mark ^ 1),
         DeltaBase(replace(base.snapshot, taken=Taken(1, run="another")), base.mark),
@@ -331,8 +331,8 @@ def test_chains_that_lead_nowhere_end_with_a_sentence(recorded: Path, tmp_path: 
     assert "does not end in a full snapshot" in refused_with(sections | {2: linked(2, 3)}, 3)
     assert "does not end in a full snapshot" in refused_with(sections | {9: linked(9, 8)}, 9)
     assert LONGEST_CHAIN == 8
-    assert "is not there" in refused_with({number: data for number, data in sections.items() if number != 3}, 5)
-    assert "is not there" in refused_with(sections | {2: linked(2, 77)}, 2)
+    assert "is missing" in refused_with({number: data for number, data in sections.items() if number != 3}, 5)
+    assert "is missing" in refused_with(sections | {2: linked(2, 77)}, 2)
     renamed = with_header(sections[1], lambda header: header["taken"].update(name="other"))
     assert "another number 1" in refused_with(sections | {1: renamed}, 2)
     damaged = bytearray(sections[1])
