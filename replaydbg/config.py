@@ -51,7 +51,7 @@ class Settings(NamedTuple):
     """Other keys for actions of the terminal UI, by the action's name; several keys are separated by spaces."""
 
 
-class Found(NamedTuple):
+class FoundSetting(NamedTuple):
     """One setting with its source."""
 
     name: str
@@ -70,7 +70,7 @@ def load_settings(flags: Mapping[str, Any] | None = None) -> Settings:
     return Settings(**{found.name: found.value for found in find_settings(flags)})  # type: ignore[arg-type]
 
 
-def find_settings(flags: Mapping[str, Any] | None = None) -> tuple[Found, ...]:
+def find_settings(flags: Mapping[str, Any] | None = None) -> tuple[FoundSetting, ...]:
     """Return every setting with its value and its source; see `load_settings`."""
     layers: list[tuple[str, Mapping[str, Any]]] = [
         ("the command line", {name: value for name, value in (flags or {}).items() if value is not None}),
@@ -80,15 +80,15 @@ def find_settings(flags: Mapping[str, Any] | None = None) -> tuple[Found, ...]:
     return tuple(_find(name, layers) for name in Settings._fields)
 
 
-def _find(name: str, layers: list[tuple[str, Mapping[str, Any]]]) -> Found:
+def _find(name: str, layers: list[tuple[str, Mapping[str, Any]]]) -> FoundSetting:
     for source, values in layers:
         if name in values:
             source = source or f"the variable {_variable(name)}"
             try:
-                return Found(name, _READ[name](values[name]), source)
+                return FoundSetting(name, _READ[name](values[name]), source)
             except (TypeError, ValueError) as error:
                 raise UsageError(f"{name} cannot be {values[name]!r} (from {source}): {error}.") from error
-    return Found(name, _default(name), "the default")
+    return FoundSetting(name, _default(name), "the default")
 
 
 def _variable(name: str) -> str:

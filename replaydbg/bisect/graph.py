@@ -22,7 +22,7 @@ of 100,000 commits would take 1.25 GB, with these 50 MB and about a second.
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class CommitGraph:
     """The candidates for the first bad commit: the commits of the bad end that the good ends do not have."""
 
     order: tuple[str, ...]
@@ -46,7 +46,7 @@ class Narrowed:
     """Bad commits that the first bad one does not explain: there was a repair in between, or there are two culprits."""
 
 
-def narrow(history: History, verdicts: Mapping[str, Verdict]) -> Narrowed:
+def narrow(history: CommitGraph, verdicts: Mapping[str, Verdict]) -> Narrowed:
     """Return which commits may be the first bad one.
 
     If verdicts contradict each other (a bad commit has a good descendant, or two bad ones no suspect in common), the
@@ -67,7 +67,7 @@ def narrow(history: History, verdicts: Mapping[str, Verdict]) -> Narrowed:
 
 
 def choose(
-    history: History, verdicts: Mapping[str, Verdict], *, most: int = 1, running: Collection[str] = ()
+    history: CommitGraph, verdicts: Mapping[str, Verdict], *, most: int = 1, running: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Return at most `most` commits to test next, the most informative first; none if no test is informative.
 
@@ -81,17 +81,17 @@ def choose(
         return suspects if suspects[0] not in known and suspects[0] not in running else ()
     total = len(suspects)
     weights = _weights(suspects, history.parents, suspects)
-    telling = [name for name in suspects if name not in known and 0 < weights[name] < total]
-    if not telling:
+    useful = [name for name in suspects if name not in known and 0 < weights[name] < total]
+    if not useful:
         # Descendants on other branches have some of the suspects and lack others.
         weights = _weights(history.order, history.parents, suspects)
-        telling = [name for name in history.order if name not in known and 0 < weights[name] < total]
-    untold = [weights[name] for name in suspects if verdicts.get(name) is Verdict.UNDECIDED]
-    waiting = [name for name in running if name in telling]
-    return _spread([name for name in telling if name not in waiting], weights, total, untold, waiting, most)
+        useful = [name for name in history.order if name not in known and 0 < weights[name] < total]
+    undecided = [weights[name] for name in suspects if verdicts.get(name) is Verdict.UNDECIDED]
+    waiting = [name for name in running if name in useful]
+    return _spread([name for name in useful if name not in waiting], weights, total, undecided, waiting, most)
 
 
-def is_telling(history: History, verdicts: Mapping[str, Verdict], name: str) -> bool:
+def is_informative(history: CommitGraph, verdicts: Mapping[str, Verdict], name: str) -> bool:
     """Whether testing `name`, which has no verdict yet, can still be informative."""
     suspects = narrow(history, verdicts).suspects
     if len(suspects) == 1:
@@ -103,7 +103,7 @@ def _spread(
     names: Sequence[str],
     weights: Mapping[str, int],
     total: int,
-    untold: Sequence[int],
+    undecided: Sequence[int],
     waiting: Sequence[str],
     most: int,
 ) -> tuple[str, ...]:
@@ -119,27 +119,27 @@ def _spread(
         left = [name for name in names if name not in chosen]
         if not left:
             break
-        far = _away(left, weights, total, untold)
+        far = _away(left, weights, total, undecided)
         chosen.append(min(far, key=lambda name: abs(weights[name] - aim)))
     return tuple(chosen)
 
 
-def _away(names: Sequence[str], weights: Mapping[str, int], total: int, untold: Sequence[int]) -> Sequence[str]:
+def _away(names: Sequence[str], weights: Mapping[str, int], total: int, undecided: Sequence[int]) -> Sequence[str]:
     """Return those that are far from the inconclusive ones, the farther the more of these there were.
 
     Commits that do not build come in rows. Going to the next neighbour each time would try the whole row before a
     conclusive one.
     """
-    reach = min(1 << max(len(untold) - 1, 0), total // 4) if untold else 0
+    reach = min(1 << max(len(undecided) - 1, 0), total // 4) if undecided else 0
     while reach > 1:
-        far = [name for name in names if min(abs(weights[name] - each) for each in untold) >= reach]
+        far = [name for name in names if min(abs(weights[name] - each) for each in undecided) >= reach]
         if far:
             return far
         reach //= 2
     return names
 
 
-def _ancestors(history: History, names: Iterable[str]) -> set[str]:
+def _ancestors(history: CommitGraph, names: Iterable[str]) -> set[str]:
     """Return `names` and their ancestors, as far as they belong to the history."""
     found: set[str] = set()
     waiting = [name for name in names if name in history.parents]

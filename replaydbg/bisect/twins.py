@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from replaydbg.bisect.align import align, gaps, pairs
 from replaydbg.events.environment import Header
-from replaydbg.events.records import ControlKind, Entry, Event, Site, Why
+from replaydbg.events.records import ControlKind, Entry, Event, Site, SwitchReason
 from replaydbg.events.values import ContentRef, Value
 
 LEAST_NAME = 256
@@ -101,7 +101,7 @@ class Preemption:
     """The number of the last event before, of any thread."""
 
 
-class Turn(NamedTuple):
+class LaneSwitch(NamedTuple):
     """A switch from one thread to another."""
 
     lane: LaneKey
@@ -113,7 +113,7 @@ class Turn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class ReadRecording:
     """One of the two recordings, read into memory."""
 
     header: Header
@@ -124,7 +124,7 @@ class Side:
     """The identity of each lane."""
     preemptions: tuple[Preemption, ...]
     """Where threads were preempted."""
-    turns: tuple[Turn, ...]
+    turns: tuple[LaneSwitch, ...]
     """The order in which threads took turns."""
     line_key: Callable[[Site], Hashable]
     """Identifies a place in the source across both recordings."""
@@ -172,12 +172,12 @@ class Lanes(NamedTuple):
     events: list[Event]
     lanes: dict[int, LaneKey]
     preemptions: tuple[Preemption, ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[LaneSwitch, ...]
     afters: tuple[int, ...]
 
 
 @dataclass(slots=True)
-class _Progress:
+class _LaneProgress:
     """The progress of one lane."""
 
     marks: int = 0
@@ -191,15 +191,15 @@ def read_lanes(entries: Iterable[Entry]) -> Lanes:
     events: list[Event] = []
     keys: dict[int, LaneKey] = {0: ()}
     named: dict[tuple[LaneKey, str], int] = defaultdict(int)
-    far: dict[int, _Progress] = defaultdict(_Progress)
+    far: dict[int, _LaneProgress] = defaultdict(_LaneProgress)
     preemptions: list[Preemption] = []
-    turns: list[Turn] = []
+    turns: list[LaneSwitch] = []
     afters: list[int] = []
     for entry in entries:
         at, key = far[entry.lane], keys.get(entry.lane, ())
         if isinstance(entry, Event):
             events.append(entry)
-            far[entry.lane] = _Progress(at.marks + 1, own=entry.number)
+            far[entry.lane] = _LaneProgress(at.marks + 1, own=entry.number)
         elif entry.kind is ControlKind.LANE_STARTED and entry.number is not None:
             name = entry.name or "?"
             keys[entry.number] = (*key, (name, named[key, name]))
@@ -207,16 +207,16 @@ def read_lanes(entries: Iterable[Entry]) -> Lanes:
             at.marks, at.ticks = at.marks + 1, 0
         elif entry.kind is ControlKind.LANE:
             at.ticks += entry.ticks or 0
-            turns.append(Turn(key, at.marks, keys.get(entry.number or 0, ())))
+            turns.append(LaneSwitch(key, at.marks, keys.get(entry.number or 0, ())))
             afters.append(entry.after)
-            if entry.why is Why.PREEMPTED:
+            if entry.why is SwitchReason.PREEMPTED:
                 found = Preemption(key, entry.lane, at.marks, at.ticks, at.own, at.nth, entry.after)
                 preemptions.append(found)
             at.nth += 1
     return Lanes(events, keys, tuple(preemptions), tuple(turns), tuple(afters))
 
 
-def rank_of_turns(side: Side) -> Callable[[LaneKey, int], int]:
+def rank_of_turns(side: ReadRecording) -> Callable[[LaneKey, int], int]:
     """Return a function that maps a thread and its number of events and starts to the place in the order of a run."""
     begun: dict[LaneKey, list[tuple[int, int]]] = defaultdict(list)
     come: dict[LaneKey, int] = defaultdict(int)
@@ -233,7 +233,7 @@ def rank_of_turns(side: Side) -> Callable[[LaneKey, int], int]:
     return rank
 
 
-def compare(good: Side, bad: Side) -> Comparison:
+def compare(good: ReadRecording, bad: ReadRecording) -> Comparison:
     """Compare two recordings of the same program."""
     together = sorted(_pairs(good, bad), key=lambda pair: pair.bad)
     answers: list[Input] = []
@@ -248,8 +248,8 @@ def compare(good: Side, bad: Side) -> Comparison:
         # The number of bytes written is redundant.
         if one.digest is None and two.digest is None and not _is_same_answer(good, one, bad, two):
             is_handle = two.gate in bad.openers or _is_handle(one, two, names)
-            told = _told(one, two)
-            answers.append(Input(Told.ANSWER, "", *told, pair.good, pair.bad, two.gate, is_handle))
+            values = _values_apart(one, two)
+            answers.append(Input(Told.ANSWER, "", *values, pair.good, pair.bad, two.gate, is_handle))
     others += _lonely(together, len(good.events), len(bad.events))
     first = min(others, key=lambda each: (each.bad_event, each.did is not Did.ONLY_GOOD), default=None)
     return Comparison(tuple(together), (*_of_the_start(good, bad), *answers), first, len(others))
@@ -283,7 +283,7 @@ def _is_time(each: Input) -> bool:
 # ---- matching events ----
 
 
-def _pairs(good: Side, bad: Side) -> Iterator[Pair]:
+def _pairs(good: ReadRecording, bad: ReadRecording) -> Iterator[Pair]:
     """Yield the corresponding events: thread by thread, equal requests first, then equal places."""
     ours, theirs = _by_lane(good), _by_lane(bad)
     for key in ours.keys() & theirs.keys():
@@ -299,18 +299,18 @@ def _pairs(good: Side, bad: Side) -> Iterator[Pair]:
                     yield Pair(left[old].number, right[new].number, False)
 
 
-def _by_lane(side: Side) -> dict[LaneKey, list[Event]]:
+def _by_lane(side: ReadRecording) -> dict[LaneKey, list[Event]]:
     found: dict[LaneKey, list[Event]] = defaultdict(list)
     for event in side.events:
         found[side.lanes.get(event.lane, ())].append(event)
     return found
 
 
-def _place(side: Side, event: Event) -> Hashable:
+def _place(side: ReadRecording, event: Event) -> Hashable:
     return event.site.gate, event.site.function, side.line_key(event.site)
 
 
-def _question(side: Side, event: Event) -> Hashable:
+def _question(side: ReadRecording, event: Event) -> Hashable:
     # repr: arguments may hold lists; and equal numbers of different types count as different requests.
     return _place(side, event), repr(event.arguments)
 
@@ -334,7 +334,7 @@ def _lonely(together: Sequence[Pair], good: int, bad: int) -> Iterator[Behaviour
 # ---- differences ----
 
 
-def _is_same_answer(good: Side, one: Event, bad: Side, two: Event) -> bool:
+def _is_same_answer(good: ReadRecording, one: Event, bad: ReadRecording, two: Event) -> bool:
     return (
         one.raised == two.raised
         and _is_same(good, one.outcome, bad, two.outcome)
@@ -342,20 +342,20 @@ def _is_same_answer(good: Side, one: Event, bad: Side, two: Event) -> bool:
     )
 
 
-def _told(one: Event, two: Event) -> tuple[Value, Value]:
+def _values_apart(one: Event, two: Event) -> tuple[Value, Value]:
     """Return the values that distinguish two answers: the content of a buffer shows more than its length."""
     is_filled = one.filled is not None and two.filled is not None and not one.raised and not two.raised
     return (one.filled, two.filled) if is_filled else (one.outcome, two.outcome)
 
 
-def _is_same(good: Side, one: Value, bad: Side, two: Value) -> bool:
+def _is_same(good: ReadRecording, one: Value, bad: ReadRecording, two: Value) -> bool:
     if isinstance(one, ContentRef) and isinstance(two, ContentRef):
         return one.length == two.length and good.content(one) == bad.content(two)
     # By repr, too: it distinguishes 0.0 from -0.0 and 1 from True, and a NaN equals itself.
     return repr(one) == repr(two) or (one == two and type(one) in (set, frozenset, dict))
 
 
-def _names(side: Side) -> frozenset[int]:
+def _names(side: ReadRecording) -> frozenset[int]:
     """Return the numbers that are used as arguments: as answers they are identifiers, such as process ids."""
     found: set[int] = set()
     for arguments in {id(event.arguments): event.arguments for event in side.events if event.arguments}.values():
@@ -385,7 +385,7 @@ def _without(value: Value, names: frozenset[int]) -> Value:
     return type(value)(_without(each, names) for each in value) if type(value) in (tuple, list) else value
 
 
-def _of_the_start(good: Side, bad: Side) -> Iterator[Input]:
+def _of_the_start(good: ReadRecording, bad: ReadRecording) -> Iterator[Input]:
     one, two = good.header, bad.header
     if one.hash_seed != two.hash_seed:
         yield Input(Told.HASH_SEED, "", one.hash_seed, two.hash_seed)
@@ -400,5 +400,5 @@ def _of_the_start(good: Side, bad: Side) -> Iterator[Input]:
         yield Input(Told.SCHEDULE, "", len(good.preemptions), len(bad.preemptions))
 
 
-def _places(side: Side) -> list[tuple[LaneKey, int, int]]:
+def _places(side: ReadRecording) -> list[tuple[LaneKey, int, int]]:
     return [(each.lane, each.marks, each.ticks) for each in side.preemptions]

@@ -10,7 +10,7 @@ from replaydbg.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from replaydbg.cli.main import Command
+    from replaydbg.cli.main import CommandModule
 
 KINDS = {
     "snapshots": "find the first moment, and the first line, after which something was wrong",
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the three subcommands with their options."""
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
     for name, text in offered().items():
-        kind: Command = importlib.import_module(_module(name))
+        kind: CommandModule = importlib.import_module(_module(name))
         own = kinds.add_parser(name, help=text, description=f"replaydbg bisect {name}: {text}.")
         kind.add_arguments(own)
         own.set_defaults(run_kind=kind.run, takes_program=getattr(kind, "TAKES_PROGRAM", False))

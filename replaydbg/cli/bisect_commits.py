@@ -131,15 +131,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _question(args: argparse.Namespace, replay: Path | None) -> Question:
     if args.runs < 1 or args.jobs < 1:
-        raise UsageError("--runs and --jobs need a number from 1 on.")
+        raise UsageError("--runs and --jobs must be at least 1.")
     if args.confirm < 0:
         raise UsageError(f"--confirm must be at least 1 (got {args.confirm}).")
     if not 0 < args.confidence < 1:
-        raise UsageError(f"--confidence cannot be {args.confidence:g}: it is between 0 and 1.")
+        raise UsageError(f"--confidence must be between 0 and 1 (got {args.confidence:g}).")
     if args.timeout < 0:
-        raise UsageError(f"--timeout cannot be {args.timeout:g}: seconds are needed.")
+        raise UsageError(f"--timeout must be at least 0 seconds (got {args.timeout:g}).")
     if args.json and args.md:
-        raise UsageError("--json and --md exclude each other.")
+        raise UsageError("--json and --md cannot be used together.")
     return Question(
         good=args.good,
         bad=args.bad,

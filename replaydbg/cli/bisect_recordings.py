@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if args.md and args.json:
         raise UsageError("--md and --json cannot be used together.")
     if args.trials < 1 or (args.jobs is not None and args.jobs < 1):
-        raise UsageError("--trials and --jobs take a number from 1.")
+        raise UsageError("--trials and --jobs must be at least 1.")
     pattern = _pattern(args.fails)
     store = the_store()
     given = [args.good, *args.bad]
@@ -121,11 +121,11 @@ def _flip(
 ) -> Flip:
     began = time.monotonic()
 
-    def told(trials: int) -> None:
+    def show_trials(trials: int) -> None:
         progress(WorkProgress(f"trial {trials}", 0.0, time.monotonic() - began))
 
     jobs = args.jobs if args.jobs is not None else len(os.sched_getaffinity(0))
-    flip = find_flip(twins, comparison, How(jobs=jobs, pattern=pattern, most=args.trials, progress=told), others)
+    flip = find_flip(twins, comparison, How(jobs=jobs, pattern=pattern, most=args.trials, progress=show_trials), others)
     progress.clear()
     return flip
 
@@ -141,12 +141,12 @@ def _ending(recording: Recording, pattern: re.Pattern[bytes] | None, *, is_good:
     """Return how a run ended; raise NotComparable if a good run failed or a bad one passed."""
     assert recording.end is not None, "checked when it was opened"
     status = recording.end.status
-    told = show_status(status)
+    ending = show_status(status)
     has_failed = status != 0
     if not has_failed and pattern is not None:
         found = pattern.search(_output(recording.path))
         has_failed = found is not None
-        told += f", and wrote {found[0].decode(errors='replace')!r}" if found is not None else ""
+        ending += f", and wrote {found[0].decode(errors='replace')!r}" if found is not None else ""
     if has_failed is is_good:
         what = "failed" if has_failed else "passed"
         more = (
@@ -155,9 +155,9 @@ def _ending(recording: Recording, pattern: re.Pattern[bytes] | None, *, is_good:
             else " If it failed without that, name the failure with --fails PATTERN."
         )
         raise NotComparable(
-            f"{recording.name!r}, which should be the {'good' if is_good else 'bad'} one, {what} ({told}).{more}"
+            f"{recording.name!r}, which should be the {'good' if is_good else 'bad'} one, {what} ({ending}).{more}"
         )
-    return told
+    return ending
 
 
 def _output(path: Path) -> bytes:
@@ -169,15 +169,15 @@ def _output(path: Path) -> bytes:
 
 def _scopes(args: argparse.Namespace, flip: Flip | None) -> tuple[str, ...]:
     """Return whose variables are compared, each scope for a difference of its own."""
-    told = [each.told for each in flip.inputs] if flip is not None else []
+    kinds = [each.told for each in flip.inputs] if flip is not None else []
     if args.no_state:
         return ()
     if args.scope:
         return (args.scope,)
-    if Told.SCHEDULE in told:
+    if Told.SCHEDULE in kinds:
         return ()  # the threads have progressed differently at every moment, and a comparison would show nothing else
     # A different iteration order in a library shows first in the library's own variables.
-    return (MINE, "all") if told == [Told.HASH_SEED] else (MINE,)
+    return (MINE, "all") if kinds == [Told.HASH_SEED] else (MINE,)
 
 
 def _travelled(

@@ -128,15 +128,13 @@ def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate
              "line": each.line, "function": each.function}
             for each in found
         ]  # fmt: skip
-        told = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
-        print_json({**told, "note": search.note or None})
+        answer = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
+        print_json({**answer, "note": search.note or None})
     else:
         for line in bisection_text.flip_lines(session, predicate.text, found, is_markdown=args.md):
             print(printable(line))
         if is_cut:
-            print(
-                f"There are more: these are the first {MOST_FLIPS:,}. --from {moment_text(found[-1].moment)} goes on."
-            )
+            print(f"Showing the first {MOST_FLIPS:,} changes. Continue with --from {moment_text(found[-1].moment)}.")
         if search.note:
             print(printable(search.note))
     return FOUND if any(each.is_bad for each in found) else NOTHING

@@ -13,7 +13,7 @@ from replaydbg.cli.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.show import printable
-from replaydbg.replay.verdict import BAD, GOOD, Judge, Verdict
+from replaydbg.replay.verdict import BAD, GOOD, CodeVerdict, Judge
 from replaydbg.store.directory import Store
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _sources(given: list[str]) -> dict[str, str]:
     return sources
 
 
-def show_verdict(verdict: Verdict, *, as_json: bool, quiet: bool) -> int:
+def show_verdict(verdict: CodeVerdict, *, as_json: bool, quiet: bool) -> int:
     """Print it, and return the exit code."""
     if as_json:
         print_json(_as_json(verdict))
@@ -115,7 +115,7 @@ def show_verdict(verdict: Verdict, *, as_json: bool, quiet: bool) -> int:
     return {GOOD: 0, BAD: 1}.get(verdict.word, CANNOT_TEST_CODE)
 
 
-def _show_liberties(verdict: Verdict) -> None:
+def _show_liberties(verdict: CodeVerdict) -> None:
     total = sum(verdict.result.liberty_counts.values())
     for liberty in verdict.result.liberties[:MOST_SHOWN]:
         print(f"  {printable(str(liberty))}")
@@ -124,7 +124,7 @@ def _show_liberties(verdict: Verdict) -> None:
         print(f"  ... and {total - MOST_SHOWN} more: {kinds} in all (--json has them)")
 
 
-def _as_json(verdict: Verdict) -> dict[str, object]:
+def _as_json(verdict: CodeVerdict) -> dict[str, object]:
     result = verdict.result
     return {
         "verdict": verdict.word,

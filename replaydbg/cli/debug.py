@@ -13,7 +13,7 @@ from replaydbg.cli.opening import opened
 from replaydbg.cli.output import add_recording
 from replaydbg.commands import Prompt
 from replaydbg.errors import UsageError
-from replaydbg.prompt.terminal import AtOnce, Interrupts, Lines
+from replaydbg.prompt.terminal import AtOnce, Interrupts, LineReader
 
 
 class _Script(argparse.Action):
@@ -81,7 +81,7 @@ def _interact(prompt: Prompt, interrupts: Interrupts | AtOnce) -> None:
             if prompt.is_over:
                 return
         return
-    lines = Lines(prompt, user_state_path("replaydbg") / "history")
+    lines = LineReader(prompt, user_state_path("replaydbg") / "history")
     try:
         with interrupts.prompting():
             prompt.interact(lambda: interrupts.read(lines.read))

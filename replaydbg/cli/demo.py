@@ -41,7 +41,7 @@ ORDERS = "orders.csv"
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedRun:
     """The recorded run that failed."""
 
     path: Path
@@ -98,14 +98,14 @@ def _workplace() -> Iterator[Path]:
 
 def _introduce(console: Console, place: Path) -> None:
     _step(console, 1, "A program that fails about one time in five")
-    _say(
+    _explain(
         console,
         f"{place / PROGRAM} settles an order: it reads {ORDERS}, looks at the clock, draws random numbers and keeps "
         "its books in a SQLite database. Run it again after a failure, and most likely it works.",
     )
 
 
-def _record_until_failure(console: Console, place: Path, attempts: int) -> Failure | None:
+def _record_until_failure(console: Console, place: Path, attempts: int) -> FailedRun | None:
     _step(console, 2, "Record it until it fails")
     _command(console, f"replaydbg record {PROGRAM} {ORDERS} books.db")
     argv = [str(place / name) for name in (PROGRAM, ORDERS, "books.db")]
@@ -116,18 +116,18 @@ def _record_until_failure(console: Console, place: Path, attempts: int) -> Failu
         if result.status != 0:
             console.print(f"  run {attempt}: [bold red]failed[/], exit code {result.status}")
             _quote(console, run)
-            return Failure(result.path, run, result.events, result.size)
+            return FailedRun(result.path, run, result.events, result.size)
         console.print(f"  run {attempt}: passed")
         discard(result.path)
     return None
 
 
-def _show_recording(console: Console, failure: Failure) -> None:
+def _show_recording(console: Console, failure: FailedRun) -> None:
     _step(console, 3, "What the recording holds")
     with open_recording(failure.path) as recording:
         gates = Counter(event.gate for event in recording.events(controls=False) if isinstance(event, Event))
     common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(SOURCES_SHOWN))
-    _say(
+    _explain(
         console,
         f"{failure.path} takes {show_size(failure.size)}: {failure.events:,} events, each an input of the program "
         f"from outside (most often: {common}), and the sources that it ran.",
@@ -137,10 +137,10 @@ def _show_recording(console: Console, failure: Failure) -> None:
 def _delete_inputs(console: Console, place: Path) -> None:
     _step(console, 4, "Take everything away that the run depended on")
     shutil.rmtree(place)
-    _say(console, f"{place} is deleted: the order, the database and the program itself.")
+    _explain(console, f"{place} is deleted: the order, the database and the program itself.")
 
 
-def _replay_failure(console: Console, failure: Failure) -> bool:
+def _replay_failure(console: Console, failure: FailedRun) -> bool:
     """Replay and compare; print the result."""
     _step(console, 5, "Replay the failure")
     _command(console, f"replaydbg replay {failure.path.stem}")
@@ -155,7 +155,7 @@ def _replay_failure(console: Console, failure: Failure) -> bool:
         console.print("[bold red]The replay did not do the same as the recorded run.[/]", soft_wrap=True)
         console.print(f"recorded: {failure.run}\nreplayed: {run}", markup=False, soft_wrap=True)
         return False
-    _say(
+    _explain(
         console,
         f"The same {len(run.output) + len(run.errors)} bytes of output and the same exit code: the same receipt number "
         "at the same second, the same random numbers, the same failure. It will be the same tomorrow.",
@@ -176,7 +176,7 @@ def _show_events(console: Console, path: Path) -> None:
             where = f"{PROGRAM}:{event.site.line}"
             table.add_row(str(event.number), where, escape(show_call(event)), escape(show_outcome(event)))
     console.print(table)
-    _say(
+    _explain(
         console,
         "These are the first that the program's own lines made; the other events come from the modules that it uses.",
     )
@@ -224,7 +224,7 @@ def _step(console: Console, number: int, title: str) -> None:
     console.print(f"\n[bold cyan]{number}. {escape(title)}[/]")
 
 
-def _say(console: Console, text: str) -> None:
+def _explain(console: Console, text: str) -> None:
     console.print(text, markup=False)
 
 

@@ -35,7 +35,7 @@ NOT_COVERED = (
 """Limits of every recording, whatever the machine."""
 
 
-class Check(NamedTuple):
+class DoctorCheck(NamedTuple):
     """The result of one check."""
 
     name: str
@@ -90,36 +90,36 @@ def run(args: argparse.Namespace) -> int:
     return 0 if can_work else 1
 
 
-def _mark(check: Check) -> str:
+def _mark(check: DoctorCheck) -> str:
     return "ok" if check.is_fine else "MISSING" if check.is_needed else "without"
 
 
-def _python() -> Check:
+def _python() -> DoctorCheck:
     name = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()}"
     problem = why_unsupported()
-    return Check("python", not problem, True, f"{name}; {problem}" if problem else name)
+    return DoctorCheck("python", not problem, True, f"{name}; {problem}" if problem else name)
 
 
-def _core() -> Check:
+def _core() -> DoctorCheck:
     try:
         module = importlib.import_module("replaydbg.native._core")
     except ImportError as error:
         # The sentence already covers a missing module; for one that cannot be loaded, the error gives the reason.
         missing = importlib.util.find_spec("replaydbg.native") is None or "No module named" in str(error)
-        return Check("native core", False, True, str(NotBuilt("" if missing else str(error))))
-    return Check("native core", True, True, str(module.__file__))
+        return DoctorCheck("native core", False, True, str(NotBuilt("" if missing else str(error))))
+    return DoctorCheck("native core", True, True, str(module.__file__))
 
 
-def _compiler() -> Check:
+def _compiler() -> DoctorCheck:
     compiler = next((path for name in ("cc", "gcc", "clang") if (path := shutil.which(name))), None)
     header = Path(sysconfig.get_paths()["include"]) / "Python.h"
     found = [compiler or "no C compiler", str(header) if header.exists() else f"no {header}"]
-    return Check("compiler", compiler is not None and header.exists(), False, ", ".join(found))
+    return DoctorCheck("compiler", compiler is not None and header.exists(), False, ", ".join(found))
 
 
-def _packages() -> Check:
+def _packages() -> DoctorCheck:
     missing = [name for name in ("zstandard", "platformdirs", "rich") if importlib.util.find_spec(name) is None]
-    return Check("packages", not missing, True, f"missing: {', '.join(missing)}" if missing else "all there")
+    return DoctorCheck("packages", not missing, True, f"missing: {', '.join(missing)}" if missing else "all there")
 
 
 _TRIAL = """
@@ -134,7 +134,7 @@ os.rmdir(sys.argv[2])
 """
 
 
-def _fence() -> Check:
+def _fence() -> DoctorCheck:
     """Install the fence in a separate process, which then makes a forbidden system call."""
     without = "replays stop with exit code 7, or run unprotected with --no-fence"
     with tempfile.TemporaryDirectory() as victim, tempfile.TemporaryFile() as report:
@@ -147,14 +147,16 @@ def _fence() -> Check:
         try:
             tried = subprocess.run(command, pass_fds=[report.fileno()], capture_output=True, text=True, timeout=30)
         except (OSError, subprocess.TimeoutExpired) as error:
-            return Check("fence", False, True, f"the test of the fence failed ({error}); {without}")
+            return DoctorCheck("fence", False, True, f"the test of the fence failed ({error}); {without}")
         report.seek(0)
         is_refused = trial.exists() and b"rmdir" in report.read()
     if tried.returncode == 4 and is_refused:
-        return Check("fence", True, True, f"tested: the kernel refuses system calls that are not allowed{_landlock()}")
+        return DoctorCheck(
+            "fence", True, True, f"tested: the kernel refuses system calls that are not allowed{_landlock()}"
+        )
     lines = tried.stderr.strip().splitlines()
     reason = lines[-1] if lines else "a forbidden system call was not refused"
-    return Check("fence", False, True, f"not available ({reason}); {without}")
+    return DoctorCheck("fence", False, True, f"not available ({reason}); {without}")
 
 
 def _landlock() -> str:
@@ -165,7 +167,7 @@ def _landlock() -> str:
     return ", and Landlock protects files, too" if "landlock" in modules else "; this kernel has no Landlock"
 
 
-def _store() -> Check:
+def _store() -> DoctorCheck:
     directory = the_store().directory
     # The first recording creates the store itself: doctor leaves nothing behind.
     existing = next(path for path in (directory, *directory.parents) if path.exists())
@@ -173,10 +175,10 @@ def _store() -> Check:
         with tempfile.TemporaryFile(dir=existing):
             free = shutil.disk_usage(existing).free
     except OSError as error:
-        return Check("store", False, True, f"{directory} cannot be written ({error.strerror})")
-    return Check("store", True, True, f"{directory}, {show_size(free)} free")
+        return DoctorCheck("store", False, True, f"{directory} cannot be written ({error.strerror})")
+    return DoctorCheck("store", True, True, f"{directory}, {show_size(free)} free")
 
 
-def _strace() -> Check:
+def _strace() -> DoctorCheck:
     path = shutil.which("strace")
-    return Check("strace", path is not None, False, path or "not needed; a test uses it")
+    return DoctorCheck("strace", path is not None, False, path or "not needed; a test uses it")

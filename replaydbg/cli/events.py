@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the events; 1 if the recording is damaged."""
     if args.limit is not None and args.limit < 0:
-        raise UsageError(f"--limit cannot be {args.limit}: a number from 0 is needed.")
+        raise UsageError(f"--limit must be at least 0 (got {args.limit}).")
     with open_named(args.recording) as recording:
         entries = recording.events(gate=args.gate, first=args.first, last=args.last)
         limit: int | None = args.limit
@@ -60,7 +60,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 def _control(entry: Control) -> str:
     if entry.why is not None:
-        return f"-- thread {entry.number} goes on: lane {entry.lane} {entry.why.value}"
+        return f"-- thread {entry.number} continues: thread {entry.lane} {entry.why.value}"
     parts = [entry.kind.value]
     if entry.note is not None:
         parts.append(f"{printable(entry.note[1])} ({printable(entry.note[0])})")

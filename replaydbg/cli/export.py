@@ -49,9 +49,9 @@ def write(found: Export, path: str) -> None:
 
 def lines(found: Export, path: str) -> list[str]:
     """Return the lines that describe the result."""
-    told = [f"{path}: a {found.type}, {len(found.data):,} bytes: {found.text}"]
-    told += [f"  not saved: {_lost(each)}" for each in found.lost]
-    return [*told, f"  replaydbg.load({quoted(path)!r}) brings it into any Python that has its modules."]
+    result = [f"{path}: a {found.type}, {len(found.data):,} bytes: {found.text}"]
+    result += [f"  not saved: {_lost(each)}" for each in found.lost]
+    return [*result, f"  replaydbg.load({quoted(path)!r}) loads it in any Python that has its modules."]
 
 
 def _lost(lost: Lost) -> str:

@@ -78,11 +78,11 @@ def run(args: argparse.Namespace) -> int:
             return _show(args, held, most)
         node = find(held, args.of)
         session.seek(moment)
-        told = about_object(session, held, node, which=args.which)
+        about = about_object(session, held, node, which=args.which)
         if args.json:
-            print_json(object_facts(held, node, told, most))
+            print_json(object_facts(held, node, about, most))
         else:
-            print_tables(args, object_tables(held, node, most=most, notes=told.lines(session)))
+            print_tables(args, object_tables(held, node, most=most, notes=about.lines(session)))
         return 0
 
 

@@ -42,7 +42,7 @@ def add_shape(parser: argparse.ArgumentParser, *, is_of_moments: bool = True) ->
 def check_shape(args: argparse.Namespace) -> None:
     """Raise UsageError for options that contradict each other."""
     if args.limit is not None and (args.limit < 1 or args.all):
-        raise UsageError("--limit takes a number from 1, and not with --all.")
+        raise UsageError("--limit must be at least 1, and cannot be used with --all.")
     if args.md and args.json:
         raise UsageError("--md and --json cannot be used together.")
 
@@ -101,11 +101,11 @@ def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
         print(drawn(tables, is_coloured=is_terminal()), end="")
 
 
-def object_facts(held: Holding, node: int, told: AboutObject, most: int | None) -> dict[str, Any]:
+def object_facts(held: Holding, node: int, about: AboutObject, most: int | None) -> dict[str, Any]:
     """Return the facts about one object as data."""
     snapshot = held.snapshot
     holders = held.holders(node)
-    made, written = told.created, told.written
+    made, written = about.created, about.written
     return {
         "path": held.path(node),
         "what": held.text(node),

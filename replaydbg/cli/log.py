@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the values; return 1 if there are none."""
     if args.limit is not None and args.limit < 1:
-        raise UsageError(f"--limit cannot be {args.limit}: a number from 1 is needed.")
+        raise UsageError(f"--limit must be at least 1 (got {args.limit}).")
     for text in (args.expression, args.condition or "None"):
         try:
             compile(text, "<expression>", "eval")

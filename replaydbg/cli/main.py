@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
-    class Command(Protocol):
+    class CommandModule(Protocol):
         """The interface of a command's module."""
 
         def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -112,7 +112,7 @@ def _run(name: str, words: list[str]) -> int:
     import argparse
     import importlib
 
-    command: Command = importlib.import_module(f"replaydbg.cli.{name}")
+    command: CommandModule = importlib.import_module(f"replaydbg.cli.{name}")
     parser = argparse.ArgumentParser(
         prog=f"replaydbg {name}",
         description=f"replaydbg {name}: {COMMANDS[name]}.",

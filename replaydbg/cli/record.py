@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
             print(json.dumps(_as_json(result)), file=sys.stderr)
         elif not settings.quiet:
             name = Store(settings.store).name_of(result.path)
-            _say(result, name, is_held=args.keep_checkpoints, output=args.output)
+            _print_result(result, name, is_held=args.keep_checkpoints, output=args.output)
         elif result.problem:
             print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
     except OSError:
@@ -164,7 +164,7 @@ def _hold_checkpoints(live: Path, sealed: Path) -> None:
     holder.returncode = 0
 
 
-def _say(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> None:
+def _print_result(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> None:
     lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
     if output is not None and result.path.name != output.name:
         lines.append(f"replaydbg: {result.path.suffix} was added to the name {quoted(output.name)}")
@@ -182,15 +182,15 @@ def _say(result: RecordResult, name: str, *, is_held: bool, output: Path | None)
     print("\n".join(lines), file=sys.stderr)
 
 
-def _about_snapshots(told: dict[str, Any] | None) -> list[str]:
-    if told is None:
+def _about_snapshots(snapshots: dict[str, Any] | None) -> list[str]:
+    if snapshots is None:
         return []
-    count, pause = len(told["listed"]), told["longest_pause_ns"] / 1e6
+    count, pause = len(snapshots["listed"]), snapshots["longest_pause_ns"] / 1e6
     line = f"replaydbg: {count} snapshot{'s' if count != 1 else ''}, the program paused for at most {pause:.1f} ms"
-    if told["left_out"]:
-        line += f"; {told['left_out']:,} were skipped: they would have slowed the run too much"
-    failed = ["replaydbg: some snapshots failed."] if told["failed"] else []
-    return [line + ".", *failed, *_about_checks(told["listed"])]
+    if snapshots["left_out"]:
+        line += f"; {snapshots['left_out']:,} were skipped: they would have slowed the run too much"
+    failed = ["replaydbg: some snapshots failed."] if snapshots["failed"] else []
+    return [line + ".", *failed, *_about_checks(snapshots["listed"])]
 
 
 def _about_checks(listed: list[dict[str, Any]]) -> list[str]:

@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
             return 1 if grown.leaks or unreadable else 0
         checks = _checks(recording)
         if args.json:
-            told = [{**asdict(each), "checks": checks.get(each.number, [])} for each in taken]
-            print_json({"snapshots": told})
+            facts = [{**asdict(each), "checks": checks.get(each.number, [])} for each in taken]
+            print_json({"snapshots": facts})
         else:
             rows = [
                 (
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
                     f"{each.time_ns / 1e9:.3f}",
                     each.reason,
                     printable(each.name),
-                    printable(_said(checks.get(each.number, []))),
+                    printable(_checks_text(checks.get(each.number, []))),
                 )
                 for each in taken
             ]
@@ -67,8 +67,8 @@ def _warn(sentence: str) -> None:
 
 def _checks(recording: Recording) -> dict[int, list[dict[str, Any]]]:
     """Return the results of the invariants, by the snapshot's number; a live recording has none yet."""
-    told = recording.end.raw.get("snapshots") if recording.end is not None else None
-    listed = told.get("listed") if isinstance(told, dict) else None
+    snapshots = recording.end.raw.get("snapshots") if recording.end is not None else None
+    listed = snapshots.get("listed") if isinstance(snapshots, dict) else None
     found = {}
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, dict) and isinstance(each.get("number"), int) and isinstance(each.get("checks"), list):
@@ -81,7 +81,7 @@ def _is_check(check: object) -> bool:
     return isinstance(check, dict) and isinstance(check.get("name"), str) and {"holds", "text"} <= check.keys()
 
 
-def _said(checks: list[dict[str, Any]]) -> str:
+def _checks_text(checks: list[dict[str, Any]]) -> str:
     failed = [each["name"] for each in checks if each["holds"] is False]
     unknown = [f"{each['name']}: {each['text']}" for each in checks if each["holds"] is None]
     parts = [f"does not hold: {', '.join(failed)}"] if failed else []

@@ -16,7 +16,7 @@ from replaydbg.errors import UsageError
 
 if TYPE_CHECKING:
     from replaydbg.replay import ReplayResult
-    from replaydbg.trace.compare import Comparison, Difference, InsideBoth, Side
+    from replaydbg.trace.compare import InsideBoth, TraceComparison, TraceDifference, TraceSide
     from replaydbg.trace.files import TraceFiles
     from replaydbg.trace.orders import TraceOrders
 
@@ -45,7 +45,7 @@ MEANINGS = {
 class Traced:
     """The result of one recording and one replay."""
 
-    compared: Comparison
+    compared: TraceComparison
     """The comparison of the tick traces."""
     insides: tuple[InsideBoth, ...]
     """Python code inside crossings."""
@@ -57,7 +57,7 @@ class Traced:
     """The names of the gates; gate number n is at index n - 1."""
 
     @property
-    def difference(self) -> Difference | None:
+    def difference(self) -> TraceDifference | None:
         """The first difference that matters, if there is one."""
         difference = self.compared.difference
         if difference is None or not self.result.ended_early:
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     limit = _limit(args.trace_limit)
     replays = 1 if args.replays is None else args.replays
     if replays < 1:
-        raise UsageError(f"--replays cannot be {replays}: a number from 1 is needed.")
+        raise UsageError(f"--replays must be at least 1 (got {replays}).")
     settings = load_settings({"chaos": args.chaos})
     with tempfile.TemporaryDirectory(prefix="replaydbg-trace-") as directory:
         found = _trace(args, settings, Path(directory), limit, replays)
@@ -185,15 +185,15 @@ def _words(found: Traced) -> list[str]:
 
 
 def _how_far(found: Traced) -> str:
-    from replaydbg.trace.files import Ending
+    from replaydbg.trace.files import TraceEnd
 
     if found.result.ended_early:
         return f", up to where the recording ends: {found.result.ended_early}"
     ending = found.compared.ending
-    return "" if ending is Ending.WHOLE else f", and then nothing was compared: {ending.value}"
+    return "" if ending is TraceEnd.WHOLE else f", and then nothing was compared: {ending.value}"
 
 
-def _difference(found: Traced, difference: Difference) -> list[str]:
+def _difference(found: Traced, difference: TraceDifference) -> list[str]:
     after = f"event {difference.event:,}" if difference.event else "the start"
     after += f" ({found.gate(difference.gate)})" if difference.gate else ""
     lines = [f"The first difference is tick {difference.tick:,}, after {after}."]
@@ -206,7 +206,7 @@ def _difference(found: Traced, difference: Difference) -> list[str]:
     return lines
 
 
-def _side(found: Traced, side: Side) -> str:
+def _side(found: Traced, side: TraceSide) -> str:
     from replaydbg.events.show import printable
     from replaydbg.trace.files import Kind
 
@@ -220,7 +220,7 @@ def _side(found: Traced, side: Side) -> str:
     return f"lane {item.lane}: {printable(side.file)}:{side.line} in {printable(side.function)}"
 
 
-def _is_end(side: Side) -> bool:
+def _is_end(side: TraceSide) -> bool:
     from replaydbg.trace.files import Kind
 
     return side.item is None or side.item.kind is Kind.END
@@ -307,7 +307,7 @@ def _facts(found: Traced) -> dict[str, Any]:
     }
 
 
-def _side_facts(found: Traced, side: Side) -> dict[str, Any]:
+def _side_facts(found: Traced, side: TraceSide) -> dict[str, Any]:
     from replaydbg.trace.files import Kind
 
     item = side.item

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.looking import Looker
-from replaydbg.commits.question import Look, Question
+from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.errors import UsageError
 from replaydbg.log.origin import is_own
@@ -44,7 +44,7 @@ class RealRuns:
         self._looker = make(asked, around)
         self._runs = question.confirming
 
-    def check(self, culprit: str, parents: Sequence[str]) -> tuple[list[Look], str]:
+    def check(self, culprit: str, parents: Sequence[str]) -> tuple[list[CommitLook], str]:
         """Return the results of real runs at a culprit and its good parents, and a sentence that sums them up."""
         cancel = threading.Event()
         bad = self._looker.look(culprit, passes=self._runs, cancel=cancel)

@@ -130,7 +130,7 @@ def of_run(recording: Path, ours: Path, began_ns: int) -> Dependencies:
     """
     found = Dependencies()
     with open_recording(recording) as opened:
-        asked = _Asked(opened.header.cwd, ours.resolve())
+        asked = _PathLog(opened.header.cwd, ours.resolve())
         for dependency in _imported(opened, asked):
             asked.look(dependency)
         for entry in opened.events():
@@ -143,7 +143,7 @@ def of_replay(recording: Path, root: Path, began_ns: int) -> Dependencies:
     """Return the dependencies of a replay of a commit's code: today's sources that are not below `root`."""
     with open_recording(recording) as opened:
         paths = opened.end.sources if opened.end is not None else {}
-        asked = _Asked("/", root)
+        asked = _PathLog("/", root)
         for path in paths:
             asked.look(Dependency(CONTENT, path))
     return Dependencies({each: _state_then(each, asked, began_ns) for each in asked.found})
@@ -154,7 +154,7 @@ def changed_since(states: Iterable[tuple[Dependency, str]], now: States) -> str:
     return next((each.path for each, then in states if then == CHANGING or now.of(each) != then), "")
 
 
-class _Asked:
+class _PathLog:
     """Collects the paths that a program reads, in order."""
 
     def __init__(self, cwd: str, ours: Path) -> None:
@@ -204,7 +204,7 @@ def _is_below(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
-def _imported(recording: Recording, asked: _Asked) -> Iterator[Dependency]:
+def _imported(recording: Recording, asked: _PathLog) -> Iterator[Dependency]:
     """Yield what the import system read; the standard library belongs to the interpreter."""
     for path in recording.end.sources if recording.end is not None else ():
         yield Dependency(CONTENT, path)
@@ -224,7 +224,7 @@ def _is_of_interpreter(path: str) -> bool:
     return "/lib/python3." in path and "/site-packages" not in path and "/dist-packages" not in path
 
 
-def _take(entry: Event | Control, asked: _Asked, found: Dependencies) -> None:
+def _take(entry: Event | Control, asked: _PathLog, found: Dependencies) -> None:
     if isinstance(entry, Control):
         if entry.kind is ControlKind.CHILD:
             found.unwatched.add("other programs that it starts")
@@ -251,7 +251,7 @@ def _take(entry: Event | Control, asked: _Asked, found: Dependencies) -> None:
             asked.look(Dependency(aspect, path))
 
 
-def _take_open(entry: Event, paths: list[str], asked: _Asked) -> None:
+def _take_open(entry: Event, paths: list[str], asked: _PathLog) -> None:
     if not paths:
         return  # a descriptor
     path, flags = paths[0], next((each for each in entry.arguments or () if isinstance(each, int)), os.O_RDONLY)
@@ -276,7 +276,7 @@ def _as_path(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _state_then(dependency: Dependency, asked: _Asked, began_ns: int) -> str:
+def _state_then(dependency: Dependency, asked: _PathLog, began_ns: int) -> str:
     """Return the state that the program saw, or CHANGING if another process changed it since."""
     if dependency.aspect == CONTENT and dependency.path not in asked.written:
         try:

@@ -19,7 +19,7 @@ from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits import start
 from replaydbg.commits.depends import Dependencies, of_replay, of_run
 from replaydbg.commits.processes import TimedOut, last_words, run_command
-from replaydbg.commits.question import Look, Question
+from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.recorded import moved, write_missing
 from replaydbg.commits.repository import GitFailed
 from replaydbg.commits.surroundings import Surroundings
@@ -85,7 +85,7 @@ class Looker:
         self.has_met_ours = False
         """Whether any program has imported a file of the repository."""
 
-    def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> Look:
+    def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> CommitLook:
         """Return the result at `commit`: bad if a run fails, good after `passes` runs that do not.
 
         With `is_measured` it uses the maximum number of runs, and counts the failures. Raises GivenUp when `cancel` is
@@ -96,7 +96,7 @@ class Looker:
         try:
             worktree = self._worktrees.take(commit)
         except GitFailed as error:
-            return Look(
+            return CommitLook(
                 commit, Verdict.UNDECIDED, f"git cannot check it out: {error}", time.monotonic() - began, runs=0
             )
         try:
@@ -104,7 +104,7 @@ class Looker:
                 found = self._look(commit, worktree, Path(scratch), passes, cancel, is_measured, began_ns)
         finally:
             self._worktrees.give_back(worktree)
-        return Look(**found, commit=commit, seconds=time.monotonic() - began)
+        return CommitLook(**found, commit=commit, seconds=time.monotonic() - began)
 
     def _look(
         self,
@@ -191,8 +191,8 @@ class Looker:
             status = self._command([*_START, self._question.build], worktree, scratch / "build.txt", cancel)
         except TimedOut:
             return f"the build took longer than {self._question.timeout:g} s"
-        said = last_words(scratch / "build.txt")
-        return f"it does not build: {said or _ending(status)}" if status else ""
+        last_line = last_words(scratch / "build.txt")
+        return f"it does not build: {last_line or _ending(status)}" if status else ""
 
     def _run(self, worktree: Path, scratch: Path, output: Path, cancel: threading.Event) -> _Ran:
         question = self._question
@@ -211,17 +211,17 @@ class Looker:
         except TimedOut:
             return _Ran(Verdict.UNDECIDED, f"it took longer than {question.timeout:g} s")
         if not answer.exists():
-            said = last_words(printed)
-            return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {said}")
-        told = json.loads(answer.read_text(encoding="utf-8"))
-        if "error" in told:
-            return _Ran(Verdict.UNDECIDED, told["error"].removesuffix("."))
+            last_line = last_words(printed)
+            return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {last_line}")
+        outcome = json.loads(answer.read_text(encoding="utf-8"))
+        if "error" in outcome:
+            return _Ran(Verdict.UNDECIDED, outcome["error"].removesuffix("."))
         if question.replay is not None:
-            self._rate = told["rate"] or self._rate
-            shifts = told["numbers_shift"], told["clock_shift"]
-            return _Ran(Verdict(told["verdict"]), told["why"], tuple(told["liberties"]), "", *shifts)
-        self._check_sources(Path(told["recording"]), worktree)
-        return _judge(told["status"], last_words(printed), self.expected, self.end)
+            self._rate = outcome["rate"] or self._rate
+            shifts = outcome["numbers_shift"], outcome["clock_shift"]
+            return _Ran(Verdict(outcome["verdict"]), outcome["why"], tuple(outcome["liberties"]), "", *shifts)
+        self._check_sources(Path(outcome["recording"]), worktree)
+        return _judge(outcome["status"], last_words(printed), self.expected, self.end)
 
     def _replay_order(self, worktree: Path) -> dict[str, Any]:
         question = self._question
@@ -281,15 +281,15 @@ def _sources(recording: Path) -> Mapping[str, str]:
         return opened.end.sources if opened.end is not None else {}
 
 
-def _judge(status: int, said: str, expected: str, end: str) -> _Ran:
+def _judge(status: int, last_line: str, expected: str, end: str) -> _Ran:
     if status == 0:
         return _Ran(Verdict.GOOD, "exit code 0")
     if status == CANNOT_TEST:
-        return _Ran(Verdict.UNDECIDED, f"exit code {CANNOT_TEST}: {said}".rstrip(": "))
+        return _Ran(Verdict.UNDECIDED, f"exit code {CANNOT_TEST}: {last_line}".rstrip(": "))
     # The last line of a traceback, or the program's own last line.
-    kind = _EXCEPTION.match(said)
+    kind = _EXCEPTION.match(last_line)
     failure = f"{_ending(status)}, {kind[1]}" if kind is not None else _ending(status)
-    why = f"{_ending(status)}: {said}".rstrip(": ")
+    why = f"{_ending(status)}: {last_line}".rstrip(": ")
     if expected and failure != expected:
         return _Ran(Verdict.UNDECIDED, f"fails differently: {why}")
     if end and failure != end and kind is not None and kind[1].rpartition(".")[2] in DOES_NOT_START:

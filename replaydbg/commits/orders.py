@@ -10,8 +10,7 @@ from replaydbg.bisect.confidence import runs_needed
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.config import load_settings
 from replaydbg.record import record
-from replaydbg.replay.verdict import BAD, CANNOT_TEST, GOOD, Judge
-from replaydbg.replay.verdict import Verdict as Judged
+from replaydbg.replay.verdict import BAD, CANNOT_TEST, GOOD, CodeVerdict, Judge
 
 MOST_LIBERTIES = 200
 """Maximum number of deviations of one replay that are kept; further ones are only counted."""
@@ -62,11 +61,11 @@ def _replay(order: dict[str, Any]) -> dict[str, Any]:
     liberties = [str(liberty) for liberty in verdict.result.liberties[:MOST_LIBERTIES]]
     more = sum(verdict.result.liberty_counts.values()) - len(liberties)
     liberties += [f"and {more} more"] if more > 0 else []
-    told = {"rate": rate, "verdict": _VERDICTS[word].value, "why": why, "liberties": liberties, "replays": replays}
-    return told | {"numbers_shift": verdict.numbers_shift, "clock_shift": verdict.clock_shift}
+    answer = {"rate": rate, "verdict": _VERDICTS[word].value, "why": why, "liberties": liberties, "replays": replays}
+    return answer | {"numbers_shift": verdict.numbers_shift, "clock_shift": verdict.clock_shift}
 
 
-def _rate(judge: Judge, verdict: Judged) -> tuple[int, int]:
+def _rate(judge: Judge, verdict: CodeVerdict) -> tuple[int, int]:
     """Return how often the recorded code fails with other random numbers, and the number of conclusive replays."""
     failed = measured = 0
     for seed in range(1, MOST_SEEDS + 1):
@@ -78,7 +77,7 @@ def _rate(judge: Judge, verdict: Judged) -> tuple[int, int]:
     return failed, measured
 
 
-def _with_other_numbers(judge: Judge, verdict: Judged, failed: int, measured: int) -> tuple[str, str, int]:
+def _with_other_numbers(judge: Judge, verdict: CodeVerdict, failed: int, measured: int) -> tuple[str, str, int]:
     """Return the verdict for code whose random numbers are shifted, the reason, and the number of replays.
 
     It does not fail with the recorded ones, which proves little. So it is replayed with others; `failed` of `measured`

@@ -55,7 +55,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CommitLook:
     """The result at one commit."""
 
     commit: str
@@ -106,14 +106,14 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CommitSearchResult:
     """The result of a search."""
 
     question: Question
     """The question, completed with everything that was found out."""
     suspects: tuple[Commit, ...]
     """The first bad commit; or several: the first bad one is among them, but they cannot be distinguished."""
-    looks: tuple[Look, ...]
+    looks: tuple[CommitLook, ...]
     """Every look, in order of completion."""
     commits: dict[str, Commit]
     """Every commit that was looked at or is a suspect."""

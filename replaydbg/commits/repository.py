@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from replaydbg.bisect.graph import History
+from replaydbg.bisect.graph import CommitGraph
 from replaydbg.commits.question import Commit
 from replaydbg.errors import UsageError
 
@@ -67,8 +67,8 @@ class Repository:
             check=False,
         )
         if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"git {words[0]} ended with exit code {done.returncode}"]
-            raise GitFailed(said[-1].removeprefix("fatal: ").removeprefix("error: ").rstrip("."))
+            errors = done.stderr.strip().splitlines() or [f"git {words[0]} ended with exit code {done.returncode}"]
+            raise GitFailed(errors[-1].removeprefix("fatal: ").removeprefix("error: ").rstrip("."))
         return done.stdout
 
     def ask(self, *words: str) -> str:
@@ -112,7 +112,7 @@ class Repository:
         except GitFailed:
             return ()
 
-    def history(self, good: str, bad: str, *, is_first_parent: bool) -> History:
+    def history(self, good: str, bad: str, *, is_first_parent: bool) -> CommitGraph:
         """Return the commits that are in the history of `bad` and not in that of `good`."""
         way = ["--first-parent"] if is_first_parent else []
         text = self.run("rev-list", "--topo-order", "--reverse", "--parents", *way, bad, f"^{good}", "--")
@@ -120,7 +120,7 @@ class Repository:
         for line in text.splitlines():
             name, *above = line.split()
             parents[name] = tuple(above[:1] if is_first_parent else above)
-        return History(tuple(parents), parents)
+        return CommitGraph(tuple(parents), parents)
 
     def commits(self, names: Iterable[str]) -> dict[str, Commit]:
         """Return the commits with these full names, with their log data."""

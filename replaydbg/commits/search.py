@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
-from replaydbg.bisect.graph import History, Narrowed, choose, is_telling, narrow
+from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_informative, narrow
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.confirm import RealRuns
 from replaydbg.commits.looking import Looker
 from replaydbg.commits.processes import GivenUp
-from replaydbg.commits.question import Found, Look, Question
+from replaydbg.commits.question import CommitLook, CommitSearchResult, Question
 from replaydbg.commits.recorded import data_files, untracked
 from replaydbg.commits.repository import GitFailed, Repository
 from replaydbg.commits.setting import Setting
@@ -28,12 +28,12 @@ from replaydbg.store.directory import SEALED, Store
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SearchProgress:
     """The progress of a search."""
 
     suspects: int
     """Number of commits that may still be the first bad one."""
-    looked: tuple[Look, ...]
+    looked: tuple[CommitLook, ...]
     """The completed looks."""
     running: tuple[str, ...]
     """The full names of the commits that are being looked at."""
@@ -42,7 +42,7 @@ class Progress:
 class Watcher(Protocol):
     """Receives the progress of a search."""
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: SearchProgress) -> None:
         """Show it; called in the searching thread."""
 
 
@@ -54,7 +54,7 @@ def find_commit(
     is_restart: bool = False,
     store: Path,
     watch: Watcher = lambda progress: None,
-) -> Found:
+) -> CommitSearchResult:
     """Return the commit that introduced the failure, in the repository of `directory`.
 
     `state` is the file that holds the verdicts (None: one in the user's cache); an interrupted search is resumed from
@@ -67,7 +67,7 @@ def find_commit(
         raise Inconclusive(f"git cannot do what the search needs: {error}.") from None
 
 
-def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, watch: Watcher) -> Found:
+def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, watch: Watcher) -> CommitSearchResult:
     with ExitStack() as stack:
         kept = setting.open_state(state, is_restart=is_restart)
         stack.callback(kept.close)
@@ -88,7 +88,7 @@ def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, 
 
         looker = looker_of(setting.question, setting.around)
         real = RealRuns(setting.question, setting.around.files, looker_of) if setting.question.confirming else None
-        found = _Search(setting, kept, looker, watch, real).run()
+        found = _CommitSearch(setting, kept, looker, watch, real).run()
         return _settle(found, setting.history, kept, store)
 
 
@@ -97,7 +97,7 @@ def _forget_worktrees(state: State) -> None:
     state.write()
 
 
-class _Search:
+class _CommitSearch:
     """One search in progress."""
 
     def __init__(
@@ -113,7 +113,7 @@ class _Search:
         self._notes = list(setting.notes)
         self._suspects = len(setting.history.order)
 
-    def run(self) -> Found:
+    def run(self) -> CommitSearchResult:
         """Verify the ends, then narrow the history down."""
         self._verify()
         history = self._setting.history
@@ -134,7 +134,7 @@ class _Search:
             self._notes += self._about_shifts(culprit)
         self._notes += self._about_reuse()
         commits = self._repository.commits({*left.suspects, *(look.commit for look in looks)})
-        return Found(
+        return CommitSearchResult(
             question=self._question,
             suspects=tuple(commits[name] for name in left.suspects),
             looks=looks,
@@ -151,7 +151,7 @@ class _Search:
             untracked=self._untracked(),
         )
 
-    def _search(self, history: History) -> Narrowed:
+    def _search(self, history: CommitGraph) -> Narrowed:
         """Narrow the history down; then look at the one suspect that is left, and at its parents, directly.
 
         A verdict that was inferred from other commits, or was kept without its recording, is verified. If that
@@ -174,7 +174,7 @@ class _Search:
             self._verify()  # an end may be among them
             self._check_parents(left.suspects[0], names)
 
-    def _is_confirmed(self, culprit: str, history: History) -> bool:
+    def _is_confirmed(self, culprit: str, history: CommitGraph) -> bool:
         """Run the program itself at the culprit and before it, if requested; false if the search must go on."""
         if self._real is None:
             return True
@@ -188,7 +188,7 @@ class _Search:
             look.commit in parents and look.commit in history.parents and look.verdict is Verdict.BAD for look in looks
         )
 
-    def _parents(self, history: History, name: str) -> tuple[str, ...]:
+    def _parents(self, history: CommitGraph, name: str) -> tuple[str, ...]:
         return history.parents.get(name, ())
 
     def _is_witnessed(self, name: str) -> bool:
@@ -221,7 +221,7 @@ class _Search:
             self._look_at((setting.bad, setting.good))
         self._look_at((setting.bad,), is_measured=True)
         bad = self._state.looks[setting.bad]
-        self._check_told(bad, f"the bad end {question.bad}")
+        self._check_conclusive(bad, f"the bad end {question.bad}")
         if bad.verdict is not Verdict.BAD:
             hint = "" if question.replay or self._looker.has_met_ours or bad.is_reused else _NOTHING_MET
             # The user will repair something before the next attempt, perhaps where no dependency shows it.
@@ -236,7 +236,7 @@ class _Search:
             self._state.passes_needed = _passes_needed(bad, question)
         self._look_at((setting.good,))
         good = self._state.looks[setting.good]
-        self._check_told(good, f"the good end {question.good}")
+        self._check_conclusive(good, f"the good end {question.good}")
         if good.verdict is not Verdict.GOOD:
             self._state.forget(setting.bad, setting.good)
             raise Inconclusive(
@@ -257,7 +257,7 @@ class _Search:
                     f"be tested ({look.why}): the failure may be older than every commit that was searched."
                 )
 
-    def _check_told(self, look: Look, what: str) -> None:
+    def _check_conclusive(self, look: CommitLook, what: str) -> None:
         if look.verdict is Verdict.UNDECIDED:
             self._state.forget(self._setting.bad, self._setting.good)
             raise Inconclusive(f"Cannot test {what}: {look.why.rstrip('.')}.")
@@ -329,16 +329,16 @@ class _Search:
             )
         return notes
 
-    def _narrow(self, history: History) -> None:
+    def _narrow(self, history: CommitGraph) -> None:
         """Look at commits until no further look is informative."""
-        running: dict[Future[Look], tuple[str, threading.Event]] = {}
+        running: dict[Future[CommitLook], tuple[str, threading.Event]] = {}
         with ThreadPoolExecutor(self._question.jobs) as pool:
             try:
                 while True:
                     verdicts = self._verdicts(history)
                     self._suspects = len(narrow(history, verdicts).suspects)
                     for name, cancel in running.values():
-                        if not is_telling(history, verdicts, name):
+                        if not is_informative(history, verdicts, name):
                             cancel.set()
                     names = [name for name, cancel in running.values() if not cancel.is_set()]
                     free = self._question.jobs - len(names)
@@ -355,7 +355,7 @@ class _Search:
 
     def _look_at(self, names: tuple[str, ...], *, is_measured: bool = False) -> None:
         """Look at those of these commits that have not been looked at."""
-        running: dict[Future[Look], tuple[str, threading.Event]] = {}
+        running: dict[Future[CommitLook], tuple[str, threading.Event]] = {}
         with ThreadPoolExecutor(self._question.jobs) as pool:
             try:
                 for name in names:
@@ -369,11 +369,11 @@ class _Search:
                 for _, cancel in running.values():
                     cancel.set()
 
-    def _one(self, name: str, cancel: threading.Event, is_measured: bool = False) -> Look:
+    def _one(self, name: str, cancel: threading.Event, is_measured: bool = False) -> CommitLook:
         passes = max(self._state.passes_needed, 1)
         return self._looker.look(name, passes=passes, cancel=cancel, is_measured=is_measured)
 
-    def _collect(self, running: dict[Future[Look], tuple[str, threading.Event]]) -> None:
+    def _collect(self, running: dict[Future[CommitLook], tuple[str, threading.Event]]) -> None:
         """Wait until a look is complete, and note it."""
         done, _ = wait(running, return_when=FIRST_COMPLETED)
         for future in done:
@@ -383,11 +383,11 @@ class _Search:
             except GivenUp:
                 continue  # another look made this one superfluous
 
-    def _show(self, running: dict[Future[Look], tuple[str, threading.Event]]) -> None:
+    def _show(self, running: dict[Future[CommitLook], tuple[str, threading.Event]]) -> None:
         names = tuple(name for name, cancel in running.values() if not cancel.is_set())
-        self._watch(Progress(self._suspects, tuple(self._state.looks.values()), names))
+        self._watch(SearchProgress(self._suspects, tuple(self._state.looks.values()), names))
 
-    def _verdicts(self, history: History) -> dict[str, Verdict]:
+    def _verdicts(self, history: CommitGraph) -> dict[str, Verdict]:
         looks = self._state.looks
         found = {history.end: looks[history.end].verdict}
         return found | {name: look.verdict for name, look in looks.items() if name in history.parents}
@@ -399,7 +399,7 @@ _NOTHING_MET = (
 )
 
 
-def _passes_needed(bad: Look, question: Question) -> int:
+def _passes_needed(bad: CommitLook, question: Question) -> int:
     """Return how many passing runs make a commit good; raises Inconclusive if that exceeds the allowed number."""
     needed = runs_needed(failed=bad.failed, measured=bad.runs, confidence=question.confidence)
     if needed > question.runs:
@@ -411,7 +411,7 @@ def _passes_needed(bad: Look, question: Question) -> int:
     return needed
 
 
-def _settle(found: Found, history: History, state: State, store: Store) -> Found:
+def _settle(found: CommitSearchResult, history: CommitGraph, state: State, store: Store) -> CommitSearchResult:
     """Move the recordings that are worth keeping to the store, and delete the others."""
     ends = {Verdict.BAD: found.suspects[-1].name, Verdict.GOOD: _last_good(found, history)}
     names = dict.fromkeys(ends, "")
@@ -433,7 +433,7 @@ def _settle(found: Found, history: History, state: State, store: Store) -> Found
     return replace(found, looks=looks, bad_recording=names[Verdict.BAD], good_recording=names[Verdict.GOOD])
 
 
-def _last_good(found: Found, history: History) -> str:
+def _last_good(found: CommitSearchResult, history: CommitGraph) -> str:
     """Return the nearest commit before the suspects that a look found good."""
     good = {look.commit for look in found.looks if look.verdict is Verdict.GOOD}
     waiting, seen = [found.suspects[0].name], set()

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from replaydbg.bisect.graph import History
+from replaydbg.bisect.graph import CommitGraph
 from replaydbg.commits.fingerprint import key_of, parts_of
 from replaydbg.commits.question import Question
 from replaydbg.commits.recorded import find_root
@@ -28,7 +28,7 @@ class Setting:
     """The user's repository."""
     around: Surroundings
     """Translates paths of the checkout into paths of worktrees."""
-    history: History
+    history: CommitGraph
     """The candidates for the first bad commit."""
     good: str
     """The good end's full name."""
@@ -59,8 +59,7 @@ class Setting:
         return cls(question, repository, around, history, good, bad, bases, notes)
 
     def with_hash_seed(self, key: str) -> Setting:
-        """Return it with one hash seed for all commits, drawn from the state's `key`: a resumed search has the same
-        one.
+        """Return it with one hash seed for all commits, drawn from the state's `key` (equal after a resumption).
 
         With different orders of sets two commits would seem to differ. A failure that comes and goes gets another seed
         in each run.
@@ -108,7 +107,7 @@ def _bases(repository: Repository, question: Question, good: str, bad: str) -> t
     return bases
 
 
-def _check_whole(repository: Repository, history: History) -> None:
+def _check_whole(repository: Repository, history: CommitGraph) -> None:
     if not repository.is_shallow():
         return
     cut = repository.boundaries().intersection(history.order)

@@ -40,12 +40,12 @@ def obey(answer: Path, order: Path) -> None:
     from replaydbg.errors import ReplaydbgError
 
     sys.path.remove(ours)
-    told: dict[str, Any]
+    outcome: dict[str, Any]
     try:
-        told = orders.obey(json.loads(order.read_text(encoding="utf-8")))
+        outcome = orders.obey(json.loads(order.read_text(encoding="utf-8")))
     except (ReplaydbgError, OSError) as error:
-        told = {"error": str(error)}
-    answer.write_text(json.dumps(told), encoding="utf-8")
+        outcome = {"error": str(error)}
+    answer.write_text(json.dumps(outcome), encoding="utf-8")
 
 
 if __name__ == "__main__":

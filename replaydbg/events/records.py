@@ -67,7 +67,7 @@ class ControlKind(Enum):
     TIME = "so much time has passed"
     END = "the program ended"
     NOTE = "noted"
-    LANE = "another lane goes on"
+    LANE = "another thread continues"
     CHILD = "a child process was started"
     COLLECTOR = "garbage collections so far"
     MEMORY = "shared memory changed in map"
@@ -79,7 +79,7 @@ class ControlKind(Enum):
     STREAM = "an operation other than writing on standard stream"
 
 
-class Why(Enum):
+class SwitchReason(Enum):
     """Why a lane gave way to another one."""
 
     LOCK = "waits for a lock"
@@ -110,7 +110,7 @@ class Control:
     """For SIGNAL_BETWEEN: the instruction after which the handler ran."""
     name: str | None = None
     """For LANE_STARTED: the name of the thread; for MARK: the program's text."""
-    why: Why | None = None
+    why: SwitchReason | None = None
     """For LANE: why the lane before gave way."""
     ticks: int | None = None
     """For LANE: its ticks since the last event or switch; for SIGNAL_BETWEEN too, if they were counted."""

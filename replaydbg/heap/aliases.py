@@ -11,7 +11,7 @@ from replaydbg.heap.difference import JOINED, PARTED, REORDERED
 from replaydbg.heap.graphs import UNREACHED
 from replaydbg.heap.holding import Holding
 from replaydbg.heap.labels import PLAIN, WEAK, kind_of, number_of
-from replaydbg.heap.owners import IMMUTABLE, Raw
+from replaydbg.heap.owners import IMMUTABLE, EdgeChange
 from replaydbg.heap.snapshot import FRAME_TYPE, NO_VALUE
 
 MOST_NAMES = 5
@@ -33,7 +33,7 @@ SHARED = frozenset(
 """Types whose objects normally have many names."""
 
 
-class Found(NamedTuple):
+class AliasChange(NamedTuple):
     """A change of aliasing, in nodes and edges."""
 
     kind: str
@@ -57,8 +57,8 @@ class _Candidate(NamedTuple):
 
 
 def find_aliases(
-    before: Holding, after: Holding, matching: Matching, raws: Iterable[tuple[int, int, list[Raw]]]
-) -> Iterator[Found]:
+    before: Holding, after: Holding, matching: Matching, raws: Iterable[tuple[int, int, list[EdgeChange]]]
+) -> Iterator[AliasChange]:
     """Yield the aliasing changes among `raws`: for objects that have another name both before and after."""
     candidates = list(_candidates(before, after, matching, raws))
     wanted = {each.node for each in candidates}
@@ -73,11 +73,11 @@ def find_aliases(
         moved = counts[key] <= counts_after[key] if is_lost else counts_after[key] <= counts[key]
         if kept and key is not None and not moved:
             others = [edge for edge, name in (names if is_lost else names_after) if name in kept]
-            yield Found(each.kind, each.node, each.owner, each.edge, others, each.other_target)
+            yield AliasChange(each.kind, each.node, each.owner, each.edge, others, each.other_target)
 
 
 def _candidates(
-    before: Holding, after: Holding, matching: Matching, raws: Iterable[tuple[int, int, list[Raw]]]
+    before: Holding, after: Holding, matching: Matching, raws: Iterable[tuple[int, int, list[EdgeChange]]]
 ) -> Iterator[_Candidate]:
     for node, other, changes in raws:
         for raw in changes:

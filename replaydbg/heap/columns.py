@@ -20,7 +20,7 @@ DELTAS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredColumn:
     """The description of a column in the file."""
 
     name: str
@@ -37,7 +37,7 @@ _SMALL = 1 << 17
 """Size in bytes below which a column is worth a few more milliseconds: it becomes a tenth smaller."""
 
 
-def store(name: str, column: array[Any]) -> tuple[Stored, bytes]:
+def store(name: str, column: array[Any]) -> tuple[StoredColumn, bytes]:
     """Return the description of a stored column, and its bytes."""
     width = column.itemsize
     if name in DELTAS and column:
@@ -47,15 +47,15 @@ def store(name: str, column: array[Any]) -> tuple[Stored, bytes]:
     return store_bytes(name, b"".join(column.tobytes()[byte::width] for byte in range(width)), len(column))
 
 
-def store_bytes(name: str, plain: bytes, count: int) -> tuple[Stored, bytes]:
+def store_bytes(name: str, plain: bytes, count: int) -> tuple[StoredColumn, bytes]:
     """Return the description and the bytes of data that is not a column, or is one with its bytes in order."""
     packed = zstandard.ZstdCompressor(level=9 if len(plain) < _SMALL else 1).compress(plain)
     codec: Codec = "zstd" if len(packed) < len(plain) else "raw"
     data = packed if codec == "zstd" else plain
-    return Stored(name, count, codec, len(data), zlib.crc32(data)), data
+    return StoredColumn(name, count, codec, len(data), zlib.crc32(data)), data
 
 
-def load(stored: Stored, data: memoryview, typecode: str) -> array[Any]:
+def load(stored: StoredColumn, data: memoryview, typecode: str) -> array[Any]:
     """Return the column stored as `data`. Raises ValueError, with the problem."""
     column: array[Any] = array(typecode)
     width = column.itemsize
@@ -72,7 +72,7 @@ def load(stored: Stored, data: memoryview, typecode: str) -> array[Any]:
         raise ValueError(f"the column {stored.name} rises too high") from None
 
 
-def load_bytes(stored: Stored, data: memoryview, size: int) -> bytes:
+def load_bytes(stored: StoredColumn, data: memoryview, size: int) -> bytes:
     """Return the `size` bytes stored as `data`. Raises ValueError."""
     if zlib.crc32(data) != stored.crc:
         raise ValueError(f"the checksum of {stored.name} does not hold")

@@ -7,7 +7,7 @@ from collections import Counter
 from functools import cached_property
 from itertools import islice
 
-from replaydbg.heap.aliases import MOST_NAMES, Found, find_aliases
+from replaydbg.heap.aliases import MOST_NAMES, AliasChange, find_aliases
 from replaydbg.heap.comparing import Columns, Matching
 from replaydbg.heap.difference import (
     ADDED,
@@ -27,7 +27,7 @@ from replaydbg.heap.difference import (
 from replaydbg.heap.holding import MINE, ORIGINS, STANDARD, Holding
 from replaydbg.heap.kernel import KERNEL, Kernel
 from replaydbg.heap.matching import is_one_run, match
-from replaydbg.heap.owners import Comparer, Raw
+from replaydbg.heap.owners import EdgeChange, ObjectComparer
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
 
 SCOPES = {MINE: (MINE,), STANDARD: (MINE, STANDARD), "all": ORIGINS}
@@ -67,9 +67,9 @@ class _Differ:
         self.by_identity = by_identity
         self.most = most
         self.scope = scope
-        self.told = SCOPES[scope]
+        self.scope_origins = SCOPES[scope]
         self.matching: Matching = match(before.snapshot, after.snapshot, before.kernel, by_identity=by_identity)
-        self.comparer = Comparer(before.snapshot, after.snapshot, self.matching)
+        self.comparer = ObjectComparer(before.snapshot, after.snapshot, self.matching)
 
     def run(self) -> Diff:
         """Compute all sections."""
@@ -104,7 +104,7 @@ class _Differ:
         return self.before.kernel.missing(self.matching.to_after)
 
     @cached_property
-    def raws(self) -> list[tuple[int, int, list[Raw]]]:
+    def raws(self) -> list[tuple[int, int, list[EdgeChange]]]:
         """The changes in each object, as nodes before and after; those near the roots first."""
         snapshot, other = self.before.snapshot, self.after.snapshot
         nodes = self.before.kernel.unlike(Columns.of(snapshot), Columns.of(other), self.matching)
@@ -116,11 +116,11 @@ class _Differ:
     # ---- changes ----
 
     def _changed(self) -> tuple[Section[Change], int]:
-        ranked: list[list[tuple[int, int, Raw]]] = [[], [], []]
+        ranked: list[list[tuple[int, int, EdgeChange]]] = [[], [], []]
         hidden = 0
         for node, other, raws in self.raws:
             for raw in raws:
-                if self._origin(node, other, raw) not in self.told:
+                if self._origin(node, other, raw) not in self.scope_origins:
                     hidden += 1
                 else:
                     ranked[self._rank(raw)].append((node, other, raw))
@@ -130,22 +130,22 @@ class _Differ:
         first = islice((each for rank in ranked for each in rank), self.most)
         return Section(tuple(self._change(*each) for each in first), total), hidden
 
-    def _origin(self, node: int, other: int, raw: Raw) -> str:
+    def _origin(self, node: int, other: int, raw: EdgeChange) -> str:
         old = self.before.origin_of(node, *raw.before[:1])
         new = self.after.origin_of(other, *raw.after[:1])
         return new if raw.kind == ADDED else old if raw.kind == REMOVED else _nearer(old, new)
 
-    def _rank(self, raw: Raw) -> int:
+    def _rank(self, raw: EdgeChange) -> int:
         """Changed values come first, then additions and removals, then added and removed items of containers."""
         if raw.kind not in (ADDED, REMOVED):
             return 0
         return 1 if self._step(raw).startswith(".") else 2
 
-    def _step(self, raw: Raw) -> str:
+    def _step(self, raw: EdgeChange) -> str:
         snapshot, edges = (self.after.snapshot, raw.after) if raw.after else (self.before.snapshot, raw.before)
         return snapshot.step_text(snapshot.label[edges[-1]]) if edges else ""
 
-    def _change(self, node: int, other: int, raw: Raw) -> Change:
+    def _change(self, node: int, other: int, raw: EdgeChange) -> Change:
         was = None if raw.kind == ADDED else _target(self.before.snapshot, raw.before, node)
         is_now = None if raw.kind == REMOVED else _target(self.after.snapshot, raw.after, other)
         old, new = self.before, self.after
@@ -174,7 +174,7 @@ class _Differ:
             was, is_now = self.before.items(node), self.after.items(other)
             if was == is_now:
                 continue
-            if _nearer(self.before.origin(node), self.after.origin(other)) in self.told:
+            if _nearer(self.before.origin(node), self.after.origin(other)) in self.scope_origins:
                 found.append((-abs(is_now - was), len(found), node, other, was, is_now))
             else:
                 hidden += 1
@@ -204,7 +204,7 @@ class _Differ:
         added, _ = self.after.census(self.is_added)
         retyped = self._retyped()
         names = [name for name in {*added, *removed, *retyped} if name != FRAME_TYPE]
-        told = [name for name in names if self.after.whose_type(name) in self.told]
+        shown = [name for name in names if self.after.whose_type(name) in self.scope_origins]
         retained_added = self._retained(self.after, self.is_added) if any(self.is_added) else {}
         retained_removed = self._retained(self.before, self.is_removed) if any(self.is_removed) else {}
         rows = [
@@ -219,10 +219,10 @@ class _Differ:
                 retained_added=retained_added.get(name, 0),
                 retained_removed=retained_removed.get(name, 0),
             )
-            for name in told
+            for name in shown
         ]
         rows.sort(key=lambda row: (-abs(row.bytes_after - row.bytes_before), -row.added - row.removed, row.type))
-        return Section(tuple(islice(rows, self.most)), len(rows)), len(names) - len(told)
+        return Section(tuple(islice(rows, self.most)), len(rows)), len(names) - len(shown)
 
     def _retyped(self) -> set[str]:
         """The types between which objects changed their class."""
@@ -244,19 +244,19 @@ class _Differ:
         held = holding.retained
         tops = [node for node in holding.kernel.tops(dominator, chosen) if not holding.is_frame(node)]
         origins = holding.origins
-        wanted = {ORIGINS.index(each) for each in self.told}
-        told = [node for node in tops if origins[node] in wanted]
-        first = heapq.nsmallest(self.most or len(told), told, key=lambda node: (-held[node], node))
-        return Section(tuple(holding.lot(node) for node in first), len(told)), len(tops) - len(told)
+        wanted = {ORIGINS.index(each) for each in self.scope_origins}
+        shown = [node for node in tops if origins[node] in wanted]
+        first = heapq.nsmallest(self.most or len(shown), shown, key=lambda node: (-held[node], node))
+        return Section(tuple(holding.lot(node) for node in first), len(shown)), len(tops) - len(shown)
 
     # ---- aliases ----
 
     def _aliases(self) -> tuple[Section[Alias], int]:
-        found: list[tuple[bool, int, Found]] = []
+        found: list[tuple[bool, int, AliasChange]] = []
         hidden = 0
         for each in find_aliases(self.before, self.after, self.matching, self.raws):
             side = self.before if each.kind == PARTED else self.after
-            if side.origin_of(each.owner, each.edge) in self.told:
+            if side.origin_of(each.owner, each.edge) in self.scope_origins:
                 # Local variables of a call appear and disappear with it.
                 found.append((side.is_frame(each.owner), len(found), each))
             else:
@@ -264,7 +264,7 @@ class _Differ:
         found.sort()
         return Section(tuple(self._alias(each) for *_, each in islice(found, self.most)), len(found)), hidden
 
-    def _alias(self, found: Found) -> Alias:
+    def _alias(self, found: AliasChange) -> Alias:
         is_lost = found.kind == PARTED
         side, other = (self.before, self.after) if is_lost else (self.after, self.before)
         others = sorted(found.others, key=lambda edge: (side.depth(side.source(edge)), edge))
@@ -281,7 +281,7 @@ class _Differ:
         )
 
 
-def _few_of_each(changes: list[tuple[int, int, Raw]]) -> list[tuple[int, int, Raw]]:
+def _few_of_each(changes: list[tuple[int, int, EdgeChange]]) -> list[tuple[int, int, EdgeChange]]:
     """Return the first items of each container: their number is reported with the container."""
     seen: Counter[int] = Counter()
     first = []

@@ -31,7 +31,7 @@ MOST_TYPES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class TypeCounts:
     """The number of objects of a type in each snapshot."""
 
     type: str
@@ -58,7 +58,7 @@ class Leak:
     """Its number of items in each snapshot; 0 before it existed."""
     retained: tuple[int, ...]
     """Bytes that freeing it would have freed, in each snapshot."""
-    types: tuple[Series, ...]
+    types: tuple[TypeCounts, ...]
     """The growing types under it: the program's own types first."""
     type_count: int
     node: int
@@ -84,7 +84,7 @@ class Growth:
     snapshots: int
     leaks: tuple[Leak, ...]
     """The leaks, largest retained size first."""
-    types: tuple[Series, ...]
+    types: tuple[TypeCounts, ...]
     """All types with more objects in the end, those with the largest growth in bytes first."""
     verdict: str
     """A summary in one sentence."""
@@ -132,7 +132,7 @@ def _chain(held: Sequence[Holding]) -> list[Column]:
     return found[::-1]
 
 
-def _series(held: Sequence[Holding], new: bytes) -> list[Series]:
+def _series(held: Sequence[Holding], new: bytes) -> list[TypeCounts]:
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(held))
     sizes: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(held))
     for number, each in enumerate(held):
@@ -142,7 +142,7 @@ def _series(held: Sequence[Holding], new: bytes) -> list[Series]:
             sizes[name][number] = total[name]
     added, _ = held[-1].census(new)
     series = [
-        Series(name, tuple(numbers), tuple(sizes[name]), added[name])
+        TypeCounts(name, tuple(numbers), tuple(sizes[name]), added[name])
         for name, numbers in counts.items()
         if name != FRAME_TYPE
     ]
@@ -150,10 +150,10 @@ def _series(held: Sequence[Holding], new: bytes) -> list[Series]:
 
 
 def _leaks(
-    held: Sequence[Holding], back: Sequence[Column], new: bytes, series: Iterable[Series], scope: str
+    held: Sequence[Holding], back: Sequence[Column], new: bytes, series: Iterable[TypeCounts], scope: str
 ) -> list[Leak]:
     last = held[-1]
-    by_holder: defaultdict[int, list[Series]] = defaultdict(list)
+    by_holder: defaultdict[int, list[TypeCounts]] = defaultdict(list)
     for each in series:
         by_holder[_holder(last, each.type, new)].append(each)
     _fold(last, back[0], held[0], by_holder)
@@ -182,7 +182,7 @@ def _leaks(
     return sorted(leaks, key=lambda leak: (leak.node == len(last.snapshot), leak.retained[0] - leak.retained[-1]))
 
 
-def _fold(last: Holding, back: Column, first: Holding, by_holder: dict[int, list[Series]]) -> None:
+def _fold(last: Holding, back: Column, first: Holding, by_holder: dict[int, list[TypeCounts]]) -> None:
     """Merge the growth under an object into that under another one further in, if that is most of it."""
     top = len(last.snapshot)
 
@@ -196,7 +196,7 @@ def _fold(last: Holding, back: Column, first: Holding, by_holder: dict[int, list
                 by_holder[inner] += by_holder.pop(outer)
 
 
-def _is_builtin(series: Series) -> tuple[bool, int]:
+def _is_builtin(series: TypeCounts) -> tuple[bool, int]:
     return series.type.startswith("builtins."), series.bytes[0] - series.bytes[-1]
 
 

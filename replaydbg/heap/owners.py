@@ -30,7 +30,7 @@ MAPPINGS = ("builtins.dict", "collections.defaultdict", "collections.OrderedDict
 """Types whose numbers are keys. In other types, items numbered from 0 form a sequence."""
 
 
-class Raw(NamedTuple):
+class EdgeChange(NamedTuple):
     """A change, as the edges that lead to it from its owner in either snapshot."""
 
     kind: str
@@ -39,7 +39,7 @@ class Raw(NamedTuple):
     after: tuple[int, ...]
 
 
-class Comparer:
+class ObjectComparer:
     """Compares single objects of two snapshots whose objects were matched."""
 
     def __init__(self, before: Snapshot, after: Snapshot, matching: Matching) -> None:
@@ -50,18 +50,18 @@ class Comparer:
         # Then equal labels are equal steps.
         self._is_one_table = matching.texts == array("I", range(len(matching.texts)))
 
-    def compare(self, node: int, other: int) -> list[Raw]:
+    def compare(self, node: int, other: int) -> list[EdgeChange]:
         """Return the changes in `node`, which is `other` after."""
         found = []
         if self.matching.types[self.before.type[node]] != self.after.type[other]:
-            found.append(Raw(RETYPED, (), ()))
+            found.append(EdgeChange(RETYPED, (), ()))
         is_frame = self.after.type_name(other) == FRAME_TYPE  # its value is its current line
         if not is_frame and not is_value_equal(self._old, self._new, self.matching, node, other):
-            found.append(Raw(VALUE, (), ()))
+            found.append(EdgeChange(VALUE, (), ()))
         is_retyped = bool(found) and found[0].kind == RETYPED
         return found + [raw for raw in self._edges(node, other, (), ()) if not self._is_idle(raw, is_retyped)]
 
-    def _is_idle(self, raw: Raw, is_retyped: bool) -> bool:
+    def _is_idle(self, raw: EdgeChange, is_retyped: bool) -> bool:
         """Whether a change is uninteresting: a class is reported once, and temporary values are not variables."""
         snapshot, edges = (self.after, raw.after) if raw.after else (self.before, raw.before)
         step = snapshot.step_text(snapshot.label[edges[0]]) if edges else ""
@@ -77,7 +77,7 @@ class Comparer:
 
     # ---- edges ----
 
-    def _edges(self, node: int, other: int, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
+    def _edges(self, node: int, other: int, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[EdgeChange]:
         old, old_items = _split(self.before, node)
         new, new_items = _split(self.after, other)
         yield from self._named(old, new, way, way_after)
@@ -85,7 +85,7 @@ class Comparer:
 
     def _named(
         self, old: Sequence[int], new: Sequence[int], way: tuple[int, ...], way_after: tuple[int, ...]
-    ) -> Iterator[Raw]:
+    ) -> Iterator[EdgeChange]:
         """Compare edges that have a name: those of one name correspond, whatever their positions."""
         old, new = self._without_common(old, new)
         if not old and not new:
@@ -95,12 +95,12 @@ class Comparer:
         others = self._by_name(self.after, new, is_dictionary=is_dictionary)
         for name, edge in names.items():
             if name not in others:
-                yield Raw(REMOVED, (*way, edge), ())
+                yield EdgeChange(REMOVED, (*way, edge), ())
             else:
                 yield from self._pair(edge, others[name], way, way_after)
         for name, edge in others.items():
             if name not in names:
-                yield Raw(ADDED, (), (*way_after, edge))
+                yield EdgeChange(ADDED, (), (*way_after, edge))
 
     def _without_common(self, old: Sequence[int], new: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
         """Leave out edges of one name to one object; a dictionary may have a million of them."""
@@ -161,7 +161,7 @@ class Comparer:
             found[kind, label & WEAK, name, place] = edge
         return found
 
-    def _pair(self, edge: int, other: int, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
+    def _pair(self, edge: int, other: int, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[EdgeChange]:
         """Compare the targets of two edges of one name."""
         node, target = self.before.target[edge], self.after.target[other]
         if self.is_same(node, target):
@@ -172,11 +172,11 @@ class Comparer:
             return
         has_values = self.before.value[node] & 3 != NO_VALUE or self.after.value[target] & 3 != NO_VALUE
         kind = REPLACED if is_one_type and not has_values else CHANGED
-        yield Raw(kind, (*way, edge), (*way_after, other))
+        yield EdgeChange(kind, (*way, edge), (*way_after, other))
 
     # ---- sequences ----
 
-    def _items(self, old: range, new: range, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
+    def _items(self, old: range, new: range, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[EdgeChange]:
         """Compare the items of sequences: one that was inserted in the middle does not change those after it."""
         same = self.matching.to_after.__getitem__
         targets, others = self.before.target, self.after.target
@@ -191,13 +191,13 @@ class Comparer:
             end += 1
         old, new = old[begin : len(old) - end], new[begin : len(new) - end]
         if not old:
-            yield from (Raw(ADDED, (), (*way_after, edge)) for edge in new)
+            yield from (EdgeChange(ADDED, (), (*way_after, edge)) for edge in new)
         elif not new:
-            yield from (Raw(REMOVED, (*way, edge), ()) for edge in old)
+            yield from (EdgeChange(REMOVED, (*way, edge), ()) for edge in old)
         else:
             yield from self._middle(old, new, way, way_after)
 
-    def _middle(self, old: range, new: range, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
+    def _middle(self, old: range, new: range, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[EdgeChange]:
         keys = [self._key(self.before.target[edge], is_before=True) for edge in old]
         others = [self._key(self.after.target[edge], is_before=False) for edge in new]
         if len(old) == len(new):
@@ -210,8 +210,8 @@ class Comparer:
             paired = min(len(edges), len(more))
             for place in range(paired):
                 yield from self._pair(old[edges[place]], new[more[place]], way, way_after)
-            yield from (Raw(REMOVED, (*way, old[place]), ()) for place in edges[paired:])
-            yield from (Raw(ADDED, (), (*way_after, new[place])) for place in more[paired:])
+            yield from (EdgeChange(REMOVED, (*way, old[place]), ()) for place in edges[paired:])
+            yield from (EdgeChange(ADDED, (), (*way_after, new[place])) for place in more[paired:])
 
     def _of_one_length(
         self,
@@ -220,17 +220,17 @@ class Comparer:
         edges: tuple[range, range],
         way: tuple[int, ...],
         way_after: tuple[int, ...],
-    ) -> Iterator[Raw]:
+    ) -> Iterator[EdgeChange]:
         old, new = edges
         counts, counts_after = Counter(keys), Counter(others)
         gone = _surplus(keys, counts - counts_after)
         if not gone:
-            yield Raw(REORDERED, way, way_after)
+            yield EdgeChange(REORDERED, way, way_after)
         elif sum(map(ne, keys, others)) > len(gone):
             # An item was removed at one end and one added at the other, as in a queue.
-            yield from (Raw(REMOVED, (*way, old[place]), ()) for place in gone)
+            yield from (EdgeChange(REMOVED, (*way, old[place]), ()) for place in gone)
             new_ones = _surplus(others, counts_after - counts)
-            yield from (Raw(ADDED, (), (*way_after, new[place])) for place in new_ones)
+            yield from (EdgeChange(ADDED, (), (*way_after, new[place])) for place in new_ones)
         else:
             for edge, other in zip(old, new, strict=True):
                 yield from self._pair(edge, other, way, way_after)

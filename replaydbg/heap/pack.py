@@ -15,7 +15,7 @@ from typing import Any
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.heap.changes import differences, restored
 from replaydbg.heap.check import check_numbers
-from replaydbg.heap.columns import Stored, load, load_bytes, store, store_bytes
+from replaydbg.heap.columns import StoredColumn, load, load_bytes, store, store_bytes
 from replaydbg.heap.snapshot import Root, Snapshot, Strings, Taken
 from replaydbg.log.allowance import load_json
 
@@ -85,7 +85,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
+class DeltaBase:
     """An earlier snapshot against which another one is delta-coded."""
 
     snapshot: Snapshot
@@ -100,7 +100,7 @@ def most_claimed(stored: int) -> int:
     return max(ANY_FILE, min(UNIFORM * stored, MOST_UNIFORM), RATIO * stored)
 
 
-def pack(snapshot: Snapshot, base: Base | None = None) -> bytes:
+def pack(snapshot: Snapshot, base: DeltaBase | None = None) -> bytes:
     """Return the file of a snapshot; with `base`, an earlier one of its run, as the difference from that."""
     columns = differences(snapshot, base.snapshot) if base else {name: _column(snapshot, name) for name in _COLUMNS}
     parts = [store(name, columns[name]) for name in (_CHANGES if base else _COLUMNS)]
@@ -130,7 +130,7 @@ def unpack(
     path: str,
     *,
     limit: int = MEMORY_LIMIT,
-    base: Base | None = None,
+    base: DeltaBase | None = None,
     stored: int | None = None,
 ) -> Snapshot:
     """Return the snapshot in the file `data`; `path` is for messages. Raises Corrupt, NewerFormat.
@@ -169,14 +169,14 @@ def read_begin(begin: bytes, path: str) -> tuple[Taken, Link | None] | None:
         raise Corrupt(path, str(error)) from None
 
 
-def _unpack(view: memoryview, path: str, limit: int, base: Base | None, there: int) -> Snapshot:
+def _unpack(view: memoryview, path: str, limit: int, base: DeltaBase | None, there: int) -> Snapshot:
     header, at = _header(view, path)
     link, taken = _link(header), _taken(header)
     if link:
         _check_link(link, taken, base)
     codes = _CHANGES if link else _COLUMNS
     types, cut = _texts(header, "types"), _texts(header, "cut")
-    parts: dict[str, tuple[Stored, memoryview]] = {}
+    parts: dict[str, tuple[StoredColumn, memoryview]] = {}
     total = 0
     for stored in _stored(header, codes):
         parts[stored.name] = stored, view[at : at + stored.length]
@@ -293,23 +293,23 @@ def _is_count(number: object) -> bool:
 
 
 def _link(header: dict[str, Any]) -> Link | None:
-    said = header.get("base")
-    if said is None:
-        return None
-    if not isinstance(said, dict) or said.keys() != {"number", "mark"} or not all(map(_is_count, said.values())):
-        raise ValueError("the snapshot does not name the one it is encoded against")
-    return Link(**said)
-
-
-def _check_link(link: Link, taken: Taken, base: Base | None) -> None:
+    base = header.get("base")
     if base is None:
-        raise ValueError(f"the snapshot is coded against number {link.number}, and that is not there")
+        return None
+    if not isinstance(base, dict) or base.keys() != {"number", "mark"} or not all(map(_is_count, base.values())):
+        raise ValueError("the snapshot does not name the one it is encoded against")
+    return Link(**base)
+
+
+def _check_link(link: Link, taken: Taken, base: DeltaBase | None) -> None:
+    if base is None:
+        raise ValueError(f"the snapshot is encoded against number {link.number}, which is missing")
     before = base.snapshot.taken
     if (before.number, base.mark) != (link.number, link.mark) or before.run != taken.run:
-        raise ValueError(f"the snapshot is coded against another number {link.number} than is there")
+        raise ValueError(f"the snapshot is encoded against another number {link.number} than is there")
 
 
-def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[Stored]:
+def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[StoredColumn]:
     found = []
     for each in _list(header, "columns"):
         if not isinstance(each, list) or len(each) != 5:
@@ -317,7 +317,7 @@ def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[Stored]:
         name, count, codec, length, crc = each
         if codec not in ("zstd", "raw") or not all(map(_is_count, (count, length, crc))):
             raise ValueError("the snapshot's columns are not described")
-        found.append(Stored(name, count, codec, length, crc))
+        found.append(StoredColumn(name, count, codec, length, crc))
     if [each.name for each in found] != [*codes, _TEXTS]:
         raise ValueError("the snapshot has other columns than it should have")
     return found
@@ -333,11 +333,11 @@ def _roots(header: dict[str, Any]) -> tuple[Root, ...]:
 
 
 def _taken(header: dict[str, Any]) -> Taken:
-    said = header.get("taken")
+    fields = header.get("taken")
     expected = asdict(Taken())
-    if not isinstance(said, dict) or said.keys() != expected.keys():
+    if not isinstance(fields, dict) or fields.keys() != expected.keys():
         raise ValueError("the snapshot lacks the time at which it was taken")
     for name, default in expected.items():
-        if not isinstance(said[name], str) if isinstance(default, str) else not _is_count(said[name]):
+        if not isinstance(fields[name], str) if isinstance(default, str) else not _is_count(fields[name]):
             raise ValueError("the snapshot lacks the time at which it was taken")
-    return Taken(**said)
+    return Taken(**fields)

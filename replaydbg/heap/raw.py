@@ -31,17 +31,17 @@ def _parts(data: memoryview, path: str) -> list[memoryview]:
 def cut_sentences(nodes: int, edges: int, items: int, containers: int, *limits: int) -> tuple[str, ...]:
     """Return the sentences for a snapshot cut by limits: references, items and containers left out."""
     most_nodes, most_edges, most_items = limits
-    said = []
+    sentences = []
     if nodes:
-        said.append(f"Only {most_nodes:,} objects were followed: {nodes:,} references lead to others.")
+        sentences.append(f"Only {most_nodes:,} objects were followed: {nodes:,} references lead to others.")
     if edges:
-        said.append(f"Only {most_edges:,} references were followed: {edges:,} are left out.")
+        sentences.append(f"Only {most_edges:,} references were followed: {edges:,} are left out.")
     if containers:
-        said.append(
+        sentences.append(
             f"Of {containers:,} large container{'s' if containers > 1 else ''} only the first {most_items:,} items "
             f"were followed: {items:,} are left out."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _text(part: memoryview) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from replaydbg.heap.pack import LONGEST_CHAIN, Base, mark_of, pack
+from replaydbg.heap.pack import LONGEST_CHAIN, DeltaBase, mark_of, pack
 from replaydbg.heap.snapshot import Snapshot
 
 
-class Series:
+class SnapshotPacker:
     """Packs snapshots in the order in which they were taken. The last one is kept in memory."""
 
     def __init__(self) -> None:
         """Begin with a self-contained one."""
-        self._base: Base | None = None
+        self._base: DeltaBase | None = None
         self._links = 0
         self._alone = 0.0
         """Bytes for each object in the last self-contained file."""
@@ -25,7 +25,7 @@ class Series:
             self._alone = len(alone) / max(len(snapshot), 1)
             if data is None or len(alone) <= len(data):
                 data, self._links = alone, 0
-        self._base = Base(snapshot, mark_of(data))
+        self._base = DeltaBase(snapshot, mark_of(data))
         return data
 
     def _changes(self, snapshot: Snapshot) -> bytes | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from replaydbg.errors import Corrupt
 from replaydbg.heap import raw
-from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, Base, Link, claim, mark_of, read_begin, unpack
+from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, DeltaBase, Link, claim, mark_of, read_begin, unpack
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.log.reader import Recording, open_recording
 
@@ -60,7 +60,7 @@ def load_series(recording: Recording, notify: Callable[[str], None]) -> list[Sna
     if len(wanted) < len(numbers):
         notify(f"{len(wanted)} of {len(numbers)} snapshots were compared: all of them would take too much memory.")
     found = []
-    base: Base | None = None
+    base: DeltaBase | None = None
     for number in wanted:
         # The next one is mostly coded against this one.
         base = _load(recording, number, names, MEMORY_LIMIT, base)
@@ -68,9 +68,9 @@ def load_series(recording: Recording, notify: Callable[[str], None]) -> list[Sna
     return found
 
 
-def _load(recording: Recording, number: int, names: dict[int, str], limit: int, known: Base | None) -> Base:
+def _load(recording: Recording, number: int, names: dict[int, str], limit: int, known: DeltaBase | None) -> DeltaBase:
     """Return a snapshot; `known` is one that was already read."""
-    base: Base | None = None
+    base: DeltaBase | None = None
     for each in _chain(recording, number, names):
         if known is not None and each == known.snapshot.taken.number:
             base = known
@@ -78,7 +78,7 @@ def _load(recording: Recording, number: int, names: dict[int, str], limit: int, 
         data = recording.section(names[each], limit=limit)
         stored = min(len(data), recording.stored(names[each]))
         snapshot = _read(data, _place(recording, names[each]), limit, base, stored)
-        base = Base(snapshot, mark_of(data), stored + (base.stored if base is not None else 0))
+        base = DeltaBase(snapshot, mark_of(data), stored + (base.stored if base is not None else 0))
     assert base is not None, "a chain has at least the snapshot itself"
     return base
 
@@ -95,9 +95,9 @@ def _by_number(recording: Recording) -> dict[int, str]:
 
 def _moved(recording: Recording, taken: Taken) -> Taken:
     """Return the same with the event's present number: the recording of a test may lack the events before it."""
-    told = recording.end.raw if recording.end is not None else {}
+    end = recording.end.raw if recording.end is not None else {}
     try:
-        listed = (told.get("snapshots") or {}).get("listed", ())
+        listed = (end.get("snapshots") or {}).get("listed", ())
         event = next((int(each["event"]) for each in listed if each["number"] == taken.number), taken.event)
     except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
         return taken  # the section may contain anything
@@ -110,7 +110,7 @@ def _chain(recording: Recording, number: int, names: dict[int, str]) -> list[int
     while link := _begin(recording, names[found[-1]], found[-1])[1]:
         path = _place(recording, names[number])
         if link.number not in names:
-            raise Corrupt(path, f"the snapshot is coded against number {link.number}, and that is not there")
+            raise Corrupt(path, f"the snapshot is encoded against number {link.number}, which is missing")
         if link.number >= found[-1] or len(found) == LONGEST_CHAIN:
             raise Corrupt(path, "the snapshot's chain of deltas does not end in a full snapshot")
         found.append(link.number)
@@ -139,7 +139,7 @@ def _place(recording: Recording, name: str) -> str:
     return f"{recording.path} ({name})"
 
 
-def _read(data: bytes, path: str, limit: int, base: Base | None = None, stored: int | None = None) -> Snapshot:
+def _read(data: bytes, path: str, limit: int, base: DeltaBase | None = None, stored: int | None = None) -> Snapshot:
     if data.startswith(raw.MAGIC):  # a live directory has them as the core wrote them
         return raw.read_raw(data, path)
     return unpack(data, path, limit=limit, base=base, stored=stored)

@@ -32,7 +32,7 @@ PATIENCE = 8
 Clocks stand still where neither run has an answer: a program that waits for the time would wait for ever.
 """
 
-PASSES, FAILS, OTHERWISE, UNTOLD = "passes", "fails", "fails differently", "inconclusive"
+PASSES, FAILS, FAILS_DIFFERENTLY, INCONCLUSIVE = "passes", "fails", "fails differently", "inconclusive"
 """The results of a trial: like the good run; like the bad run; a different failure; unknown."""
 
 STUCK = "stuck"
@@ -147,7 +147,7 @@ class Bench:
         count = self.count
         if count.trials + len(trials) > count.how.most:
             count.trials = count.how.most
-            return [{"how": UNTOLD, "why": "there were too many trials"}] * len(trials)
+            return [{"how": INCONCLUSIVE, "why": "there were too many trials"}] * len(trials)
         places = []
         for inputs, left_out, turns in trials:
             count.trials += 1
@@ -160,20 +160,25 @@ class Bench:
         ended = [self._judged(each) for each in in_processes(tasks, timeout=PATIENCE * (1 + seconds))]
         for place in places:
             shutil.rmtree(place)
-        count.undecided += sum(each["how"] in (UNTOLD, OTHERWISE) for each in ended)
+        count.undecided += sum(each["how"] in (INCONCLUSIVE, FAILS_DIFFERENTLY) for each in ended)
         return ended
 
     def _judged(self, ended: dict[str, Any] | None) -> dict[str, Any]:
         if ended is None:
-            return {"how": UNTOLD, "why": "it took too long"}
+            return {"how": INCONCLUSIVE, "why": "it took too long"}
         like = self.count.like
         is_other = like and (ended.get("status"), ended.get("exception")) != (like.get("status"), like.get("exception"))
-        return {**ended, "how": OTHERWISE} if ended["how"] == FAILS and is_other else ended
+        return {**ended, "how": FAILS_DIFFERENTLY} if ended["how"] == FAILS and is_other else ended
 
 
-def told(ended: dict[str, Any]) -> str:
+def describe(ended: dict[str, Any]) -> str:
     """Return the result of a trial as text."""
-    words = {PASSES: "passes", FAILS: "fails", OTHERWISE: "fails differently", UNTOLD: "cannot be replayed"}
+    words = {
+        PASSES: "passes",
+        FAILS: "fails",
+        FAILS_DIFFERENTLY: "fails differently",
+        INCONCLUSIVE: "cannot be replayed",
+    }
     return f"{words[ended['how']]}: {ended.get('why', '')}".rstrip(": ")
 
 
@@ -192,21 +197,21 @@ class _Task:
                     self.place, lenient=Lenient(), stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno()
                 )
             except (ReplaydbgError, OSError) as error:
-                return {"how": UNTOLD, "why": str(error)}
+                return {"how": INCONCLUSIVE, "why": str(error)}
             outside = capture.run(result.status)
         is_stuck = result.divergence is not None and result.divergence.kind == STUCK
         if is_stuck and self.is_deadlock:
             return {"how": FAILS, "status": 0, "exception": "deadlock", "why": "deadlock"}
         if result.outcome is None:
-            return {"how": UNTOLD, "why": why_untold(result)}
+            return {"how": INCONCLUSIVE, "why": why_inconclusive(result)}
         is_found = self.pattern is not None and self.pattern.search(outside.output + outside.errors) is not None
         exception = result.outcome.exception.type if result.outcome.exception is not None else None
         how = FAILS if result.outcome.is_failure or is_found else PASSES
-        told = {"how": how, "status": result.outcome.status, "exception": exception, "why": str(result.outcome)}
-        return told | {"liberties": result.liberty_counts}
+        outcome = {"how": how, "status": result.outcome.status, "exception": exception, "why": str(result.outcome)}
+        return outcome | {"liberties": result.liberty_counts}
 
 
-def why_untold(result: ReplayResult) -> str:
+def why_inconclusive(result: ReplayResult) -> str:
     """Return why a trial is inconclusive, as text for a replay in which nothing was edited."""
     diverged = result.divergence
     if diverged is None or diverged.kind not in _OF_REPLAYS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replaydbg.hunt.bench import FAILS, PASSES, Bench, Trial, told
+from replaydbg.hunt.bench import FAILS, PASSES, Bench, Trial, describe
 from replaydbg.hunt.flip import Replayed
 
 
@@ -14,7 +14,7 @@ def confirmed(bench: Bench, replays: Sequence[tuple[str, Trial, str]]) -> tuple[
         return tuple(Replayed(what, "", "there were too many trials", False) for what, _, _ in replays)
     ended = bench.ended([trial for _, trial, _ in replays], is_again=True)
     return tuple(
-        Replayed(what, each["how"], told(each), each["how"] == wanted)
+        Replayed(what, each["how"], describe(each), each["how"] == wanted)
         for (what, _, wanted), each in zip(replays, ended, strict=True)
     )
 

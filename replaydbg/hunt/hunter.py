@@ -15,7 +15,7 @@ from replaydbg.config import Settings
 from replaydbg.errors import CannotHunt, CannotRecord, UsageError
 from replaydbg.hunt.capture import Outside, discard
 from replaydbg.hunt.rate import interval
-from replaydbg.hunt.worker import Finished, Worker
+from replaydbg.hunt.worker import Finished, RecordingWorker
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import INTERRUPTIONS, number_of, postponed
 from replaydbg.record.target import find_target
@@ -37,7 +37,7 @@ class Until(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HuntRequest:
     """The command and the options of a hunt."""
 
     command: list[str]
@@ -61,7 +61,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class HuntRun:
     """One run."""
 
     number: int
@@ -88,11 +88,11 @@ class Caught:
     """Number of completed runs."""
     failures: int
     """Number of failures among them."""
-    failed: Run | None
+    failed: HuntRun | None
     """A failing run, with its recording."""
-    passed: Run | None
+    passed: HuntRun | None
     """A passing run, with its recording."""
-    more: tuple[Run, ...] = ()
+    more: tuple[HuntRun, ...] = ()
     """Other failing runs, with their recordings: a cause has to explain these as well."""
     interrupted_by: int = 0
     """The signal that ended the hunt; 0: none did."""
@@ -108,7 +108,7 @@ class Caught:
         return (until is Until.PASS or has_failed) and (until is Until.FAIL or self.passed is not None)
 
 
-def hunt(wanted: Wanted, settings: Settings, *, seen: Callable[[Run], None] = lambda run: None) -> Caught:
+def hunt(wanted: HuntRequest, settings: Settings, *, seen: Callable[[HuntRun], None] = lambda run: None) -> Caught:
     """Record `wanted.command` until there is what is wanted, and keep that; `seen` is called with each run.
 
     Ctrl-C ends it with the runs so far. Raises CannotHunt if the command cannot be started, never fails or always does
@@ -128,7 +128,7 @@ def hunt(wanted: Wanted, settings: Settings, *, seen: Callable[[Run], None] = la
     return caught
 
 
-def _checked(wanted: Wanted) -> re.Pattern[bytes] | None:
+def _checked(wanted: HuntRequest) -> re.Pattern[bytes] | None:
     if wanted.runs < 1 or wanted.jobs < 1:
         raise UsageError("--runs and --jobs must be at least 1.")
     if wanted.failures < 1 or wanted.failures > wanted.runs:
@@ -163,15 +163,19 @@ def _why_not(caught: Caught) -> str:
 
 class _Hunter:
     def __init__(
-        self, wanted: Wanted, settings: Settings, pattern: re.Pattern[bytes] | None, seen: Callable[[Run], None]
+        self,
+        wanted: HuntRequest,
+        settings: Settings,
+        pattern: re.Pattern[bytes] | None,
+        seen: Callable[[HuntRun], None],
     ) -> None:
         self.wanted, self.settings, self.pattern, self.seen = wanted, settings, pattern, seen
         self.place = _Place.make(wanted.directory, settings.store)
-        self.working: dict[Worker, tuple[int, int | None]] = {}
+        self.working: dict[RecordingWorker, tuple[int, int | None]] = {}
         self.begun = self.ended = self.failures = 0
-        self.failed: Run | None = None
-        self.passed: Run | None = None
-        self.more: list[Run] = []
+        self.failed: HuntRun | None = None
+        self.passed: HuntRun | None = None
+        self.more: list[HuntRun] = []
 
     def run(self) -> Caught:
         try:
@@ -203,7 +207,7 @@ class _Hunter:
         settings = self.settings._replace(chaos=chaos, on_deadlock="stop")
         path = self.place.path(f"run-{self.begun}")
         with postponed():
-            worker = Worker(self.wanted.command, path, settings, timeout=self.wanted.timeout)
+            worker = RecordingWorker(self.wanted.command, path, settings, timeout=self.wanted.timeout)
             self.working[worker] = (self.begun, chaos)
 
     def _wait(self) -> None:
@@ -229,7 +233,7 @@ class _Hunter:
         is_more = bool(why) and not is_first and len(self.more) < max(MOST_MORE, self.wanted.failures - 1)
         name = kind if is_first else f"{kind}-{len(self.more) + 2}"
         path = self.place.keep(finished.path, name) if is_first or is_more else finished.path
-        run = Run(number, bool(why), why, finished.outside, path, finished.events, chaos)
+        run = HuntRun(number, bool(why), why, finished.outside, path, finished.events, chaos)
         self.ended += 1
         self.failures += run.is_failure
         if is_more:

@@ -10,7 +10,7 @@ from replaydbg.log.edit.mix import Mixture
 
 def mixture(inputs: Collection[Input], *, is_bad_base: bool) -> Mixture:
     """Return what to take from the good recording where the bad one is the base, else from the bad one."""
-    of = {told: [each for each in inputs if each.told is told] for told in Told}
+    of = {kind: [each for each in inputs if each.told is kind] for kind in Told}
 
     def here(each: Input) -> int:
         return each.bad_event if is_bad_base else each.good_event

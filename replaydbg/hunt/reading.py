@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path, PurePath
 
-from replaydbg.bisect.twins import LaneKey, Side, rank_of_turns, read_lanes
+from replaydbg.bisect.twins import LaneKey, ReadRecording, rank_of_turns, read_lanes
 from replaydbg.errors import Corrupt, NotComparable
 from replaydbg.events.environment import Header
 from replaydbg.events.records import Site
@@ -25,8 +25,8 @@ class Twins(AbstractContextManager["Twins"]):
 
     good: Recording
     bad: Recording
-    good_side: Side
-    bad_side: Side
+    good_side: ReadRecording
+    bad_side: ReadRecording
 
     def __exit__(self, *exc_info: object) -> None:
         self.good.close()
@@ -93,12 +93,12 @@ def _program(header: Header) -> tuple[str, str]:
     return header.kind, header.target
 
 
-def _side(recording: Recording, own: _Lines, other: _Lines) -> Side:
+def _side(recording: Recording, own: _Lines, other: _Lines) -> ReadRecording:
     found = read_lanes(recording.events())
     if recording.damage:
         raise Corrupt(str(recording.path), recording.damage[0])
     key = _line_key(own, other)
-    return Side(
+    return ReadRecording(
         header=recording.header,
         events=found.events,
         lanes=found.lanes,

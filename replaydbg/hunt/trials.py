@@ -12,7 +12,7 @@ from typing import Any
 from replaydbg.bisect.ddmin import minimal, minimal_in_groups
 from replaydbg.bisect.twins import Comparison, Input, Preemption, Told, compare, elapsed
 from replaydbg.bisect.verdict import Verdict
-from replaydbg.hunt.bench import FAILS, MOST, PASSES, Bench, Count, How, Trial, told
+from replaydbg.hunt.bench import FAILS, MOST, PASSES, Bench, Count, How, Trial, describe
 from replaydbg.hunt.confirming import confirmed, confirmed_turns
 from replaydbg.hunt.flip import Explained, Flip, OtherTurn, Replayed
 from replaydbg.hunt.mixture import mixture
@@ -38,7 +38,7 @@ def find_flip(twins: Twins, comparison: Comparison, how: How, others: Sequence[T
     """
     # On the same file system: the files that all trials share are linked, not copied.
     with tempfile.TemporaryDirectory(prefix="replaydbg-trials-") as place:
-        return _Search(twins, comparison, others, Count(how, Path(place))).run()
+        return _CauseSearch(twins, comparison, others, Count(how, Path(place))).run()
 
 
 def write_flipped(twins: Twins, flip: Flip, place: Path) -> Path:
@@ -52,7 +52,7 @@ def write_flipped(twins: Twins, flip: Flip, place: Path) -> Path:
 
 
 @dataclass(slots=True)
-class _Search:
+class _CauseSearch:
     twins: Twins
     comparison: Comparison
     others: Sequence[Twins]
@@ -65,7 +65,7 @@ class _Search:
         base = bench.ended([Trial(())])[0]
         self.count.like = base
         if base["how"] != FAILS:
-            return self._flip(reason=f"Replayed unchanged, the bad run {told(base)}")
+            return self._flip(reason=f"Replayed unchanged, the bad run {describe(base)}")
         # If it passes with no thread preempted and its own inputs, that is the cause, even if other inputs make it pass
         # indirectly, by shifting the threads against each other.
         schedule = [each for each in self.comparison.inputs if each.told is Told.SCHEDULE]
@@ -293,7 +293,7 @@ class _Search:
             replays = confirmed(bench, [("the good run with all other inputs of the bad run", Trial(()), PASSES)])
             why = "no other thread schedule that was tried made the bad run pass"
             return self._flip(schedule, replays=(*replays, Replayed("the bad run in another order", "", why, False)))
-        return self._flip(reason=f"With all that differs from the good run, the bad run {told(everything)}")
+        return self._flip(reason=f"With all that differs from the good run, the bad run {describe(everything)}")
 
     def _can_be_exchanged(self, each: Input) -> bool:
         return not each.is_handle and (each.told is not Told.SCHEDULE or bool(self.twins.bad_side.preemptions))

@@ -41,7 +41,7 @@ class Finished(NamedTuple):
     """Whether it was ended because it took too long."""
 
 
-class Worker:
+class RecordingWorker:
     """A process that records a command once. It has no terminal: Ctrl-C reaches us alone, and its input is empty."""
 
     def __init__(self, argv: list[str], output: Path, settings: Settings, *, timeout: float | None) -> None:

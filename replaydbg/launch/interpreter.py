@@ -54,9 +54,7 @@ class Options(NamedTuple):
 
 
 def leading_options(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split an interpreter's command line (without its name) into its options and the rest from the script, -m or -c
-    on.
-    """
+    """Split an interpreter's command line (without its name) into its options and the rest: script, -m or -c."""
     index = 0
     while index < len(words):
         word = words[index]

@@ -41,7 +41,7 @@ class FileHead(NamedTuple):
     """Whether the index is followed by the mark of the user who made it, see origin.py."""
 
 
-class Block(NamedTuple):
+class StoredBlock(NamedTuple):
     """The position and the content of one block."""
 
     section: str
@@ -92,7 +92,7 @@ def pack_block(section: str, raw_offset: int, raw_length: int, stored: bytes, co
     return header + _BLOCK_CRC.pack(zlib.crc32(header + name)) + name
 
 
-def read_block(file: DataFile, offset: int) -> Block | None:
+def read_block(file: DataFile, offset: int) -> StoredBlock | None:
     """Return the block at `offset`; None if there is no complete and undamaged one."""
     data = file.read(offset, BLOCK_HEADER + MAX_NAME)
     if len(data) < BLOCK_HEADER or not data.startswith(BLOCK_MAGIC):
@@ -102,7 +102,7 @@ def read_block(file: DataFile, offset: int) -> Block | None:
     (header_crc,) = _BLOCK_CRC.unpack_from(data, BLOCK_HEADER - _BLOCK_CRC.size)
     if name_length > MAX_NAME or header_crc != zlib.crc32(data[: BLOCK_HEADER - _BLOCK_CRC.size] + name):
         return None
-    block = Block(
+    block = StoredBlock(
         section=name.decode("ascii", "replace"),
         offset=offset,
         codec=codec,
@@ -116,7 +116,7 @@ def read_block(file: DataFile, offset: int) -> Block | None:
     return block if is_sane and block.end <= file.size else None
 
 
-def load_block(file: DataFile, block: Block) -> bytes | None:
+def load_block(file: DataFile, block: StoredBlock) -> bytes | None:
     """Return the uncompressed bytes of `block`; None if they are damaged. Never returns more than 1 MiB."""
     stored = file.read(block.stored_offset, block.stored_length)
     if len(stored) != block.stored_length or zlib.crc32(stored) != block.crc:

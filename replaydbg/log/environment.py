@@ -160,7 +160,7 @@ def parse_header(path: str, data: bytes) -> Header:
     if number > FORMAT:
         raise NewerFormat(path, number, FORMAT)
     if number < 1:
-        raise Corrupt(path, f"its header has format {number}, which never was")
+        raise Corrupt(path, f"its header has format {number}, which does not exist")
     python = fields.object("python")
     return Header(
         format=number,

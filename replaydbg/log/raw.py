@@ -16,7 +16,7 @@ END, LANE, LANE_STARTED = 3, 5, 9
 """Numbers of control records."""
 
 
-class Raw(NamedTuple):
+class RawRecord(NamedTuple):
     """One record."""
 
     data: bytes
@@ -28,11 +28,11 @@ class Raw(NamedTuple):
 class RawStream(LogStream):
     """The entries of an event log with their bytes."""
 
-    def records(self) -> Iterator[Raw]:
+    def records(self) -> Iterator[RawRecord]:
         """Yield all records, definitions included."""
         yield from self._decode(self._record)
 
-    def _record(self, cursor: Cursor) -> Raw:
+    def _record(self, cursor: Cursor) -> RawRecord:
         start = cursor.pos
         entry = self._entry(cursor)
-        return Raw(cursor.data[start : cursor.pos], entry)
+        return RawRecord(cursor.data[start : cursor.pos], entry)

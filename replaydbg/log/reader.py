@@ -16,7 +16,7 @@ from replaydbg.log.allowance import allowance
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
-from replaydbg.log.raw import Raw, RawStream
+from replaydbg.log.raw import RawRecord, RawStream
 from replaydbg.log.sections import LiveDirectory, SealedFile
 from replaydbg.log.stream import LogStream
 from replaydbg.log.unpack import Unpacked, records, unpack
@@ -162,7 +162,7 @@ class Recording:
 
     def _read(self, name: str, start: int, length: int, limit: int) -> bytes:
         if length > limit:
-            raise Corrupt(str(self.path), f"{length} bytes of its section {name!r} are more than can be given at once")
+            raise Corrupt(str(self.path), f"{length} bytes of its section {name!r} are more than can be read at once")
         stored = self._sections.stored(name)
         if not self.is_live and stored and length > allowance(stored):
             claim = f"its section {name!r} claims {length:,} bytes, far more than its {stored:,} stored bytes"
@@ -208,7 +208,7 @@ class Recording:
             )
         return header
 
-    def records(self) -> Iterator[Raw]:
+    def records(self) -> Iterator[RawRecord]:
         """Yield the records of the event log with their bytes, definitions included."""
         stream = self._stream("log", self.log_header, RawStream)
         yield from stream.records()

@@ -11,7 +11,16 @@ from typing import Protocol
 
 from replaydbg.errors import BlocksMissing, Corrupt, NewerFormat, NotARecording, ReplaydbgError
 from replaydbg.log.allowance import load_json
-from replaydbg.log.blocks import BLOCK_HEADER, FILE_HEADER, MAGIC, SHARED, Block, load_block, read_block, unpack_head
+from replaydbg.log.blocks import (
+    BLOCK_HEADER,
+    FILE_HEADER,
+    MAGIC,
+    SHARED,
+    StoredBlock,
+    load_block,
+    read_block,
+    unpack_head,
+)
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT
 from replaydbg.log.files import PIECE, DataFile
@@ -66,7 +75,7 @@ class SealedFile:
         self.ok = False
         """Whether the file is marked as written to its end."""
         self._file = DataFile(path)
-        self._blocks: dict[str, list[Block]] = {}
+        self._blocks: dict[str, list[StoredBlock]] = {}
         self._gaps: set[str] = set()
         try:
             self._open()
@@ -86,7 +95,7 @@ class SealedFile:
         if head.format > FORMAT:
             raise NewerFormat(path, head.format, FORMAT)
         if head.format < 1:
-            raise Corrupt(path, "it has format 0, which never was")
+            raise Corrupt(path, "it has format 0, which does not exist")
         self.ok = head.ok
         if head.index_offset == 0:
             self.problems["It was not written to its end: it has no index."] = True
@@ -161,7 +170,7 @@ class SealedFile:
         if last in ("", "header", "world", "log"):
             self._gaps.add("content")
 
-    def _add(self, block: Block) -> None:
+    def _add(self, block: StoredBlock) -> None:
         blocks = self._blocks.setdefault(block.section, [])
         expected = blocks[-1].raw_offset + blocks[-1].raw_length if blocks else 0
         if block.raw_offset == expected and block.section not in self._gaps:
@@ -227,7 +236,7 @@ class SealedFile:
             found.update(names_in(self._stored(block)))
         return found
 
-    def _stored(self, block: Block) -> bytes:
+    def _stored(self, block: StoredBlock) -> bytes:
         """Return the stored bytes of a block. Raises Corrupt if they are damaged."""
         stored = self._file.read(block.stored_offset, block.stored_length)
         if zlib.crc32(stored) != block.crc:

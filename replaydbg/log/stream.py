@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from replaydbg.events.environment import GateRow
-from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, Why, WorldAnswer
+from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, SwitchReason, WorldAnswer
 from replaydbg.events.values import ExceptionValue, TypeName, Value
 from replaydbg.log.allowance import FLOOR, allowance
 from replaydbg.log.decode import Cursor, Malformed, Short
@@ -273,7 +273,7 @@ _CONTROLS = (
 _LATER_CONTROLS = {20: ControlKind.NO_MEMORY}
 """By their numbers."""
 
-_WHYS = tuple(Why)
+_WHYS = tuple(SwitchReason)
 """In the order of their numbers in the format."""
 
 

@@ -133,7 +133,7 @@ class ProgressLine:
         self._shown_at = progress.seconds
         if self._is_terminal:
             share = f" {progress.done:.0%}" if progress.done else ""
-            self._err.write(f"\r{progress.what}{share}, {progress.seconds:.1f} s (Ctrl-C gives up)\x1b[K")
+            self._err.write(f"\r{progress.what}{share}, {progress.seconds:.1f} s (Ctrl-C cancels)\x1b[K")
         elif not self._is_shown:
             self._err.write(f"replaydbg: {progress.what} ...\n")
         self._is_shown = True
@@ -155,7 +155,7 @@ class ProgressLine:
             self.clear()
 
 
-class Lines:
+class LineReader:
     """Reads lines from a terminal."""
 
     def __init__(self, prompt: Prompt, history: Path | None) -> None:

@@ -23,7 +23,7 @@ from replaydbg.pytest_plugin.run_sources import RunSources
 from replaydbg.record.ending import notes_of
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
-from replaydbg.store.sessions import say
+from replaydbg.store.sessions import write_messages
 
 _LOOK_EVERY = 0.03
 """Seconds between two checks for new marks. A check is one stat call."""
@@ -61,7 +61,7 @@ class Collector(threading.Thread):
         """Number of snapshots when the last test began."""
         self._failures: list[tuple[LogPosition, dict[str, Any]]] = []
         self._is_over = threading.Event()
-        self._untold: dict[str, Result] = {}
+        self._unwritten: dict[str, Result] = {}
         """Results of tests that could not be written, by their directories."""
 
     def run(self) -> None:
@@ -152,10 +152,10 @@ class Collector(threading.Thread):
             make_empty(folder)
             size = self._cutter.cut(place, f"{folder}/{shared_names.RECORDING}", end, heap)
         except OSError as error:
-            self._tell_unwritten(folder, replace(result, is_examined=True, unwritten=error.strerror or str(error)))
+            self._report_unwritten(folder, replace(result, is_examined=True, unwritten=error.strerror or str(error)))
             return
         except Exception as error:  # noqa: BLE001 - that one cannot be made shall not cost all that come later
-            self._tell_unwritten(
+            self._report_unwritten(
                 folder, replace(result, is_examined=True, unwritten=f"{type(error).__name__}: {error}")
             )
             return
@@ -169,16 +169,16 @@ class Collector(threading.Thread):
             report_text.write_about(Path(folder), result)
             self._examiner.add(Path(folder), result)
 
-    def _tell_unwritten(self, folder: str, result: Result) -> None:
+    def _report_unwritten(self, folder: str, result: Result) -> None:
         """Report why there is no recording; if even that cannot be written, report it in the session's directory."""
         if not report_text.write_about(Path(folder), result):
-            self._untold[folder] = result
-            reasons = {os.path.basename(each): it.unwritten for each, it in self._untold.items()}  # noqa: PTH119
-            say(self._live.parent, (json.dumps(each) for each in reasons.items()))
+            self._unwritten[folder] = result
+            reasons = {os.path.basename(each): it.unwritten for each, it in self._unwritten.items()}  # noqa: PTH119
+            write_messages(self._live.parent, (json.dumps(each) for each in reasons.items()))
 
-    def tell_again(self) -> None:
+    def retry_writes(self) -> None:
         """Retry writes for which there was no room: the session's own files have been deleted."""
-        for folder, result in self._untold.items():
+        for folder, result in self._unwritten.items():
             with suppress(OSError):
                 make_empty(folder)
             report_text.write_about(Path(folder), result)

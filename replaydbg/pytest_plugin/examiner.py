@@ -54,7 +54,7 @@ class Examiner:
             for each in self._examine(folder):
                 report |= each
                 report_text.write_about(folder, result.with_examination(report))
-            report = {"is_examined": True, **(report or {"verification": "there was no time"})}
+            report = {"is_examined": True, **(report or {"verification": "it was not examined in time"})}
             report_text.write_about(folder, result.with_examination(report))
 
     def _examine(self, folder: Path) -> Iterator[dict[str, Any]]:

@@ -61,7 +61,7 @@ def _picture(session: Session) -> Taken:
     failure = session.test.failure if session.test is not None else None
     found = [each for each in session.heap.taken if failure is not None and each.event == failure.event]
     if not found:
-        raise ReplaydbgError("no picture of the heap was taken when it failed")
+        raise ReplaydbgError("no snapshot of the heap was taken when it failed")
     return found[-1]
 
 

@@ -59,7 +59,7 @@ def _record_in(directory: Path, words: list[str], *, bisects: bool) -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
         for each in found:
-            each.tell_again()
+            each.retry_writes()
 
 
 def _record(words: list[str], directory: Path, work: Path, found: list[Collector], *, bisects: bool) -> int:

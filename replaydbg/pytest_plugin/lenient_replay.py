@@ -55,7 +55,7 @@ class Asked(Recorded):
             except (Exception, SystemExit) as error:
                 if str(path) != wanted:
                     return ModuleType(str(path))  # for tests that ran before it, and do not exist yet
-                self._say_over("uncollected", f"{type(error).__name__}: {error}")
+                self._report_end("uncollected", f"{type(error).__name__}: {error}")
                 raise
 
         python.import_path = import_path
@@ -75,7 +75,7 @@ class Asked(Recorded):
         for item in session.items:
             found.setdefault(item.nodeid, []).append(item)
         if self._last not in found:
-            self._say_over("missing", self._last)
+            self._report_end("missing", self._last)
         ran = [each for each in self._tests if each[1] < len(found.get(each[0], ()))]
         items = [found[name][number] for name, number, _ in ran]
         last = session.items.index(items[-1]) if items else -1
@@ -93,12 +93,12 @@ class Asked(Recorded):
         is_last = item.nodeid == self._last and self._attempt_of(item) == self._attempt
         # pytest's own report of a failure, for which it reads sources, is not needed any more.
         if is_last and _is_failure(item, call):
-            self._say_failed(item, _raised(item, call))
+            self._report_failure(item, _raised(item, call))
         report = yield
         if is_last and report.failed:
-            self._say_failed(item, call.excinfo, report)
+            self._report_failure(item, call.excinfo, report)
         elif is_last and (report.skipped or call.when == (self._phase or "teardown")):
-            self._say_over(report.outcome, _reason(report), item)
+            self._report_end(report.outcome, _reason(report), item)
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -106,9 +106,9 @@ class Asked(Recorded):
         """Report that the session was interrupted in the test that matters: that is how it failed."""
         item = self._item
         if item is not None and item.nodeid == self._last and self._attempt_of(item) == self._attempt:
-            self._say_failed(item, excinfo)
+            self._report_failure(item, excinfo)
 
-    def _say_failed(
+    def _report_failure(
         self,
         item: pytest.Item,
         raised: pytest.ExceptionInfo[BaseException] | None,
@@ -122,9 +122,9 @@ class Asked(Recorded):
         }
         if raised is not None:
             failure = failure_of(raised, item, "")
-        self._say_over("failed", str(failure["message"]), item, failure)
+        self._report_end("failed", str(failure["message"]), item, failure)
 
-    def _say_over(
+    def _report_end(
         self, outcome: str, message: str, item: pytest.Item | None = None, more: dict[str, Any] | None = None
     ) -> None:
         check = _checked(self._check, item) if self._check and item is not None else None

@@ -25,7 +25,7 @@ _NEVER = (ControlKind.LANE_STARTED, ControlKind.MEMORY)
 
 
 @dataclass(slots=True)
-class Item:
+class MarkedTest:
     """A test that ran, from the marks in the log."""
 
     needs: tuple[int, ...]
@@ -93,7 +93,7 @@ def make_smaller(recording: Recording, target: Path, *, until_failure: bool = Fa
     return Smaller(len(left_out), events - dropped, max(0, failed - dropped), size)
 
 
-def _is_kept(place: tuple[int, int], items: list[Item], until_failure: bool) -> bool:
+def _is_kept(place: tuple[int, int], items: list[MarkedTest], until_failure: bool) -> bool:
     return not until_failure or place[0] <= items[-1].failed_at
 
 
@@ -114,11 +114,11 @@ def _moved(end: dict[str, Any], events: int, dropped: int, began: int) -> dict[s
     return end
 
 
-def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
+def _items(recording: Recording, data: bytes, failed: int) -> list[MarkedTest]:
     """Return the tests in the log, in order; the last one failed after `failed` events."""
     pieces = iter([data[LOG_HEADER:]])
     stream = RawStream(pieces, total=len(data), stored=recording.size("log"), gates=recording.header.gates)
-    items: list[Item] = []
+    items: list[MarkedTest] = []
     is_doing = is_asking = False
     at = LOG_HEADER
     for raw, record in stream.records():
@@ -129,7 +129,7 @@ def _items(recording: Recording, data: bytes, failed: int) -> list[Item]:
             if do == "item":
                 if mark.get("is_worker"):
                     return []  # a thread receives its next order in the middle of the tests
-                items.append(Item(tuple(mark["needs"]), mark.get("random"), began=stream.crossings))
+                items.append(MarkedTest(tuple(mark["needs"]), mark.get("random"), began=stream.crossings))
                 is_asking, is_doing = True, False
             elif do == "say":
                 is_doing = False
@@ -164,7 +164,7 @@ def _mark(text: str | None) -> dict[str, Any]:
     return {}
 
 
-def _needed(items: list[Item]) -> set[int]:
+def _needed(items: list[MarkedTest]) -> set[int]:
     """Return the numbers of the tests that the last one needs, with its own, and those before a test that must stay."""
     stays = [n for n, item in enumerate(items, 1) if not item.can_be_left_out or None in item.reports]
     needed = {len(items), *range(1, max((n for n in stays if n < len(items)), default=0) + 1)}
@@ -177,7 +177,7 @@ def _needed(items: list[Item]) -> set[int]:
     return needed
 
 
-def _changes(data: bytes, items: list[Item], left_out: list[Item]) -> dict[tuple[int, int], bytes]:
+def _changes(data: bytes, items: list[MarkedTest], left_out: list[MarkedTest]) -> dict[tuple[int, int], bytes]:
     """Return the changes in the log that leave some tests out: their records go, and their questions are answered."""
     changes: dict[tuple[int, int], bytes] = {}
     skipped = {id(item) for item in left_out}
@@ -195,7 +195,7 @@ def _changes(data: bytes, items: list[Item], left_out: list[Item]) -> dict[tuple
     return changes
 
 
-def _answer(data: bytes, item: Item, answer: dict[str, Any]) -> bytes:
+def _answer(data: bytes, item: MarkedTest, answer: dict[str, Any]) -> bytes:
     """Return the event of the question with another answer."""
     begin, end = item.question
     return with_outcome(data[begin:end], [json.dumps(answer)], has_arguments=item.has_arguments)

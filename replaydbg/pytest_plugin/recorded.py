@@ -88,10 +88,10 @@ def recording_of(item: pytest.Item) -> TestRecording:
 class Recorded:
     """The plugin's hooks."""
 
-    def __init__(self, config: pytest.Config, told: shared_names.LaunchToken) -> None:
+    def __init__(self, config: pytest.Config, token: shared_names.LaunchToken) -> None:
         self._config = config
         self._mode = mode_of(config)
-        self._told = told
+        self._token = token
         self._slugs: dict[str, str] = {}
         self._attempts: dict[str, int] = {}
         """By node id: how many attempts of a test with that name were begun in this process."""
@@ -106,11 +106,11 @@ class Recorded:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
         """Ask whether this test is left out: only a replay of a single test has its reports in place of it."""
-        told = self._parts.begin(item)
-        reports = told.get("reports")
+        answer = self._parts.begin(item)
+        reports = answer.get("reports")
         if reports is None:
-            if told:
-                self._parts.take_over(item, told)
+            if answer:
+                self._parts.take_over(item, answer)
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for each in reports:
@@ -122,9 +122,9 @@ class Recorded:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logstart(self) -> Generator[None, None, None]:
         """Mark reports of a test, as opposed to its own work."""
-        self._parts.say()
+        self._parts.begin_reports()
         result = yield
-        self._parts.said()
+        self._parts.end_reports()
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -132,15 +132,15 @@ class Recorded:
         """Do the same, with the report."""
         self._parts.report(self._config, report)
         result = yield
-        self._parts.said()
+        self._parts.end_reports()
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logfinish(self) -> Generator[None, None, None]:
         """Do the same."""
-        self._parts.say()
+        self._parts.begin_reports()
         result = yield
-        self._parts.said(is_last=True)
+        self._parts.end_reports(is_last=True)
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -170,7 +170,7 @@ class Recorded:
             node=running.nodeid,
             slug=running.slug,
             attempt=running.attempt,
-            seed=self._told.seed,
+            seed=self._token.seed,
             crash=running.mode != "off",
         )
         return (yield)
@@ -184,7 +184,7 @@ class Recorded:
         slug = shared_names.slug(item.nodeid, attempt)
         if self._slugs.setdefault(slug, item.nodeid) != item.nodeid:
             slug = shared_names.slug(f"{item.nodeid}|", attempt)
-        path = Path(self._told.directory) / slug / shared_names.RECORDING
+        path = Path(self._token.directory) / slug / shared_names.RECORDING
         return Running(item.nodeid, mode, attempt, slug, TestRecording(path))
 
     def _attempt_of(self, item: pytest.Item) -> int:
@@ -212,7 +212,7 @@ class Recorded:
             if running.failure < 0:
                 running.failure = running.raised - 1
             if running.mode != "off":
-                self._say(item, running, report)
+                self._add_section(item, running, report)
         elif report.skipped and running.outcome == "passed":
             running.outcome = "skipped"
         if report.when == "teardown":
@@ -228,7 +228,7 @@ class Recorded:
         """Send the identity of the worker's recorder to the process that shows results."""
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
-            output[shared_names.LAUNCHER] = self._told.parent
+            output[shared_names.LAUNCHER] = self._token.parent
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
@@ -255,7 +255,7 @@ class Recorded:
         running.raised += 1
         return True
 
-    def _say(self, item: pytest.Item, running: Running, report: pytest.TestReport) -> None:
+    def _add_section(self, item: pytest.Item, running: Running, report: pytest.TestReport) -> None:
         path = shown_path(running.recording.path)
         report.sections.append(("replaydbg", f"{path}\nreplaydbg debug {path}"))
         known = ("replaydbg_recording", path)

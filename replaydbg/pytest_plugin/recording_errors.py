@@ -10,7 +10,7 @@ from replaydbg.events.stops import StopReason
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.pytest_plugin.shared_names import LaunchToken
 from replaydbg.store.directory import LIVE, SEALED
-from replaydbg.store.sessions import SESSION, said, session_directory
+from replaydbg.store.sessions import SESSION, messages, session_directory
 
 
 def why_stopped(token: LaunchToken) -> str:
@@ -27,7 +27,7 @@ def why_stopped(token: LaunchToken) -> str:
 
 def why_unwritten(token: LaunchToken, slug: str) -> str:
     """Return why the launcher could not write a test's files; empty if it has reported no reason."""
-    for line in said(_session(token)):
+    for line in messages(_session(token)):
         with suppress(ValueError):  # it is being written
             name, reason = json.loads(line)
             if name == slug:

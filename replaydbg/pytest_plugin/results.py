@@ -111,10 +111,10 @@ class Result:
     schema_version: int = field(default=SCHEMA_VERSION)
     """Grows when a field changes its meaning or is removed."""
 
-    def with_examination(self, told: dict[str, Any]) -> Result:
+    def with_examination(self, examination: dict[str, Any]) -> Result:
         """Return the same with the results of an examination."""
-        writes = tuple(Written(**each) for each in told.get("writes", ()))
-        return replace(self, **told | {"writes": writes, "wrong": _wrong(told.get("wrong"))})
+        writes = tuple(Written(**each) for each in examination.get("writes", ()))
+        return replace(self, **examination | {"writes": writes, "wrong": _wrong(examination.get("wrong"))})
 
 
 def write_result(directory: Path, result: Result) -> None:

@@ -28,17 +28,17 @@ PLACE = "/"
 _LONGEST = 40000
 """Maximum length of a report as text; a test with a longer one cannot be left out."""
 
-_SAY = '{"do": "say"}'
-_SAID, _LAST = '{"do": "said"}', '{"do": "said", "last": true}'
+_REPORTS_BEGIN = '{"do": "say"}'
+_REPORTS_END, _LAST = '{"do": "said"}', '{"do": "said", "last": true}'
 
 _ATTRIBUTES = "nodeid location keywords outcome longrepr when user_properties sections start stop duration"
 _PLAIN = {*_ATTRIBUTES.split(), shared_names.KEPT}
 """The attributes of a report without additions."""
 
 
-def mark(**told: Any) -> None:
+def mark(**fields: Any) -> None:
     """Mark the program's present position, and notify the process that waits for the program."""
-    _audit("replaydbg.mark", _dumps(told))
+    _audit("replaydbg.mark", _dumps(fields))
 
 
 def note(text: str) -> None:
@@ -77,19 +77,19 @@ class Parts:
         self._nodeid = item.nodeid
         _ = item.location  # queries the file's state, the first time
         needs = {number for _, number in self._alive} | self._packages(item)
-        told: dict[str, Any] = {"do": "item", "needs": sorted(needs)}
+        question: dict[str, Any] = {"do": "item", "needs": sorted(needs)}
         before = self._begun[item.nodeid] = self._begun.get(item.nodeid, -1) + 1
         if before:
-            told["before"] = before
+            question["before"] = before
         if is_worker(item.config):
-            told["is_worker"] = True
+            question["is_worker"] = True
         generator = sys.modules.get("random")
         if generator is not None:
             state = generator.getstate()
             if state != self._random:
                 self._random = state
-                told["random"] = state
-        note(_dumps(told))
+                question["random"] = state
+        note(_dumps(question))
         found = _answer()
         while self.is_asked_again and "reports" in found:
             found = _answer()
@@ -107,25 +107,25 @@ class Parts:
                     found.add(self._set_up[node])
         return found
 
-    def over(self, told: dict[str, Any]) -> None:
+    def over(self, outcome: dict[str, Any]) -> None:
         """Report the outcome of the replay; it ends here."""
-        _audit("replaydbg.over", _dumps(told))
+        _audit("replaydbg.over", _dumps(outcome))
 
-    def take_over(self, item: pytest.Item, told: dict[str, Any]) -> None:
+    def take_over(self, item: pytest.Item, answer: dict[str, Any]) -> None:
         """Restore the state that the omitted tests would have left behind."""
-        state = told.get("random")
+        state = answer.get("random")
         if state is not None:
             sys.modules["random"].setstate((state[0], tuple(state[1]), state[2]))
         # Fixtures of an earlier test that the next omitted one would have torn down.
         item.session._setupstate.teardown_exact(item)
 
-    def say(self) -> None:
+    def begin_reports(self) -> None:
         """Mark that reports of a test follow, as opposed to its own work."""
-        note(_SAY)
+        note(_REPORTS_BEGIN)
 
-    def said(self, *, is_last: bool = False) -> None:
+    def end_reports(self, *, is_last: bool = False) -> None:
         """Mark the end of the reports; `is_last`: no more follow for this test."""
-        note(_LAST if is_last else _SAID)
+        note(_LAST if is_last else _REPORTS_END)
 
     def report(self, config: pytest.Config, report: pytest.TestReport) -> None:
         """Mark a report, with its content."""
@@ -160,9 +160,9 @@ class Parts:
             )
         config = item.config
         report: pytest.TestReport = config.hook.pytest_report_from_serializable(config=config, data=data)
-        told: Any = report.longrepr
-        if isinstance(told, list):
-            path, line, reason = told
+        longrepr: Any = report.longrepr
+        if isinstance(longrepr, list):
+            path, line, reason = longrepr
             report.longrepr = (path, line, reason)
         file, number, name = report.location
         report.location = (file, number, name)

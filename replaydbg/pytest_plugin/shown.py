@@ -182,8 +182,8 @@ class Shown:
             terminalreporter.write_line(report_text.nothing_text(folder, self._wait, reason))
         for folder, each in self._results.items():
             # For those that were not examined the report has given the reason.
-            is_told = each.is_examined or each.verified is not None
-            verified = f": {report_text.verified_text(each)}" if is_told else ""
+            is_known = each.is_examined or each.verified is not None
+            verified = f": {report_text.verified_text(each)}" if is_known else ""
             terminalreporter.write_line(f"{each.nodeid}{verified}")
             if not each.unwritten:
                 terminalreporter.write_line(f"  {report_text.command(folder)}")

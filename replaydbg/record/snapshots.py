@@ -15,7 +15,7 @@ from replaydbg.launch.proc import has_proc
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from replaydbg.heap.series import Series
+    from replaydbg.heap.series import SnapshotPacker
     from replaydbg.heap.snapshot import Snapshot
 
 _STATE = struct.Struct("<7Q")
@@ -38,10 +38,10 @@ def finish_snapshots(live: Path) -> dict[str, Any] | None:
     _await(folder / "state")
     taken, _, _, left_out, pause, longest, copies = _STATE.unpack_from(_state(folder / "state"))
     # Imported here: most recorded programs have no snapshots, and all wait for the sealing.
-    from replaydbg.heap.series import Series
+    from replaydbg.heap.series import SnapshotPacker
 
     listed = []
-    series = Series()
+    series = SnapshotPacker()
     run = f"{live.name} {time.time_ns()}"
     for path in sorted(folder.iterdir()):
         if path.name.isdigit():
@@ -75,12 +75,12 @@ def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[dict[
     `numbers` ascend: most are coded against the one before. Raises OSError.
     """
     from replaydbg.heap.raw import read_raw
-    from replaydbg.heap.series import Series
+    from replaydbg.heap.series import SnapshotPacker
 
     if not numbers or not (live / "heap" / "state").is_file():
         return
     _await(live / "heap" / "state", seconds=_SHORT)
-    series = Series()
+    series = SnapshotPacker()
     run = f"{live.name} {time.time_ns()}"
     for number in numbers:
         path = live / "heap" / f"{number:06}"
@@ -129,7 +129,7 @@ def _has_not_ended(pid: int) -> bool:
         os.close(process)
 
 
-def _compress(path: Path, run: str, series: Series) -> dict[str, Any] | None:
+def _compress(path: Path, run: str, series: SnapshotPacker) -> dict[str, Any] | None:
     from replaydbg.heap.raw import read_raw
 
     try:
@@ -165,8 +165,8 @@ def _checks(path: Path) -> list[dict[str, Any]]:
     import ast
 
     try:
-        told = ast.literal_eval(path.read_text(encoding="utf-8"))
-        return [{"name": str(name), "holds": holds, "text": str(text)} for name, holds, text in told]
+        checks = ast.literal_eval(path.read_text(encoding="utf-8"))
+        return [{"name": str(name), "holds": holds, "text": str(text)} for name, holds, text in checks]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, SyntaxError, TypeError):

@@ -25,7 +25,7 @@ _REPORT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Breakpoint:
+class LineBreakpoint:
     """A line whose passages are counted, and at one of which a replay may stop."""
 
     file: str
@@ -56,7 +56,7 @@ class Orders:
     """The clock starts when this event has been consumed; 0: with the program's first line."""
     stop_at: Moment | None = None
     """Where the replay ends; None: at the end of the recording."""
-    breakpoints: tuple[Breakpoint, ...] = ()
+    breakpoints: tuple[LineBreakpoint, ...] = ()
     """At most 255."""
     hits: bool = False
     """Whether passages are counted for each line."""
@@ -97,7 +97,7 @@ class Hits:
 class BreakpointHits:
     """The result for a breakpoint."""
 
-    breakpoint: Breakpoint
+    breakpoint: LineBreakpoint
     """The breakpoint as requested."""
     count: int
     """Number of passages."""
@@ -147,7 +147,7 @@ class ClockReport:
     """In the order of the request."""
     has_stopped: bool
     """Whether it stopped at a requested stop."""
-    stopped_by: Breakpoint | None = None
+    stopped_by: LineBreakpoint | None = None
     """The breakpoint that stopped it, if one did."""
     before: LineBefore | None = field(default=None)
     """None unless `activations` was requested, or if no such line ran since the clock started."""

@@ -17,7 +17,7 @@ Draw: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class DrawSequence:
     """The requests of one kind, in order."""
 
     draws: tuple[Draw, ...] = ()
@@ -30,13 +30,13 @@ class Taken:
 class Draws:
     """The requests of one replay until the outcome was known."""
 
-    numbers: Taken
+    numbers: DrawSequence
     """Random numbers whose seed the program did not choose."""
-    clock: Taken
+    clock: DrawSequence
     """Readings of the clock."""
 
 
-NO_DRAWS = Draws(Taken(), Taken())
+NO_DRAWS = Draws(DrawSequence(), DrawSequence())
 """For a replay that took none, or was ended before the core could report."""
 
 
@@ -58,7 +58,7 @@ def clock_shift(recorded: Draws, now: Draws) -> str:
     return _shift(_of_functions(recorded.clock), _of_functions(now.clock), "reading of the clock", "makes", "were made")
 
 
-def _shift(recorded: Taken, now: Taken, what: str, takes: str, were_taken: str) -> str:
+def _shift(recorded: DrawSequence, now: DrawSequence, what: str, takes: str, were_taken: str) -> str:
     recorded, now = _without_seeds(recorded), _without_seeds(now)
     new_names: dict[str, str] = {}
     for index, (before, after) in enumerate(zip(recorded.draws, now.draws, strict=False)):
@@ -73,14 +73,14 @@ def _shift(recorded: Taken, now: Taken, what: str, takes: str, were_taken: str) 
     return ""
 
 
-def _without_seeds(taken: Taken) -> Taken:
+def _without_seeds(taken: DrawSequence) -> DrawSequence:
     own = tuple(draw for draw in taken.draws if draw[0] != _SEED)
-    return Taken(own, taken.total - len(taken.draws) + len(own))
+    return DrawSequence(own, taken.total - len(taken.draws) + len(own))
 
 
-def _of_functions(taken: Taken) -> Taken:
+def _of_functions(taken: DrawSequence) -> DrawSequence:
     own: Sequence[Draw] = tuple(draw for draw in taken.draws if draw[1])
-    return Taken(tuple(own), len(own))
+    return DrawSequence(tuple(own), len(own))
 
 
 def _shown(draw: Draw) -> str:

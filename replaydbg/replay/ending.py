@@ -9,7 +9,7 @@ from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
 from replaydbg.log.shapes import COUNT, DictOf, ListOf, decoded, one_of
-from replaydbg.replay.draws import NO_DRAWS, Draws, Taken
+from replaydbg.replay.draws import NO_DRAWS, Draws, DrawSequence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +36,7 @@ MEANINGS = {
 
 _TEXT_OR_NONE = one_of(None, str)
 _LIBERTY = (one_of(*MEANINGS), COUNT, str, object, bytes, str, COUNT, str, COUNT, str)
-_TOLD = {
+_REPORT = {
     "liberties": ListOf(_LIBERTY),
     "counts": DictOf(COUNT),
     "uncaught": one_of((), (str, _TEXT_OR_NONE, ListOf((str, COUNT, str, bool)))),
@@ -48,7 +48,7 @@ _TOLD = {
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ExceptionFrame:
     """A frame of the exception that ended the program."""
 
     file: str
@@ -69,11 +69,11 @@ class Uncaught:
     """The qualified name of its class; empty: a test failed, and no exception was raised (a strict xfail)."""
     text: str | None
     """`str()` of it; None if that could not be computed without running code of the program."""
-    frames: tuple[Frame, ...]
+    frames: tuple[ExceptionFrame, ...]
     """Innermost last; at most 60."""
 
     @property
-    def place(self) -> Frame | None:
+    def place(self) -> ExceptionFrame | None:
         """Where it was raised: the innermost frame of the program's own code, or of any."""
         own = [frame for frame in self.frames if not frame.is_library]
         frames = own or list(self.frames)
@@ -94,7 +94,7 @@ class Outcome:
     """Its exit code, or minus the number of the signal that ended it; None if it did not end."""
     exception: Uncaught | None
     """The uncaught exception of the main thread, if there was one."""
-    said: str = ""
+    sentence: str = ""
     """A text in place of the other fields, if it is not a program that ended; else empty."""
 
     @property
@@ -112,13 +112,13 @@ class Outcome:
         """Return it in one line."""
         if self.exception is not None:
             return str(self.exception)
-        if self.said:
-            return self.said
+        if self.sentence:
+            return self.sentence
         return "no exception" if self.status is None else f"exit code {self.status}"
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckResult:
     """The result of the expression that was evaluated at the program's end."""
 
     verdict: str
@@ -166,7 +166,7 @@ class Liberty:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ReplayEnding:
     """The core's report at the end of a replay."""
 
     liberties: tuple[Liberty, ...]
@@ -175,48 +175,48 @@ class Ending:
     """Number of deviations of each kind; kinds without any are left out."""
     exception: Uncaught | None
     """What ended the program."""
-    check: Check | None
+    check: CheckResult | None
     """None if no check was requested, or if the program's end was not reached."""
-    said: str = ""
+    answer: str = ""
     """The program's own report of its result, such as a test's; empty: none."""
     draws: Draws = NO_DRAWS
     """The random numbers and readings of the clock that it took."""
 
 
-NOTHING = Ending((), {}, None, None)
+NOTHING = ReplayEnding((), {}, None, None)
 """For a replay that was ended before the core could report."""
 
 
-def read_ending(data: bytes, recording: Recording) -> Ending:
+def read_ending(data: bytes, recording: Recording) -> ReplayEnding:
     """Return the core's report."""
     if not data:
         return NOTHING
-    told = decoded(data, _TOLD, "report of the end")
-    liberties = tuple(_liberty(*each) for each in told["liberties"])
-    return Ending(
+    report = decoded(data, _REPORT, "report of the end")
+    liberties = tuple(_liberty(*each) for each in report["liberties"])
+    return ReplayEnding(
         liberties=_with_events(liberties, recording),
-        liberty_counts={kind: count for kind, count in told["counts"].items() if count},
-        exception=_uncaught(*told["uncaught"]) if told["uncaught"] else None,
-        check=_check(*told["check"]) if told["check"] else None,
-        said=told["said"][0] if told["said"] else "",
-        draws=Draws(*(_taken(told["kinds"], *each) for each in told["draws"])),
+        liberty_counts={kind: count for kind, count in report["counts"].items() if count},
+        exception=_uncaught(*report["uncaught"]) if report["uncaught"] else None,
+        check=_check(*report["check"]) if report["check"] else None,
+        answer=report["said"][0] if report["said"] else "",
+        draws=Draws(*(_taken(report["kinds"], *each) for each in report["draws"])),
     )
 
 
-def _taken(kinds: Sequence[tuple[str, str]], data: bytes, total: int) -> Taken:
+def _taken(kinds: Sequence[tuple[str, str]], data: bytes, total: int) -> DrawSequence:
     """Decode a sequence: two bytes for each draw, the number of its kind from 1."""
     numbers = [data[at] | data[at + 1] << 8 for at in range(0, len(data) - 1, 2)]
     if max(numbers, default=0) > len(kinds) or min(numbers, default=1) < 1:
         raise ForgedMessage("it sent a malformed report of the end")
-    return Taken(tuple((kinds[number - 1][0], kinds[number - 1][1]) for number in numbers), total)
+    return DrawSequence(tuple((kinds[number - 1][0], kinds[number - 1][1]) for number in numbers), total)
 
 
 def _uncaught(name: str, text: str | None, frames: list[tuple[str, int, str, bool]]) -> Uncaught:
-    return Uncaught(name, text, tuple(Frame(*frame) for frame in frames))
+    return Uncaught(name, text, tuple(ExceptionFrame(*frame) for frame in frames))
 
 
-def _check(verdict: str, error: str, text: str | None) -> Check:
-    return Check(verdict, f"{error}: {text}" if error and text else error)
+def _check(verdict: str, error: str, text: str | None) -> CheckResult:
+    return CheckResult(verdict, f"{error}: {text}" if error and text else error)
 
 
 def _liberty(

@@ -60,8 +60,8 @@ def _recorded(recording: Recording) -> tuple[float, float]:
     return UNKNOWN, UNKNOWN
 
 
-def _seconds(end: Any, name: str, otherwise: float) -> float:
+def _seconds(end: Any, name: str, default: float) -> float:
     value = end.get(name)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     # As milliseconds the seconds fit into the core's numbers.
-    return min(max(float(value if is_number else otherwise), 0.0), 1e5)
+    return min(max(float(value if is_number else default), 0.0), 1e5)

@@ -64,7 +64,7 @@ CAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class ReplayStop:
     """Where and why the core ended a replay."""
 
     kind: str
@@ -146,7 +146,7 @@ class Stop:
         )
 
 
-def ended_otherwise(name: str, events: int, status: int, recorded: int | None) -> Divergence:
+def ended_differently(name: str, events: int, status: int, recorded: int | None) -> Divergence:
     """Return the error for a program that ended with another status than recorded, although every event matched."""
     kind, observed = "status", f"it ended with status {status}"
     if status == -signal.SIGSYS:
@@ -190,11 +190,11 @@ def _signal_name(number: int) -> str:
         return str(number)
 
 
-def read_report(data: bytes) -> Stop:
+def read_report(data: bytes) -> ReplayStop:
     """Return the core's report at the end of the replay."""
     report = decoded(data, _REPORT, "report")
     frames = [f'File "{file}", line {line}, in {function}' for file, line, function in report["stack"]]
-    return Stop(
+    return ReplayStop(
         kind=report["kind"],
         detail=report["detail"],
         gate=report["gate"],

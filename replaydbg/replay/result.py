@@ -28,8 +28,8 @@ _ENDS_ITSELF = frozenset(
 if TYPE_CHECKING:
     from replaydbg.replay.clock import ClockReport
     from replaydbg.replay.draws import Draws
-    from replaydbg.replay.ending import Check, Liberty, Outcome
-    from replaydbg.replay.report import Stop
+    from replaydbg.replay.ending import CheckResult, Liberty, Outcome
+    from replaydbg.replay.report import ReplayStop
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class ReplayResult:
     """Number of deviations of each kind."""
     cannot_test: str = ""
     """Why a lenient replay did not find out how the edited program ends on these inputs; empty if it did."""
-    check: Check | None = None
+    check: CheckResult | None = None
     """The result of the check at the program's end; None if none was given, or if the end was not reached."""
-    said: str = ""
+    answer: str = ""
     """The program's own report of its result in a lenient replay, such as a test's; empty: none."""
     draws: Draws | None = None
     """The random numbers and readings of the clock that it took; None unless the outcome was requested."""
@@ -106,7 +106,7 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     if is_as_recorded and (report == _WHOLE or (not report and status < 0)):
         return ReplayResult(status, None, events, (end.reason or "") if end is not None else "")
     # Imported here: it takes 20 ms, which a replay without incidents need not pay.
-    from replaydbg.replay.report import ended_early, ended_otherwise, read_report
+    from replaydbg.replay.report import ended_differently, ended_early, read_report
 
     if report and report != _WHOLE:
         stop = read_report(report)
@@ -122,14 +122,14 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     if recorded is not None and recorded < 0 <= status:
         # A signal from outside ended it after its last crossing; a replay gets no such signal, and ran to the end.
         return ReplayResult(recorded, None, events, why_it_ends(recording, is_cut))
-    return ReplayResult(4, ended_otherwise(name, events, status, recorded), 0, "")
+    return ReplayResult(4, ended_differently(name, events, status, recorded), 0, "")
 
 
-def _ended_otherwise(name: str, events: int, status: int, recorded: int | None) -> Divergence:
+def _ended_differently(name: str, events: int, status: int, recorded: int | None) -> Divergence:
     # Imported here, as above.
-    from replaydbg.replay.report import ended_otherwise
+    from replaydbg.replay.report import ended_differently
 
-    return ended_otherwise(name, events, status, recorded)
+    return ended_differently(name, events, status, recorded)
 
 
 def lenient_result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
@@ -146,7 +146,7 @@ def lenient_result(recording: Recording, status: int, report: bytes, is_cut: boo
     if status == -signal.SIGXCPU:
         return ReplayResult(status, None, 0, "", cannot_test="it exceeded the CPU time limit")
     if status == -signal.SIGSYS:
-        error = _ended_otherwise(name, 0, status, 0)
+        error = _ended_differently(name, 0, status, 0)
         return ReplayResult(4, error, 0, "", cannot_test=error.as_reason())
     return ReplayResult(status, None, end.events if end is not None else 0, "")
 
@@ -170,12 +170,12 @@ def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> Repl
         liberties=ending.liberties,
         liberty_counts=ending.liberty_counts,
         check=ending.check,
-        said=ending.said,
+        answer=ending.answer,
         draws=ending.draws,
     )
 
 
-def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> ReplayResult:
+def _stopped(recording: Recording, stop: ReplayStop, is_cut: bool, name: str) -> ReplayResult:
     if stop.kind == "fence":
         raise NoFence(stop.detail)
     if stop.kind == "stop":
@@ -194,7 +194,7 @@ COMPUTING = "; the replay stops after about as much computation as was recorded"
 """Follows the reason why a recording ends if the program computes after its last event."""
 
 
-def _ended_itself(stop: Stop, status: int) -> bool:
+def _ended_itself(stop: ReplayStop, status: int) -> bool:
     """Whether the program's last action, which never returned, was to send itself the signal that ended it."""
     if status >= 0 or stop.gate not in _ENDS_ITSELF:
         return False

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
-from replaydbg.replay.clock import Breakpoint, BreakpointHits, Hits, LineBefore, Moment, Orders
+from replaydbg.replay.clock import BreakpointHits, Hits, LineBefore, LineBreakpoint, Moment, Orders
 from replaydbg.replay.launcher import replay
 from replaydbg.replay.result import ReplayResult
 
@@ -18,7 +18,7 @@ TRACING = "tracing"
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class ClockStop:
     """The position of a counting replay when it stopped as ordered; the line named has not run yet."""
 
     moment: Moment
@@ -29,7 +29,7 @@ class Stop:
     """Of the path up to here."""
     stack: tuple[str, ...]
     """The program's frames, innermost last."""
-    breakpoint: Breakpoint | None
+    breakpoint: LineBreakpoint | None
     """The breakpoint that stopped it, if one did."""
     before: LineBefore | None
     """The target of a step backwards over calls (`activations`)."""
@@ -55,7 +55,7 @@ class Steps:
     """Passages for each line, if requested."""
     breakpoints: tuple[BreakpointHits, ...]
     """In the order of the request."""
-    stop: Stop | None
+    stop: ClockStop | None
     """Where the replay was stopped; None: it ran to the end."""
 
     def moment(self, count: int) -> Moment:
@@ -74,7 +74,7 @@ def count(
     name: str = "",
     start_event: int = 0,
     stop_at: Moment | None = None,
-    breakpoints: tuple[Breakpoint, ...] = (),
+    breakpoints: tuple[LineBreakpoint, ...] = (),
     hits: bool = False,
     activations: bool = False,
     stdout: int | None = None,
@@ -111,7 +111,7 @@ def _steps(result: ReplayResult, start_event: int) -> Steps:
     stop = None
     if report.has_stopped:
         moment = Moment(report.event, report.lines_since_event)
-        stop = Stop(moment, report.lines, report.digest, result.stack, report.stopped_by, report.before)
+        stop = ClockStop(moment, report.lines, report.digest, result.stack, report.stopped_by, report.before)
     return Steps(
         python=result.python,
         mechanism=TRACING if result.python.startswith("3.11.") else MONITORING,

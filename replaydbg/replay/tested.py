@@ -14,7 +14,7 @@ from typing import Any
 
 from replaydbg.events.records import ControlKind, Event
 from replaydbg.log.reader import Recording
-from replaydbg.replay.ending import Check, Frame, Outcome, Uncaught
+from replaydbg.replay.ending import CheckResult, ExceptionFrame, Outcome, Uncaught
 from replaydbg.replay.result import ReplayResult
 
 QUESTION = "posix.listxattr"
@@ -84,11 +84,11 @@ def _begun(recording: Recording) -> dict[tuple[str, int], int]:
             if entry.gate == QUESTION:
                 is_left_out = "reports" in _answer(entry.outcome)
         elif entry.kind is ControlKind.MARK:
-            told = _read(entry.name or "")
-            if told.get("do") == "item":
-                before = int(told.get("before", 0))
-            elif told.get("do") == "begin" and not is_left_out:
-                found.setdefault((str(told.get("node")), before), int(told.get("attempt", 0)))
+            mark = _read(entry.name or "")
+            if mark.get("do") == "item":
+                before = int(mark.get("before", 0))
+            elif mark.get("do") == "begin" and not is_left_out:
+                found.setdefault((str(mark.get("node")), before), int(mark.get("attempt", 0)))
     return found
 
 
@@ -96,15 +96,15 @@ def _answer(outcome: object) -> dict[str, Any]:
     return _read(str(outcome[0])) if isinstance(outcome, list) and len(outcome) == 1 else {}
 
 
-def judged(result: ReplayResult) -> tuple[Outcome | None, Check | None, str]:
+def judged(result: ReplayResult) -> tuple[Outcome | None, CheckResult | None, str]:
     """Return how the test ends with edited code, the result of the check, and why neither is known."""
-    said = _read(result.said)
-    what = said.get("outcome")
-    check = Check(*said["check"]) if said.get("check") else None
+    answer = _read(result.answer)
+    what = answer.get("outcome")
+    check = CheckResult(*answer["check"]) if answer.get("check") else None
     if what == "passed":
         return _ended_well("passed"), check, ""
     if what == "failed":
-        return _failed(said, "own_file", "own_line"), check, ""
+        return _failed(answer, "own_file", "own_line"), check, ""
     reasons = {
         "skipped": "the test is skipped",
         "missing": "no such test",
@@ -112,7 +112,7 @@ def judged(result: ReplayResult) -> tuple[Outcome | None, Check | None, str]:
     }
     if what not in reasons:
         return None, None, result.cannot_test or result.ended_early or "the test did not finish"
-    more = str(said.get("message", "")).strip()
+    more = str(answer.get("message", "")).strip()
     return None, None, f"{reasons[what]}: {more}" if more else reasons[what]
 
 
@@ -127,10 +127,10 @@ def _is_of_pytest(file: str) -> bool:
     return not file or file.startswith(("<frozen ", _OURS)) or any(part in file for part in _INSTALLED)
 
 
-def _failed(told: dict[str, Any], file: str, line: str) -> Outcome:
-    text = str(told["message"]).partition("\n")[0]
-    frame = Frame(str(told[file]), int(told[line]), "", is_library=False)
-    return Outcome(1, Uncaught(str(told["type"]), text, (frame,)))
+def _failed(failure: dict[str, Any], file: str, line: str) -> Outcome:
+    text = str(failure["message"]).partition("\n")[0]
+    frame = ExceptionFrame(str(failure[file]), int(failure[line]), "", is_library=False)
+    return Outcome(1, Uncaught(str(failure["type"]), text, (frame,)))
 
 
 def _ended_well(outcome: str) -> Outcome | None:
@@ -139,7 +139,7 @@ def _ended_well(outcome: str) -> Outcome | None:
 
 def _read(text: str) -> dict[str, Any]:
     with suppress(ValueError):  # a mark made by the program itself
-        told = json.loads(text)
-        if isinstance(told, dict):
-            return told
+        content = json.loads(text)
+        if isinstance(content, dict):
+            return content
     return {}

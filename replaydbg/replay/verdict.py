@@ -21,7 +21,7 @@ GOOD, BAD, CANNOT_TEST = "good", "bad", "cannot test"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CodeVerdict:
     """The verdict with its evidence."""
 
     word: str
@@ -65,7 +65,7 @@ class Judge:
     is_replayed_unchanged: bool = False
     """Whether to run the code even if none of the recorded sources has changed: there may be a new module."""
 
-    def judge(self) -> Verdict:
+    def judge(self) -> CodeVerdict:
         """Replay, and return the verdict. Raises what `replay` raises."""
         with open_recording(self.path) as recording:
             test = tested(recording)
@@ -82,16 +82,16 @@ class Judge:
             why = _why_no_measure(before, test)
             recorded = test.outcome if test is not None else before.outcome
             if why or recorded is None:
-                return Verdict(CANNOT_TEST, f"{CANNOT_TEST}: {why}", None, None, changed, before)
+                return CodeVerdict(CANNOT_TEST, f"{CANNOT_TEST}: {why}", None, None, changed, before)
             if not changed and not self.is_replayed_unchanged:
                 word, sentence = _compare(recorded, recorded)
                 sentence = f"{sentence} (no source has changed)"
-                return Verdict(word, sentence, recorded, recorded, changed, before)
+                return CodeVerdict(word, sentence, recorded, recorded, changed, before)
         elif self.is_replayed_unchanged:
             before = self._as_recorded(is_shown=False)
         now = self._now(test, sources or {}, is_current=not moved_only)
         word, sentence = self._of(now, recorded)
-        verdict = Verdict(word, sentence, recorded, now.outcome, changed, now)
+        verdict = CodeVerdict(word, sentence, recorded, now.outcome, changed, now)
         if not self.is_replayed_unchanged or before.draws is None or now.draws is None:
             return verdict
         recorded_draws = before.draws
@@ -103,7 +103,7 @@ class Judge:
         shifts = numbers_shift(recorded_draws, now.draws), clock_shift(recorded_draws, now.draws)
         return replace(verdict, numbers_shift=shifts[0], clock_shift=shifts[1])
 
-    def with_other_numbers(self, seed: int, verdict: Verdict, *, is_edited: bool) -> str:
+    def with_other_numbers(self, seed: int, verdict: CodeVerdict, *, is_edited: bool) -> str:
         """Return the verdict of a replay with other random numbers than recorded, the same ones for the same `seed`.
 
         It runs the edited code, or the recorded code; `verdict` is the result of `judge`.

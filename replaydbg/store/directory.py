@@ -15,7 +15,7 @@ SEALED, LIVE = ".rdbg", ".rdbg-live"
 _RUN = re.compile(r"run-([1-9][0-9]{0,17})")
 
 
-class Stored(NamedTuple):
+class StoredRecording(NamedTuple):
     """One recording of the store."""
 
     name: str
@@ -58,9 +58,9 @@ class Store:
                 return live
             live.rmdir()
 
-    def list(self) -> list[Stored]:
+    def list(self) -> list[StoredRecording]:
         """Return the recordings, oldest first; one that is both sealed and live counts as sealed."""
-        found: dict[str, Stored] = {}
+        found: dict[str, StoredRecording] = {}
         try:
             paths = sorted(self.directory.iterdir())
         except OSError:
@@ -71,10 +71,10 @@ class Store:
                 continue
             if path.name.endswith(LIVE):
                 name = path.name.removesuffix(LIVE)
-                found.setdefault(name, Stored(name, path, True))
+                found.setdefault(name, StoredRecording(name, path, True))
             elif path.name.endswith(SEALED):
                 name = path.name.removesuffix(SEALED)
-                found[name] = Stored(name, path, False)
+                found[name] = StoredRecording(name, path, False)
         return sorted(found.values(), key=lambda stored: (stored.number, stored.name))
 
     def resolve(self, text: str) -> Path:

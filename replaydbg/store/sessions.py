@@ -17,10 +17,10 @@ WORK = ".replaydbg-work-"
 SESSION = "session.rdbg"
 """The unfinished recording of the whole session in it."""
 
-SAID = "said"
+MESSAGES = "said"
 """The preallocated file in it for messages that could not be written elsewhere."""
 
-SAID_SIZE = 1 << 16
+MESSAGES_SIZE = 1 << 16
 
 BEGAN = "began"
 """The file in it whose time is the start of the session."""
@@ -37,9 +37,9 @@ def begin_session(directory: Path, process: int) -> Path:
     make_directory(work)
     try:
         (work / BEGAN).touch(FILE_MODE)
-        fd = os.open(work / SAID, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
+        fd = os.open(work / MESSAGES, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, FILE_MODE)
         try:
-            os.posix_fallocate(fd, 0, SAID_SIZE)
+            os.posix_fallocate(fd, 0, MESSAGES_SIZE)
         finally:
             os.close(fd)
     except OSError:
@@ -48,21 +48,21 @@ def begin_session(directory: Path, process: int) -> Path:
     return work
 
 
-def say(work: Path, texts: Iterable[str]) -> None:
+def write_messages(work: Path, texts: Iterable[str]) -> None:
     """Write lines into the preallocated file, in place of those before; as many as fit."""
     data = b""
     for text in texts:
         line = text.encode("utf-8", "surrogateescape") + b"\n"
-        if len(data) + len(line) < SAID_SIZE:
+        if len(data) + len(line) < MESSAGES_SIZE:
             data += line
-    with suppress(OSError), (work / SAID).open("r+b") as file:
+    with suppress(OSError), (work / MESSAGES).open("r+b") as file:
         file.write(data)
 
 
-def said(work: Path) -> list[str]:
+def messages(work: Path) -> list[str]:
     """Return those lines."""
     try:
-        data = (work / SAID).read_bytes()
+        data = (work / MESSAGES).read_bytes()
     except OSError:
         return []
     return data.rstrip(b"\0").decode("utf-8", "surrogateescape").splitlines()

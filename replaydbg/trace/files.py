@@ -33,16 +33,16 @@ class Kind(Enum):
     END = "end"
 
 
-class Ending(Enum):
+class TraceEnd(Enum):
     """Why a trace ends."""
 
     WHOLE = "the run ended"
     LIMIT = "the limit was reached"
-    NO_ROOM = "it could not be written on"
+    NO_ROOM = "it could not be written any further"
     KILLED = "the run was killed: what it did last is missing"
 
 
-_ENDINGS = (Ending.WHOLE, Ending.LIMIT, Ending.NO_ROOM)
+_ENDINGS = (TraceEnd.WHOLE, TraceEnd.LIMIT, TraceEnd.NO_ROOM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TraceItem:
     """A tick, an event, or the end of a trace."""
 
     kind: Kind
@@ -87,14 +87,14 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TraceBlock:
     """One block, decoded."""
 
     ticks: int
     """Number of ticks before it."""
     events: int
     """Number of events before it."""
-    items: tuple[Item, ...]
+    items: tuple[TraceItem, ...]
     """Its items, in order."""
 
 
@@ -130,7 +130,7 @@ class TraceFiles:
         """The number of blocks."""
         return self.path.stat().st_size // BLOCK
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> TraceBlock:
         """Return a block, decoded."""
         with self.path.open("rb") as file:
             file.seek(index * BLOCK)
@@ -147,20 +147,20 @@ class TraceFiles:
                 (self.codes if kind == _CODE else inside).append(Code(*rest))
 
 
-def ending(item: Item) -> Ending:
+def ending(item: TraceItem) -> TraceEnd:
     """Return why the trace ends at `item`, which is of the kind END."""
     return _ENDINGS[item.number & 3]
 
 
-def lanes(item: Item) -> int:
+def lanes(item: TraceItem) -> int:
     """Return the number of lanes up to `item`, which is of the kind END."""
     return item.number >> 2
 
 
-def decode_block(data: bytes) -> Block:
+def decode_block(data: bytes) -> TraceBlock:
     """Return the content of one block."""
     ticks, events, lane, codes, used = _HEAD.unpack_from(data)
-    items: list[Item] = []
+    items: list[TraceItem] = []
     at = _HEAD.size
     while at < used:
         number, at = _varint(data, at)
@@ -171,12 +171,12 @@ def decode_block(data: bytes) -> Block:
             if number > codes:
                 codes = number
                 identity, at = data[at : at + 8], at + 8
-            items.append(Item(Kind.TICK, lane, number, instruction, identity))
+            items.append(TraceItem(Kind.TICK, lane, number, instruction, identity))
         elif kind == 2:
             lane = number
         else:
-            items.append(Item(Kind.EVENT if kind == 1 else Kind.END, lane, number))
-    return Block(ticks, events, tuple(items))
+            items.append(TraceItem(Kind.EVENT if kind == 1 else Kind.END, lane, number))
+    return TraceBlock(ticks, events, tuple(items))
 
 
 def _values(data: bytes) -> Iterator[list[Any]]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from replaydbg.tui.base import Base
+from replaydbg.tui.base import ActionBase
 from replaydbg.tui.bottom import AskLine
-from replaydbg.tui.card import Card
+from replaydbg.tui.card import OpeningCard
 from replaydbg.tui.dialogs import Dialog, text_rows
 from replaydbg.tui.keys import ACTS
 from replaydbg.tui.panels import TABS, LowerPanel, NotesPanel
-from replaydbg.tui.rows import Row, Rows, plain
-from replaydbg.tui.scene import Said
+from replaydbg.tui.rows import PanelRow, Rows, plain
+from replaydbg.tui.scene import ConsoleLine
 from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
 
 _PANELS = {1: "source", 2: "stack", 3: "values", 4: "heap", 5: "timeline", 6: "lower"}
@@ -22,7 +22,7 @@ _PANELS = {1: "source", 2: "stack", 3: "values", 4: "heap", 5: "timeline", 6: "l
 _BY_NAME = {each.id: each for each in ACTS}
 
 
-class Acts(Base):
+class BasicActions(ActionBase):
     """Actions that need no dialog of their own."""
 
     last_search = ""
@@ -70,7 +70,7 @@ class Acts(Base):
             self.owner.cancel()
             self.exit(130)
         elif not self.owner.cancel():
-            self.part(Card).display = False
+            self.part(OpeningCard).display = False
 
     def action_interrupt(self) -> None:
         """Handle Ctrl-C: cancel the running operation; if there is none, quit."""
@@ -143,9 +143,10 @@ class Acts(Base):
         marks = self.scene.marks if self.scene is not None else ()
         known = [("@start", "the program's first line"), ("@end", "its last"), ("@last", "the interpreter's last")]
         rows = [
-            Row(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}") for each in marks
+            PanelRow(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}")
+            for each in marks
         ]
-        rows += [Row(((name, "bold"), (f"  {text}", "dim")), name) for name, text in known]
+        rows += [PanelRow(((name, "bold"), (f"  {text}", "dim")), name) for name, text in known]
         self.push_screen(Dialog("Go to a mark", rows, hint="Enter goes there"), self._go_to)
 
     def _go_to(self, moment: object) -> None:
@@ -162,8 +163,8 @@ class Acts(Base):
         elif notes.has_focus and notes.chosen_mark is not None:
             name = notes.chosen_mark.name
             self.ask(lambda desk: desk.remove_mark(name))
-        elif self.part(Timeline).has_focus:
-            self.part(Timeline).remove_last_track()
+        elif self.part(TimelinePanel).has_focus:
+            self.part(TimelinePanel).remove_last_track()
             self.lay_out()
         elif notes.has_focus and notes.chosen_point is not None:
             self.order(f"clear {notes.chosen_point.number}")
@@ -174,7 +175,7 @@ class Acts(Base):
             return
         link = f"rdbg://{self.overview.name}@{self.scene.moment}"
         self.copy_to_clipboard(link)
-        self.say([Said(link)])
+        self.add_to_console([ConsoleLine(link)])
         self.inform(f"Copied {link}")
 
     def inform(self, text: str) -> None:
@@ -234,12 +235,12 @@ class Acts(Base):
     def action_help(self) -> None:
         """Show the focused panel's help and the keys."""
         focused = self.focused
-        own = focused.HELP if isinstance(focused, (Rows, Timeline)) else ""
+        own = focused.HELP if isinstance(focused, (Rows, TimelinePanel)) else ""
         rows = text_rows(own)
         group = ""
         for each in ACTS:
             if each.group != group:
                 group = each.group
                 rows += [plain(""), plain(group, "accent")]
-            rows.append(Row(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))))
+            rows.append(PanelRow(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))))
         self.push_screen(Dialog("Help", rows, hint="Esc closes; : help lists the words of the command line"))

@@ -11,7 +11,7 @@ from replaydbg.render.texts import moment_text
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FirstDifference:
     """One of the first differences."""
 
     name: str
@@ -22,12 +22,12 @@ class Difference:
     """The moment to go to in each run; empty: none. None: there is no such difference."""
 
 
-def differences(one: Path, two: Path) -> tuple[Difference, ...]:
+def differences(one: Path, two: Path) -> tuple[FirstDifference, ...]:
     """Return the first differences in control flow, in inputs and in values. Raises what `first_differences` raises."""
     found = first_differences(one, two)
     moments = (_way(found), _input(found), _values(found))
     return tuple(
-        Difference(
+        FirstDifference(
             table.title,
             tuple(
                 printable(line) for line in (*map(_row_text, table.rows), *table.notes[: None if not table.rows else 1])

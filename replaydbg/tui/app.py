@@ -21,9 +21,9 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from replaydbg.errors import UsageError
-from replaydbg.tui.asking import Asking
+from replaydbg.tui.asking import QueryActions
 from replaydbg.tui.bottom import AskLine, StatusLine
-from replaydbg.tui.card import Card
+from replaydbg.tui.card import OpeningCard
 from replaydbg.tui.glyphs import ASCII, UNICODE, AsciiBars
 from replaydbg.tui.heap import HeapPanel
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
@@ -41,14 +41,14 @@ from replaydbg.tui.messages import (
     Trouble,
     WriterFound,
 )
-from replaydbg.tui.owner import Owner, Work
+from replaydbg.tui.owner import SessionThread, Work
 from replaydbg.tui.panels import ConsolePanel, EventsPanel, LowerPanel, NotesPanel, OutputPanel
 from replaydbg.tui.plain import PlainText, escaped
 from replaydbg.tui.rows import Rows
-from replaydbg.tui.scene import HeapRow, MarkRow, Overview, PointRow, Reply, Said, Scene, SourceText, ValueRow
+from replaydbg.tui.scene import ConsoleLine, HeapRow, MarkRow, Overview, PointRow, Reply, Scene, SourceText, ValueRow
 from replaydbg.tui.source import SourcePanel
 from replaydbg.tui.stack import StackPanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
 
 NARROW = 100
@@ -61,14 +61,14 @@ TINY = 16
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _ReplyHandler:
     """The callback for a reply."""
 
     then: Callable[[Reply], None] | None = None
     is_typed: bool = False
 
 
-class ReplayApp(Asking):
+class ReplayApp(QueryActions):
     """The view of one recording. Its result is the exit code."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
@@ -87,7 +87,7 @@ class ReplayApp(Asking):
         is_ascii: bool = False,
         theme: str = "dark",
         keys: Mapping[str, str] | None = None,
-        owner: Callable[..., Owner] = Owner,
+        owner: Callable[..., SessionThread] = SessionThread,
     ) -> None:
         """Open the recording at `path`, first at `moment`, or at its failure; `keys` are those of each action.
 
@@ -109,7 +109,7 @@ class ReplayApp(Asking):
         self.texts: dict[str, SourceText] = {}
         self.panel_shown = 3
         self.is_source_hidden = False
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, _ReplyHandler] = {}
         self._terminal = Size(80, 24)
         self.failure_message = ""
         """A message to be printed after the terminal is restored."""
@@ -120,7 +120,7 @@ class ReplayApp(Asking):
         """Make the panels."""
         with Horizontal(id="body"):
             with Vertical(id="left"):
-                yield Card()
+                yield OpeningCard()
                 yield SourcePanel()
                 yield LowerPanel()
             with Vertical(id="right"):
@@ -128,7 +128,7 @@ class ReplayApp(Asking):
                 yield ValuesPanel()
                 yield HeapPanel()
         yield PlainText(id="tabs")
-        yield Timeline()
+        yield TimelinePanel()
         yield AskLine()
         yield StatusLine(self.keys)
 
@@ -136,11 +136,11 @@ class ReplayApp(Asking):
         """Start the replay: the first frame is painted before anything is known."""
         for panel in self.main.query(Rows):
             panel.glyphs = self.glyphs
-        self.part(Timeline).glyphs = self.glyphs
+        self.part(TimelinePanel).glyphs = self.glyphs
         self.main.set_class(self.glyphs is ASCII, "-ascii")
         # Of the class: Textual has no such setting for one app. A value set by an earlier app must not persist.
         ScrollBar.renderer = AsciiBars if self.glyphs is ASCII else ScrollBarRender
-        self.part(Card).waiting(self.path.name)
+        self.part(OpeningCard).waiting(self.path.name)
         self.set_keymap(panel_keymap(self.keys))
         self.part(SourcePanel).focus()
         for number in (signal.SIGTERM, signal.SIGHUP):
@@ -183,8 +183,8 @@ class ReplayApp(Asking):
             else f"[@click=app.panel({number})] {number} {title} [/]"
             for number, title in titles.items()
         )
-        self.main.query_one("#tabs", PlainText).say(Content.from_markup("".join(tabs)))
-        timeline = self.part(Timeline)
+        self.main.query_one("#tabs", PlainText).set_text(Content.from_markup("".join(tabs)))
+        timeline = self.part(TimelinePanel)
         timeline.styles.height = 2 if is_tiny else min(2 + timeline.rows_wanted(), max(height // 4 + 1, 5))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -204,7 +204,7 @@ class ReplayApp(Asking):
     ) -> int:
         """Request work from the session's thread; the reply is shown, and `then` is called with it."""
         number = self.owner.ask(work, slot=slot)
-        self._asked[number] = _Asked(then, is_typed)
+        self._asked[number] = _ReplyHandler(then, is_typed)
         return number
 
     @property
@@ -219,15 +219,15 @@ class ReplayApp(Asking):
     def order(self, line: str, *, is_typed: bool = False) -> None:
         """Execute a command of the prompt; `is_typed`: its output is shown in the console."""
         if is_typed:
-            self.say([Said(f"(rdbg) {line}", "bold")])
-        self.part(Card).display = False
+            self.add_to_console([ConsoleLine(f"(rdbg) {line}", "bold")])
+        self.part(OpeningCard).display = False
         self.part(StatusLine).notice("")
         self.ask(lambda desk: desk.do(line), is_typed=is_typed)
 
     def on_scrubbed(self, message: Scrubbed) -> None:
         """Follow the timeline's cursor."""
         count = message.count
-        self.part(Card).display = False
+        self.part(OpeningCard).display = False
         self.ask(lambda desk: desk.scrub(count), slot="seek")
 
     def on_opened(self, message: Opened) -> None:
@@ -235,12 +235,12 @@ class ReplayApp(Asking):
         if not self.is_shown:
             return
         self.overview = message.overview
-        self.part(Timeline).set_overview(message.overview)
+        self.part(TimelinePanel).set_overview(message.overview)
         self.part(OutputPanel).set_overview(message.overview)
         self.part(SourcePanel).set_failure(message.overview.failed_at)
         self.take(message.reply)
         if self.scene is not None:
-            self.part(Card).tell(message.overview, self.scene)
+            self.part(OpeningCard).show_run(message.overview, self.scene)
             if message.overview.failure is not None and self.scene.at is not None:
                 self.part(ValuesPanel).select_first_of(self.scene.at.text)
             # The card shows the same in more detail, and the status line is needed for the keys now.
@@ -253,7 +253,7 @@ class ReplayApp(Asking):
         """Show the result of an order."""
         if not self.is_shown:
             return
-        asked = self._asked.pop(message.number, _Asked())
+        asked = self._asked.pop(message.number, _ReplyHandler())
         self.take(message.reply, is_typed=asked.is_typed)
         if asked.then is not None and not message.reply.error:
             asked.then(message.reply)
@@ -265,15 +265,15 @@ class ReplayApp(Asking):
         if reply.is_over:
             self.exit(0)
             return
-        self.say(reply.said)
+        self.add_to_console(reply.printed)
         if reply.error:
-            self.say([Said(reply.error, "error")])
+            self.add_to_console([ConsoleLine(reply.error, "error")])
             self.part(StatusLine).notice(reply.error, is_error=True)
         if reply.scene is not None:
             self.show_scene(reply.scene)
-        if reply.said and not reply.error and not is_typed:
-            self.inform(reply.said[-1].text)
-        if is_typed and (reply.said or reply.error):
+        if reply.printed and not reply.error and not is_typed:
+            self.inform(reply.printed[-1].text)
+        if is_typed and (reply.printed or reply.error):
             self.show_tab("console")
 
     def show_scene(self, scene: Scene) -> None:
@@ -284,7 +284,7 @@ class ReplayApp(Asking):
         self.part(SourcePanel).show_scene(scene, self.texts.get(at.file) if at is not None else None)
         self.part(StackPanel).show_scene(scene)
         self.part(ValuesPanel).show_scene(scene)
-        self.part(Timeline).show_scene(scene)
+        self.part(TimelinePanel).show_scene(scene)
         self.part(OutputPanel).show_scene(scene)
         self.part(NotesPanel).show_scene(scene)
         changed = "  (changed: this run differs from the recording)" if scene.is_changed else ""
@@ -294,9 +294,9 @@ class ReplayApp(Asking):
             self.part(StatusLine).notice(f"{scene.reason}{changed}" if scene.reason or changed else "")
             self.refresh_events()
 
-    def say(self, said: Sequence[Said]) -> None:
+    def add_to_console(self, lines: Sequence[ConsoleLine]) -> None:
         """Add lines to the console."""
-        self.part(ConsolePanel).say(said)
+        self.part(ConsolePanel).add_lines(lines)
 
     def on_progressed(self, message: Progressed) -> None:
         """Show the progress of a long operation."""
@@ -313,27 +313,27 @@ class ReplayApp(Asking):
         """Report that the session was restarted."""
         if not self.is_shown:
             return
-        self.say([Said(message.text, "warning")])
+        self.add_to_console([ConsoleLine(message.text, "warning")])
         self.part(StatusLine).notice(message.text, is_error=True)
 
     def on_trouble(self, message: Trouble) -> None:
         """Log an internal error where it can be read."""
         if not self.is_shown:
             return
-        self.say([Said(line, "error") for line in message.text.splitlines()])
+        self.add_to_console([ConsoleLine(line, "error") for line in message.text.splitlines()])
 
     def on_lanes_found(self, message: LanesFound) -> None:
         """Show when each lane ran."""
         if not self.is_shown:
             return
-        self.part(Timeline).set_lanes(message.lanes)
+        self.part(TimelinePanel).set_lanes(message.lanes)
         self.lay_out()
 
     def on_marks_found(self, message: MarksFound) -> None:
         """Show more precise marks."""
         if self.is_shown and self.overview is not None:
             self.overview = message.added_to(self.overview)
-            self.part(Timeline).set_overview(self.overview)
+            self.part(TimelinePanel).set_overview(self.overview)
 
     def on_writer_found(self, message: WriterFound) -> None:
         """Show where a value of the memory comparison was written."""
@@ -344,7 +344,7 @@ class ReplayApp(Asking):
         """Show a row of moments on the timeline."""
         if not self.is_shown:
             return
-        self.part(Timeline).set_track(message.track)
+        self.part(TimelinePanel).set_track(message.track)
         self.lay_out()
 
     # ---- the panels ----
@@ -379,13 +379,13 @@ class ReplayApp(Asking):
         """Show a notice until the next key."""
         self.part(StatusLine).notice(text)
 
-    def on_timeline_range_wanted(self, message: Timeline.RangeWanted) -> None:
+    def on_timeline_panel_range_wanted(self, message: TimelinePanel.RangeWanted) -> None:
         """Show another part of the run on the timeline."""
         first, last = message.first, message.last
 
         def show(reply: Reply) -> None:
             if isinstance(reply.answer, tuple):
-                self.part(Timeline).set_range(first, last, reply.answer)
+                self.part(TimelinePanel).set_range(first, last, reply.answer)
 
         self.ask(lambda desk: desk.density(first, last), slot="range", then=show)
 

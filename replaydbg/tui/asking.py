@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from replaydbg.tui.acts import Acts
+from replaydbg.tui.acts import BasicActions
 from replaydbg.tui.bottom import AskLine
 from replaydbg.tui.dialogs import Dialog
 from replaydbg.tui.heap import HeapPanel
 from replaydbg.tui.messages import TrackFound
 from replaydbg.tui.panels import EventsPanel, LowerPanel
-from replaydbg.tui.rows import Row, plain
-from replaydbg.tui.scene import BEHIND, WRONG, Answer, Choice, EventsAnswer, HeapAnswer, Reply, Said, Track
+from replaydbg.tui.rows import PanelRow, plain
+from replaydbg.tui.scene import BEHIND, WRONG, AnswerList, Choice, ConsoleLine, EventsAnswer, HeapAnswer, Reply, Track
 from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
 
 
-class Asking(Acts):
+class QueryActions(BasicActions):
     """Actions whose answers are lists, or fill a panel."""
 
     compared = ""
@@ -30,7 +30,7 @@ class Asking(Acts):
     def show_answer(self, reply: Reply) -> None:
         """Show an answer, and go where the user chooses."""
         answer = reply.answer
-        if not isinstance(answer, Answer):
+        if not isinstance(answer, AnswerList):
             return
         rows = [
             plain(each.text, each.style, each if each.count or each.path or each.why else None)
@@ -86,7 +86,7 @@ class Asking(Acts):
             self.compare(rest)
         else:
             return False
-        self.say([Said(f"(rdbg) {word} {rest}", "bold")])
+        self.add_to_console([ConsoleLine(f"(rdbg) {word} {rest}", "bold")])
         return True
 
     # ---- lines ----
@@ -111,9 +111,14 @@ class Asking(Acts):
         assert isinstance(reply.answer, tuple), reply.answer
         track, lines = reply.answer
         assert isinstance(track, Track), track
-        self.part(Timeline).set_track(track)
+        self.part(TimelinePanel).set_track(track)
         more = " and more" if track.more else ""
-        self.say([Said(f"{track.key}: {len(track.marks):,} times{more}", "bold"), *(Said(each) for each in lines)])
+        self.add_to_console(
+            [
+                ConsoleLine(f"{track.key}: {len(track.marks):,} times{more}", "bold"),
+                *(ConsoleLine(each) for each in lines),
+            ]
+        )
         self.show_tab("console")
         self.lay_out()
 
@@ -124,11 +129,12 @@ class Asking(Acts):
         marks = self.scene.marks if self.scene is not None else ()
         snapshots = self.overview.snapshots if self.overview is not None else ()
         rows = [
-            Row(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}") for each in marks
+            PanelRow(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}")
+            for each in marks
         ]
-        rows += [Row(((f"snapshot {each.text}", "bold"),), f"@{each.text.split()[0]}") for each in snapshots]
-        rows.append(Row((("@start", "bold"), ("  the program's first line", "dim")), "@start"))
-        rows.append(Row((("another moment, or two ...", "accent"),), ""))
+        rows += [PanelRow(((f"snapshot {each.text}", "bold"),), f"@{each.text.split()[0]}") for each in snapshots]
+        rows.append(PanelRow((("@start", "bold"), ("  the program's first line", "dim")), "@start"))
+        rows.append(PanelRow((("another moment, or two ...", "accent"),), ""))
         hint = "Enter: show what changed between that moment and this one"
         self.push_screen(Dialog("Compare memory with", rows, hint=hint), self._compare_chosen)
 
@@ -166,7 +172,7 @@ class Asking(Acts):
         if not isinstance(answer, EventsAnswer):
             return
         rows = [
-            Row(((text, "" if number <= answer.here else "dim"),), str(number) if number else None)
+            PanelRow(((text, "" if number <= answer.here else "dim"),), str(number) if number else None)
             for number, text in answer.rows
         ]
         before = sum(1 for number, _ in answer.rows if number <= answer.here)
@@ -180,7 +186,7 @@ class Asking(Acts):
         rows = [plain(f"this assertion of the test is false: {claim.source}", "", claim)] if claim is not None else []
         rows += [plain(text, "", kind) for kind, text in WRONG.items()]
         rows += [plain(""), plain("Options", "accent")]
-        rows += [Row(((f"  {words:<15}", "bold"), (text, ""))) for words, text in BEHIND.items()]
+        rows += [PanelRow(((f"  {words:<15}", "bold"), (text, ""))) for words, text in BEHIND.items()]
         hint = "Enter: then type the condition; the search covers the run up to its failure"
         self.push_screen(Dialog("The run is bad when", rows, hint=hint), self._ask_predicate)
 
@@ -189,7 +195,7 @@ class Asking(Acts):
             self.question("bisect_claim", kind, self._show_looks)
         elif kind is not None:
             text = WRONG[kind]
-            self.part(AskLine).ask(f"bisect: {text}:", lambda said: self._bisect(kind, said))
+            self.part(AskLine).ask(f"bisect: {text}:", lambda answer: self._bisect(kind, answer))
             self.inform(f"options: {'  '.join(BEHIND)}")
 
     def _bisect(self, kind: str, text: str) -> None:

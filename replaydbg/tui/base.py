@@ -9,14 +9,14 @@ from typing import TypeVar, overload
 from textual.screen import Screen
 from textual.widget import Widget
 
-from replaydbg.tui.owner import Owner, Work
-from replaydbg.tui.scene import Overview, Reply, Said, Scene, SourceText
+from replaydbg.tui.owner import SessionThread, Work
+from replaydbg.tui.scene import ConsoleLine, Overview, Reply, Scene, SourceText
 from replaydbg.tui.typed import TypedApp
 
 Part = TypeVar("Part", bound=Widget)
 
 
-class Base(TypedApp):
+class ActionBase(TypedApp):
     """The part of the app that actions need."""
 
     scene: Scene | None
@@ -28,7 +28,7 @@ class Base(TypedApp):
     """The number of the panel that a narrow terminal shows."""
     is_source_hidden: bool
     """Whether another panel replaces the source where there is room for only one."""
-    owner: Owner
+    owner: SessionThread
     keys: Mapping[str, str]
     """The keys of each action."""
 
@@ -63,7 +63,7 @@ class Base(TypedApp):
         """Execute a command of the prompt; `is_typed`: its output is shown in the console."""
 
     @abstractmethod
-    def say(self, said: Sequence[Said]) -> None:
+    def add_to_console(self, lines: Sequence[ConsoleLine]) -> None:
         """Add lines to the console."""
 
     @abstractmethod

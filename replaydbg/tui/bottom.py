@@ -82,10 +82,10 @@ class StatusLine(PlainText):
         self.set_class(bool(self._progress), "-busy")
         self.set_class(self._is_error and bool(self._notice) and not self._progress, "-error")
         # It is one line high, whatever its content: a new layout of the screen takes longer than drawing it.
-        self.say(Text(self.shown, no_wrap=True) if self.shown else self.hint(), layout=False)
+        self.set_text(Text(self.shown, no_wrap=True) if self.shown else self.hint(), layout=False)
 
 
-class Line(Input):
+class InputLine(Input):
     """An input line with a history."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -145,13 +145,13 @@ class AskLine(Horizontal):
     def compose(self) -> ComposeResult:
         """Make both."""
         yield PlainText(id="question")
-        yield Line()
+        yield InputLine()
 
     def ask(self, label: str, then: Callable[[str], None], *, value: str = "", words: Iterable[str] = ()) -> None:
         """Ask for an answer; `then` is called with it, unless the user cancels. `words` are suggested."""
         self._then, self._label = then, label
-        self.query_one("#question", PlainText).say(f"{label} ")
-        line = self.query_one(Line)
+        self.query_one("#question", PlainText).set_text(f"{label} ")
+        line = self.query_one(InputLine)
         history = self._histories.setdefault(label, [])
         line.suggester = SuggestFromList([*reversed(history), *words]) if words else None
         line.begin(value, history)
@@ -160,7 +160,7 @@ class AskLine(Horizontal):
 
     def type(self, text: str) -> None:
         """Insert text into the answer."""
-        self.query_one(Line).take(text)
+        self.query_one(InputLine).take(text)
 
     def close(self) -> None:
         """Close the question."""
@@ -187,6 +187,6 @@ class AskLine(Horizontal):
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
         """Close the question when another widget gets the focus."""
         focused = self.screen.focused
-        if self.is_open and self._then is not None and focused is not None and not isinstance(focused, Line):
+        if self.is_open and self._then is not None and focused is not None and not isinstance(focused, InputLine):
             self._then = None
             self.remove_class("-open")

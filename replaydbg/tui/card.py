@@ -8,7 +8,7 @@ from replaydbg.tui.plain import PlainText, set_title
 from replaydbg.tui.scene import Overview, Scene
 
 
-class Card(PlainText):
+class OpeningCard(PlainText):
     """A few lines that disappear with the first move."""
 
     def __init__(self) -> None:
@@ -17,9 +17,9 @@ class Card(PlainText):
     def waiting(self, name: str) -> None:
         """Show that the recording is being replayed."""
         set_title(self, name)
-        self.say("Replaying the recording once to index it. Esc cancels.")
+        self.set_text("Replaying the recording once to index it. Esc cancels.")
 
-    def tell(self, overview: Overview, scene: Scene) -> None:
+    def show_run(self, overview: Overview, scene: Scene) -> None:
         """Show how the run ended."""
         text = Text(no_wrap=True, overflow="ellipsis")
         failure = overview.failure
@@ -35,4 +35,4 @@ class Card(PlainText):
             text.append(f"{overview.limitation}\n")
         how = "N step back   W who wrote the selected value   e return here"
         text.append(how if failure is not None else "N step back   C previous breakpoint   g start")
-        self.say(text)
+        self.set_text(text)

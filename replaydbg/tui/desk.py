@@ -20,12 +20,12 @@ from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgErro
 from replaydbg.events.show import printable
 from replaydbg.tui import questions
 from replaydbg.tui.gather import Gatherer
-from replaydbg.tui.memory import Memory, writer_text
+from replaydbg.tui.memory import SnapshotPair, writer_text
 from replaydbg.tui.messages import WriterFound
-from replaydbg.tui.notes import Note, load_notes, save_notes
+from replaydbg.tui.notes import MarkNote, load_notes, save_notes
 from replaydbg.tui.overview import density, overview
 from replaydbg.tui.quiet import hits, lane_spans, no_hits, own_exceptions, snapshots
-from replaydbg.tui.scene import HeapAnswer, Overview, Reply, Said, Scene
+from replaydbg.tui.scene import ConsoleLine, HeapAnswer, Overview, Reply, Scene
 from replaydbg.tui.sourcefile import source_text
 
 MOST_WRITERS = 10
@@ -35,22 +35,22 @@ MOST_TRIES = 20
 """Number of restarts of a background task that was cancelled for a request of the user."""
 
 
-class Scribe:
+class ConsoleLog:
     """Collects the output of a command, for the console."""
 
     def __init__(self, check: Callable[[], None]) -> None:
         """`check` raises Cancelled if the running command is to be cancelled."""
         self.check = check
-        self._said: list[Said] = []
+        self._lines: list[ConsoleLine] = []
 
     def line(self, text: str = "", style: str = "") -> None:
         """Add a line, or several."""
         self.check()
-        self._said += [Said(printable(each.expandtabs()), style) for each in text.split("\n")]
+        self._lines += [ConsoleLine(printable(each.expandtabs()), style) for each in text.split("\n")]
 
     def complain(self, text: str) -> None:
         """Add an error message."""
-        self._said += [Said(printable(each), "error") for each in text.split("\n")]
+        self._lines += [ConsoleLine(printable(each), "error") for each in text.split("\n")]
 
     def settle(self) -> None:
         """Do nothing: the collected output is shown at the end."""
@@ -61,10 +61,10 @@ class Scribe:
             mark = "->" if row.is_current else "  "
             self.line(f"{row.hits or '':>8} {mark} {row.number:>5}  {row.text}", "bold" if row.is_current else "")
 
-    def taken(self) -> tuple[Said, ...]:
+    def take_lines(self) -> tuple[ConsoleLine, ...]:
         """Return the collected output, and clear it."""
-        said, self._said = tuple(self._said), []
-        return said
+        lines, self._lines = tuple(self._lines), []
+        return lines
 
 
 class SilentView(View):
@@ -96,7 +96,7 @@ class _Quiet:
     """Number of restarts."""
 
 
-class Desk:
+class SessionHost:
     """A session with an invisible prompt, and a record of what was already shown of it. For one thread."""
 
     def __init__(
@@ -110,11 +110,11 @@ class Desk:
         """Open the recording; see `Session` for what it raises."""
         self._path, self._progress, self._memory = path, progress, memory
         self.session = Session(path, progress=progress, memory=memory)
-        self.scribe = Scribe(check)
+        self.scribe = ConsoleLog(check)
         self.prompt = Prompt(self.session, self.scribe, Busy(), view=SilentView(self.session, self.scribe))
         self._gatherer = Gatherer()
         self._sent: set[str] = set()
-        self.memory = Memory()
+        self.memory = SnapshotPair()
         """The snapshots of the last heap comparison."""
         self._compared: HeapAnswer | None = None
         self._writers: dict[str, str] = {}
@@ -141,7 +141,7 @@ class Desk:
         """Save the marks if they have changed."""
         notes = self._gatherer.notes
         marks = tuple(
-            Note(name, moment.event, moment.step, notes.get(name, ""))
+            MarkNote(name, moment.event, moment.step, notes.get(name, ""))
             for name, moment in self.session.marks.moments.items()
         )
         if marks == self._kept:
@@ -220,7 +220,7 @@ class Desk:
         return Reply(
             scene=scene,
             texts=tuple(source_text(self.session, each) for each in new),
-            said=self.scribe.taken(),
+            printed=self.scribe.take_lines(),
             is_over=self.prompt.is_over,
         )
 
@@ -329,8 +329,8 @@ class Desk:
             if path not in self._writers:
                 yield None
                 try:
-                    told = self.memory.who_wrote(self.view, path, self.elsewhere)
-                    self._writers[path] = writer_text(told)
+                    write = self.memory.who_wrote(self.view, path, self.elsewhere)
+                    self._writers[path] = writer_text(write)
                 except UsageError:
                     self._writers[path] = ""  # the writer cannot be determined, and is shown as such
                 yield WriterFound(path, self._writers[path])
@@ -349,8 +349,8 @@ class Desk:
 
     def go_to_write(self, path: str) -> Reply:
         """Go to the last write of the value at a path of the later snapshot."""
-        told = self.memory.who_wrote(self.view, path, self.elsewhere)
-        self.session.seek(told.count)
+        write = self.memory.who_wrote(self.view, path, self.elsewhere)
+        self.session.seek(write.count)
         self.view.arrive()
         return self.shown()
 

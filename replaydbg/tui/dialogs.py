@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.strip import Strip
 
 from replaydbg.tui.plain import set_subtitle, set_title
-from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.rows import PanelRow, Rows, plain
 
 
 class _Choices(Rows):
@@ -37,7 +37,7 @@ class Dialog(ModalScreen[object]):
     ]
 
     def __init__(
-        self, title: str, rows: Sequence[Row], *, cursor: int = 0, hint: str = "", is_late: bool = False
+        self, title: str, rows: Sequence[PanelRow], *, cursor: int = 0, hint: str = "", is_late: bool = False
     ) -> None:
         """`hint` describes the keys; `is_late`: it opens by itself, whatever the user is typing."""
         super().__init__()
@@ -76,6 +76,6 @@ class Dialog(ModalScreen[object]):
         self.dismiss(event.key)
 
 
-def text_rows(text: str) -> list[Row]:
+def text_rows(text: str) -> list[PanelRow]:
     """Return text as rows that cannot be chosen."""
     return [plain(line) for line in text.splitlines()]

@@ -105,15 +105,15 @@ class Gatherer:
     def _watched(self, view: View) -> Iterator[ValueRow]:
         for number, source in view.displays.items():
             try:
-                told = view.evaluate(source)
+                evaluated = view.evaluate(source)
             except (Cancelled, EngineLost, ForgedMessage):
                 raise
             except ReplaydbgError as error:
                 yield ValueRow(source, f"({error})", watch=number, expression=source)
                 continue
-            text = told.value.text if told.value is not None else f"({told.error})"
+            text = evaluated.value.text if evaluated.value is not None else f"({evaluated.error})"
             mark, old = self._became(("watch", number), source, printable(text))
-            digest = told.value.digest if told.value is not None else 0
+            digest = evaluated.value.digest if evaluated.value is not None else 0
             yield ValueRow(
                 printable(source), printable(text), mark, old, watch=number, expression=source, digest=digest
             )

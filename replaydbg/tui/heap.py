@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.rows import PanelRow, Rows, plain
 from replaydbg.tui.scene import HeapAnswer, HeapRow
 
 SCOPES = ("mine", "standard", "all")
@@ -18,14 +18,14 @@ SCOPES = ("mine", "standard", "all")
 _STYLES = {"~": "warning", "+": "new", "-": "error"}
 
 
-def heap_row(each: HeapRow, written: str = "") -> Row:
+def heap_row(each: HeapRow, written: str = "") -> PanelRow:
     """Draw a line of a heap diff; `written` is the place of the last write."""
     if each.is_title:
         return plain(each.text, "accent")
     style = _STYLES.get(each.mark, "")
     key = each if each.path else None
     where = f"  {written}" if written else ""
-    return Row(((f"{each.mark or ' '} ", style), (each.text, ""), (f"  {each.value}", style), (where, "dim")), key)
+    return PanelRow(((f"{each.mark or ' '} ", style), (each.text, ""), (f"  {each.value}", style), (where, "dim")), key)
 
 
 class HeapPanel(Rows):

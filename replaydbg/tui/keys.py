@@ -23,7 +23,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class KeyAction:
     """An action that a key can trigger."""
 
     id: str
@@ -37,70 +37,72 @@ class Act:
     """Its text in the bottom line; empty: it is not listed there."""
 
 
-def _moves() -> tuple[Act, ...]:
+def _moves() -> tuple[KeyAction, ...]:
     moving = "Moving"
     return (
-        Act("next", "n", "order('next')", "to the next line of this function", moving, "next"),
-        Act("step", "s", "order('step')", "to the next line, also into a call", moving, "step"),
-        Act("finish", "f", "order('finish')", "out of this function", moving, "finish"),
-        Act("continue", "c", "order('continue')", "to the next breakpoint, or the end", moving, "continue"),
-        Act("reverse-next", "N", "order('reverse-next')", "back to the previous line of this function", moving, "back"),
-        Act("reverse-step", "S", "order('reverse-step')", "back to the line that ran before this one", moving),
-        Act("reverse-finish", "F", "order('reverse-finish')", "back to the caller", moving),
-        Act(
+        KeyAction("next", "n", "order('next')", "to the next line of this function", moving, "next"),
+        KeyAction("step", "s", "order('step')", "to the next line, also into a call", moving, "step"),
+        KeyAction("finish", "f", "order('finish')", "out of this function", moving, "finish"),
+        KeyAction("continue", "c", "order('continue')", "to the next breakpoint, or the end", moving, "continue"),
+        KeyAction(
+            "reverse-next", "N", "order('reverse-next')", "back to the previous line of this function", moving, "back"
+        ),
+        KeyAction("reverse-step", "S", "order('reverse-step')", "back to the line that ran before this one", moving),
+        KeyAction("reverse-finish", "F", "order('reverse-finish')", "back to the caller", moving),
+        KeyAction(
             "reverse-continue",
             "C",
             "order('reverse-continue')",
             "back to the previous breakpoint, or the start",
             moving,
         ),
-        Act("run-to", "t", "run_to('advance')", "forward to the line under the cursor", moving),
-        Act("reverse-run-to", "T", "run_to('reverse-advance')", "back to the line under the cursor", moving),
-        Act("previous-snapshot", "[", "order('snapshot previous')", "to the previous snapshot", moving),
-        Act("next-snapshot", "]", "order('snapshot next')", "to the next snapshot", moving),
-        Act("previous-landmark", "{", "order('landmark previous')", "to the previous exception or mark", moving),
-        Act("next-landmark", "}", "order('landmark next')", "to the next exception or mark", moving),
-        Act("start", "g", "order('start')", "to the program's first line", moving),
-        Act("end", "G", "order('end')", "to the program's last line", moving),
-        Act("failure", "e", "failure", "to where the program failed", moving, "exception"),
-        Act("seek", "%", "ask_seek", "to a moment", moving),
-        Act("back", "backspace", "order('back')", "to the position before the last move", moving),
+        KeyAction("run-to", "t", "run_to('advance')", "forward to the line under the cursor", moving),
+        KeyAction("reverse-run-to", "T", "run_to('reverse-advance')", "back to the line under the cursor", moving),
+        KeyAction("previous-snapshot", "[", "order('snapshot previous')", "to the previous snapshot", moving),
+        KeyAction("next-snapshot", "]", "order('snapshot next')", "to the next snapshot", moving),
+        KeyAction("previous-landmark", "{", "order('landmark previous')", "to the previous exception or mark", moving),
+        KeyAction("next-landmark", "}", "order('landmark next')", "to the next exception or mark", moving),
+        KeyAction("start", "g", "order('start')", "to the program's first line", moving),
+        KeyAction("end", "G", "order('end')", "to the program's last line", moving),
+        KeyAction("failure", "e", "failure", "to where the program failed", moving, "exception"),
+        KeyAction("seek", "%", "ask_seek", "to a moment", moving),
+        KeyAction("back", "backspace", "order('back')", "to the position before the last move", moving),
     )
 
 
-def _looks() -> tuple[Act, ...]:
+def _looks() -> tuple[KeyAction, ...]:
     looking = "Looking"
     return (
-        Act("up", "u", "order('up')", "select the caller's frame", looking),
-        Act("down", "d", "order('down')", "select the frame called from this one", looking),
-        Act("who-wrote", "W", "who_wrote", "who wrote the selected value", looking, "who wrote"),
-        Act("history", "v", "history", "every value that it had over the run", looking),
-        Act("watch", "w", "ask_watch", "show an expression at each stop", looking),
-        Act("heap-diff", "D", "ask_diff", "what changed in memory since another moment", looking, "diff"),
-        Act("print", "p", "ask_print", "print an expression each time the line under the cursor ran", looking),
-        Act("bisect", "x", "bisect", "find the moment at which something went wrong", looking),
-        Act("search", "/", "ask_search", "search in the source", looking),
+        KeyAction("up", "u", "order('up')", "select the caller's frame", looking),
+        KeyAction("down", "d", "order('down')", "select the frame called from this one", looking),
+        KeyAction("who-wrote", "W", "who_wrote", "who wrote the selected value", looking, "who wrote"),
+        KeyAction("history", "v", "history", "every value that it had over the run", looking),
+        KeyAction("watch", "w", "ask_watch", "show an expression at each stop", looking),
+        KeyAction("heap-diff", "D", "ask_diff", "what changed in memory since another moment", looking, "diff"),
+        KeyAction("print", "p", "ask_print", "print an expression each time the line under the cursor ran", looking),
+        KeyAction("bisect", "x", "bisect", "find the moment at which something went wrong", looking),
+        KeyAction("search", "/", "ask_search", "search in the source", looking),
     )
 
 
-def _more() -> tuple[Act, ...]:
+def _more() -> tuple[KeyAction, ...]:
     more = "More"
     return (
-        Act("breakpoint", "b", "breakpoint", "breakpoint at the line under the cursor", more, "break"),
-        Act("mark", "m", "ask_mark", "name this moment", more),
-        Act("marks", "'", "pick_mark", "go to a mark", more),
-        Act("copy", "y", "copy_moment", "copy this moment as a link", more),
-        Act("command", ":", "ask_command", "type a debugger command, or Python", more, "command"),
-        Act("help", "?", "help", "help for the focused panel", more, "help"),
-        Act("quit", "q", "quit", "quit", more, "quit"),
-        Act("delete", "delete", "delete", "delete the selected watch, mark or breakpoint", more),
-        Act("cancel", "escape", "cancel", "cancel a long operation", more),
-        Act("panel-1", "1", "panel(1)", "the source", "Panels"),
-        Act("panel-2", "2", "panel(2)", "stack, threads, tasks", "Panels"),
-        Act("panel-3", "3", "panel(3)", "locals and watches", "Panels"),
-        Act("panel-4", "4", "panel(4)", "heap diff and holders", "Panels"),
-        Act("panel-5", "5", "panel(5)", "the timeline", "Panels"),
-        Act("panel-6", "6", "panel(6)", "output, console, events, notes; press again for the next tab", "Panels"),
+        KeyAction("breakpoint", "b", "breakpoint", "breakpoint at the line under the cursor", more, "break"),
+        KeyAction("mark", "m", "ask_mark", "name this moment", more),
+        KeyAction("marks", "'", "pick_mark", "go to a mark", more),
+        KeyAction("copy", "y", "copy_moment", "copy this moment as a link", more),
+        KeyAction("command", ":", "ask_command", "type a debugger command, or Python", more, "command"),
+        KeyAction("help", "?", "help", "help for the focused panel", more, "help"),
+        KeyAction("quit", "q", "quit", "quit", more, "quit"),
+        KeyAction("delete", "delete", "delete", "delete the selected watch, mark or breakpoint", more),
+        KeyAction("cancel", "escape", "cancel", "cancel a long operation", more),
+        KeyAction("panel-1", "1", "panel(1)", "the source", "Panels"),
+        KeyAction("panel-2", "2", "panel(2)", "stack, threads, tasks", "Panels"),
+        KeyAction("panel-3", "3", "panel(3)", "locals and watches", "Panels"),
+        KeyAction("panel-4", "4", "panel(4)", "heap diff and holders", "Panels"),
+        KeyAction("panel-5", "5", "panel(5)", "the timeline", "Panels"),
+        KeyAction("panel-6", "6", "panel(6)", "output, console, events, notes; press again for the next tab", "Panels"),
     )
 
 

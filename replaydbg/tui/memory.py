@@ -21,7 +21,7 @@ from replaydbg.heap.holding import Holding
 from replaydbg.render import texts
 from replaydbg.render.heap_tables import diff_tables, object_tables
 from replaydbg.render.tables import Table
-from replaydbg.tui.scene import Answer, Choice, HeapAnswer, HeapRow
+from replaydbg.tui.scene import AnswerList, Choice, HeapAnswer, HeapRow
 
 Elsewhere = Callable[[int], AbstractContextManager[None]]
 
@@ -29,7 +29,7 @@ MOST = 40
 """Maximum number of rows in each section."""
 
 
-class Memory:
+class SnapshotPair:
     """The two snapshots of the last comparison; queries about objects refer to the later one."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Memory:
         self._pair, self._counts = (found, found), (view.here.count, view.here.count)
         return found
 
-    def about(self, view: View, path: str, elsewhere: Elsewhere) -> Answer:
+    def about(self, view: View, path: str, elsewhere: Elsewhere) -> AnswerList:
         """Return the facts about the object at `path` of the later snapshot: its holders, its creation and last write.
 
         `elsewhere` moves the session to a line of the run for a while.
@@ -66,26 +66,26 @@ class Memory:
         node = find(held, path)
         # Its creation is looked up at the moment of the snapshot.
         with elsewhere(self._counts[1]):
-            told = about_object(view.session, held, node)
-            notes = told.lines(view.session)
+            about = about_object(view.session, held, node)
+            notes = about.lines(view.session)
         choices = [Choice(printable(each), "bold") for each in notes]
-        if told.created is not None and told.created.made:
-            choices.append(Choice("go to where it was created", "accent", told.created.made))
-        if told.written is not None and told.written.count:
-            choices.append(Choice("go to where it was last written", "accent", told.written.count))
+        if about.created is not None and about.created.made:
+            choices.append(Choice("go to where it was created", "accent", about.created.made))
+        if about.written is not None and about.written.count:
+            choices.append(Choice("go to where it was last written", "accent", about.written.count))
         for table in object_tables(held, node, most=MOST, how="`:holders`"):
             choices += _choices(table)
-        return Answer(printable(path), tuple(choices), "Enter inspects the holder, or goes to the moment")
+        return AnswerList(printable(path), tuple(choices), "Enter inspects the holder, or goes to the moment")
 
     def who_wrote(self, view: View, path: str, elsewhere: Elsewhere) -> LastWrite:
         """Return the last write of the value at `path` of the later snapshot. Raises UsageError."""
         if self._pair is None:
             raise UsageError("Nothing compared yet. Press D to compare with another moment.")
         with elsewhere(self._counts[1]):
-            told = last_written(view.session, path, self._pair[1].modules)
-        if told is None:
+            write = last_written(view.session, path, self._pair[1].modules)
+        if write is None:
             raise UsageError(f"Cannot find the write of {path}.")
-        return told
+        return write
 
 
 def between(one: Holding, two: Holding, names: tuple[str, str], scope: str) -> HeapAnswer:
@@ -104,10 +104,10 @@ def _answer(found: Diff, scope: str, since: int, *, how: str = "`:diff ... all` 
     return HeapAnswer(printable(tables[0].title), (*notes, *rows), scope, since)
 
 
-def writer_text(told: LastWrite) -> str:
+def writer_text(write: LastWrite) -> str:
     """Return the place of a last write in a few columns."""
-    assert told.moment is not None, told
-    return printable(f"{texts.moment_text(told.moment)} {PurePath(told.file).name}:{told.line}")
+    assert write.moment is not None, write
+    return printable(f"{texts.moment_text(write.moment)} {PurePath(write.file).name}:{write.line}")
 
 
 def _rows(table: Table, found: Diff) -> Iterator[HeapRow]:

@@ -16,7 +16,7 @@ LARGEST = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class MarkNote:
     """A named moment, with its note."""
 
     name: str
@@ -30,7 +30,7 @@ def notes_path(recording: Path) -> Path:
     return recording.with_name(recording.name + ".notes.json")
 
 
-def load_notes(recording: Path) -> tuple[Note, ...]:
+def load_notes(recording: Path) -> tuple[MarkNote, ...]:
     """Return the notes on `recording`; empty if the file is missing, or is something else."""
     try:
         with notes_path(recording).open("rb") as file:
@@ -39,14 +39,14 @@ def load_notes(recording: Path) -> tuple[Note, ...]:
         if value["format"] != FORMAT:
             return ()
         return tuple(
-            Note(str(each["name"]), int(each["event"]), int(each["step"]), str(each.get("note", "")))
+            MarkNote(str(each["name"]), int(each["event"]), int(each["step"]), str(each.get("note", "")))
             for each in value["marks"]
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return ()
 
 
-def save_notes(recording: Path, notes: tuple[Note, ...]) -> None:
+def save_notes(recording: Path, notes: tuple[MarkNote, ...]) -> None:
     """Save `notes`; if empty, delete the file. Raises OSError if it cannot be written."""
     path = notes_path(recording)
     if not notes:

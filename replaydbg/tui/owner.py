@@ -22,7 +22,7 @@ from replaydbg.tui.scene import Reply, Scene
 
 if TYPE_CHECKING:
     from replaydbg.debugger.results import WorkProgress
-    from replaydbg.tui.desk import Desk
+    from replaydbg.tui.desk import SessionHost
 
 SHOWN_AFTER = 0.2
 """Seconds after which a long operation shows its progress."""
@@ -30,7 +30,7 @@ SHOWN_AFTER = 0.2
 EVERY = 0.1
 """Seconds between two updates of the progress."""
 
-Work = Callable[["Desk"], Reply]
+Work = Callable[["SessionHost"], Reply]
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +45,7 @@ class Request:
     began: float = field(default=0.0)
 
 
-class Owner(threading.Thread):
+class SessionThread(threading.Thread):
     """Executes requests in its own thread, and posts the replies."""
 
     def __init__(self, path: Path, post: Callable[[Message], object], *, moment: str = "", memory: int = 0) -> None:
@@ -57,8 +57,8 @@ class Owner(threading.Thread):
         self._running: Request | None = None
         self._numbers = 0
         self._is_closing = False
-        self._desk: Desk | None = None
-        self._told_at = 0.0
+        self._desk: SessionHost | None = None
+        self._shown_at = 0.0
 
     # ---- called by the drawing thread ----
 
@@ -125,12 +125,12 @@ class Owner(threading.Thread):
         finally:
             self._desk.close()
 
-    def _open(self) -> Desk:
+    def _open(self) -> SessionHost:
         # Imported here: the first frame is painted before the debugger is loaded.
-        from replaydbg.tui.desk import Desk
+        from replaydbg.tui.desk import SessionHost
 
         self._running = Request(0, lambda desk: Reply(), "")
-        desk = Desk(self._path, self._progressed, self._check, memory=self._memory)
+        desk = SessionHost(self._path, self._progressed, self._check, memory=self._memory)
         try:
             self._post(Opened(desk.overview(), desk.opening(self._moment)))
         except BaseException:
@@ -139,7 +139,7 @@ class Owner(threading.Thread):
         self._done()
         return desk
 
-    def _serve(self, desk: Desk) -> None:
+    def _serve(self, desk: SessionHost) -> None:
         while True:
             with self._changed:
                 while not self._wanted and not self._is_closing and not desk.has_quiet_work:
@@ -153,7 +153,7 @@ class Owner(threading.Thread):
             else:
                 self._work_quietly(desk)
 
-    def _work_quietly(self, desk: Desk) -> None:
+    def _work_quietly(self, desk: SessionHost) -> None:
         try:
             found = desk.work_quietly()
         except ForgedMessage as error:
@@ -165,7 +165,7 @@ class Owner(threading.Thread):
         if found is not None:
             self._post(found)
 
-    def _do(self, desk: Desk, request: Request) -> None:
+    def _do(self, desk: SessionHost, request: Request) -> None:
         losses = desk.session.travel.losses
         try:
             self._check()
@@ -187,7 +187,7 @@ class Owner(threading.Thread):
         if desk.session.travel.losses > losses:
             self._post(Restarted())
 
-    def _done_or_restarted(self, desk: Desk, request: Request) -> Reply:
+    def _done_or_restarted(self, desk: SessionHost, request: Request) -> Reply:
         try:
             desk.come_back()
             return request.work(desk)
@@ -197,7 +197,7 @@ class Owner(threading.Thread):
             self._post(Restarted(error.reason))
             return desk.shown()
 
-    def _scene(self, desk: Desk, request: Request) -> Scene | None:
+    def _scene(self, desk: SessionHost, request: Request) -> Scene | None:
         """Return the position after a cancelled operation; None: this was cancelled, too."""
         request.is_given_up = False
         try:
@@ -210,8 +210,8 @@ class Owner(threading.Thread):
         with self._changed:
             self._running = None
             is_last = not self._wanted
-        if self._told_at and is_last:
-            self._told_at = 0.0
+        if self._shown_at and is_last:
+            self._shown_at = 0.0
             self._post(Progressed(""))
 
     def _check(self) -> None:
@@ -227,6 +227,6 @@ class Owner(threading.Thread):
         if self._running is None:
             return
         now = time.monotonic()
-        if progress.seconds >= SHOWN_AFTER and now - self._told_at >= EVERY:
-            self._told_at = now
+        if progress.seconds >= SHOWN_AFTER and now - self._shown_at >= EVERY:
+            self._shown_at = now
             self._post(Progressed(progress.what, progress.done, progress.seconds))

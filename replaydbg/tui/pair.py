@@ -18,15 +18,15 @@ from replaydbg.tui.glyphs import ASCII, UNICODE
 from replaydbg.tui.heap import SCOPES, heap_row
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
 from replaydbg.tui.messages import CannotOpen, Progressed
-from replaydbg.tui.rows import Row, plain
+from replaydbg.tui.rows import PanelRow, plain
 from replaydbg.tui.scene import HeapAnswer, HeapRow, Reply, ValueRow
-from replaydbg.tui.side import Side
+from replaydbg.tui.side import RecordingSide
 from replaydbg.tui.source import SourcePanel
 from replaydbg.tui.typed import TypedApp
 
 if TYPE_CHECKING:
     from replaydbg.heap.holding import Holding
-    from replaydbg.tui.apart import Difference
+    from replaydbg.tui.apart import FirstDifference
 
 _MOVES = tuple(each for each in ACTS if each.action.startswith("order(") or each.id in ("failure", "seek"))
 
@@ -87,7 +87,9 @@ class PairApp(TypedApp):
                 self.bind(textual_keys(self.keys[act]), action, show=False)
         self.theme = {"dark": "textual-dark", "light": "textual-light"}.get(theme, theme)
         glyphs = ASCII if is_ascii else UNICODE
-        self.sides = tuple(Side(path, f"side-{at}", glyphs=glyphs, memory=memory) for at, path in enumerate(paths, 1))
+        self.sides = tuple(
+            RecordingSide(path, f"side-{at}", glyphs=glyphs, memory=memory) for at, path in enumerate(paths, 1)
+        )
         self.is_together = True
         self.failure_message = ""
 
@@ -116,7 +118,7 @@ class PairApp(TypedApp):
         """Whether one of them has a request that is not answered yet."""
         return any(each.is_waiting for each in self.sides)
 
-    def on_side_came(self, message: Side.Came) -> None:
+    def on_recording_side_came(self, message: RecordingSide.Came) -> None:
         """Mark the differences in both."""
         if not self.query(StatusLine):
             return
@@ -193,7 +195,7 @@ class PairApp(TypedApp):
     def action_help(self) -> None:
         """Show the keys."""
         rows = text_rows(HELP.format_map(self.keys))
-        rows += [Row(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))) for each in _MOVES]
+        rows += [PanelRow(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))) for each in _MOVES]
         self.push_screen(Dialog("Help", rows))
 
     def action_apart(self) -> None:
@@ -243,10 +245,10 @@ class PairApp(TypedApp):
         hint = "Enter goes to its last write in both"
         self.push_screen(Dialog(answer.title, rows, hint=hint, is_late=True), chosen)
 
-    def _found(self, found: Sequence[Difference] | str) -> None:
+    def _found(self, found: Sequence[FirstDifference] | str) -> None:
         self.call_from_thread(self._show_differences, found)
 
-    def _show_differences(self, found: Sequence[Difference] | str) -> None:
+    def _show_differences(self, found: Sequence[FirstDifference] | str) -> None:
         self.query_one(StatusLine).notice(found if isinstance(found, str) else "", is_error=True)
         if isinstance(found, str):
             return
@@ -264,7 +266,7 @@ class PairApp(TypedApp):
         self.push_screen(Dialog("First differences", rows, hint="Enter goes there in both", is_late=True), chosen)
 
 
-def _compare(one: Path, two: Path, found: Callable[[Sequence[Difference] | str], None]) -> None:
+def _compare(one: Path, two: Path, found: Callable[[Sequence[FirstDifference] | str], None]) -> None:
     # Imported here: the first frame is painted before the debugger is loaded.
     from replaydbg.tui.apart import differences
 

@@ -12,13 +12,13 @@ from textual.content import Content
 from textual.widgets import ContentSwitcher
 
 from replaydbg.tui.plain import set_title
-from replaydbg.tui.rows import LazyRows, Row, Rows, plain
-from replaydbg.tui.scene import MarkRow, Overview, PointRow, Said, Scene
+from replaydbg.tui.rows import LazyRows, PanelRow, Rows, plain
+from replaydbg.tui.scene import ConsoleLine, MarkRow, Overview, PointRow, Scene
 
-MOST_SAID = 10_000
+MOST_LINES = 10_000
 """Maximum number of lines in the console."""
 
-_SAID = {"red": "error", "yellow": "warning", "cyan": "accent"}
+_CONSOLE_STYLES = {"red": "error", "yellow": "warning", "cyan": "accent"}
 
 
 class OutputPanel(Rows):
@@ -73,13 +73,13 @@ class _OutputRows(LazyRows):
     def __len__(self) -> int:
         return len(self._view.output) + self.before
 
-    def row(self, at: int) -> Row:
+    def row(self, at: int) -> PanelRow:
         """Return the row at an index from 0 on."""
         at -= self.before
         if at < 0:
             return plain(f"({self._view.output_left_out:,} earlier lines not shown)", "dim")
         each = self._view.output[at]
-        return Row(
+        return PanelRow(
             ((f"{each.number:>5} ", "dim"), ("! " if each.stream == 2 else "  ", "error"), (each.text, "")),
             key=f"@out:{each.number}",
             style="" if at < self._written else "never",
@@ -97,36 +97,36 @@ evaluated as Python, in a throw-away copy of the program.
 
     def __init__(self) -> None:
         super().__init__("", id="console")
-        self._said: list[Said] = []
+        self._printed: list[ConsoleLine] = []
         self._width = 0
 
     @property
     def text(self) -> str:
         """The unfolded text, however narrow the panel is."""
-        return "\n".join(each.text for each in self._said)
+        return "\n".join(each.text for each in self._printed)
 
-    def say(self, said: Sequence[Said]) -> None:
+    def add_lines(self, lines: Sequence[ConsoleLine]) -> None:
         """Add lines."""
-        if not said:
+        if not lines:
             return
-        self._said = [*self._said, *said][-MOST_SAID:]
-        self._draw([*self.rows, *self._folded(said)])
+        self._printed = [*self._printed, *lines][-MOST_LINES:]
+        self._draw([*self.rows, *self._folded(lines)])
 
     def on_resize(self) -> None:
         """Fold lines that are too wide again."""
         super().on_resize()
         if self._width != self.scrollable_content_region.width:
-            self._draw(list(self._folded(self._said)))
+            self._draw(list(self._folded(self._printed)))
 
-    def _draw(self, rows: list[Row]) -> None:
+    def _draw(self, rows: list[PanelRow]) -> None:
         self._width = self.scrollable_content_region.width
-        self.show(rows[-MOST_SAID:], cursor=min(len(rows), MOST_SAID) - 1)
+        self.show(rows[-MOST_LINES:], cursor=min(len(rows), MOST_LINES) - 1)
 
-    def _folded(self, said: Sequence[Said]) -> Iterator[Row]:
+    def _folded(self, lines: Sequence[ConsoleLine]) -> Iterator[PanelRow]:
         # One column is reserved for the cursor. A panel without width is not visible: it is folded when it is.
         width = max((self.scrollable_content_region.width or 1000) - 1, 20)
-        for each in said:
-            style = _SAID.get(each.style, each.style)
+        for each in lines:
+            style = _CONSOLE_STYLES.get(each.style, each.style)
             at = 0
             while at == 0 or at < len(each.text):
                 line = each.text[at : at + width]
@@ -165,7 +165,7 @@ Marks with their notes, and breakpoints. They are saved next to the recording.
     def show_scene(self, scene: Scene) -> None:
         """Show the present marks and breakpoints."""
         rows = [
-            Row(
+            PanelRow(
                 (
                     (f"{self.glyphs.mark} ", "new"),
                     (f"@{each.name}", "bold"),
@@ -179,7 +179,7 @@ Marks with their notes, and breakpoints. They are saved next to the recording.
         for point in scene.points:
             sign = self.glyphs.point if point.is_enabled else self.glyphs.point_off
             off = "" if point.is_enabled else "  (off)"
-            rows.append(Row(((f"{sign} ", "error"), (f"{point.number}: {point.text}{off}", "")), point))
+            rows.append(PanelRow(((f"{sign} ", "error"), (f"{point.number}: {point.text}{off}", "")), point))
         self.show(rows or [plain("No marks: m names this moment. No breakpoints: b sets one.", "dim")])
 
     @property

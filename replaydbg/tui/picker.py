@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
 from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.rows import PanelRow, Rows, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Picker(App[Path]):
         )
         rows.focus()
 
-    def _row(self, each: Listed) -> Row:
+    def _row(self, each: Listed) -> PanelRow:
         width = max(len(one.name) for one in self._recordings)
         ended = max(len(one.ended) for one in self._recordings)
         sign = "!" if each.is_failure else " "
@@ -78,7 +78,7 @@ class Picker(App[Path]):
             (f"{each.ended:<{ended}}  ", "error" if each.is_failure else ""),
             (each.command, ""),
         )
-        return Row(pieces, each.path)
+        return PanelRow(pieces, each.path)
 
     def on_rows_chosen(self, message: Rows.Chosen) -> None:
         """Return the chosen one."""

@@ -35,7 +35,7 @@ class PlainText(Static):
         """Create it without text."""
         super().__init__("", id=id, markup=False)
 
-    def say(self, text: str | Text | Content, *, layout: bool = True) -> None:
+    def set_text(self, text: str | Text | Content, *, layout: bool = True) -> None:
         """Show another text; without `layout` its size must be unchanged."""
         self.update(Content(text) if isinstance(text, str) else text, layout=layout)
 

@@ -19,7 +19,7 @@ from replaydbg.debugger.results import LastWrite, Moment, ValueChange
 from replaydbg.events.show import printable
 from replaydbg.render import bisection_text, texts
 from replaydbg.tui.gather import short_place
-from replaydbg.tui.scene import Answer, Choice, EventsAnswer, Mark, Track
+from replaydbg.tui.scene import AnswerList, Choice, EventsAnswer, Mark, Track
 
 LONGEST = 5.0
 """Time limit in seconds of a search for values: each takes some 20 ms. For more, the user gives a range."""
@@ -38,27 +38,27 @@ LIVE = 0.1
 """Seconds between two updates of partial results."""
 
 
-def who_wrote(view: View, expression: str) -> Answer:
+def who_wrote(view: View, expression: str) -> AnswerList:
     """Return who wrote a value last, and links to follow its origin further."""
-    told = view.session.run.why(expression, **view.at)
-    return Answer(f"Who wrote {printable(expression)}", tuple(_written(view, told)), "Enter goes there")
+    write = view.session.run.why(expression, **view.at)
+    return AnswerList(f"Who wrote {printable(expression)}", tuple(_written(view, write)), "Enter goes there")
 
 
-def about_write(view: View, told: LastWrite) -> Answer:
+def about_write(view: View, write: LastWrite) -> AnswerList:
     """Return the answer for a last write that is known already."""
-    return Answer(f"Who wrote {printable(told.expression)}", tuple(_written(view, told)), "Enter goes there")
+    return AnswerList(f"Who wrote {printable(write.expression)}", tuple(_written(view, write)), "Enter goes there")
 
 
-def _written(view: View, told: LastWrite) -> Iterator[Choice]:
-    for line in texts.why_report(view.session, told):
+def _written(view: View, write: LastWrite) -> Iterator[Choice]:
+    for line in texts.why_report(view.session, write):
         count = line.write.count if line.write is not None else 0
         yield Choice(printable(line.text), "bold" if count else "", count)
-    session, found = view.session, told.content if told.content is not None else told
-    if told.changed is not None and told.changed.moment is not None:
-        moment = texts.moment_text(told.changed.moment)
-        yield Choice(f"go to {moment}, where the value had changed", "accent", told.changed.count)
+    session, found = view.session, write.content if write.content is not None else write
+    if write.changed is not None and write.changed.moment is not None:
+        moment = texts.moment_text(write.changed.moment)
+        yield Choice(f"go to {moment}, where the value had changed", "accent", write.changed.count)
     if found.content is None and found.moment is not None:
-        if told.content is not None:
+        if write.content is not None:
             yield Choice(f"go to {texts.moment_text(found.moment)}, where the object changed", "accent", found.count)
         for name, asked_at in texts.to_follow(found):
             count = session.index.count(asked_at)
@@ -66,7 +66,7 @@ def _written(view: View, told: LastWrite) -> Iterator[Choice]:
             yield Choice(f"go {there} and show who wrote {name}", "accent", count, why=name)
 
 
-def history(view: View, expression: str) -> Answer:
+def history(view: View, expression: str) -> AnswerList:
     """Return all values that an expression had over the run, as many as are found in LONGEST."""
     session = view.session
     found: list[ValueChange] = []
@@ -85,10 +85,10 @@ def history(view: View, expression: str) -> Answer:
         choices.append(Choice("The value never changed.", "dim"))
     if history.note:
         choices.append(Choice(printable(f"{expression}: {history.note}"), "dim"))
-    return Answer(f"Values of {printable(expression)}{more}", tuple(choices), at=at)
+    return AnswerList(f"Values of {printable(expression)}{more}", tuple(choices), at=at)
 
 
-def visits(view: View, file: str, line: int) -> Answer:
+def visits(view: View, file: str, line: int) -> AnswerList:
     """Return all moments at which a line was about to run; if there are very many, those around this moment."""
     found, is_more = visits_of(view, f"{file}:{line}")
     session, here, total = view.session, view.here.count, view.here.total
@@ -104,7 +104,7 @@ def visits(view: View, file: str, line: int) -> Answer:
     at = max((at for at, count in enumerate(counts) if count <= here), default=0)
     which = "" if not is_more else ", first ones shown" if numbers[0] else ", nearest ones shown"
     number = session.index.lines_hit(file).get(line, len(found)) if is_more else len(found)
-    return Answer(f"Visits of line {line}: {number:,}{which}", choices, at=at)
+    return AnswerList(f"Visits of line {line}: {number:,}{which}", choices, at=at)
 
 
 def _around(view: View, file: str, line: int) -> list[Moment]:
@@ -166,7 +166,7 @@ def events_around(view: View) -> EventsAnswer:
 # ---- bisection ----
 
 
-def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) -> Answer:
+def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) -> AnswerList:
     """Return the first line after which something was wrong; `show` is called with each look meanwhile.
 
     `text` may have the options of the prompt's `bisect`.
@@ -176,14 +176,14 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
     looks: list[Probe] = []
     shown_at = 0.0
 
-    def tell_look(look: Probe) -> None:
+    def show_look(look: Probe) -> None:
         nonlocal shown_at
         looks.append(look)
         if time.monotonic() - shown_at > LIVE:
             shown_at = time.monotonic()
             show(_track(looks))
 
-    search = wanted.search(session, tell_look)
+    search = wanted.search(session, show_look)
     if wanted.is_all:
         return _all_changes(view, wanted, search, show)
     found = wanted.found(search)
@@ -191,28 +191,28 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
     return _bisected(view, found)
 
 
-def bisect_claim(view: View, claim: Assertion, show: Callable[[Track], object]) -> Answer:
+def bisect_claim(view: View, claim: Assertion, show: Callable[[Track], object]) -> AnswerList:
     """Return the line after which a failing test's assertion became false."""
     found = bisect_assertion_of(view.session, claim)
     if found is None:
-        return Answer(
+        return AnswerList(
             "Bisected", (Choice(f"{printable(claim.source)} was never true in this test.", "bold"),), "Esc closes"
         )
     show(_track(found.looks, found.culprit))
     return _bisected(view, found)
 
 
-def _bisected(view: View, found: Bisected) -> Answer:
+def _bisected(view: View, found: Bisected) -> AnswerList:
     session, culprit = view.session, found.culprit
     first, *others = bisection_text.summary_lines(session, found)
     choices = [Choice(printable(first), "bold", culprit.count if culprit is not None else 0)]
     choices += [Choice(printable(line)) for line in others]
     probes = sorted(found.looks, key=lambda each: each.count)
     choices += [Choice(printable(bisection_text.look_text(session, each)), count=each.count) for each in probes]
-    return Answer("Bisected", tuple(choices), "Enter goes there" if culprit is not None else "Esc closes")
+    return AnswerList("Bisected", tuple(choices), "Enter goes there" if culprit is not None else "Esc closes")
 
 
-def _all_changes(view: View, wanted: SearchRequest, search: Bisection, show: Callable[[Track], object]) -> Answer:
+def _all_changes(view: View, wanted: SearchRequest, search: Bisection, show: Callable[[Track], object]) -> AnswerList:
     """Return every line after which it became wrong, or right again."""
     found = list(search.flips(MOST_FLIPS + 1))
     more = len(found) - MOST_FLIPS
@@ -220,14 +220,16 @@ def _all_changes(view: View, wanted: SearchRequest, search: Bisection, show: Cal
     marks = tuple(Mark(each.count, "bad" if each.is_bad else "good", is_faint=not each.is_bad) for each in found)
     show(Track("bisect", "x bisect", marks, max(more, 0)))
     if not found:
-        return Answer("Bisected", (Choice(f"{printable(wanted.predicate.text)}: never changes", "bold"),), "Esc closes")
+        return AnswerList(
+            "Bisected", (Choice(f"{printable(wanted.predicate.text)}: never changes", "bold"),), "Esc closes"
+        )
     choices = [Choice(_change_text(view, each), count=each.count) for each in found]
     if more > 0:
         choices.append(Choice(f"more follow: continue with --from {texts.moment_text(found[-1].moment)}", "dim"))
     if search.note:
         choices.append(Choice(printable(search.note), "dim"))
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
-    return Answer(f"{printable(wanted.predicate.text)}: {len(found):,} changes", tuple(choices), at=at)
+    return AnswerList(f"{printable(wanted.predicate.text)}: {len(found):,} changes", tuple(choices), at=at)
 
 
 def _change_text(view: View, flip: VerdictChange) -> str:

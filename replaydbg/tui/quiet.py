@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from replaydbg.debugger.source.source_files import is_library
-from replaydbg.events.records import Control, ControlKind, Why
+from replaydbg.events.records import Control, ControlKind, SwitchReason
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
 from replaydbg.tui.messages import LanesFound, MarksFound, TrackFound
@@ -129,7 +129,7 @@ class _Spans:
                 self._share_out()
                 self._event = entry.after
             self._between.append((entry.number, entry.ticks or 0))
-            self._alive -= entry.why is Why.ENDED
+            self._alive -= entry.why is SwitchReason.ENDED
 
     def finish(self, total: int) -> tuple[LaneSpans, ...]:
         """Return the stretches of each lane."""

@@ -44,7 +44,7 @@ Piece = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PanelRow:
     """One line of a panel."""
 
     pieces: tuple[Piece, ...]
@@ -59,25 +59,25 @@ class Row:
         return "".join(text for text, _ in self.pieces)
 
 
-def plain(text: str, style: str = "", key: object = None) -> Row:
+def plain(text: str, style: str = "", key: object = None) -> PanelRow:
     """Return a row of one piece."""
-    return Row(((text, style),), key)
+    return PanelRow(((text, style),), key)
 
 
-class LazyRows(Sequence[Row]):
+class LazyRows(Sequence[PanelRow]):
     """Rows that are created when they are drawn: of many only a few ever are."""
 
     @abstractmethod
-    def row(self, at: int) -> Row:
+    def row(self, at: int) -> PanelRow:
         """Return the row at an index from 0 on."""
 
     @overload
-    def __getitem__(self, at: int) -> Row: ...
+    def __getitem__(self, at: int) -> PanelRow: ...
 
     @overload
-    def __getitem__(self, at: slice) -> Sequence[Row]: ...
+    def __getitem__(self, at: slice) -> Sequence[PanelRow]: ...
 
-    def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
+    def __getitem__(self, at: int | slice) -> PanelRow | Sequence[PanelRow]:
         if isinstance(at, slice):
             return [self.row(each) for each in range(*at.indices(len(self)))]
         if not -len(self) <= at < len(self):
@@ -128,7 +128,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         self._title = title
         self._title_shown = title
         set_title(self, title)
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[PanelRow] = ()
         self._looks: dict[str, Style] = {}
         """Resolved styles by name, until they change:
 
@@ -149,11 +149,11 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
             set_title(self, shown)
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[PanelRow]:
         """The lines."""
         return self._rows
 
-    def show(self, rows: Sequence[Row], *, cursor: int | None = None, width: int | None = None) -> None:
+    def show(self, rows: Sequence[PanelRow], *, cursor: int | None = None, width: int | None = None) -> None:
         """Show other lines; the cursor stays in place if possible, or moves to `cursor`.
 
         `width`: columns of the longest line, if known.
@@ -171,7 +171,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh()
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> PanelRow | None:
         """The one under the cursor."""
         return self._rows[self.cursor] if self.cursor < len(self._rows) else None
 
@@ -208,7 +208,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         strip = Strip(self._segments(row, style))
         return strip.crop_extend(round(x), round(x) + width, style)
 
-    def _segments(self, row: Row, style: Style) -> Iterator[Segment]:
+    def _segments(self, row: PanelRow, style: Style) -> Iterator[Segment]:
         for text, name in row.pieces:
             yield Segment(text, style + self._look(name) if name else style)
 

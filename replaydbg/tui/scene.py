@@ -269,7 +269,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AnswerList:
     """The answer to a query, as a list to choose from."""
 
     title: str
@@ -317,7 +317,7 @@ class EventsAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ConsoleLine:
     """A line of text for the console."""
 
     text: str
@@ -331,7 +331,7 @@ class Reply:
     scene: Scene | None = None
     texts: tuple[SourceText, ...] = ()
     """Source files that are shown for the first time."""
-    said: tuple[Said, ...] = ()
+    printed: tuple[ConsoleLine, ...] = ()
     error: str = ""
     """The error message; empty on success."""
     is_over: bool = False

@@ -12,18 +12,18 @@ from textual.message import Message
 
 from replaydbg.tui.glyphs import Glyphs
 from replaydbg.tui.messages import LanesFound, MarksFound, Opened, Replied, Restarted, Scrubbed, Trouble
-from replaydbg.tui.owner import Owner, Work
+from replaydbg.tui.owner import SessionThread, Work
 from replaydbg.tui.plain import set_subtitle
 from replaydbg.tui.rows import Rows
 from replaydbg.tui.scene import Overview, Reply, Scene, SourceText, ValueRow
 from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
 
 Then = Callable[[Reply], None]
 
 
-class Side(Vertical):
+class RecordingSide(Vertical):
     """One of the two."""
 
     class Came(Message):
@@ -33,7 +33,7 @@ class Side(Vertical):
         """`name` is the widget's name."""
         super().__init__(id=name)
         self.path = path
-        self.owner = Owner(path, self.post_message, memory=memory)
+        self.owner = SessionThread(path, self.post_message, memory=memory)
         self.glyphs = glyphs
         self.scene: Scene | None = None
         self.overview: Overview | None = None
@@ -45,13 +45,13 @@ class Side(Vertical):
         """Make its panels."""
         yield SourcePanel()
         yield ValuesPanel()
-        yield Timeline()
+        yield TimelinePanel()
 
     def on_mount(self) -> None:
         """Start its replay."""
         for panel in self.query(Rows):
             panel.glyphs = self.glyphs
-        self.query_one(Timeline).glyphs = self.glyphs
+        self.query_one(TimelinePanel).glyphs = self.glyphs
         self.query_one(SourcePanel).set_title(f"1 {self.path.name}: replaying ...")
         self.owner.start()
 
@@ -63,7 +63,7 @@ class Side(Vertical):
     @property
     def is_shown(self) -> bool:
         """Whether its panels exist: messages from its thread may arrive late."""
-        return bool(self.query(Timeline))
+        return bool(self.query(TimelinePanel))
 
     def ask(self, work: Work, *, slot: str = "", then: Then | None = None) -> None:
         """Request work from its session; `then` is called with the reply."""
@@ -85,7 +85,7 @@ class Side(Vertical):
         if not self.is_shown:
             return
         self.overview = message.overview
-        self.query_one(Timeline).set_overview(message.overview)
+        self.query_one(TimelinePanel).set_overview(message.overview)
         self.query_one(SourcePanel).set_failure(message.overview.failed_at)
         self._take(message.reply)
 
@@ -125,14 +125,14 @@ class Side(Vertical):
         panel.show_scene(scene, self._texts.get(at.file) if at is not None else None)
         set_subtitle(panel, f"{self.path.name}  {scene.reason or scene.place}")
         self.query_one(ValuesPanel).show_scene(scene)
-        self.query_one(Timeline).show_scene(scene)
+        self.query_one(TimelinePanel).show_scene(scene)
 
     def on_scrubbed(self, message: Scrubbed) -> None:
         """Follow its timeline."""
         count = message.count
         self.ask(lambda desk: desk.scrub(count), slot="seek")
 
-    def on_timeline_range_wanted(self, message: Timeline.RangeWanted) -> None:
+    def on_timeline_panel_range_wanted(self, message: TimelinePanel.RangeWanted) -> None:
         """Ignore it: two runs are compared as wholes."""
         message.stop()
 
@@ -146,7 +146,7 @@ class Side(Vertical):
         """Show when each lane ran."""
         if not self.is_shown:
             return
-        timeline = self.query_one(Timeline)
+        timeline = self.query_one(TimelinePanel)
         timeline.set_lanes(message.lanes)
         timeline.styles.height = 2 + min(timeline.rows_wanted(), 7)
 
@@ -154,7 +154,7 @@ class Side(Vertical):
         """Show more precise marks."""
         if self.overview is not None and self.is_shown:
             self.overview = message.added_to(self.overview)
-            self.query_one(Timeline).set_overview(self.overview)
+            self.query_one(TimelinePanel).set_overview(self.overview)
 
 
 def _marked(value: ValueRow, differing: Mapping[str, str]) -> ValueRow:

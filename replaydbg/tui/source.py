@@ -13,7 +13,7 @@ from textual.message import Message
 
 from replaydbg.tui.glyphs import Glyphs
 from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import LazyRows, Piece, Row, Rows
+from replaydbg.tui.rows import LazyRows, PanelRow, Piece, Rows
 from replaydbg.tui.scene import Scene, SourceText, Span
 
 MOST_INLINE = 60
@@ -75,10 +75,10 @@ that never ran are dim, with a -. Right of a line: the values that it uses.
         """Draw it again, with the cursor at `line`."""
         text, scene = self._text, self._scene
         if text is None or scene is None:
-            self.show([Row((("No Python code runs here.", "dim"),))])
+            self.show([PanelRow((("No Python code runs here.", "dim"),))])
             return
         if not text.lines:
-            self.show([Row(((f"No source available for {text.file}.", "dim"),))])
+            self.show([PanelRow(((f"No source available for {text.file}.", "dim"),))])
             return
         here = scene.at.line if scene.at is not None and scene.at.file == text.file else 0
         rows = _SourceRows(text, scene, here, glyphs=self.glyphs, failed_at=self._failed_at)
@@ -133,7 +133,7 @@ class _SourceRows(LazyRows):
     def __len__(self) -> int:
         return len(self._text.lines)
 
-    def row(self, at: int) -> Row:
+    def row(self, at: int) -> PanelRow:
         """Return the line at an index from 0 on."""
         number = at + 1
         text, here = self._text, self._here
@@ -141,7 +141,7 @@ class _SourceRows(LazyRows):
         never = number in text.code and not hits
         spans = text.spans[number - 1] if number <= len(text.spans) else ()
         code = [(line, "never")] if never else list(_pieces(line, spans))
-        return Row(
+        return PanelRow(
             (
                 self._point(self._points.get(number)),
                 (f"{_short(hits) if hits else '-' if never else '':>{self._hit_width}} ", "dim"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.rows import PanelRow, Rows, plain
 from replaydbg.tui.scene import Scene
 
 FEW = 2
@@ -33,7 +33,7 @@ the pending asyncio tasks.
         selected = f"frame {scene.frame}"
         self.show(rows, cursor=next((at for at, each in enumerate(rows) if each.key == selected), 0))
 
-    def _rows_of(self, scene: Scene) -> Iterator[Row]:
+    def _rows_of(self, scene: Scene) -> Iterator[PanelRow]:
         folded = _folded(scene)
         for number, frame in enumerate(scene.frames):
             if number in folded:
@@ -43,7 +43,7 @@ the pending asyncio tasks.
             is_shown = number == scene.frame
             sign = self.glyphs.here if is_shown else " "
             place = (frame.place, "bold" if is_shown else "")
-            yield Row(((f"{sign} ", "accent"), place, (f"  {frame.text}", "dim")), f"frame {number}")
+            yield PanelRow(((f"{sign} ", "accent"), place, (f"  {frame.text}", "dim")), f"frame {number}")
         more = scene.depth - len(scene.frames)
         if more:
             text = f"  {self.glyphs.dots} {more:,} more: enter shows them, `:frame {scene.depth - 1}` is the outermost"
@@ -60,12 +60,12 @@ the pending asyncio tasks.
                     (f"{lane.id} {lane.name or '(no name)'}  {lane.state}", style),
                     (f"  {lane.place}", "dim"),
                 )
-                yield Row(pieces, f"lane {lane.id}")
+                yield PanelRow(pieces, f"lane {lane.id}")
         if scene.tasks:
             yield plain("Tasks", "accent")
             for task in scene.tasks:
                 waits = f"  waits for {task.waits_for}" if task.waits_for else ""
-                yield Row(((f"  {task.name}", "bold"), (waits, "")))
+                yield PanelRow(((f"  {task.name}", "bold"), (waits, "")))
                 for each in task.places:
                     yield plain(f"    {each}", "dim")
 

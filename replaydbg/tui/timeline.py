@@ -29,7 +29,7 @@ LABEL = 10
 """Width of a row's name, if there is more than one row."""
 
 
-class Timeline(Widget, can_focus=True):
+class TimelinePanel(Widget, can_focus=True):
     """Density of events, snapshots, exceptions, marks; a row for each lane and for each query."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor", *(f"rows--{each}" for each in STYLES)}
@@ -236,8 +236,8 @@ exceptions, marks. Below: when each thread ran, and the rows added by p and b.
         column = self._column_of()
         # Of several marks in a column the important ones are shown.
         for mark in sorted(self._seen(track.marks), key=lambda each: not each.is_faint):
-            faint, telling = (self.glyphs.point_off, "dim"), (self.glyphs.point, "warning")
-            cells[column(mark.count)] = faint if mark.is_faint else telling
+            faint, important = (self.glyphs.point_off, "dim"), (self.glyphs.point, "warning")
+            cells[column(mark.count)] = faint if mark.is_faint else important
         return track.title, cells
 
     def _words(self) -> Iterator[tuple[str, str]]:

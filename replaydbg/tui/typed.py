@@ -10,7 +10,7 @@ from textual import events
 from textual.app import App
 from textual.widgets import Input
 
-from replaydbg.tui.bottom import Line
+from replaydbg.tui.bottom import InputLine
 from replaydbg.tui.dialogs import Dialog
 
 
@@ -33,7 +33,7 @@ class TypedApp(App[int]):
         if isinstance(self.screen, Dialog) and self.screen.is_new_to(key):
             return True
         focused = self.focused
-        if isinstance(focused, Line):
+        if isinstance(focused, InputLine):
             if key.is_printable and key.character is not None:
                 focused.take(key.character)
                 return True

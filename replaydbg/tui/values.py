@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.rows import PanelRow, Rows, plain
 from replaydbg.tui.scene import Scene, ValueRow
 
 _STYLES = {"~": "warning", "+": "new", "-": "error", "!": "error"}
@@ -55,7 +55,7 @@ Watched expressions, then the variables of the selected frame. Marks: ~ changed 
         self.show(list(self._rows_of(scene)))
         self.watch_cursor()
 
-    def _rows_of(self, scene: Scene) -> Iterator[Row]:
+    def _rows_of(self, scene: Scene) -> Iterator[PanelRow]:
         for each in scene.values:
             yield self._row(each)
         if scene.values_error:
@@ -63,7 +63,7 @@ Watched expressions, then the variables of the selected frame. Marks: ~ changed 
         elif not scene.values:
             yield plain("No variables.", "dim")
 
-    def _row(self, each: ValueRow) -> Row:
+    def _row(self, each: ValueRow) -> PanelRow:
         style = _STYLES.get(each.mark, "")
         sign = self.glyphs.opened if each.is_open else self.glyphs.closed if each.parts else " "
         name = f"{each.name} = " if each.name else ""
@@ -75,4 +75,4 @@ Watched expressions, then the variables of the selected frame. Marks: ~ changed 
             (each.text if each.mark != "-" else "(gone)", style),
             (old, "dim"),
         )
-        return Row(pieces, each)
+        return PanelRow(pieces, each)

@@ -10,19 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
-from replaydbg.bisect.graph import History, Narrowed, choose, is_telling, narrow
+from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_informative, narrow
 from replaydbg.bisect.verdict import Verdict
 
 GOOD, BAD, UNDECIDED = Verdict.GOOD, Verdict.BAD, Verdict.UNDECIDED
 
 
-def line(length: int) -> History:
+def line(length: int) -> CommitGraph:
     names = [str(number) for number in range(length)]
-    return History(tuple(names), {name: (names[at - 1],) if at else ("good",) for at, name in enumerate(names)})
+    return CommitGraph(tuple(names), {name: (names[at - 1],) if at else ("good",) for at, name in enumerate(names)})
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> History:
+def histories(draw: st.DrawFn) -> CommitGraph:
     """A history in which every commit is an ancestor of the last one."""
     size = draw(st.integers(1, 14))
     parents: dict[str, tuple[str, ...]] = {}
@@ -34,10 +34,10 @@ def histories(draw: st.DrawFn) -> History:
         heads = [head for head in heads if head not in chosen] + [str(number)]
     if len(heads) > 1:
         parents[str(size)] = tuple(heads)
-    return History(tuple(parents), parents)
+    return CommitGraph(tuple(parents), parents)
 
 
-def ancestors(history: History, name: str) -> set[str]:
+def ancestors(history: CommitGraph, name: str) -> set[str]:
     found = {name}
     for parent in history.parents[name]:
         if parent in history.parents:
@@ -46,14 +46,14 @@ def ancestors(history: History, name: str) -> set[str]:
 
 
 def search(
-    history: History, look: Callable[[str], Verdict], *, jobs: int = 1, seed: int = 0
+    history: CommitGraph, look: Callable[[str], Verdict], *, jobs: int = 1, seed: int = 0
 ) -> tuple[Narrowed, dict[str, Verdict]]:
     """Look until no look tells anything more; with several jobs the looks end in any order."""
     rng = random.Random(seed)
     verdicts = {history.end: BAD}
     running: list[str] = []
     while True:
-        running = [name for name in running if is_telling(history, verdicts, name)]
+        running = [name for name in running if is_informative(history, verdicts, name)]
         running += choose(history, verdicts, most=jobs - len(running), running=running) if len(running) < jobs else ()
         assert len(set(running)) == len(running) and not set(running) & set(verdicts)
         if not running:
@@ -64,7 +64,7 @@ def search(
 
 @settings(max_examples=400, deadline=None)
 @given(history=histories(), data=st.data())
-def test_suspects_are_those_that_no_look_can_tell_apart(history: History, data: st.DataObject) -> None:
+def test_suspects_are_those_that_no_look_can_tell_apart(history: CommitGraph, data: st.DataObject) -> None:
     culprit = data.draw(st.sampled_from(history.order))
     untestable = data.draw(st.sets(st.sampled_from(history.order))) - {history.end}
     jobs = data.draw(st.integers(1, 3))
@@ -108,7 +108,7 @@ def test_a_failure_that_came_and_went_leads_to_a_commit_that_brought_it(truth: l
 
 @settings(max_examples=100, deadline=None)
 @given(history=histories(), data=st.data())
-def test_any_verdicts_leave_a_suspect(history: History, data: st.DataObject) -> None:
+def test_any_verdicts_leave_a_suspect(history: CommitGraph, data: st.DataObject) -> None:
     truth: Mapping[str, Verdict] = {name: data.draw(st.sampled_from(Verdict)) for name in history.order}
 
     left, _ = search(history, lambda name: truth[name], jobs=data.draw(st.integers(1, 3)))
@@ -135,7 +135,7 @@ def test_untestable_commits_before_the_first_bad_one_are_a_range() -> None:
 
 def test_a_commit_of_another_branch_tells_untestable_ones_apart() -> None:
     # 0 is untestable; 1 and 2 are its children, 3 merges them. 2 is good, so it was not 0.
-    history = History(("0", "1", "2", "3"), {"0": ("good",), "1": ("0",), "2": ("0",), "3": ("1", "2")})
+    history = CommitGraph(("0", "1", "2", "3"), {"0": ("good",), "1": ("0",), "2": ("0",), "3": ("1", "2")})
 
     left, _ = search(history, {"0": UNDECIDED, "1": BAD, "2": GOOD}.__getitem__)
 
@@ -143,7 +143,7 @@ def test_a_commit_of_another_branch_tells_untestable_ones_apart() -> None:
 
 
 def test_a_merge_that_alone_is_bad() -> None:
-    history = History(("0", "1", "2"), {"0": ("good",), "1": ("good",), "2": ("0", "1")})
+    history = CommitGraph(("0", "1", "2"), {"0": ("good",), "1": ("good",), "2": ("0", "1")})
 
     left, _ = search(history, {"0": GOOD, "1": GOOD}.__getitem__)
 
@@ -151,7 +151,7 @@ def test_a_merge_that_alone_is_bad() -> None:
 
 
 def test_two_culprits_on_two_branches_are_noticed() -> None:
-    history = History(("0", "1", "2"), {"0": ("good",), "1": ("good",), "2": ("0", "1")})
+    history = CommitGraph(("0", "1", "2"), {"0": ("good",), "1": ("good",), "2": ("0", "1")})
 
     assert narrow(history, {"2": BAD, "0": BAD, "1": BAD}) == Narrowed(("0",), ("1",))
 
@@ -162,7 +162,7 @@ def test_a_long_history_with_merges_is_chosen_from_in_time() -> None:
     for number in range(1, 20_000):
         second = (str(max(number - rng.randrange(2, 50), 0)),) if number % 5 == 0 else ()
         parents[str(number)] = (str(number - 1), *second)
-    history = History(tuple(parents), parents)
+    history = CommitGraph(tuple(parents), parents)
 
     began = time.monotonic()
     (chosen,) = choose(history, {})

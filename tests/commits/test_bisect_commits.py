@@ -243,7 +243,7 @@ def test_an_interrupted_search_goes_on(tmp_path: Path, home: dict[str, str], num
     facts = found(repository, home, *words)
 
     assert stopped.returncode in (-number, -signal.SIGINT)
-    assert ("the same command goes on" in stopped.stderr) == (number != signal.SIGKILL)
+    assert ("the same command continues" in stopped.stderr) == (number != signal.SIGKILL)
     assert suspects(facts) == ["v13"]
     assert {"v1", "v20"} <= {look["subject"][7:] for look in facts["looks"] if look["reused"]}
     assert picture(repository) == before

@@ -12,7 +12,7 @@ import pytest
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.replay import replay, steps
-from replaydbg.replay.clock import Breakpoint, Moment, Orders
+from replaydbg.replay.clock import LineBreakpoint, Moment, Orders
 from tests.harness import tool
 from tests.harness.replay_cases import FIXTURES, Case, cases
 from tests.harness.replays import passed_on
@@ -190,10 +190,12 @@ def line_of(name: str, text: str) -> int:
 def test_breakpoints_count_and_stop(recorded: Recorder) -> None:
     file, recording = str(program_of("one_liners")), recorded("one_liners")
     one, loop = line_of("one_liners", "def one"), line_of("one_liners", "total +=")
-    asked = (Breakpoint(file, one), Breakpoint(file, loop), Breakpoint("/nowhere.py", 1))
+    asked = (LineBreakpoint(file, one), LineBreakpoint(file, loop), LineBreakpoint("/nowhere.py", 1))
 
     counted = steps.count(recording, breakpoints=asked)
-    stopped = steps.count(recording, breakpoints=(Breakpoint(file, one), Breakpoint(file, loop, stop_at=7))).stop
+    stopped = steps.count(
+        recording, breakpoints=(LineBreakpoint(file, one), LineBreakpoint(file, loop, stop_at=7))
+    ).stop
 
     # The definition's own line is passed once more, where the function is made.
     assert [each.count for each in counted.breakpoints] == [61, 60, 0]
@@ -208,7 +210,7 @@ def test_the_line_before_is_of_the_same_activation(recorded: Recorder) -> None:
     file, recording = str(program_of(name)), recorded(name)
 
     def before(text: str, passage: int) -> tuple[bool, str, int]:
-        asked = (Breakpoint(file, line_of(name, text), stop_at=passage),)
+        asked = (LineBreakpoint(file, line_of(name, text), stop_at=passage),)
         stopped = steps.count(recording, breakpoints=asked, activations=True).stop
         assert stopped is not None and stopped.before is not None
         return stopped.before.is_same_activation, stopped.before.function, stopped.before.line

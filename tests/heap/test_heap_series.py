@@ -21,8 +21,8 @@ from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.heap import changes, columns
 from replaydbg.heap.builder import Node, build
 from replaydbg.heap.kernel import KERNEL, Kernel, PythonKernel
-from replaydbg.heap.pack import LONGEST_CHAIN, Base, mark_of, pack, read_begin, unpack
-from replaydbg.heap.series import Series
+from replaydbg.heap.pack import LONGEST_CHAIN, DeltaBase, mark_of, pack, read_begin, unpack
+from replaydbg.heap.series import SnapshotPacker
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.heap.stored import load_stored, stored_snapshots
 from replaydbg.log.container import Writer
@@ -66,20 +66,20 @@ some = st.dictionaries(st.integers(1, 30), st.tuples(values, held), max_size=20)
 @settings(max_examples=60, deadline=None)
 def test_a_series_is_read_as_it_was(kernel: Kernel, steps: list[Objects], data: st.DataObject) -> None:
     objects: Objects = {}
-    series, snapshots, files = Series(), [], []
+    series, snapshots, files = SnapshotPacker(), [], []
     for number, changed in enumerate(steps, 1):
         gone = data.draw(st.sets(st.sampled_from(sorted(objects)))) if objects else set()
         objects = {at: each for at, each in objects.items() if at not in gone} | changed
         snapshots.append(graph(objects, number))
         files.append(series.pack(snapshots[-1]))
 
-    bases: list[Base] = []
+    bases: list[DeltaBase] = []
     for snapshot, file in zip(snapshots, files, strict=True):
         begin = read_begin(file, "x")
         assert begin is not None
         link = begin[1]
         base = bases[link.number - 1] if link else None
-        bases.append(Base(unpack(file, "x", base=base), mark_of(file)))
+        bases.append(DeltaBase(unpack(file, "x", base=base), mark_of(file)))
         assert contents(bases[-1].snapshot) == contents(snapshot)
 
 
@@ -87,7 +87,7 @@ def test_a_series_is_read_as_it_was(kernel: Kernel, steps: list[Objects], data: 
 @settings(max_examples=100, deadline=None)
 def test_any_two_snapshots_can_be_coded_against_each_other(kernel: Kernel, one: Objects, other: Objects) -> None:
     before, after = graph(one, 1), graph(other, 2)
-    base = Base(before, mark_of(pack(before)))
+    base = DeltaBase(before, mark_of(pack(before)))
 
     assert contents(unpack(pack(after, base), "x", base=base)) == contents(after)
 
@@ -121,7 +121,7 @@ def test_little_that_changed_takes_little() -> None:
     orders = [_Order(i) for i in range(10_000)]
     rng.shuffle(orders)
     kept = dict(enumerate(orders))
-    series = Series()
+    series = SnapshotPacker()
     first = capture({"kept": kept})
     alone = series.pack(replace(first, taken=Taken(1, run="r")))
     for at in rng.sample(sorted(kept), 100):
@@ -132,7 +132,7 @@ def test_little_that_changed_takes_little() -> None:
 
     assert len(second) > 50_000
     assert len(changed) < len(alone) / 5
-    assert contents(unpack(changed, "x", base=Base(unpack(alone, "x"), mark_of(alone)))) == contents(second)
+    assert contents(unpack(changed, "x", base=DeltaBase(unpack(alone, "x"), mark_of(alone)))) == contents(second)
 
 
 def links(files: list[bytes]) -> list[int]:
@@ -149,7 +149,7 @@ def many(number: int) -> Snapshot:
 
 
 def test_every_eighth_stands_alone() -> None:
-    series = Series()
+    series = SnapshotPacker()
 
     assert links([series.pack(many(number)) for number in range(1, 18)]) == [
         *(0, 1, 2, 3, 4, 5, 6, 7),
@@ -159,7 +159,7 @@ def test_every_eighth_stands_alone() -> None:
 
 
 def test_what_has_nothing_in_common_stands_alone() -> None:
-    series = Series()
+    series = SnapshotPacker()
     files = [series.pack(many(1)), series.pack(graph({1: (None, [])}, 2)), series.pack(many(3))]
     files.append(series.pack(replace(many(4), taken=Taken(4, run="another"))))
 
@@ -170,13 +170,13 @@ def test_what_has_nothing_in_common_stands_alone() -> None:
 
 
 @pytest.fixture(scope="module")
-def pair() -> tuple[Base, bytes]:
+def pair() -> tuple[DeltaBase, bytes]:
     before = many(1)
-    base = Base(before, mark_of(pack(before)))
+    base = DeltaBase(before, mark_of(pack(before)))
     return base, pack(many(2), base)
 
 
-def refused(data: bytes, base: Base | None, *, limit: int = 1 << 30) -> str:
+def refused(data: bytes, base: DeltaBase | None, *, limit: int = 1 << 30) -> str:
     with pytest.raises(Corrupt) as caught:
         unpack(data, "x.snap", base=base, limit=limit)
     assert str(caught.value).startswith("'x.snap' is damaged: ")
@@ -191,19 +191,19 @@ def with_header(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
     return HEAD.pack(b"RDBGSNAP", version, zlib.crc32(text), len(text)) + text + data[HEAD.size + length :]
 
 
-def test_another_base_than_the_one_it_was_coded_against_is_refused(pair: tuple[Base, bytes]) -> None:
+def test_another_base_than_the_one_it_was_coded_against_is_refused(pair: tuple[DeltaBase, bytes]) -> None:
     base, data = pair
 
-    assert "is not there" in refused(data, None)
+    assert "is missing" in refused(data, None)
     for other in (
-        Base(base.snapshot, base.mark ^ 1),
-        Base(replace(base.snapshot, taken=Taken(1, run="another")), base.mark),
-        Base(replace(base.snapshot, taken=Taken(3, run="r")), base.mark),
+        DeltaBase(base.snapshot, base.mark ^ 1),
+        DeltaBase(replace(base.snapshot, taken=Taken(1, run="another")), base.mark),
+        DeltaBase(replace(base.snapshot, taken=Taken(3, run="r")), base.mark),
     ):
         assert "another number 1" in refused(data, other)
 
 
-def test_damage_anywhere_is_found(pair: tuple[Base, bytes]) -> None:
+def test_damage_anywhere_is_found(pair: tuple[DeltaBase, bytes]) -> None:
     base, data = pair
     rng = random.Random(3)
     for _ in range(300):
@@ -215,7 +215,7 @@ def test_damage_anywhere_is_found(pair: tuple[Base, bytes]) -> None:
         refused(data[:length], base)
 
 
-def test_columns_that_do_not_fit_are_refused(pair: tuple[Base, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_that_do_not_fit_are_refused(pair: tuple[DeltaBase, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     base, _ = pair
     after = many(2)
     rng = random.Random(11)
@@ -245,7 +245,7 @@ def test_columns_that_do_not_fit_are_refused(pair: tuple[Base, bytes], monkeypat
 
 def test_texts_that_multiply_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     before = graph({1: ("x" * 100_000, [])}, 1)
-    base = Base(before, mark_of(pack(before)))
+    base = DeltaBase(before, mark_of(pack(before)))
     after = graph({1: ("x" * 100_000, [])}, 2)
     bomb = changes.differences(after, before) | {"string_from": array("q", [2]) * 100_000}
     monkeypatch.setattr("replaydbg.heap.pack.differences", lambda *_: bomb)
@@ -253,7 +253,7 @@ def test_texts_that_multiply_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> 
     assert "need more than" in refused(pack(after, base), base)
 
 
-def test_a_claim_of_ten_gigabytes_takes_no_memory(pair: tuple[Base, bytes]) -> None:
+def test_a_claim_of_ten_gigabytes_takes_no_memory(pair: tuple[DeltaBase, bytes]) -> None:
     base, data = pair
 
     def claim(header: dict[str, Any]) -> None:
@@ -263,7 +263,7 @@ def test_a_claim_of_ten_gigabytes_takes_no_memory(pair: tuple[Base, bytes]) -> N
 
 
 @pytest.mark.parametrize("said", [5, [], {}, {"number": 1}, {"number": -1, "mark": 0}, {"number": "1", "mark": 0}])
-def test_wrong_links_are_refused(pair: tuple[Base, bytes], said: object) -> None:
+def test_wrong_links_are_refused(pair: tuple[DeltaBase, bytes], said: object) -> None:
     base, data = pair
 
     assert "does not name the one it is encoded against" in refused(
@@ -331,8 +331,8 @@ def test_chains_that_lead_nowhere_end_with_a_sentence(recorded: Path, tmp_path: 
     assert "does not end in a full snapshot" in refused_with(sections | {2: linked(2, 3)}, 3)
     assert "does not end in a full snapshot" in refused_with(sections | {9: linked(9, 8)}, 9)
     assert LONGEST_CHAIN == 8
-    assert "is not there" in refused_with({number: data for number, data in sections.items() if number != 3}, 5)
-    assert "is not there" in refused_with(sections | {2: linked(2, 77)}, 2)
+    assert "is missing" in refused_with({number: data for number, data in sections.items() if number != 3}, 5)
+    assert "is missing" in refused_with(sections | {2: linked(2, 77)}, 2)
     renamed = with_header(sections[1], lambda header: header["taken"].update(name="other"))
     assert "another number 1" in refused_with(sections | {1: renamed}, 2)
     damaged = bytearray(sections[1])

@@ -12,7 +12,7 @@ import pytest
 
 from replaydbg.bisect.twins import Did, Told, compare
 from replaydbg.config import Settings, load_settings
-from replaydbg.hunt.hunter import Wanted, hunt
+from replaydbg.hunt.hunter import HuntRequest, hunt
 from replaydbg.hunt.reading import open_twins
 from tests.hunt.test_hunt import FLAKY
 
@@ -27,7 +27,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 def _hunted(settings: Settings, program: str, *, chaos: bool = False) -> Pair:
-    caught = hunt(Wanted([str(FLAKY / f"{program}.py")], runs=300, jobs=2, is_chaotic=chaos), settings)
+    caught = hunt(HuntRequest([str(FLAKY / f"{program}.py")], runs=300, jobs=2, is_chaotic=chaos), settings)
     assert caught.passed is not None and caught.failed is not None
     return caught.passed.path, caught.failed.path
 
@@ -339,7 +339,7 @@ def test_races_are_told_by_where_threads_gave_way(race: str, functions: set[str]
     It is missed between the look at what is there and the wait, or inside the wait before it is registered.
     """
     program = str(FLAKY.parent / "races" / f"{race}.py")
-    caught = hunt(Wanted([program], runs=1000, jobs=2, is_chaotic=True), settings)
+    caught = hunt(HuntRequest([program], runs=1000, jobs=2, is_chaotic=True), settings)
     assert caught.passed is not None and caught.failed is not None
 
     flip = _flip(caught.passed.path, caught.failed.path)
@@ -352,7 +352,7 @@ def test_races_are_told_by_where_threads_gave_way(race: str, functions: set[str]
 def test_the_line_is_told_after_which_the_run_took_another_way(settings: Settings, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text("import random\nn = random.random()\nkind = 'high'\nif n < 0.5:\n    exit(1)\nprint(kind)\n")
-    caught = hunt(Wanted([str(program)], runs=100, jobs=2), settings)
+    caught = hunt(HuntRequest([str(program)], runs=100, jobs=2), settings)
     assert caught.passed is not None and caught.failed is not None
 
     facts = _facts(caught.passed.path, caught.failed.path)
@@ -378,7 +378,7 @@ PROGRAMS = Path(__file__).parents[1] / "flaky" / "programs"
 
 
 def _hunted_program(settings: Settings, name: str, *, chaos: bool = False, failures: int = 1) -> list[Path]:
-    wanted = Wanted([str(PROGRAMS / f"{name}.py")], runs=500, jobs=2, is_chaotic=chaos, failures=failures)
+    wanted = HuntRequest([str(PROGRAMS / f"{name}.py")], runs=500, jobs=2, is_chaotic=chaos, failures=failures)
     caught = hunt(wanted, settings)
     assert caught.passed is not None and caught.failed is not None
     return [caught.passed.path, caught.failed.path, *(each.path for each in caught.more)]
@@ -480,7 +480,7 @@ def test_no_reason_speaks_of_an_edited_program(tmp_path: Path) -> None:
 
 def test_trials_say_why_they_have_no_answer(tmp_path: Path) -> None:
     from replaydbg.errors import Divergence
-    from replaydbg.hunt.bench import why_untold
+    from replaydbg.hunt.bench import why_inconclusive
     from replaydbg.replay.result import ReplayResult
 
     for kind, words in (("unanswered", "in neither recording"), ("stuck", "threads deadlock")):
@@ -488,7 +488,7 @@ def test_trials_say_why_they_have_no_answer(tmp_path: Path) -> None:
             recording="r", lane="main", event=1, recorded="", observed="time.time()", where="", stack=(),
             last_agreeing="", cause="The edited program asks.", kind=kind,
         )  # fmt: skip
-        said = why_untold(ReplayResult(4, diverged, 1, "", cannot_test="The edited program asks"))
+        said = why_inconclusive(ReplayResult(4, diverged, 1, "", cannot_test="The edited program asks"))
         assert words in said
         assert "time.time()" in said
         assert "edited" not in said

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from replaydbg.config import Settings, load_settings
 from replaydbg.errors import CannotHunt, UsageError
-from replaydbg.hunt.hunter import Run, Until, Wanted, hunt
+from replaydbg.hunt.hunter import HuntRequest, HuntRun, Until, hunt
 from replaydbg.hunt.rate import interval
 from replaydbg.log.reader import open_recording
 from replaydbg.store.directory import Store
@@ -55,9 +55,9 @@ def test_the_interval_holds_what_was_seen(failures: int, more: int) -> None:
 
 @pytest.mark.slow
 def test_one_of_each_is_kept_and_nothing_else(counted: list[str], settings: Settings) -> None:
-    seen: list[Run] = []
+    seen: list[HuntRun] = []
 
-    caught = hunt(Wanted(counted, runs=20), settings, seen=seen.append)
+    caught = hunt(HuntRequest(counted, runs=20), settings, seen=seen.append)
 
     assert [run.is_failure for run in seen] == [False, False, True]
     assert (caught.runs, caught.failures) == (3, 1)
@@ -70,7 +70,7 @@ def test_one_of_each_is_kept_and_nothing_else(counted: list[str], settings: Sett
 
 @pytest.mark.slow
 def test_so_many_failures_are_kept_as_are_asked_for(counted: list[str], settings: Settings) -> None:
-    caught = hunt(Wanted(counted, runs=20, failures=3), settings)
+    caught = hunt(HuntRequest(counted, runs=20, failures=3), settings)
 
     assert (caught.runs, caught.failures) == (9, 3)
     assert [each.path.name for each in caught.more] == ["hunt-1-fail-2.rdbg", "hunt-1-fail-3.rdbg"]
@@ -81,7 +81,7 @@ def test_so_many_failures_are_kept_as_are_asked_for(counted: list[str], settings
 @pytest.mark.slow
 def test_no_other_failures_are_kept_if_nothing_passes(settings: Settings) -> None:
     with pytest.raises(CannotHunt, match="Every one of 4 runs failed"):
-        hunt(Wanted(["-c", "raise SystemExit(1)"], runs=4), settings)
+        hunt(HuntRequest(["-c", "raise SystemExit(1)"], runs=4), settings)
 
     assert {each.name for each in Store(settings.store).list()} == {"hunt-1-fail"}
 
@@ -89,20 +89,22 @@ def test_no_other_failures_are_kept_if_nothing_passes(settings: Settings) -> Non
 @pytest.mark.parametrize("failures", [0, 21])
 def test_so_many_failures_make_no_sense(failures: int, settings: Settings) -> None:
     with pytest.raises(UsageError, match="--failures must be between 1 and the number of runs"):
-        hunt(Wanted(["-c", "pass"], runs=20, failures=failures), settings)
+        hunt(HuntRequest(["-c", "pass"], runs=20, failures=failures), settings)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("until", "runs"), [(Until.FAIL, 3), (Until.PASS, 1)])
 def test_it_stops_at_what_was_wanted(counted: list[str], settings: Settings, until: Until, runs: int) -> None:
-    caught = hunt(Wanted(counted, until=until), settings)
+    caught = hunt(HuntRequest(counted, until=until), settings)
 
     assert caught.runs == runs
 
 
 @pytest.mark.slow
 def test_a_pattern_in_the_output_is_a_failure(counted: list[str], settings: Settings, tmp_path: Path) -> None:
-    caught = hunt(Wanted(counted, fails=r"^this is run \d$", until=Until.FAIL, directory=tmp_path / "out"), settings)
+    caught = hunt(
+        HuntRequest(counted, fails=r"^this is run \d$", until=Until.FAIL, directory=tmp_path / "out"), settings
+    )
 
     assert caught.failed is not None and "this is run 0" in caught.failed.why
     assert caught.failed.path == tmp_path / "out" / "fail.rdbg"
@@ -112,18 +114,18 @@ def test_a_pattern_in_the_output_is_a_failure(counted: list[str], settings: Sett
 def test_what_never_fails_or_always_does_is_inconclusive(settings: Settings) -> None:
     for code, what in (("pass", "None of 3 runs failed"), ("exit(3)", "Every one of 3 runs failed")):
         with pytest.raises(CannotHunt, match=what) as raised:
-            hunt(Wanted(["-c", code], runs=3, jobs=2), settings)
+            hunt(HuntRequest(["-c", code], runs=3, jobs=2), settings)
         assert raised.value.exit_code == 3
 
 
 def test_what_makes_no_sense_is_refused(settings: Settings) -> None:
     with pytest.raises(CannotHunt, match="cannot be started"):
-        hunt(Wanted(["no-such-program.py"]), settings)
+        hunt(HuntRequest(["no-such-program.py"]), settings)
     for wanted in (
-        Wanted([]),
-        Wanted(["-c", ""], runs=0),
-        Wanted(["-c", ""], fails="("),
-        Wanted(["-c", ""], timeout=0),
+        HuntRequest([]),
+        HuntRequest(["-c", ""], runs=0),
+        HuntRequest(["-c", ""], fails="("),
+        HuntRequest(["-c", ""], timeout=0),
     ):
         with pytest.raises(UsageError):
             hunt(wanted, settings)
@@ -133,7 +135,7 @@ def test_what_makes_no_sense_is_refused(settings: Settings) -> None:
 def test_what_takes_too_long_is_ended_and_failed(settings: Settings) -> None:
     code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
 
-    caught = hunt(Wanted(["-c", code], runs=1, until=Until.FAIL, timeout=0.5), settings)
+    caught = hunt(HuntRequest(["-c", code], runs=1, until=Until.FAIL, timeout=0.5), settings)
 
     assert caught.failed is not None and caught.failed.why == "took longer than 0.5 s"
     assert caught.failed.outside.status == -signal.SIGKILL
@@ -141,7 +143,7 @@ def test_what_takes_too_long_is_ended_and_failed(settings: Settings) -> None:
 
 @pytest.mark.slow
 def test_chaos_finds_a_race(settings: Settings) -> None:
-    caught = hunt(Wanted([str(FLAKY / "race_on_a_counter.py")], runs=200, jobs=2, is_chaotic=True), settings)
+    caught = hunt(HuntRequest([str(FLAKY / "race_on_a_counter.py")], runs=200, jobs=2, is_chaotic=True), settings)
 
     assert caught.failed is not None and caught.failed.chaos is not None
     with open_recording(caught.failed.path) as recording:

@@ -10,18 +10,18 @@ from hypothesis import strategies as st
 
 from replaydbg.bisect.twins import Input, Told, compare, elapsed
 from replaydbg.errors import NotComparable
-from replaydbg.events.records import Control, ControlKind, Event, Site, Why
+from replaydbg.events.records import Control, ControlKind, Event, Site, SwitchReason
 from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, TypeName, Value
 from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import open_twins
 from replaydbg.log.edit.mix import Mixer
 from replaydbg.log.edit.schedule import OtherTurns, choices, possible_choices, without_preemptions
 from replaydbg.log.encode import varint
-from replaydbg.log.raw import Raw
+from replaydbg.log.raw import RawRecord
 from replaydbg.log.reader import open_recording
 from tests.harness.build import Example, LogBuilder, end_json, header_json
 
-WHYS = list(Why)
+WHYS = list(SwitchReason)
 SITE = Site("time.time", None, None, None, 0)
 TURNS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 3), st.integers(0, 9)), max_size=20)
 
@@ -29,17 +29,19 @@ TURNS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 
 # ---- orders of lanes ----
 
 
-def _schedule(turns: Iterable[tuple[int, int, int, int]]) -> list[Raw]:
+def _schedule(turns: Iterable[tuple[int, int, int, int]]) -> list[RawRecord]:
     """A log of three lanes: after some events one gives way to another one, for a reason, after some ticks."""
-    records: list[Raw] = []
+    records: list[RawRecord] = []
     lane, number = 0, 0
     for events, to, why, ticks in turns:
         for _ in range(events):
             number += 1
-            records.append(Raw(b"%d/%d" % (lane, number), Event(number, lane, SITE, None, False, 1.0, None, None, 0)))
+            records.append(
+                RawRecord(b"%d/%d" % (lane, number), Event(number, lane, SITE, None, False, 1.0, None, None, 0))
+            )
         if to != lane:
             data = varint(5 << 2 | 2) + varint(to) + varint(why) + varint(ticks)
-            records.append(Raw(data, Control(ControlKind.LANE, number, lane, 0, to, why=WHYS[why], ticks=ticks)))
+            records.append(RawRecord(data, Control(ControlKind.LANE, number, lane, 0, to, why=WHYS[why], ticks=ticks)))
             lane = to
     return records
 
@@ -75,7 +77,7 @@ def test_each_lane_does_what_it_did_without_what_is_left_out(
     assert _by_lane(written) == _by_lane(raw.data for raw in records)
     before = [why for why, _ in _switches(raw.data for raw in records)]
     after = [why for why, _ in _switches(written)]
-    preempted = WHYS.index(Why.PREEMPTED)
+    preempted = WHYS.index(SwitchReason.PREEMPTED)
     assert all(after.count(why) <= before.count(why) for why in range(4))
     assert after.count(preempted) <= before.count(preempted)
 
@@ -106,8 +108,8 @@ def test_each_possible_choice_is_made_when_it_is_asked_for(turns: list[tuple[int
 
 
 def test_who_waits_for_a_lock_is_not_let_go_on_before_its_turn() -> None:
-    lock, crossing = WHYS.index(Why.LOCK), WHYS.index(Why.CROSSING)
-    start = Raw(b"start", Control(ControlKind.LANE_STARTED, 0, 0, 0, 1, name="a"))
+    lock, crossing = WHYS.index(SwitchReason.LOCK), WHYS.index(SwitchReason.CROSSING)
+    start = RawRecord(b"start", Control(ControlKind.LANE_STARTED, 0, 0, 0, 1, name="a"))
     for why, number in ((lock, 0), (crossing, 1)):
         records = [
             start,
@@ -118,7 +120,7 @@ def test_who_waits_for_a_lock_is_not_let_go_on_before_its_turn() -> None:
 
 
 def test_ticks_are_added_up_where_a_lane_goes_on() -> None:
-    preempted, ended = WHYS.index(Why.PREEMPTED), WHYS.index(Why.ENDED)
+    preempted, ended = WHYS.index(SwitchReason.PREEMPTED), WHYS.index(SwitchReason.ENDED)
     records = _schedule([(1, 1, preempted, 5), (1, 0, preempted, 3), (0, 1, ended, 4), (1, 1, 0, 0)])
 
     written = list(without_preemptions(records, {0}))

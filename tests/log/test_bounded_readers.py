@@ -21,7 +21,7 @@ from replaydbg.debugger.first_pass import run_index
 from replaydbg.errors import Corrupt
 from replaydbg.events.values import ContentRef
 from replaydbg.heap import stored
-from replaydbg.heap.pack import HEAD_SIZE, UNIFORM, Base, mark_of, most_claimed, pack, unpack
+from replaydbg.heap.pack import HEAD_SIZE, UNIFORM, DeltaBase, mark_of, most_claimed, pack, unpack
 from replaydbg.heap.snapshot import Snapshot, Strings
 from replaydbg.heap.stored import load_series
 from replaydbg.log import encode
@@ -204,10 +204,10 @@ def test_what_a_file_may_claim_follows_its_size() -> None:
 def test_what_did_not_change_in_a_large_heap_costs_nothing() -> None:
     before = _uniform(100_000)
     first = pack(before)
-    base = Base(before, mark_of(first))
+    base = DeltaBase(before, mark_of(first))
     after = pack(_uniform(100_000, 2), base)
 
-    read = unpack(after, "second", base=Base(before, mark_of(first), len(first)))
+    read = unpack(after, "second", base=DeltaBase(before, mark_of(first), len(first)))
 
     assert len(after) < 4000
     assert len(read) == 100_000

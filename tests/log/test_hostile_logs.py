@@ -17,7 +17,7 @@ from replaydbg.events.records import Event
 from replaydbg.log.container import seal
 from replaydbg.log.encode import encode_value, text, varint
 from replaydbg.log.logfile import LOG_HEADER, pack_log_header, read_log_header
-from replaydbg.log.raw import Raw
+from replaydbg.log.raw import RawRecord
 from replaydbg.log.reader import open_recording
 from tests.harness.recording import record_file
 from tests.harness.surroundings import without_steering
@@ -55,7 +55,7 @@ _TUPLE, _LIST, _STRUCT, _EXCEPTION = b"\x08", b"\x09", b"\x0b", b"\x12"
 _MUCH = varint(20_000_000)
 _LAST = varint((1 << 64) - 1)
 
-Change = Callable[[list[Raw]], list[bytes]]
+Change = Callable[[list[RawRecord]], list[bytes]]
 
 
 def _type(module: str, name: str) -> bytes:
@@ -66,14 +66,14 @@ def _control(number: int, *payload: bytes) -> bytes:
     return varint(number << 2 | 2) + b"".join(payload)
 
 
-def _types(records: list[Raw]) -> int:
+def _types(records: list[RawRecord]) -> int:
     return sum(each.entry is None and each.data[0] == 3 << 2 | 3 for each in records)
 
 
 def _outcome(gate: str, value: bytes, *, raises: bool = False, names: tuple[str, str] | None = None) -> Change:
     """Put `value` in the place of the first outcome of `gate`; `names`: behind its tag goes the number of that type."""
 
-    def change(records: list[Raw]) -> list[bytes]:
+    def change(records: list[RawRecord]) -> list[bytes]:
         at = next(
             at for at, each in enumerate(records) if isinstance(each.entry, Event) and each.entry.site.gate == gate
         )
@@ -108,7 +108,7 @@ def _tag(event: Event) -> bytes:
 def _before(gate: str, *records: bytes) -> Change:
     """Put records before the first event of `gate`."""
 
-    def change(found: list[Raw]) -> list[bytes]:
+    def change(found: list[RawRecord]) -> list[bytes]:
         at = next(at for at, each in enumerate(found) if isinstance(each.entry, Event) and each.entry.site.gate == gate)
         return [each.data for each in found[:at]] + list(records) + [each.data for each in found[at:]]
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from replaydbg.log.reader import open_recording
-from replaydbg.replay.report import Stop
+from replaydbg.replay.report import ReplayStop
 from replaydbg.replay.result import why_it_ends
 from tests.harness import tool
 from tests.harness.build import example
 
 
-def stop(kind: str) -> Stop:
-    return Stop(kind, "a number cannot be read", "", 2, None, b"", (), 0, 0, 0, 0, False)
+def stop(kind: str) -> ReplayStop:
+    return ReplayStop(kind, "a number cannot be read", "", 2, None, b"", (), 0, 0, 0, 0, False)
 
 
 def test_a_sound_recording_that_the_core_cannot_use_is_not_called_damaged(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from replaydbg.trace.compare import compare, insides
-from replaydbg.trace.files import Code, Ending, Kind, TraceFiles
+from replaydbg.trace.files import Code, Kind, TraceEnd, TraceFiles
 from tests.harness.replays import passed_on
 
 PING_PONG = """
@@ -184,7 +184,7 @@ def test_a_killed_run_is_compared_as_far_as_it_was_written(tmp_path: Path) -> No
 
     found = compare(one, other)
 
-    assert (found.difference, found.events, found.ending) == (None, 2, Ending.KILLED)
+    assert (found.difference, found.events, found.ending) == (None, 2, TraceEnd.KILLED)
 
 
 def test_an_event_more_is_a_difference(tmp_path: Path) -> None:

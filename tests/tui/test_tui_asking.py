@@ -17,7 +17,7 @@ from replaydbg.tui.notes import notes_path
 from replaydbg.tui.rows import Rows
 from replaydbg.tui.scene import WRONG
 from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
 from tests.harness.process import run
 from tests.harness.recording import record_file
@@ -231,19 +231,19 @@ def test_print_in_the_past(fails: Path) -> None:
         await seen.press("p")
         await seen.type("n if n > 1")
 
-        track = seen.app.part(Timeline).tracks[-1]
+        track = seen.app.part(TimelinePanel).tracks[-1]
         assert [each.text for each in track.marks] == ["2", "3", "4"]
         assert "thread 0  3" in seen.text("console")
 
         await seen.press("5", "delete")
-        assert not seen.app.part(Timeline).tracks
+        assert not seen.app.part(TimelinePanel).tracks
 
     see(fails, look)
 
 
 def test_hits_of_a_breakpoint_are_a_row_of_the_timeline(fails: Path) -> None:
     async def look(seen: Seen) -> None:
-        timeline = seen.app.part(Timeline)
+        timeline = seen.app.part(TimelinePanel)
         await seen.press("colon")
         await seen.type("break twice")
         await seen.until(lambda: bool(timeline.tracks))
@@ -362,19 +362,19 @@ def test_what_has_a_panel_of_its_own_is_shown_there(fails: Path) -> None:
             await seen.type(line)
 
         await typed("log 12 'n' if n > 1")
-        assert [each.text for each in seen.app.part(Timeline).tracks[-1].marks] == ["2", "3", "4"]
+        assert [each.text for each in seen.app.part(TimelinePanel).tracks[-1].marks] == ["2", "3", "4"]
         await typed("diff @out:1")
         assert seen.app.part(HeapPanel).answer is not None
         await typed("bisect len(results) > 2")
         assert (await answer(seen))[0].startswith("len(results) > 2: first after ")
         await seen.press("escape")
-        assert seen.app.part(Timeline).tracks[-1].key == "bisect"
+        assert seen.app.part(TimelinePanel).tracks[-1].key == "bisect"
 
         # What the prompt has no word for has the name of its key.
         await typed("copy")
         await seen.until(lambda: seen.app.clipboard.endswith(seen.scene.moment))
         await typed("panel-5")
-        await seen.until(lambda: seen.app.part(Timeline).has_focus)
+        await seen.until(lambda: seen.app.part(TimelinePanel).has_focus)
         await typed("reverse-next")
         assert line_of(seen) == 28
 
@@ -534,7 +534,7 @@ def test_a_bisection_shows_its_looks_and_its_result(fails: Path) -> None:
         await seen.press("enter")
 
         assert rows[0].startswith("len(results) > 2: first after ")
-        marks = seen.app.part(Timeline).tracks[0].marks
+        marks = seen.app.part(TimelinePanel).tracks[0].marks
         assert {(each.text, each.is_faint) for each in marks} >= {("bad", False), ("undecided", True)}
         assert line_of(seen) == 22
         assert {each.name: each.text for each in seen.scene.values}["number"] == "2"
@@ -557,7 +557,7 @@ def test_a_bisection_takes_the_words_of_the_command_line(fails: Path) -> None:
         assert "first after" in (await answer(seen))[0]
         await seen.until(lambda: not seen.app.part(StatusLine).shown)
         await seen.press("enter")
-        assert [each.count for each in seen.app.part(Timeline).tracks[0].marks] == [seen.scene.count]
+        assert [each.count for each in seen.app.part(TimelinePanel).tracks[0].marks] == [seen.scene.count]
 
         await seen.press("x", "enter")
         await seen.type("number > 2 --whatever")

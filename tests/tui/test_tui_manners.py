@@ -18,7 +18,7 @@ from textual.widgets import OptionList
 from replaydbg.errors import UsageError
 from replaydbg.tui.app import ReplayApp
 from replaydbg.tui.bottom import StatusLine
-from replaydbg.tui.desk import Desk
+from replaydbg.tui.desk import SessionHost
 from replaydbg.tui.dialogs import Dialog
 from replaydbg.tui.glyphs import AsciiBars
 from replaydbg.tui.keys import ACTS, PRESETS, keymap
@@ -28,7 +28,7 @@ from replaydbg.tui.rows import Rows
 from replaydbg.tui.scene import Reply
 from replaydbg.tui.source import SourcePanel
 from replaydbg.tui.stack import StackPanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
 from tests.harness.typed import FAILS, TRAVEL
@@ -285,7 +285,7 @@ def test_panels_are_clicked(fails: Path) -> None:
         await seen.settled()
         assert len(seen.scene.points) == 1
         # Its hits are another row of the timeline, for which the other panels make room.
-        await seen.until(lambda: bool(seen.app.part(Timeline).tracks))
+        await seen.until(lambda: bool(seen.app.part(TimelinePanel).tracks))
         await seen.quiet()
 
         await seen.click("#output", offset=(8, 0))
@@ -324,7 +324,7 @@ def test_of_many_seeks_the_last_one_counts(long: Path) -> None:
     async def look(seen: Seen) -> None:
         done: list[int] = []
 
-        def scrub(count: int, desk: Desk) -> Reply:
+        def scrub(count: int, desk: SessionHost) -> Reply:
             done.append(count)
             return desk.scrub(count)
 
@@ -387,7 +387,7 @@ def test_a_process_that_is_killed_is_replaced_with_a_notice(fails: Path) -> None
 
 def test_a_bug_of_ours_does_not_end_the_session(fails: Path) -> None:
     async def look(seen: Seen) -> None:
-        def breaks(desk: Desk) -> Reply:
+        def breaks(desk: SessionHost) -> Reply:
             raise ZeroDivisionError("a bug")
 
         seen.app.ask(breaks)

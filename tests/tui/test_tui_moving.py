@@ -8,11 +8,11 @@ import pytest
 from textual import events
 
 from replaydbg.tui.bottom import StatusLine
-from replaydbg.tui.card import Card
+from replaydbg.tui.card import OpeningCard
 from replaydbg.tui.keys import ACTS
 from replaydbg.tui.rows import Rows
 from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
 from tests.harness.typed import FAILS, TRAVEL
@@ -34,7 +34,7 @@ def lanes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("size", SIZES)
 def test_opens_on_the_failure_with_a_card(fails: Path, size: tuple[int, int]) -> None:
     async def look(seen: Seen) -> None:
-        card = str(seen.app.part(Card).content)
+        card = str(seen.app.part(OpeningCard).content)
 
         assert seen.scene.why == "exception"
         assert card.startswith("RuntimeError: hidden\nraised at ")
@@ -46,11 +46,11 @@ def test_opens_on_the_failure_with_a_card(fails: Path, size: tuple[int, int]) ->
 
 def test_the_card_goes_with_the_first_move(fails: Path) -> None:
     async def look(seen: Seen) -> None:
-        assert seen.app.part(Card).display
+        assert seen.app.part(OpeningCard).display
 
         await seen.press("N")
 
-        assert not seen.app.part(Card).display
+        assert not seen.app.part(OpeningCard).display
 
     see(fails, look)
 
@@ -204,7 +204,7 @@ def test_values_say_what_became_of_them(fails: Path) -> None:
 
 def test_the_timeline_is_scrubbed(lanes: Path) -> None:
     async def look(seen: Seen) -> None:
-        timeline = seen.app.part(Timeline)
+        timeline = seen.app.part(TimelinePanel)
         await seen.press("5")
         before = seen.scene.count
 
@@ -225,7 +225,7 @@ def test_the_timeline_is_scrubbed(lanes: Path) -> None:
 
 def test_the_timeline_tells_when_which_lane_ran(lanes: Path) -> None:
     async def look(seen: Seen) -> None:
-        timeline = seen.app.part(Timeline)
+        timeline = seen.app.part(TimelinePanel)
         await seen.until(lambda: bool(timeline._lanes))
         main, worker = timeline._lanes
 
@@ -241,7 +241,7 @@ def test_the_timeline_tells_when_which_lane_ran(lanes: Path) -> None:
 
 def test_the_timeline_shows_a_part_of_the_run(lanes: Path) -> None:
     async def look(seen: Seen) -> None:
-        timeline = seen.app.part(Timeline)
+        timeline = seen.app.part(TimelinePanel)
         view = seen.overview
         await seen.press("5")
         await seen.press("plus", "plus")
@@ -260,7 +260,7 @@ def test_the_timeline_shows_a_part_of_the_run(lanes: Path) -> None:
 
 def test_the_mouse_scrubs_too(lanes: Path) -> None:
     async def look(seen: Seen) -> None:
-        timeline = seen.app.part(Timeline)
+        timeline = seen.app.part(TimelinePanel)
 
         await seen.pilot.mouse_down(timeline, offset=(40, 2))
         await seen.pilot.hover(timeline, offset=(60, 2))
@@ -275,7 +275,7 @@ def test_the_mouse_scrubs_too(lanes: Path) -> None:
 
 def test_the_wheel_shows_a_part_of_the_run(lanes: Path) -> None:
     async def look(seen: Seen) -> None:
-        timeline = seen.app.part(Timeline)
+        timeline = seen.app.part(TimelinePanel)
         whole = timeline.count_at(10_000) - timeline.count_at(0)
         wheel = (timeline, 40, 1, 0, -1, 0, False, False, False)
 

@@ -11,7 +11,7 @@ from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
 from replaydbg.tui.app import ReplayApp
-from replaydbg.tui.bottom import AskLine, Line, StatusLine
+from replaydbg.tui.bottom import AskLine, InputLine, StatusLine
 from replaydbg.tui.dialogs import Dialog
 from replaydbg.tui.pair import PairApp
 from tests.harness.recording import record_file
@@ -33,7 +33,7 @@ def burst(app: ReplayApp | PairApp, text: str) -> None:
 
 def typed(app: ReplayApp | PairApp) -> str:
     """What stands in the line at the bottom."""
-    return app.screen.query_one(Line).value
+    return app.screen.query_one(InputLine).value
 
 
 @pytest.mark.parametrize("before", ["", "6", "2", "nN"])
@@ -45,7 +45,7 @@ def test_what_follows_the_colon_goes_there(fails: Path, before: str) -> None:
         await seen.pilot.pause()
 
         assert seen.app.part(AskLine).is_open
-        assert isinstance(seen.app.focused, Line)
+        assert isinstance(seen.app.focused, InputLine)
         burst(seen.app, "-x")
         await seen.until(lambda: typed(seen.app) == "when-x")
         assert not seen.scene.points

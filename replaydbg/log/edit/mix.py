@@ -18,7 +18,7 @@ from replaydbg.log.codec import FORMAT
 from replaydbg.log.edit.definitions import Definitions, Places, answered, shifted, world_records
 from replaydbg.log.edit.schedule import OtherTurns, without_preemptions
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header
-from replaydbg.log.raw import Raw
+from replaydbg.log.raw import RawRecord
 from replaydbg.log.reader import Recording
 
 _SHARED = ("world", "content", "end.json")
@@ -59,16 +59,16 @@ class Mixer:
 
     # ---- reading ----
 
-    def _read(self) -> list[Raw]:
+    def _read(self) -> list[RawRecord]:
         records = list(self.base.records())
         for raw in records:
             if raw.entry is None:
                 self.definitions.load(raw.data)
         return [raw for raw in records if raw.entry is not None]
 
-    def _read_others(self) -> dict[int, Raw]:
+    def _read_others(self) -> dict[int, RawRecord]:
         self._places = Places()
-        found: dict[int, Raw] = {}
+        found: dict[int, RawRecord] = {}
         for raw in self.other.records():
             if raw.entry is None:
                 self._places.load(raw.data)
@@ -88,7 +88,7 @@ class Mixer:
         """The offset of the other recording's contents."""
         return self.base.size("content")
 
-    def _moved(self, raw: Raw, number: int) -> bytes | None:
+    def _moved(self, raw: RawRecord, number: int) -> bytes | None:
         assert isinstance(raw.entry, Event), number
         return self._places.moved(raw.data, raw.entry, self._gates, self.definitions, self._shift)
 
@@ -143,11 +143,11 @@ class Mixer:
             _log(b"".join([*self.definitions.data, *records, *spares]), events, header.start_ns)
         )
 
-    def _answered(self, answers: dict[int, Event]) -> Iterator[Raw]:
+    def _answered(self, answers: dict[int, Event]) -> Iterator[RawRecord]:
         for raw in self.records:
             if isinstance(raw.entry, Event) and raw.entry.number in answers:
                 by = answers[raw.entry.number]
-                yield Raw(answered(raw.data, by, self.definitions, self._shift), raw.entry)
+                yield RawRecord(answered(raw.data, by, self.definitions, self._shift), raw.entry)
             else:
                 yield raw
 

@@ -8,28 +8,28 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from replaydbg.events.records import ControlKind, Event, Why
+from replaydbg.events.records import ControlKind, Event, SwitchReason
 from replaydbg.log.decode import Cursor
 from replaydbg.log.encode import varint
-from replaydbg.log.raw import CONTROL, LANE, Raw
+from replaydbg.log.raw import CONTROL, LANE, RawRecord
 
 _TIMED_OUT = 1
 """The wake-up reason of a lane whose timeout expired (Wake in lanes.h)."""
 
-_WHY = {why: number for number, why in enumerate(Why)}
+_WHY = {why: number for number, why in enumerate(SwitchReason)}
 
 
 @dataclass(slots=True)
-class _Stretch:
+class _LaneStretch:
     """The work of a lane between two switches."""
 
     lane: int
     order: int
     """Its index in the recording."""
-    told: int
+    wakeup: int
     """The reason for its wake-up."""
     records: list[bytes] = field(default_factory=list)
-    why: Why | None = None
+    why: SwitchReason | None = None
     """Why it gave way; None: the log ends."""
     ticks: int = 0
     """Ticks since its last event or start of a lane here."""
@@ -53,7 +53,7 @@ class OtherTurns:
     """For a lane with its number of events and starts: the lane with the lowest rank is chosen."""
 
 
-class Choice(NamedTuple):
+class LaneChoice(NamedTuple):
     """A switch at which another lane was chosen."""
 
     switch: int
@@ -65,7 +65,7 @@ class Choice(NamedTuple):
 
 
 def without_preemptions(
-    records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns | None = None
+    records: Iterable[RawRecord], left_out: Collection[int], turns: OtherTurns | None = None
 ) -> Iterator[bytes]:
     """Yield the records of a log, without definitions, as if those preemptions (numbered from 0) had not happened.
 
@@ -79,7 +79,7 @@ def without_preemptions(
     yield from _written(list(_Order(stretches, left_out, turns).run()))
 
 
-def choices(records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns) -> list[Choice]:
+def choices(records: Iterable[RawRecord], left_out: Collection[int], turns: OtherTurns) -> list[LaneChoice]:
     """Return the switches where `turns` chooses another lane than the recorded one."""
     order = _Order(list(_stretches(records)), left_out, turns)
     for _ in order.run():
@@ -87,7 +87,7 @@ def choices(records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns
     return order.choices
 
 
-def possible_choices(records: Iterable[Raw], left_out: Collection[int], turns: OtherTurns) -> list[Choice]:
+def possible_choices(records: Iterable[RawRecord], left_out: Collection[int], turns: OtherTurns) -> list[LaneChoice]:
     """Return each switch where another lane would be chosen, if all others stay as recorded; `turns.at` is ignored."""
     order = _Order(list(_stretches(records)), left_out, replace(turns, at=frozenset()))
     for _ in order.run():
@@ -95,8 +95,8 @@ def possible_choices(records: Iterable[Raw], left_out: Collection[int], turns: O
     return order.possible
 
 
-def _stretches(records: Iterable[Raw]) -> Iterator[_Stretch]:
-    stretch = _Stretch(0, 0, 0)
+def _stretches(records: Iterable[RawRecord]) -> Iterator[_LaneStretch]:
+    stretch = _LaneStretch(0, 0, 0)
     preemptions = 0
     marks: dict[int, int] = defaultdict(int)
     for raw in records:
@@ -113,34 +113,34 @@ def _stretches(records: Iterable[Raw]) -> Iterator[_Stretch]:
                 stretch.starts.append(entry.number)
             continue
         stretch.why, stretch.ticks = entry.why, entry.ticks or 0
-        if entry.why is Why.PREEMPTED:
+        if entry.why is SwitchReason.PREEMPTED:
             stretch.preemption = preemptions
             preemptions += 1
         yield stretch
         cursor = Cursor(raw.data, ())
         cursor.varint(), cursor.varint()
-        told = cursor.varint() >> 2
-        stretch = _Stretch(entry.number, stretch.order + 1, told, marks=marks[entry.number])
+        wakeup = cursor.varint() >> 2
+        stretch = _LaneStretch(entry.number, stretch.order + 1, wakeup, marks=marks[entry.number])
     yield stretch
 
 
 class _Order:
     """Puts the stretches of a log in another order."""
 
-    def __init__(self, stretches: list[_Stretch], left_out: Collection[int], turns: OtherTurns | None) -> None:
+    def __init__(self, stretches: list[_LaneStretch], left_out: Collection[int], turns: OtherTurns | None) -> None:
         self.left_out, self.turns = left_out, turns
-        self.waiting: dict[int, deque[_Stretch]] = defaultdict(deque)
+        self.waiting: dict[int, deque[_LaneStretch]] = defaultdict(deque)
         for each in stretches:
             self.waiting[each.lane].append(each)
         self.after = {one.order: two.lane for one, two in pairwise(stretches)}
         self.begun = {0} | {stretches[0].lane}
         """The lanes that have been started. Threads that C code starts have no start record: they follow the log."""
-        self.why: dict[int, Why | None] = {}
+        self.why: dict[int, SwitchReason | None] = {}
         """Why each lane gave way."""
-        self.choices: list[Choice] = []
-        self.possible: list[Choice] = []
+        self.choices: list[LaneChoice] = []
+        self.possible: list[LaneChoice] = []
 
-    def run(self) -> Iterator[_Stretch]:
+    def run(self) -> Iterator[_LaneStretch]:
         lane = 0
         while True:
             stretch = self.waiting[lane].popleft()
@@ -157,7 +157,7 @@ class _Order:
                 return
             lane = self.instead(stretch, self.next_recorded(stretch, lane, left), left)
 
-    def may_get_it(self, stretch: _Stretch, lane: int) -> bool:
+    def may_get_it(self, stretch: _LaneStretch, lane: int) -> bool:
         """Whether a lane that timed out in the recording waits for the lock again in the new order.
 
         That it does not time out is one of the choices, if nothing else differs from the recording.
@@ -167,20 +167,20 @@ class _Order:
         left = [each[0] for each in self.waiting.values() if each and each[0].lane != lane]
         if not left:
             return False
-        choice = Choice(stretch.order, lane, min(left, key=lambda each: each.order).lane)
+        choice = LaneChoice(stretch.order, lane, min(left, key=lambda each: each.order).lane)
         self.possible.append(choice)
         if stretch.order in self.turns.at:
             self.choices.append(choice)
         return stretch.order in self.turns.at
 
-    def next_recorded(self, stretch: _Stretch, lane: int, left: list[_Stretch]) -> int:
+    def next_recorded(self, stretch: _LaneStretch, lane: int, left: list[_LaneStretch]) -> int:
         wanted = self.after.get(stretch.order, lane)
-        if not self.waiting[wanted] or (wanted == lane and stretch.why is not Why.PREEMPTED):
+        if not self.waiting[wanted] or (wanted == lane and stretch.why is not SwitchReason.PREEMPTED):
             others = [each for each in left if each.lane != lane] or left
             wanted = min(others, key=lambda each: each.order).lane
         return wanted
 
-    def instead(self, stretch: _Stretch, recorded: int, left: list[_Stretch]) -> int:
+    def instead(self, stretch: _LaneStretch, recorded: int, left: list[_LaneStretch]) -> int:
         if self.turns is None:
             return recorded
         rank = self.turns.rank
@@ -188,14 +188,14 @@ class _Order:
         able = [
             each
             for each in left
-            if each.lane == recorded or (each.lane in self.begun and self.why.get(each.lane) is not Why.LOCK)
+            if each.lane == recorded or (each.lane in self.begun and self.why.get(each.lane) is not SwitchReason.LOCK)
         ]
-        if stretch.why is not Why.PREEMPTED and len(able) > 1:
+        if stretch.why is not SwitchReason.PREEMPTED and len(able) > 1:
             able = [each for each in able if each.lane != stretch.lane or each.lane == recorded]
         chosen = min(able, key=lambda each: (rank(each.lane, each.marks), each.order)).lane if able else recorded
         if chosen == recorded:
             return recorded
-        choice = Choice(stretch.order, recorded, chosen)
+        choice = LaneChoice(stretch.order, recorded, chosen)
         if self.possible and self.possible[-1].switch == stretch.order:
             return recorded  # a wait that timed out there is the other choice
         self.possible.append(choice)
@@ -205,24 +205,24 @@ class _Order:
         return chosen
 
 
-def _is_left_out(stretch: _Stretch, left_out: Collection[int]) -> bool:
-    return stretch.why is Why.PREEMPTED and stretch.preemption in left_out
+def _is_left_out(stretch: _LaneStretch, left_out: Collection[int]) -> bool:
+    return stretch.why is SwitchReason.PREEMPTED and stretch.preemption in left_out
 
 
-def _is_late(stretch: _Stretch, then: _Stretch) -> bool:
+def _is_late(stretch: _LaneStretch, then: _LaneStretch) -> bool:
     """Whether the lane waited for a lock until it timed out: in another order it may get the lock.
 
     Without a record of the wait the replay lets the lane wait for the lock again.
     """
-    return stretch.why is Why.LOCK and then.told == _TIMED_OUT
+    return stretch.why is SwitchReason.LOCK and then.wakeup == _TIMED_OUT
 
 
-def _joined(first: _Stretch, then: _Stretch) -> _Stretch:
-    is_reset = then.is_reset or first.why is not Why.PREEMPTED
-    return _Stretch(
+def _joined(first: _LaneStretch, then: _LaneStretch) -> _LaneStretch:
+    is_reset = then.is_reset or first.why is not SwitchReason.PREEMPTED
+    return _LaneStretch(
         first.lane,
         then.order,
-        first.told,
+        first.wakeup,
         first.records + then.records,
         then.why,
         # Ticks are counted from the last event, start or wait.
@@ -234,10 +234,10 @@ def _joined(first: _Stretch, then: _Stretch) -> _Stretch:
     )
 
 
-def _written(stretches: list[_Stretch]) -> Iterator[bytes]:
+def _written(stretches: list[_LaneStretch]) -> Iterator[bytes]:
     for number, stretch in enumerate(stretches):
         yield from stretch.records
         if number + 1 < len(stretches) and stretch.why is not None:
             following = stretches[number + 1]
-            reason = varint(_WHY[stretch.why] | following.told << 2)
+            reason = varint(_WHY[stretch.why] | following.wakeup << 2)
             yield varint(LANE << 2 | CONTROL) + varint(following.lane) + reason + varint(stretch.ticks)
