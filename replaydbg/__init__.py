@@ -11,24 +11,24 @@ __version__ = "0.1.0"
 
 
 def snapshot(name: str = "") -> None:
-    """Keep a picture of the program's objects in its recording, called `name`; do nothing if it is not recorded.
+    """Store a snapshot of the program's objects in its recording, called `name`; do nothing outside a recording.
 
     A copy of the process takes it while the program goes on.
     """
-    # Whoever records the program hears of it; nothing else of replaydbg is in its process.
+    # The audit event reaches the recorder; nothing else of replaydbg is in its process.
     sys.audit("replaydbg.snapshot", name)
 
 
 invariants: "list[tuple[str, Any]]" = []
-"""What `check` was given: name, and an expression or a function."""
+"""The arguments of `check`: a name, and an expression or a function."""
 
 
 def check(what: "Any", name: str = "") -> "Any":
-    """Let `what` hold at each snapshot of a recorded run; return it. Nothing happens where none is taken.
+    """Check that `what` holds at each snapshot of a recorded run; return it. Does nothing where no snapshots are taken.
 
-    An expression (str) is seen from the main module, and holds if it is true. A function, called without arguments,
-    fails by returning False or by an AssertionError; so it can be decorated with this. They run in a copy of the
-    process when it has taken a snapshot: what they change stays there, and what they ask the outside raises.
+    An expression (str) is evaluated in the main module, and holds if it is true. A function, called without arguments,
+    fails by returning False or by raising AssertionError; so it can be decorated with this. Both run in a copy of the
+    process when it has taken a snapshot: what they change stays there, and input or output in them raises.
     """
     invariants.append((name or (what if isinstance(what, str) else getattr(what, "__qualname__", repr(what))), what))
     return what
@@ -37,8 +37,8 @@ def check(what: "Any", name: str = "") -> "Any":
 def load(path: "str | os.PathLike[str]") -> "Any":
     """Return the object that `replaydbg export` took out of a recording. As with any pickle, code in the file runs.
 
-    In the place of a part that could not come along there is a `replaydbg.debugger.exported.Missing`. Raises UsageError
-    if `path` is no such file.
+    A part that could not be exported is replaced by a `replaydbg.debugger.exported.Missing`. Raises UsageError if
+    `path` is not such a file.
     """
     # Imported here: a recorded program that imports replaydbg for its snapshots pays for nothing else.
     from replaydbg.debugger.exported import load

@@ -1,8 +1,8 @@
-"""Builds the settings, and is the only reader of the environment.
+"""The settings, and the only reader of the environment.
 
 Order: flags, then REPLAYDBG_* variables, then [tool.replaydbg] in the nearest pyproject.toml, then the user's
-config.toml, then defaults. Recording loads this too, so TOML and platformdirs are imported only when there is a
-file to parse or a directory to find, and the classes are named tuples: dataclasses would add 4 ms to each start.
+config.toml, then defaults. Recording loads this too, so TOML and platformdirs are imported only when there is a file to
+parse or a directory to find, and the classes are named tuples: dataclasses would add 4 ms to each start.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from replaydbg.errors import UsageError
 
 APP = "replaydbg"
 TEST_PREFIX = "REPLAYDBG_TEST_"
-"""How variables begin that are orders of the tests, see `orders_of_tests`; no program gets them."""
+"""Prefix of variables that are orders of the tests, see `orders_of_tests`; no program gets them."""
 _PLATFORM: str = sys.platform
 
 
@@ -27,50 +27,50 @@ class Settings(NamedTuple):
     store: Path
     """The directory in which recordings are kept."""
     max_size: int
-    """How large a recording may become before logging stops, in bytes; 0 for no limit."""
+    """The size in bytes at which logging stops; 0 for no limit."""
     quiet: bool
-    """Whether to leave out what is said on stderr when all went well."""
+    """Whether to print nothing on stderr after a successful run."""
     real_ids: bool
-    """Whether `id()` gives addresses as it does unrecorded, which differ in a replay."""
+    """Whether `id()` returns real addresses, as it does outside a recording; these differ in a replay."""
     chaos: int | None
     """The seed of short, uneven slices for the program's threads, which provoke races; None for ordinary ones."""
     on_deadlock: str
-    """What happens when every thread waits for another one: `wait`, as the program would, or `stop`."""
+    """What to do when every thread waits for another one: `wait`, as the program would, or `stop`."""
 
     session_memory: int
-    """How much the processes of a debugging session may take together, in bytes; 0: as the engine finds right."""
+    """Memory limit for all processes of a debugging session together, in bytes; 0: the engine's default."""
     theme: str
-    """How the terminal UI looks: `dark`, `light`, or the name of one of Textual's themes."""
+    """The terminal UI's theme: `dark`, `light`, or the name of one of Textual's themes."""
     ascii: bool
-    """Whether the terminal UI draws with ASCII alone."""
+    """Whether the terminal UI draws with ASCII characters only."""
     python: str
-    """The interpreter for recordings that need another Python than this one; empty: search for it."""
+    """The interpreter for recordings that need another Python than this one; empty: search for one."""
     keymap: str
-    """Whose keys the terminal UI has: `default`, `pudb`, `gdb` or `vscode`."""
+    """The terminal UI's keymap: `default`, `pudb`, `gdb` or `vscode`."""
     keys: Mapping[str, str]
-    """Other keys for acts of the terminal UI, by the act's name; several stand side by side, with spaces between."""
+    """Other keys for actions of the terminal UI, by the action's name; several keys are separated by spaces."""
 
 
-class Found(NamedTuple):
-    """One setting with where it is from."""
+class FoundSetting(NamedTuple):
+    """One setting with its source."""
 
     name: str
-    """Its name in a file; the variable is REPLAYDBG_ and the name in capitals."""
+    """The setting's name in a file; the variable is REPLAYDBG_ and the name in capitals."""
     value: Path | int | str | Mapping[str, str] | None
     """Its value."""
     source: str
-    """Where it is from, in words."""
+    """Description of the source."""
 
 
 def load_settings(flags: Mapping[str, Any] | None = None) -> Settings:
-    """Return the settings; `flags` are those given on the command line, None values as if not given.
+    """Return the settings; `flags` are those given on the command line, where None means not given.
 
-    Raises UsageError for a value that makes no sense, with where it is from.
+    Raises UsageError for an invalid value, and names its source.
     """
     return Settings(**{found.name: found.value for found in find_settings(flags)})  # type: ignore[arg-type]
 
 
-def find_settings(flags: Mapping[str, Any] | None = None) -> tuple[Found, ...]:
+def find_settings(flags: Mapping[str, Any] | None = None) -> tuple[FoundSetting, ...]:
     """Return every setting with its value and its source; see `load_settings`."""
     layers: list[tuple[str, Mapping[str, Any]]] = [
         ("the command line", {name: value for name, value in (flags or {}).items() if value is not None}),
@@ -80,15 +80,15 @@ def find_settings(flags: Mapping[str, Any] | None = None) -> tuple[Found, ...]:
     return tuple(_find(name, layers) for name in Settings._fields)
 
 
-def _find(name: str, layers: list[tuple[str, Mapping[str, Any]]]) -> Found:
+def _find(name: str, layers: list[tuple[str, Mapping[str, Any]]]) -> FoundSetting:
     for source, values in layers:
         if name in values:
             source = source or f"the variable {_variable(name)}"
             try:
-                return Found(name, _READ[name](values[name]), source)
+                return FoundSetting(name, _READ[name](values[name]), source)
             except (TypeError, ValueError) as error:
                 raise UsageError(f"{name} cannot be {values[name]!r} (from {source}): {error}.") from error
-    return Found(name, _default(name), "the default")
+    return FoundSetting(name, _default(name), "the default")
 
 
 def _variable(name: str) -> str:
@@ -96,7 +96,7 @@ def _variable(name: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Return the settings that the environment has; an empty variable counts as not set."""
+    """Return the settings from the environment; an empty variable counts as not set."""
     return {name: os.environ[_variable(name)] for name in Settings._fields if os.environ.get(_variable(name))}
 
 
@@ -105,12 +105,13 @@ def _files() -> list[tuple[str, Mapping[str, Any]]]:
     for path in (parent / "pyproject.toml" for parent in _directories()):
         data = _read(path)
         if data is not None:
-            # The nearest file ends the search. Parsing is left out where it would find nothing.
+            # The nearest file ends the search. Parsing is skipped for a file that cannot contain settings of ours.
             if b"replaydbg" in data:
                 table = _parse(path, data).get("tool", {})
                 values = _known(path, table.get(APP, {}) if isinstance(table, dict) else {})
                 if "python" in values:
-                    # This file comes with a project, which may be of anybody; the setting names what is executed.
+                    # This file belongs to a project, which may be somebody else's; the setting names a program that is
+                    # executed.
                     raise UsageError(f"{path} sets 'python'; only REPLAYDBG_PYTHON or {user_config_file()} may set it.")
                 found.append((str(path), values))
             break
@@ -122,7 +123,7 @@ def _files() -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _directories() -> list[Path]:
-    """Return the working directory and those above it; none if it was deleted, in which programs run all the same."""
+    """Return the working directory and those above it; none if it was deleted: a program still runs there."""
     try:
         directory = Path.cwd()
     except FileNotFoundError:
@@ -131,24 +132,24 @@ def _directories() -> list[Path]:
 
 
 def user_config_file() -> Path:
-    """Return where the user's own settings are, whether or not the file exists."""
+    """Return the path of the user's own settings file, whether or not it exists."""
     return _user_directory("XDG_CONFIG_HOME", ".config", "user_config_path") / "config.toml"
 
 
 def user_key_file() -> Path:
-    """Return where the key is that marks this user's recordings, whether or not the file exists."""
+    """Return the path of the key that marks this user's recordings, whether or not it exists."""
     return _user_directory("XDG_DATA_HOME", ".local/share", "user_data_path") / "key"
 
 
 def user_cache_directory() -> Path:
-    """Return where the user keeps what can be computed again, whether or not the directory exists."""
+    """Return the user's cache directory, whether or not it exists."""
     return _user_directory("XDG_CACHE_HOME", ".cache", "user_cache_path")
 
 
 def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
     """Return the directory that `platformdirs.<elsewhere>` gives for us.
 
-    Where programs are recorded, on Linux, that is two lines of the XDG specification; importing platformdirs for them
+    On Linux, where programs are recorded, that is two lines of the XDG specification; importing platformdirs for them
     took 3 ms before every recorded program.
     """
     if _PLATFORM == "linux":
@@ -160,15 +161,19 @@ def _user_directory(variable: str, below_home: str, elsewhere: str) -> Path:
 
 
 def orders_of_tests() -> dict[str, int]:
-    """Return what the tests order the core to do, by variables that begin with `REPLAYDBG_TEST_`; nobody else sets one.
+    """Return the tests' orders to the core, from variables that begin with `REPLAYDBG_TEST_`; nobody else sets one.
 
     `REPLAYDBG_TEST_PERTURB`, a number: random allocations, seeded with it, wherever the core does work of its own.
+
     `REPLAYDBG_TEST_STRICT=1`: the collector's state is recorded and compared at each event, and a difference ends the
     replay.
+
     `REPLAYDBG_TEST_DRIFT`, a number: after that event the next collection comes 200 allocations too early.
+
     `REPLAYDBG_TEST_SLICE`, a number: the mean slice of a lane, in ticks.
+
     `REPLAYDBG_TEST_TICKS` and `REPLAYDBG_TEST_TICKS_FD`, numbers: ticks are counted from the program's first line on,
-    in slices of so many, and at each event their count and that of the slices go to the descriptor, as varints.
+    in slices of that length, and at each event their count and that of the slices go to the descriptor, as varints.
     """
     names = ("perturb", "strict", "drift", "slice", "ticks", "ticks_fd")
     values = {name: os.environ.get(TEST_PREFIX + name.upper(), "") for name in names}
@@ -185,12 +190,12 @@ def is_fence_wanted() -> bool:
 
 
 def leave_fence_out() -> None:
-    """Let replays that this process and those that it starts make run without the fence."""
+    """Run all replays of this process, and of those that it starts, without the fence."""
     os.environ[FENCE_VARIABLE] = "1"
 
 
 def is_colour_forced() -> bool:
-    """Whether output shall look as on a terminal wherever it goes (FORCE_COLOR)."""
+    """Whether output is coloured and formatted as on a terminal wherever it goes (FORCE_COLOR)."""
     return bool(os.environ.get("FORCE_COLOR"))
 
 
@@ -198,12 +203,12 @@ def _read(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
     except OSError:
-        # Missing, or not ours to read: then it has no settings for us.
+        # The file is missing or unreadable: it has no settings for us.
         return None
 
 
 def _parse(path: Path, data: bytes) -> dict[str, Any]:
-    # Imported here: 3 ms that only those pay who have settings in a file.
+    # Imported here: it takes 3 ms, which only users with settings in a file pay.
     import tomllib
 
     try:
@@ -220,7 +225,7 @@ def _known(path: Path, table: object) -> Mapping[str, Any]:
         if name not in Settings._fields:
             raise UsageError(f"{path} has a setting {name!r}, which replaydbg does not know.")
     if isinstance(values.get("store"), str):
-        # Relative to the file that says it, wherever the command is given.
+        # Relative to the file that contains it, not to the working directory.
         values["store"] = str(path.parent / Path(values["store"]).expanduser())
     return values
 
@@ -241,7 +246,7 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def parse_size(value: Any) -> int:
-    """Return a size in bytes of a number or a text such as `2G` or `500M`. Raises ValueError or TypeError."""
+    """Return the size in bytes given as a number or as text such as `2G` or `500M`. Raises ValueError or TypeError."""
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise TypeError("a size is needed, such as 2G")
     text = str(value).strip().lower().removesuffix("b").removesuffix("i")
@@ -280,7 +285,7 @@ def _interpreter(value: Any) -> str:
 
 
 def _keys(value: Any) -> Mapping[str, str]:
-    """A table of a file; a variable has it as `next=n,step=s i`."""
+    """Return the key bindings from a table of a file, or from a variable written as `next=n,step=s i`."""
     if isinstance(value, str):
         value = dict(each.split("=", 1) for each in value.split(",") if each.strip())
     if not isinstance(value, Mapping) or not all(isinstance(each, str) for each in value.values()):

@@ -1,26 +1,26 @@
 """The exceptions that replaydbg raises for its users to read; callers import them from here.
 
 ReplaydbgError
-|-- UsageError          the command line or a setting asks for something that makes no sense
-|-- CannotRecord        a recording cannot be begun where it should go
+|-- UsageError          the command line or a setting is invalid
+|-- CannotRecord        a recording cannot be created at the given place
 |-- NoSuchRecording     no recording has that name or path
 |-- NotARecording       the file is something else
 |-- NewerFormat         the recording was made by a newer replaydbg
-|-- Corrupt             the recording is damaged where it is needed
-|-- WrongPython         the recording needs another Python to be replayed
+|-- Corrupt             a part of the recording that is needed is damaged
+|-- WrongPython         the recording needs another Python for its replay
 |-- CannotStart         a recording has interpreter options that `record` never writes
-|-- UnsupportedPython   this interpreter is none that the native core can run in
+|-- UnsupportedPython   the native core does not support this interpreter
 |-- NotBuilt            the native core is missing
 |-- NoFence             the kernel cannot isolate a replay
 |-- EngineLost          a process of the debugger's engine has ended
 |-- ForgedMessage       a process of a replay sent an invalid message
-|-- AskFailed           a question to the program at a moment has no answer
-|-- Cancelled           what took long was given up
+|-- AskFailed           an expression cannot be evaluated at a moment
+|-- Cancelled           a long operation was cancelled
 |-- NotComparable       two recordings have nothing that could be compared
 |-- CannotHunt          a command does not fail in one run and pass in another
-|-- Inconclusive        a bisection's question has no answer
+|-- Inconclusive        a bisection has no answer
 |-- NoSuchMoment        a recording has no such moment
-`-- Divergence          a replay asked for something else than was recorded
+`-- Divergence          a replay did something else than was recorded
 
 Each carries its evidence as fields and builds its own message, so that every front end shows the same facts.
 This module imports nothing: it is loaded by the recorder, whose start every recorded program pays.
@@ -30,19 +30,19 @@ from __future__ import annotations
 
 
 def quoted(word: str) -> str:
-    """Return `word` as it stands in a shell's command line (shlex would import re for it)."""
+    """Return `word` quoted for a shell's command line (shlex would import re for it)."""
     is_plain = word and all(char.isalnum() or char in "-_./+:@%" for char in word)
     return word if is_plain else "'" + word.replace("'", "'\\''") + "'"
 
 
 class ReplaydbgError(Exception):
-    """Anything that replaydbg tells its user; the message is one whole text, cause first, then remedy."""
+    """Base of all errors that replaydbg reports to its user; a message has the cause first, then the remedy."""
 
     slug: str = "error"
     """The anchor in docs/reference/messages.md that explains the message."""
 
     exit_code: int = 1
-    """What a command that fails with it exits with."""
+    """The exit code of a command that fails with it."""
 
     fields: tuple[str, ...] = ()
     """The names of the attributes that hold the evidence."""
@@ -55,7 +55,7 @@ class ReplaydbgError(Exception):
 
 
 class UsageError(ReplaydbgError):
-    """The command line or a setting asks for something that makes no sense."""
+    """The command line or a setting is invalid."""
 
     slug = "usage"
     exit_code = 2
@@ -67,7 +67,7 @@ class UsageError(ReplaydbgError):
 
 
 class CannotRecord(ReplaydbgError):
-    """A recording cannot be begun at the place where it should go; the program was not started."""
+    """A recording cannot be created at the given place; the program was not started."""
 
     slug = "cannot-record"
     exit_code = 2
@@ -94,7 +94,7 @@ class NoSuchRecording(ReplaydbgError):
 
 
 class NotARecording(ReplaydbgError):
-    """The file or directory is something else than a recording."""
+    """The file or directory is not a recording."""
 
     slug = "not-a-recording"
     fields = ("path", "reason")
@@ -106,7 +106,7 @@ class NotARecording(ReplaydbgError):
 
 
 class NewerFormat(ReplaydbgError):
-    """The recording was made by a newer replaydbg, with a format that this one does not know."""
+    """The recording was made by a newer replaydbg, in a format that this version does not support."""
 
     slug = "newer-format"
     fields = ("path", "found", "known")
@@ -121,7 +121,7 @@ class NewerFormat(ReplaydbgError):
 
 
 class Corrupt(ReplaydbgError):
-    """The recording is damaged in a part without which the question cannot be answered."""
+    """A part of the recording that the operation needs is damaged."""
 
     slug = "corrupt"
     fields = ("path", "reason")
@@ -133,7 +133,7 @@ class Corrupt(ReplaydbgError):
 
 
 class BlocksMissing(ReplaydbgError):
-    """The recording shares blocks with others, and their directory was left behind."""
+    """The recording shares blocks with others, and the directory of the blocks is missing."""
 
     slug = "blocks-missing"
     fields = ("path", "directory")
@@ -148,7 +148,7 @@ class BlocksMissing(ReplaydbgError):
 
 
 class WrongPython(ReplaydbgError):
-    """The recording needs another Python to be replayed than the one at hand."""
+    """The recording needs another Python for its replay than the one at hand."""
 
     slug = "wrong-python"
     fields = ("path", "recorded", "found")
@@ -177,7 +177,7 @@ class CannotStart(ReplaydbgError):
 
 
 class UnsupportedPython(ReplaydbgError):
-    """The interpreter is none that the native core can run in: another implementation, version, or kind of build."""
+    """The native core cannot run in this interpreter: another implementation, version, or kind of build."""
 
     slug = "unsupported-python"
     fields = ("executable", "reason", "wanted")
@@ -208,7 +208,7 @@ class NotBuilt(ReplaydbgError):
 
 
 class Divergence(ReplaydbgError):
-    """A replayed program asked for something else than it did when it was recorded; the replay has ended."""
+    """A replayed program did something else than when it was recorded; the replay has ended."""
 
     slug = "divergence"
     exit_code = 4
@@ -267,7 +267,7 @@ class Divergence(ReplaydbgError):
         return "\n".join(lines)
 
     def as_reason(self) -> str:
-        """Return in a sentence why edited code could not be replayed."""
+        """Return a sentence that explains why edited code could not be replayed."""
         at = f" ({self.where})" if self.where else ""
         return f"{self.cause.split('. ')[0].rstrip('.')}: {self.observed}{at}"
 
@@ -288,7 +288,7 @@ class NoFence(ReplaydbgError):
 
 
 class EngineLost(ReplaydbgError):
-    """A process of the debugger's engine ended when something was wanted of it."""
+    """A process of the debugger's engine ended while it was in use."""
 
     slug = "engine-lost"
     exit_code = 3
@@ -315,7 +315,7 @@ class ForgedMessage(ReplaydbgError):
 
 
 class AskFailed(ReplaydbgError):
-    """A question that was put to the program at a moment has no answer."""
+    """An expression or question cannot be evaluated at this moment of the program."""
 
     slug = "ask-failed"
     fields = ("reason",)
@@ -326,7 +326,7 @@ class AskFailed(ReplaydbgError):
 
 
 class Cancelled(ReplaydbgError):
-    """What took long was given up because somebody asked for it."""
+    """A long operation was cancelled on request."""
 
     slug = "cancelled"
     exit_code = 3
@@ -336,7 +336,7 @@ class Cancelled(ReplaydbgError):
 
 
 class NotComparable(ReplaydbgError):
-    """Two recordings cannot be compared, or a comparison of them would say nothing."""
+    """Two recordings cannot be compared, or the comparison would mean nothing."""
 
     slug = "not-comparable"
     exit_code = 3
@@ -365,7 +365,7 @@ class CannotHunt(ReplaydbgError):
 
 
 class Inconclusive(ReplaydbgError):
-    """A bisection has no answer: an end is not as was said, or nothing can be told."""
+    """A bisection has no answer: the good or the bad end is not as given, or every test was inconclusive."""
 
     slug = "inconclusive"
     exit_code = 3
@@ -377,7 +377,7 @@ class Inconclusive(ReplaydbgError):
 
 
 class NoSuchMoment(ReplaydbgError):
-    """A moment is asked for that the recording does not have, or that nobody understands."""
+    """The requested moment does not exist in the recording, or its name cannot be parsed."""
 
     slug = "no-such-moment"
     exit_code = 2

@@ -9,6 +9,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.render import texts
 from tests.harness.recording import record_file
+from tests.harness.stages import long_tests
 from tests.harness.surroundings import is_steering, restore_signals
 from tests.harness.typed import FAILS, TRAVEL, Typed
 
@@ -19,6 +20,14 @@ def pytest_configure(config: pytest.Config) -> None:
         # The suite's own settings are read by tox alone.
         del os.environ[name]
     restore_signals()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the second stage."""
+    long = long_tests()
+    for item in items:
+        if item.nodeid in long:
+            item.add_marker(pytest.mark.long)
 
 
 # ---- the debugger's prompt ----

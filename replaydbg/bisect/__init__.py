@@ -1,1 +1,1 @@
-"""Searching for the first bad one: pure algorithms over values and functions, without any effect of their own."""
+"""Search for the first bad item: pure algorithms over values and functions, without side effects of their own."""

@@ -1,9 +1,9 @@
-"""Which items of two sequences belong together: a difference in bounded memory, for hundreds of thousands of items.
+"""Align two sequences: a difference in bounded memory, for hundreds of thousands of items.
 
-Equal ends are taken off first. What is unique in both sides of what is left are the anchors (as in a patience
-difference), of which the longest row in order holds; between two anchors it begins anew. Where there is no anchor,
-Myers' algorithm walks on with a bounded number of edits at a time, so a long stretch without anything in common costs
-time linear in its length, and the result may be longer than the shortest there, but is never wrong.
+Common ends are removed first. Items that are unique on both sides of the rest are the anchors (as in a patience
+difference), of which the longest increasing sequence is kept; between two anchors the same is repeated. Without
+anchors, Myers' algorithm proceeds with a bounded number of edits at a time, so a long stretch without anything in
+common costs time linear in its length, and the result may be longer than the shortest there, but is never wrong.
 """
 
 from __future__ import annotations
@@ -14,27 +14,30 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 MOST_EDITS = 64
-"""So many edits are looked ahead where there is no anchor. The time for such a stretch grows with it, and the memory
-with its square; a difference of one loop more or less seldom has more in one place."""
+"""Number of edits that are looked ahead without an anchor.
+
+The time for such a stretch grows with it, and the memory with its square; a difference of one more or fewer loop seldom
+has more in one place.
+"""
 
 _Ids = Sequence[int]
 
 
 class Match(NamedTuple):
-    """Items that belong together, one after the other."""
+    """Matching items, one after the other."""
 
     before: int
     """The index of the first one in one sequence."""
     after: int
     """Its index in the other one."""
     length: int
-    """How many they are."""
+    """The number of items."""
 
 
 def align(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[Match]:
-    """Return which items belong together: equal ones only, in the same order on both sides.
+    """Return the matching items: equal ones only, in the same order on both sides.
 
-    What both begin and end with is kept. With the sides exchanged the answer is the same, exchanged.
+    A common beginning and a common end are kept. Exchanging the sides exchanges the answer.
     """
     numbers: dict[Hashable, int] = {}
     old = [numbers.setdefault(item, len(numbers)) for item in before]
@@ -45,13 +48,13 @@ def align(before: Sequence[Hashable], after: Sequence[Hashable]) -> list[Match]:
 
 
 def pairs(matches: Sequence[Match]) -> Iterator[tuple[int, int]]:
-    """Yield the indices of the items that belong together."""
+    """Yield the indices of matching items."""
     for before, after, length in matches:
         yield from zip(range(before, before + length), range(after, after + length), strict=True)
 
 
 def gaps(matches: Sequence[Match], before: int, after: int) -> Iterator[tuple[range, range]]:
-    """Yield what lies between two matches, of sequences of these lengths; one of the two sides may be empty."""
+    """Yield the gaps between two matches, of sequences of these lengths; one of the two sides may be empty."""
     old = new = 0
     for match in [*matches, Match(before, after, 0)]:
         if old < match.before or new < match.after:
@@ -60,7 +63,7 @@ def gaps(matches: Sequence[Match], before: int, after: int) -> Iterator[tuple[ra
 
 
 def _is_swapped(before: Sequence[Hashable], after: Sequence[Hashable]) -> bool:
-    """Whether the second side comes first: it must not matter which was given first, and some choices have no side."""
+    """Whether the sides are exchanged: the result must not depend on their order, and some choices are arbitrary."""
     if len(before) != len(after):
         return len(before) > len(after)
     first = next(((old, new) for old, new in zip(before, after, strict=True) if old != new), None)
@@ -124,12 +127,12 @@ def _common_tail(old: _Ids, new: _Ids, first: int, last: int, start: int, end: i
 
 
 def _anchors(old: _Ids, new: _Ids, here: range, there: range) -> list[tuple[int, int]]:
-    """Return the longest row of items, in order on both sides, each of which is there once on both."""
+    """Return the longest sequence, in order on both sides, of items that occur exactly once on both."""
     counts = Counter(old[index] for index in here)
     others = Counter(new[index] for index in there)
     places = {new[index]: index for index in there if others[new[index]] == 1}
     unique = [(index, places[old[index]]) for index in here if counts[old[index]] == 1 and old[index] in places]
-    # Patience: the smallest end of a row of each length, and what came before it.
+    # Patience: the smallest end of a sequence of each length, and its predecessor.
     ends: list[int] = []
     tops: list[int] = []
     before: list[int] = []
@@ -147,14 +150,14 @@ def _anchors(old: _Ids, new: _Ids, here: range, there: range) -> list[tuple[int,
 
 
 def _walked(old: _Ids, new: _Ids, first: int, last: int, start: int, end: int) -> Iterator[Match]:
-    """Yield what a difference without anchors has in common, MOST_EDITS edits after one another at a time."""
+    """Yield the matches of a stretch without anchors, MOST_EDITS edits at a time."""
     while first < last and start < end:
         snakes, first, start = _stretch(old, new, first, last, start, end)
         yield from snakes
 
 
 def _stretch(old: _Ids, new: _Ids, first: int, last: int, start: int, end: int) -> tuple[list[Match], int, int]:
-    """Return the matches of the best walk with at most MOST_EDITS edits, and where it came to (Myers 1986)."""
+    """Return the matches of the best walk with at most MOST_EDITS edits, and its end position (Myers 1986)."""
     furthest = {1: first}
     steps: list[dict[int, int]] = []
     shift = start - first
@@ -181,7 +184,7 @@ def _stretch(old: _Ids, new: _Ids, first: int, last: int, start: int, end: int) 
 
 
 def _walk(steps: list[dict[int, int]], first: int, start: int, index: int, other: int) -> list[Match]:
-    """Return the matches on the way to a place, found by going back through what was reached with fewer edits."""
+    """Return the matches on the way to a position, by going back through the positions reached with fewer edits."""
     found: list[Match] = []
     shift = start - first
     for edits in range(len(steps) - 1, -1, -1):

@@ -11,14 +11,14 @@ from replaydbg.bisect.verdict import Verdict
 T = TypeVar("T", bound=Hashable)
 
 Trial = Callable[[Sequence[tuple[T, ...]]], Sequence[Verdict]]
-"""Says of each of some sets of changes whether it has the effect (BAD), has not (GOOD), or cannot be told."""
+"""Tests sets of changes: each has the effect (BAD), does not have it (GOOD), or is inconclusive (UNDECIDED)."""
 
 
 def minimal(changes: Sequence[T], trial: Trial[T], *, at_once: int = 1) -> tuple[T, ...]:
-    """Return a part of `changes` that has the effect, and has it no more without any single one of them.
+    """Return a part of `changes` that has the effect, and loses it without any single one of them.
 
     The order is kept. `at_once` sets are tried at a time. Nothing is tried twice, and `changes` as a whole is not tried
-    at all: it is known to have the effect. Where nothing at all has it too, the answer is nothing.
+    at all: it is known to have the effect. If the empty set has it too, the result is empty.
     """
     tried = _Tried(trial, at_once)
     kept = tuple(changes)
@@ -31,7 +31,7 @@ def minimal(changes: Sequence[T], trial: Trial[T], *, at_once: int = 1) -> tuple
         if found is not None:
             kept, parts = found, 2
             continue
-        # Of two parts each is what the other one leaves: they were tried.
+        # Of two parts each is the complement of the other: they were tried.
         found = tried.first([_without(kept, chunk) for chunk in chunks]) if parts > 2 else None
         if found is not None:
             kept, parts = found, max(parts - 1, 2)
@@ -43,7 +43,7 @@ def minimal(changes: Sequence[T], trial: Trial[T], *, at_once: int = 1) -> tuple
 
 
 def minimal_in_groups(groups: Sequence[Sequence[T]], trial: Trial[T], *, at_once: int = 1) -> tuple[T, ...]:
-    """Do as `minimal` with all changes of all groups, whole groups at first: what is alike often matters together."""
+    """Do as `minimal` with all changes of all groups, whole groups first: similar changes often matter together."""
 
     def by_groups(sets: Sequence[tuple[int, ...]]) -> Sequence[Verdict]:
         return trial([tuple(change for number in numbers for change in groups[number]) for numbers in sets])
@@ -53,7 +53,7 @@ def minimal_in_groups(groups: Sequence[Sequence[T]], trial: Trial[T], *, at_once
 
 
 class _Tried(Generic[T]):
-    """The sets of changes that were tried, with what came of it."""
+    """The sets of changes that were tried, with their results."""
 
     def __init__(self, trial: Trial[T], at_once: int) -> None:
         self.trial, self.at_once = trial, at_once

@@ -1,9 +1,9 @@
-"""Which commit to look at next, in a history that branches and merges, and which ones may still be the first bad one.
+"""Choose the next commit to test, in a history that branches and merges, and find the possible first bad commits.
 
-The rule is that of `git bisect`: what is bad at a commit came with it or with one of its ancestors, and what is good
-there came with none of them. So a bad commit leaves only its ancestors and itself, a good one removes its ancestors
-and itself, and the best commit to look at is the one that halves what is left. Commits at which nothing can be told
-stay: others around them are tried, those of parallel branches too, and what cannot be told apart is returned whole.
+The rule is that of `git bisect`: a failure at a commit was introduced by it or one of its ancestors, and where there is
+none, by none of them. So a bad commit leaves only its ancestors and itself, a good one removes its ancestors and
+itself, and the best commit to test is the one that halves the rest. Commits that cannot be tested stay: others around
+them are tried, those of parallel branches too, and suspects that cannot be distinguished are returned whole.
 
 Everything here is a function of the history and of the verdicts so far; nothing is kept between two calls.
 """
@@ -16,16 +16,17 @@ from dataclasses import dataclass
 from replaydbg.bisect.verdict import Verdict
 
 _CHUNK = 4096
-"""Ancestors are counted for so many commits at a time, as the bits of one number: with all at once a history of 100,000
-commits would take 1.25 GB, with these 50 MB and about a second."""
+"""Number of commits at a time for which ancestors are counted, as the bits of one number: with all at once a history
+of 100,000 commits would take 1.25 GB, with these 50 MB and about a second.
+"""
 
 
 @dataclass(frozen=True, slots=True)
-class History:
-    """The commits of which one is the first bad one: those that the bad end has and the good ends have not."""
+class CommitGraph:
+    """The candidates for the first bad commit: the commits of the bad end that the good ends do not have."""
 
     order: tuple[str, ...]
-    """All of them, parents before children; the last one is the bad end."""
+    """All candidates, parents before children; the last one is the bad end."""
     parents: Mapping[str, tuple[str, ...]]
     """The parents of each; those that are not in `order` are known to be good."""
 
@@ -37,18 +38,18 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """What the verdicts leave."""
+    """The result of the verdicts so far."""
 
     suspects: tuple[str, ...]
     """The commits that may be the first bad one, parents before children; never empty."""
     aside: tuple[str, ...]
-    """Bad commits that the first bad one does not explain: it was repaired after them, or there are two culprits."""
+    """Bad commits that the first bad one does not explain: there was a repair in between, or there are two culprits."""
 
 
-def narrow(history: History, verdicts: Mapping[str, Verdict]) -> Narrowed:
+def narrow(history: CommitGraph, verdicts: Mapping[str, Verdict]) -> Narrowed:
     """Return which commits may be the first bad one.
 
-    Where verdicts contradict each other (a bad commit has a good descendant, or two bad ones no suspect in common), the
+    If verdicts contradict each other (a bad commit has a good descendant, or two bad ones no suspect in common), the
     earlier bad verdict in `verdicts` is kept, and the other set aside.
     """
     good = _ancestors(history, (name for name, verdict in verdicts.items() if verdict is Verdict.GOOD))
@@ -66,32 +67,32 @@ def narrow(history: History, verdicts: Mapping[str, Verdict]) -> Narrowed:
 
 
 def choose(
-    history: History, verdicts: Mapping[str, Verdict], *, most: int = 1, running: Collection[str] = ()
+    history: CommitGraph, verdicts: Mapping[str, Verdict], *, most: int = 1, running: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return at most `most` commits to look at next, the most telling first; none if no look tells anything more.
+    """Return at most `most` commits to test next, the most informative first; none if no test is informative.
 
-    `running` are being looked at already: the new ones complete them, so that together they cut the suspects into equal
+    `running` are being tested already: the new ones complete them, so that together they cut the suspects into equal
     parts.
     """
     suspects = narrow(history, verdicts).suspects
     known = {name for name in verdicts if name in history.parents}
     if len(suspects) == 1:
-        # Where two bad branches met in it, nobody has looked at it.
+        # The merge of two bad branches has not been tested.
         return suspects if suspects[0] not in known and suspects[0] not in running else ()
     total = len(suspects)
     weights = _weights(suspects, history.parents, suspects)
-    telling = [name for name in suspects if name not in known and 0 < weights[name] < total]
-    if not telling:
+    useful = [name for name in suspects if name not in known and 0 < weights[name] < total]
+    if not useful:
         # Descendants on other branches have some of the suspects and lack others.
         weights = _weights(history.order, history.parents, suspects)
-        telling = [name for name in history.order if name not in known and 0 < weights[name] < total]
-    untold = [weights[name] for name in suspects if verdicts.get(name) is Verdict.UNDECIDED]
-    waiting = [name for name in running if name in telling]
-    return _spread([name for name in telling if name not in waiting], weights, total, untold, waiting, most)
+        useful = [name for name in history.order if name not in known and 0 < weights[name] < total]
+    undecided = [weights[name] for name in suspects if verdicts.get(name) is Verdict.UNDECIDED]
+    waiting = [name for name in running if name in useful]
+    return _spread([name for name in useful if name not in waiting], weights, total, undecided, waiting, most)
 
 
-def is_telling(history: History, verdicts: Mapping[str, Verdict], name: str) -> bool:
-    """Whether looking at `name`, which has no verdict yet, can still tell anything."""
+def is_informative(history: CommitGraph, verdicts: Mapping[str, Verdict], name: str) -> bool:
+    """Whether testing `name`, which has no verdict yet, can still be informative."""
     suspects = narrow(history, verdicts).suspects
     if len(suspects) == 1:
         return name == suspects[0]
@@ -102,7 +103,7 @@ def _spread(
     names: Sequence[str],
     weights: Mapping[str, int],
     total: int,
-    untold: Sequence[int],
+    undecided: Sequence[int],
     waiting: Sequence[str],
     most: int,
 ) -> tuple[str, ...]:
@@ -111,34 +112,34 @@ def _spread(
     aims = [total * part / parts for part in range(1, parts)]
     for name in waiting:
         aims.remove(min(aims, key=lambda aim: abs(aim - weights[name])))
-    # The middle first: where fewer are wanted in the end, they are the better ones.
+    # The middle first: if fewer are wanted in the end, they are the better ones.
     aims.sort(key=lambda aim: abs(aim - total / 2))
     chosen: list[str] = []
     for aim in aims:
         left = [name for name in names if name not in chosen]
         if not left:
             break
-        far = _away(left, weights, total, untold)
+        far = _away(left, weights, total, undecided)
         chosen.append(min(far, key=lambda name: abs(weights[name] - aim)))
     return tuple(chosen)
 
 
-def _away(names: Sequence[str], weights: Mapping[str, int], total: int, untold: Sequence[int]) -> Sequence[str]:
-    """Return those that are far from where nothing could be told, the farther the more often that was so.
+def _away(names: Sequence[str], weights: Mapping[str, int], total: int, undecided: Sequence[int]) -> Sequence[str]:
+    """Return those that are far from the inconclusive ones, the farther the more of these there were.
 
-    Commits that do not build come in rows. Going to the next neighbour each time would try the whole row before one
-    that tells something.
+    Commits that do not build come in rows. Going to the next neighbour each time would try the whole row before a
+    conclusive one.
     """
-    reach = min(1 << max(len(untold) - 1, 0), total // 4) if untold else 0
+    reach = min(1 << max(len(undecided) - 1, 0), total // 4) if undecided else 0
     while reach > 1:
-        far = [name for name in names if min(abs(weights[name] - each) for each in untold) >= reach]
+        far = [name for name in names if min(abs(weights[name] - each) for each in undecided) >= reach]
         if far:
             return far
         reach //= 2
     return names
 
 
-def _ancestors(history: History, names: Iterable[str]) -> set[str]:
+def _ancestors(history: CommitGraph, names: Iterable[str]) -> set[str]:
     """Return `names` and their ancestors, as far as they belong to the history."""
     found: set[str] = set()
     waiting = [name for name in names if name in history.parents]
@@ -151,7 +152,7 @@ def _ancestors(history: History, names: Iterable[str]) -> set[str]:
 
 
 def _weights(order: Sequence[str], parents: Mapping[str, tuple[str, ...]], suspects: Sequence[str]) -> dict[str, int]:
-    """Return how many suspects each of `order` has among its ancestors and itself."""
+    """Return for each of `order` the number of suspects among its ancestors and itself."""
     weights = dict.fromkeys(order, 0)
     for first in range(0, len(suspects), _CHUNK):
         bits = {name: 1 << index for index, name in enumerate(suspects[first : first + _CHUNK])}

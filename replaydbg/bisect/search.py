@@ -1,8 +1,8 @@
-"""The first bad one of many places in a row, with few looks at them.
+"""Find the first bad place of many in a row, with few looks at them.
 
 Bisection in k + 1 parts at a time, for k looks at once (k = 1: halves). That it finds *the* first one needs a history
-that is good up to some place and bad from there on. Nobody knows beforehand whether it is, so further looks check it: a
-bad place before the one that was found is searched again from there, and whatever does not fit is told.
+that is good up to some place and bad from there on. Nobody knows beforehand whether it is, so further looks check it:
+the places before a bad one outside the result are searched again, and all contradictions are reported.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from enum import Enum
 from replaydbg.bisect.verdict import Verdict
 
 Look = Callable[[Sequence[int]], Iterable[Verdict]]
-"""Looks at some places, at once if it can, and gives their verdicts in the same order."""
+"""Looks at some places, at once if possible, and returns their verdicts in the same order."""
 
 CHECKS = 8
-"""So many places are looked at when the first bad one has been found, to see whether all others fit."""
+"""Number of places that are looked at after the first bad one was found, to check that all others fit."""
 
 
 class Answer(Enum):
-    """What came of a search."""
+    """The outcome of a search."""
 
     FOUND = "found"
-    """`first_bad` is bad, and `last_good` before it good; between them there are none but undecided ones."""
+    """`first_bad` is bad, and `last_good` before it good; all places between them are undecided."""
     NEVER = "never"
     """The last place is not bad."""
     ALWAYS = "always"
     """The first place is bad."""
     UNKNOWN = "unknown"
-    """Each place was to be looked at, and some could not be; the last one is not bad."""
+    """Some places that had to be looked at were undecided; the last one is not bad."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +41,15 @@ class Found:
     first_bad: int
     """-1: none was found."""
     last_good: int
-    """The last place before it that is good; -1: none is, all before it are undecided as far as was looked."""
+    """The last good place before it; -1: there is none, and all before it are undecided as far as was looked."""
     undecided: tuple[int, ...]
     """The places between the two: any of them may be the first bad one."""
     verdicts: dict[int, Verdict]
     """All places that were looked at, in the order of the looks."""
     searched: int
-    """How many of these looks found it; the others checked it."""
+    """Number of looks that found it; the others checked it."""
     unfit: tuple[int, ...]
-    """Places that contradict it: bad ones before, good ones after. Empty: none that was looked at does."""
+    """Places that contradict it: bad ones before, good ones after. Empty: no contradiction was found."""
 
     @property
     def is_monotone(self) -> bool:
@@ -62,10 +62,10 @@ def search(
 ) -> Found:
     """Find the first bad one of `places`, looking at `width` at once.
 
-    At most log2(places) + 2 looks find it where all are decided and `width` is 1; with more at once there are more
-    looks and fewer rounds, log(places) to the base of width + 1. `checks` more looks at most check it. After
-    `most_undecided` looks that decided nothing, nothing good is expected among the places that cannot be decided, and
-    only the last one of them is looked for. Raises what `look` raises.
+    At most log2(places) + 2 looks find it if all are decided and `width` is 1; with more at once there are more looks
+    and fewer rounds, log(places) to the base of width + 1. `checks` more looks at most check it. After `most_undecided`
+    looks that decided nothing, nothing good is expected among the places that cannot be decided, and only the last one
+    of them is looked for. Raises what `look` raises.
     """
     assert places > 0, "a search has at least one place"
     memory = _Memory(look)
@@ -85,7 +85,7 @@ def search(
 
 
 class _Memory:
-    """What is known of places, and the looks that tell more."""
+    """The verdicts so far, and the looks that add more."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
@@ -111,7 +111,7 @@ class _Memory:
 
 
 def _narrow(memory: _Memory, low: int, high: int, width: int, most_undecided: int | None) -> tuple[int, int]:
-    """Bring `low`, which is not bad, and `high`, which is, together, until only undecided places lie between them."""
+    """Bring `low`, which is not bad, and `high`, which is, together, until only undecided places are between them."""
     while True:
         undecided = [at for at in memory.known if low < at < high]
         if most_undecided is not None and len(undecided) > most_undecided:

@@ -1,4 +1,4 @@
-"""Two recordings of the same program compared: what it was told otherwise, and what it did otherwise."""
+"""Compare two recordings of the same program: differences in its inputs, and differences in its behaviour."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import NamedTuple
 
 from replaydbg.bisect.align import align, gaps, pairs
 from replaydbg.events.environment import Header
-from replaydbg.events.records import ControlKind, Entry, Event, Site, Why
+from replaydbg.events.records import ControlKind, Entry, Event, Site, SwitchReason
 from replaydbg.events.values import ContentRef, Value
 
 LEAST_NAME = 256
-"""Smaller numbers that are answers and arguments are the same by chance. Descriptors are told by their gates."""
+"""Smaller numbers are equal by chance in answers and arguments. Descriptors are recognised by their gates."""
 
 LaneKey = tuple[tuple[str, int], ...]
-"""Who a thread is in every run: the names from the main thread to it, each with how many of that name came before."""
+"""Identity of a thread across runs: the names from the main thread to it, each with its index among equal names."""
 
 
 class Told(enum.Enum):
-    """In what way a program was told something else."""
+    """The kind of an input that differs."""
 
     HASH_SEED = "hash seed"
     ENVIRONMENT = "environment variable"
@@ -32,151 +32,153 @@ class Told(enum.Enum):
 
 
 class Did(enum.Enum):
-    """In what way a program did something else."""
+    """The kind of behaviour that differs."""
 
     ASKED = "asked for something else"
     WROTE = "wrote something else"
-    ONLY_GOOD = "asked in the good run only"
-    ONLY_BAD = "asked in the bad run only"
+    ONLY_GOOD = "only in the good run"
+    ONLY_BAD = "only in the bad run"
 
 
-# Each is one of its kind: values need not be hashable, and equal answers at two events are two inputs.
+# eq=False: values need not be hashable, and equal answers at two events are two inputs.
 @dataclass(frozen=True, slots=True, eq=False)
 class Input:
-    """One thing that the two runs were told otherwise."""
+    """One input that differs between the two runs."""
 
     told: Told
-    """What it is."""
+    """Its kind."""
     name: str
-    """Of an environment variable; otherwise empty."""
+    """The name of an environment variable; empty for other kinds."""
     good: Value
-    """What the good run was told; None with an environment variable: it was not set."""
+    """The value in the good run; None for an environment variable: it was not set."""
     bad: Value
-    """What the bad run was told."""
+    """The value in the bad run."""
     good_event: int = 0
-    """Of an answer: the number of its event in the good run."""
+    """For an answer: the number of its event in the good run."""
     bad_event: int = 0
-    """In the bad run."""
+    """The same in the bad run."""
     gate: str = ""
-    """What was asked."""
+    """The gate that returned the answer."""
     is_handle: bool = False
-    """Whether it only names something, as a process id or a descriptor does: exchanged, it names nothing any more."""
+    """Whether it is only an identifier, as a process id or a descriptor is: exchanged, it no longer identifies
+    anything.
+    """
     is_elapsed: bool = False
-    """Of a clock: `good` is as long after the first answer that `bad` had as in the good run."""
+    """For a clock: `good` is the bad run's first answer plus the time elapsed in the good run."""
     bad_elapsed: Value = None
-    """Then the other way round: what is as long after the first answer of the good run as in the bad one."""
+    """The reverse: the good run's first answer plus the time elapsed in the bad run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """The first thing that the runs did otherwise."""
+    """The first difference in behaviour."""
 
     did: Did
-    """What it is."""
+    """Its kind."""
     good_event: int
-    """The event in the good run; where that has none, the last one that both have before it."""
+    """The event in the good run; if it has none, the last common one before it."""
     bad_event: int
     """The event in the bad run; likewise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """A place where a thread had to give way although it could have gone on."""
+    """A place where a thread was preempted although it could have continued."""
 
     lane: LaneKey
-    """Whose computation was interrupted."""
+    """The thread that was preempted."""
     number: int
     """The number of that lane in its recording."""
     marks: int
-    """How many events it had had, and threads started."""
+    """Number of its events and thread starts so far."""
     ticks: int
-    """How far it had computed since."""
+    """Ticks since the last of these."""
     own: int
-    """The number of its last event; 0: it had none yet."""
+    """The number of its last event; 0: none yet."""
     nth: int
-    """How often it had given way since, for whatever reason."""
+    """How many times it had given way since, for whatever reason."""
     after: int
     """The number of the last event before, of any thread."""
 
 
-class Turn(NamedTuple):
-    """One thread goes on after another one."""
+class LaneSwitch(NamedTuple):
+    """A switch from one thread to another."""
 
     lane: LaneKey
-    """Which one gave way."""
+    """The thread that gave way."""
     marks: int
-    """How many events it had had, and threads started."""
+    """Number of its events and thread starts so far."""
     to: LaneKey
-    """Which one goes on."""
+    """The thread that continues."""
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two recordings, read."""
+class ReadRecording:
+    """One of the two recordings, read into memory."""
 
     header: Header
     """How the program was started."""
     events: Sequence[Event]
     """Its events; the first one has the number 1."""
     lanes: dict[int, LaneKey]
-    """Who each lane is."""
+    """The identity of each lane."""
     preemptions: tuple[Preemption, ...]
-    """Where threads had to give way."""
-    turns: tuple[Turn, ...]
-    """In which order threads took turns."""
+    """Where threads were preempted."""
+    turns: tuple[LaneSwitch, ...]
+    """The order in which threads took turns."""
     line_key: Callable[[Site], Hashable]
-    """What tells a place in the source in both recordings."""
+    """Identifies a place in the source across both recordings."""
     content: Callable[[ContentRef], bytes]
-    """Gives what is kept apart from the events."""
+    """Returns content that is stored apart from the events."""
     openers: frozenset[str]
-    """The gates that answer with descriptors."""
+    """The gates that return descriptors."""
     afters: tuple[int, ...] = ()
     """For each of the turns the number of the last event before it."""
 
 
 class Pair(NamedTuple):
-    """Two events that belong together."""
+    """Two corresponding events."""
 
     good: int
-    """The number of one."""
+    """The event number in the good run."""
     bad: int
-    """The number of the other."""
+    """The event number in the bad run."""
     is_exact: bool
-    """Whether they ask the same; otherwise they are from the same place only."""
+    """Whether the two requests are equal; if false, they only come from the same place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two runs have in common and what not."""
+    """The common parts and the differences of two runs."""
 
     pairs: tuple[Pair, ...]
-    """The events that belong together, in the order of the bad run."""
+    """The corresponding events, in the order of the bad run."""
     inputs: tuple[Input, ...]
-    """What the program was told otherwise: first what holds from the start on, then the answers, in order."""
+    """The inputs that differ: first those fixed at the start, then the answers, in order."""
     first: Behaviour | None
-    """What it did otherwise first; None: nothing."""
+    """The first difference in behaviour; None: there is none."""
     others: int
-    """How many events did otherwise, that one included."""
+    """Number of events that differ in behaviour, including the first."""
 
     @property
     def first_answer(self) -> Input | None:
-        """The first answer that was another one."""
+        """The first answer that differs."""
         return next((each for each in self.inputs if each.told is Told.ANSWER), None)
 
 
 class Lanes(NamedTuple):
-    """What a log says of its lanes."""
+    """The lanes of a log."""
 
     events: list[Event]
     lanes: dict[int, LaneKey]
     preemptions: tuple[Preemption, ...]
-    turns: tuple[Turn, ...]
+    turns: tuple[LaneSwitch, ...]
     afters: tuple[int, ...]
 
 
 @dataclass(slots=True)
-class _Progress:
-    """How far one lane has come."""
+class _LaneProgress:
+    """The progress of one lane."""
 
     marks: int = 0
     ticks: int = 0
@@ -185,19 +187,19 @@ class _Progress:
 
 
 def read_lanes(entries: Iterable[Entry]) -> Lanes:
-    """Return the events of a log, who the lanes are, and where they gave way."""
+    """Return the events of a log, the identities of its lanes, and where they gave way."""
     events: list[Event] = []
     keys: dict[int, LaneKey] = {0: ()}
     named: dict[tuple[LaneKey, str], int] = defaultdict(int)
-    far: dict[int, _Progress] = defaultdict(_Progress)
+    far: dict[int, _LaneProgress] = defaultdict(_LaneProgress)
     preemptions: list[Preemption] = []
-    turns: list[Turn] = []
+    turns: list[LaneSwitch] = []
     afters: list[int] = []
     for entry in entries:
         at, key = far[entry.lane], keys.get(entry.lane, ())
         if isinstance(entry, Event):
             events.append(entry)
-            far[entry.lane] = _Progress(at.marks + 1, own=entry.number)
+            far[entry.lane] = _LaneProgress(at.marks + 1, own=entry.number)
         elif entry.kind is ControlKind.LANE_STARTED and entry.number is not None:
             name = entry.name or "?"
             keys[entry.number] = (*key, (name, named[key, name]))
@@ -205,17 +207,17 @@ def read_lanes(entries: Iterable[Entry]) -> Lanes:
             at.marks, at.ticks = at.marks + 1, 0
         elif entry.kind is ControlKind.LANE:
             at.ticks += entry.ticks or 0
-            turns.append(Turn(key, at.marks, keys.get(entry.number or 0, ())))
+            turns.append(LaneSwitch(key, at.marks, keys.get(entry.number or 0, ())))
             afters.append(entry.after)
-            if entry.why is Why.PREEMPTED:
+            if entry.why is SwitchReason.PREEMPTED:
                 found = Preemption(key, entry.lane, at.marks, at.ticks, at.own, at.nth, entry.after)
                 preemptions.append(found)
             at.nth += 1
     return Lanes(events, keys, tuple(preemptions), tuple(turns), tuple(afters))
 
 
-def rank_of_turns(side: Side) -> Callable[[LaneKey, int], int]:
-    """Return what gives the place, in the order of a run, of a thread that has come to so many events and starts."""
+def rank_of_turns(side: ReadRecording) -> Callable[[LaneKey, int], int]:
+    """Return a function that maps a thread and its number of events and starts to the place in the order of a run."""
     begun: dict[LaneKey, list[tuple[int, int]]] = defaultdict(list)
     come: dict[LaneKey, int] = defaultdict(int)
     begun[()].append((0, 0))
@@ -224,14 +226,14 @@ def rank_of_turns(side: Side) -> Callable[[LaneKey, int], int]:
         begun[turn.to].append((come[turn.to], number))
 
     def rank(key: LaneKey, marks: int) -> int:
-        # The last stretch that begins there or before: it has the next event.
+        # The last stretch that begins there or before: it contains the next event.
         found = [number for at, number in begun.get(key, ()) if at <= marks]
         return found[-1] if found else len(side.turns) + 1
 
     return rank
 
 
-def compare(good: Side, bad: Side) -> Comparison:
+def compare(good: ReadRecording, bad: ReadRecording) -> Comparison:
     """Compare two recordings of the same program."""
     together = sorted(_pairs(good, bad), key=lambda pair: pair.bad)
     answers: list[Input] = []
@@ -243,20 +245,20 @@ def compare(good: Side, bad: Side) -> Comparison:
             others.append(Behaviour(Did.ASKED, pair.good, pair.bad))
         elif one.digest != two.digest:
             others.append(Behaviour(Did.WROTE, pair.good, pair.bad))
-        # How much was written says nothing new.
+        # The number of bytes written is redundant.
         if one.digest is None and two.digest is None and not _is_same_answer(good, one, bad, two):
             is_handle = two.gate in bad.openers or _is_handle(one, two, names)
-            told = _told(one, two)
-            answers.append(Input(Told.ANSWER, "", *told, pair.good, pair.bad, two.gate, is_handle))
+            values = _values_apart(one, two)
+            answers.append(Input(Told.ANSWER, "", *values, pair.good, pair.bad, two.gate, is_handle))
     others += _lonely(together, len(good.events), len(bad.events))
     first = min(others, key=lambda each: (each.bad_event, each.did is not Did.ONLY_GOOD), default=None)
     return Comparison(tuple(together), (*_of_the_start(good, bad), *answers), first, len(others))
 
 
 def elapsed(answers: Sequence[Input]) -> list[Input]:
-    """Return answers of one clock as if the good run had begun when the bad run did; nothing if they are of no clock.
+    """Return a clock's answers shifted as if the good run had begun when the bad run did; none if not of a clock.
 
-    Two runs are hours apart, perhaps: an answer of one among those of the other is a jump in time, where a few
+    The two runs may be hours apart: an answer of one among those of the other is a jump in time, where a few
     milliseconds more or less were meant.
     """
     if not answers or not answers[0].gate.startswith("time.") or not all(map(_is_time, answers)):
@@ -278,11 +280,11 @@ def _is_time(each: Input) -> bool:
     return type(each.good) is type(each.bad) and type(each.good) in (int, float)
 
 
-# ---- what belongs together ----
+# ---- matching events ----
 
 
-def _pairs(good: Side, bad: Side) -> Iterator[Pair]:
-    """Yield the events that belong together: thread by thread, the same questions first, then the same places."""
+def _pairs(good: ReadRecording, bad: ReadRecording) -> Iterator[Pair]:
+    """Yield the corresponding events: thread by thread, equal requests first, then equal places."""
     ours, theirs = _by_lane(good), _by_lane(bad)
     for key in ours.keys() & theirs.keys():
         one, two = ours[key], theirs[key]
@@ -297,24 +299,24 @@ def _pairs(good: Side, bad: Side) -> Iterator[Pair]:
                     yield Pair(left[old].number, right[new].number, False)
 
 
-def _by_lane(side: Side) -> dict[LaneKey, list[Event]]:
+def _by_lane(side: ReadRecording) -> dict[LaneKey, list[Event]]:
     found: dict[LaneKey, list[Event]] = defaultdict(list)
     for event in side.events:
         found[side.lanes.get(event.lane, ())].append(event)
     return found
 
 
-def _place(side: Side, event: Event) -> Hashable:
+def _place(side: ReadRecording, event: Event) -> Hashable:
     return event.site.gate, event.site.function, side.line_key(event.site)
 
 
-def _question(side: Side, event: Event) -> Hashable:
-    # repr: arguments may hold lists; and of equal numbers of different types only one is asked for.
+def _question(side: ReadRecording, event: Event) -> Hashable:
+    # repr: arguments may hold lists; and equal numbers of different types count as different requests.
     return _place(side, event), repr(event.arguments)
 
 
 def _lonely(together: Sequence[Pair], good: int, bad: int) -> Iterator[Behaviour]:
-    """Yield the events that one of the two does not have."""
+    """Yield the events that only one of the two has."""
     to_bad = {pair.good: pair.bad for pair in together}
     to_good = {pair.bad: pair.good for pair in together}
     last = 0
@@ -329,10 +331,10 @@ def _lonely(together: Sequence[Pair], good: int, bad: int) -> Iterator[Behaviour
         last = to_bad.get(number, last)
 
 
-# ---- what differs ----
+# ---- differences ----
 
 
-def _is_same_answer(good: Side, one: Event, bad: Side, two: Event) -> bool:
+def _is_same_answer(good: ReadRecording, one: Event, bad: ReadRecording, two: Event) -> bool:
     return (
         one.raised == two.raised
         and _is_same(good, one.outcome, bad, two.outcome)
@@ -340,21 +342,21 @@ def _is_same_answer(good: Side, one: Event, bad: Side, two: Event) -> bool:
     )
 
 
-def _told(one: Event, two: Event) -> tuple[Value, Value]:
-    """Return what tells two answers apart: what a buffer was filled with says more than how much that was."""
+def _values_apart(one: Event, two: Event) -> tuple[Value, Value]:
+    """Return the values that distinguish two answers: the content of a buffer shows more than its length."""
     is_filled = one.filled is not None and two.filled is not None and not one.raised and not two.raised
     return (one.filled, two.filled) if is_filled else (one.outcome, two.outcome)
 
 
-def _is_same(good: Side, one: Value, bad: Side, two: Value) -> bool:
+def _is_same(good: ReadRecording, one: Value, bad: ReadRecording, two: Value) -> bool:
     if isinstance(one, ContentRef) and isinstance(two, ContentRef):
         return one.length == two.length and good.content(one) == bad.content(two)
-    # By repr, too: it tells 0.0 from -0.0 and 1 from True, and a NaN is itself.
+    # By repr, too: it distinguishes 0.0 from -0.0 and 1 from True, and a NaN equals itself.
     return repr(one) == repr(two) or (one == two and type(one) in (set, frozenset, dict))
 
 
-def _names(side: Side) -> frozenset[int]:
-    """Return the numbers that are used as arguments: where they are answers they are names, as process ids are."""
+def _names(side: ReadRecording) -> frozenset[int]:
+    """Return the numbers that are used as arguments: as answers they are identifiers, such as process ids."""
     found: set[int] = set()
     for arguments in {id(event.arguments): event.arguments for event in side.events if event.arguments}.values():
         found.update(_numbers(arguments))
@@ -362,7 +364,7 @@ def _names(side: Side) -> frozenset[int]:
 
 
 def _numbers(value: Value) -> Iterator[int]:
-    """Yield the numbers in a value, without those that are too small to name anything."""
+    """Yield the numbers in a value, without those that are too small to be identifiers."""
     if type(value) is int and value >= LEAST_NAME:
         yield value
     elif type(value) in (tuple, list):
@@ -371,7 +373,7 @@ def _numbers(value: Value) -> Iterator[int]:
 
 
 def _is_handle(one: Event, two: Event, names: frozenset[int]) -> bool:
-    """Whether two answers differ in nothing but names."""
+    """Whether two answers differ only in identifiers."""
     left = [_without(event.outcome, names) for event in (one, two)]
     is_equal = repr(left[0]) == repr(left[1]) and one.filled is None and two.filled is None
     return is_equal and one.raised == two.raised
@@ -383,7 +385,7 @@ def _without(value: Value, names: frozenset[int]) -> Value:
     return type(value)(_without(each, names) for each in value) if type(value) in (tuple, list) else value
 
 
-def _of_the_start(good: Side, bad: Side) -> Iterator[Input]:
+def _of_the_start(good: ReadRecording, bad: ReadRecording) -> Iterator[Input]:
     one, two = good.header, bad.header
     if one.hash_seed != two.hash_seed:
         yield Input(Told.HASH_SEED, "", one.hash_seed, two.hash_seed)
@@ -398,5 +400,5 @@ def _of_the_start(good: Side, bad: Side) -> Iterator[Input]:
         yield Input(Told.SCHEDULE, "", len(good.preemptions), len(bad.preemptions))
 
 
-def _places(side: Side) -> list[tuple[LaneKey, int, int]]:
+def _places(side: ReadRecording) -> list[tuple[LaneKey, int, int]]:
     return [(each.lane, each.marks, each.ticks) for each in side.preemptions]

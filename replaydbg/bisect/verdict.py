@@ -1,4 +1,4 @@
-"""What a look at one place says: the answers that every search understands."""
+"""The verdict on one place: the answers that every search understands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import enum
 
 
 class Verdict(enum.Enum):
-    """What was found at one moment, recording or commit."""
+    """The result at one moment, recording or commit."""
 
     GOOD = "good"
-    """The failure is not there."""
+    """The failure is absent."""
     BAD = "bad"
-    """The failure is there."""
+    """The failure is present."""
     UNDECIDED = "undecided"
-    """It cannot be told here: neither good nor bad."""
+    """Inconclusive: neither good nor bad."""

@@ -1,4 +1,4 @@
-"""`replaydbg bisect`: one command with three questions, each a module of its own beside this one."""
+"""`replaydbg bisect`: one command with three subcommands, each a module of its own beside this one."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from replaydbg.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from replaydbg.cli.main import Command
+    from replaydbg.cli.main import CommandModule
 
 KINDS = {
     "snapshots": "find the first moment, and the first line, after which something was wrong",
     "recordings": "find what made a bad run differ from a good one",
     "commits": "find the commit that made a program fail",
 }
-"""The questions, each a module `bisect_<kind>` with `add_arguments(parser)` and `run(args)`, and one line of help."""
+"""The subcommands, each a module `bisect_<kind>` with `add_arguments(parser)` and `run(args)`, and one line of help."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the three questions with their options."""
+    """Declare the three subcommands with their options."""
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
     for name, text in offered().items():
-        kind: Command = importlib.import_module(_module(name))
+        kind: CommandModule = importlib.import_module(_module(name))
         own = kinds.add_parser(name, help=text, description=f"replaydbg bisect {name}: {text}.")
         kind.add_arguments(own)
         own.set_defaults(run_kind=kind.run, takes_program=getattr(kind, "TAKES_PROGRAM", False))
 
 
 def offered() -> dict[str, str]:
-    """Return the kinds whose module is there."""
+    """Return the kinds whose module is installed."""
     return {name: text for name, text in KINDS.items() if importlib.util.find_spec(_module(name)) is not None}
 
 
@@ -44,7 +44,7 @@ def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer the question that was chosen and return the exit code."""
+    """Run the chosen subcommand and return the exit code."""
     if args.program and not args.takes_program:
         raise UsageError(f"`replaydbg bisect {args.kind}` takes no program.")
     code: int = args.run_kind(args)

@@ -1,4 +1,4 @@
-"""`replaydbg bisect commits`: which commit made a program fail."""
+"""`replaydbg bisect commits`: find the commit that made a program fail."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replaydbg.errors import UsageError
 from replaydbg.launch.interruption import INTERRUPTIONS
 
 TAKES_PROGRAM = True
-"""Behind `--` stands what is recorded at each commit."""
+"""The words after `--` are the command line that is recorded at each commit."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,7 +116,8 @@ def run(args: argparse.Namespace) -> int:
             )
     except INTERRUPTIONS:
         print(
-            "replaydbg: interrupted; the verdicts are kept, and the same command goes on from there.", file=sys.stderr
+            "replaydbg: interrupted; the verdicts are saved, and the same command continues from there.",
+            file=sys.stderr,
         )
         raise
     if args.json:
@@ -130,15 +131,15 @@ def run(args: argparse.Namespace) -> int:
 
 def _question(args: argparse.Namespace, replay: Path | None) -> Question:
     if args.runs < 1 or args.jobs < 1:
-        raise UsageError("--runs and --jobs need a number from 1 on.")
+        raise UsageError("--runs and --jobs must be at least 1.")
     if args.confirm < 0:
         raise UsageError(f"--confirm must be at least 1 (got {args.confirm}).")
     if not 0 < args.confidence < 1:
-        raise UsageError(f"--confidence cannot be {args.confidence:g}: it is between 0 and 1.")
+        raise UsageError(f"--confidence must be between 0 and 1 (got {args.confidence:g}).")
     if args.timeout < 0:
-        raise UsageError(f"--timeout cannot be {args.timeout:g}: seconds are needed.")
+        raise UsageError(f"--timeout must be at least 0 seconds (got {args.timeout:g}).")
     if args.json and args.md:
-        raise UsageError("--json and --md exclude each other.")
+        raise UsageError("--json and --md cannot be used together.")
     return Question(
         good=args.good,
         bad=args.bad,

@@ -1,4 +1,4 @@
-"""`replaydbg bisect recordings`: what made a bad run differ from a good one."""
+"""`replaydbg bisect recordings`: find what made a bad run differ from a good one."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare them; 1 if it is known what made the difference, 3 if not."""
+    """Compare them; return 1 if the cause of the difference was found, 3 if not."""
     if args.md and args.json:
         raise UsageError("--md and --json cannot be used together.")
     if args.trials < 1 or (args.jobs is not None and args.jobs < 1):
-        raise UsageError("--trials and --jobs take a number from 1.")
+        raise UsageError("--trials and --jobs must be at least 1.")
     pattern = _pattern(args.fails)
     store = the_store()
     given = [args.good, *args.bad]
@@ -121,11 +121,11 @@ def _flip(
 ) -> Flip:
     began = time.monotonic()
 
-    def told(trials: int) -> None:
+    def show_trials(trials: int) -> None:
         progress(WorkProgress(f"trial {trials}", 0.0, time.monotonic() - began))
 
     jobs = args.jobs if args.jobs is not None else len(os.sched_getaffinity(0))
-    flip = find_flip(twins, comparison, How(jobs=jobs, pattern=pattern, most=args.trials, progress=told), others)
+    flip = find_flip(twins, comparison, How(jobs=jobs, pattern=pattern, most=args.trials, progress=show_trials), others)
     progress.clear()
     return flip
 
@@ -138,24 +138,26 @@ def _pattern(fails: str) -> re.Pattern[bytes] | None:
 
 
 def _ending(recording: Recording, pattern: re.Pattern[bytes] | None, *, is_good: bool) -> str:
-    """Return how a run ended; raise NotComparable if that is not what was said of it."""
+    """Return how a run ended; raise NotComparable if a good run failed or a bad one passed."""
     assert recording.end is not None, "checked when it was opened"
     status = recording.end.status
-    told = show_status(status)
+    ending = show_status(status)
     has_failed = status != 0
     if not has_failed and pattern is not None:
         found = pattern.search(_output(recording.path))
         has_failed = found is not None
-        told += f", and wrote {found[0].decode(errors='replace')!r}" if found is not None else ""
+        ending += f", and wrote {found[0].decode(errors='replace')!r}" if found is not None else ""
     if has_failed is is_good:
         what = "failed" if has_failed else "passed"
         more = (
-            "" if pattern is not None or has_failed else " Where it failed all the same, --fails PATTERN tells by what."
+            ""
+            if pattern is not None or has_failed
+            else " If it failed without that, name the failure with --fails PATTERN."
         )
         raise NotComparable(
-            f"{recording.name!r}, which should be the {'good' if is_good else 'bad'} one, {what} ({told}).{more}"
+            f"{recording.name!r}, which should be the {'good' if is_good else 'bad'} one, {what} ({ending}).{more}"
         )
-    return told
+    return ending
 
 
 def _output(path: Path) -> bytes:
@@ -166,22 +168,22 @@ def _output(path: Path) -> bytes:
 
 
 def _scopes(args: argparse.Namespace, flip: Flip | None) -> tuple[str, ...]:
-    """Return whose variables are looked at, each time for a difference of its own."""
-    told = [each.told for each in flip.inputs] if flip is not None else []
+    """Return whose variables are compared, each scope for a difference of its own."""
+    kinds = [each.told for each in flip.inputs] if flip is not None else []
     if args.no_state:
         return ()
     if args.scope:
         return (args.scope,)
-    if Told.SCHEDULE in told:
-        return ()  # threads have come differently far at every moment, and that is no more than that
-    # What a library iterates over in another order, it says first itself.
-    return (MINE, "all") if told == [Told.HASH_SEED] else (MINE,)
+    if Told.SCHEDULE in kinds:
+        return ()  # the threads have progressed differently at every moment, and a comparison would show nothing else
+    # A different iteration order in a library shows first in the library's own variables.
+    return (MINE, "all") if kinds == [Told.HASH_SEED] else (MINE,)
 
 
 def _travelled(
     twins: Twins, comparison: Comparison, flip: Flip | None, progress: ProgressLine, scopes: tuple[str, ...]
 ) -> Travelled:
-    """Travel in both recordings: to where they come apart, and to where threads gave way."""
+    """Find the moments in both recordings: where the runs first differ, and where threads were preempted."""
     preemptions = flip.preemptions if flip is not None else ()
     turns = flip.turns if flip is not None else ()
     if not scopes and not preemptions and not turns:
@@ -207,7 +209,7 @@ def _travelled(
 
 
 def _unless_lost(find: Callable[..., _T | None], *where: object) -> _T | None:
-    """Return what it finds; None if that moment cannot be reached: the answer itself is known without it."""
+    """Return the result of `find`; None if that moment cannot be reached: the answer itself is known without it."""
     try:
         return find(*where)
     except (EngineLost, NoSuchMoment):
@@ -215,11 +217,11 @@ def _unless_lost(find: Callable[..., _T | None], *where: object) -> _T | None:
 
 
 def _different(found: list[MemoryDifference | None]) -> tuple[MemoryDifference, ...]:
-    """Return the places, each once."""
+    """Return the places, without duplicates."""
     return tuple({(each.place, each.bad): each for each in reversed(found) if each is not None}.values())[::-1]
 
 
 def _since(flip: Flip | None) -> tuple[int, int] | None:
-    """Return the first of the answers that make the difference; None: it is there from the start on."""
+    """Return the events of the first deciding answer in both runs; None: the difference exists from the start on."""
     answers = [each for each in (flip.inputs if flip is not None else ()) if each.told is Told.ANSWER]
     return (answers[0].good_event, answers[0].bad_event) if answers else None

@@ -1,4 +1,4 @@
-"""`replaydbg bisect snapshots`: the first moment of a run, and the line, after which something was wrong."""
+"""`replaydbg bisect snapshots`: find the first bad moment of a run, and the line that caused it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _predicate(args: argparse.Namespace) -> Predicate | None:
-    """Return what the options ask; None: what the test claims. Raises UsageError."""
+    """Return the predicate that the options define; None: the test's own assertion. Raises UsageError."""
     kind = next((each for each in KINDS if getattr(args, each) is not None), None)
     if kind is None and (args.module or args.frame):
         raise UsageError("--in and --frame are for expressions and functions.")
@@ -128,15 +128,13 @@ def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate
              "line": each.line, "function": each.function}
             for each in found
         ]  # fmt: skip
-        told = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
-        print_json({**told, "note": search.note or None})
+        answer = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
+        print_json({**answer, "note": search.note or None})
     else:
         for line in bisection_text.flip_lines(session, predicate.text, found, is_markdown=args.md):
             print(printable(line))
         if is_cut:
-            print(
-                f"There are more: these are the first {MOST_FLIPS:,}. --from {moment_text(found[-1].moment)} goes on."
-            )
+            print(f"Showing the first {MOST_FLIPS:,} changes. Continue with --from {moment_text(found[-1].moment)}.")
         if search.note:
             print(printable(search.note))
     return FOUND if any(each.is_bad for each in found) else NOTHING

@@ -1,4 +1,4 @@
-"""`replaydbg check`: says whether today's code still fails on a recording's inputs; made for `git bisect run`."""
+"""`replaydbg check`: test whether today's code still fails on a recording's inputs; made for `git bisect run`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from replaydbg.cli.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.show import printable
-from replaydbg.replay.verdict import BAD, GOOD, Judge, Verdict
+from replaydbg.replay.verdict import BAD, GOOD, CodeVerdict, Judge
 from replaydbg.store.directory import Store
 
 if TYPE_CHECKING:
     from replaydbg.replay.ending import Outcome
 
 CANNOT_TEST_CODE = 125
-"""What `git bisect run` takes for: this commit cannot be tested."""
+"""The exit code that `git bisect run` reads as: this commit cannot be tested."""
 STOP_CODE = 128
-"""What makes `git bisect run` stop: the question itself is wrong, and every commit would look bad."""
+"""The exit code that stops `git bisect run`: the check itself is misconfigured, and every commit would look bad."""
 MOST_SHOWN = 20
-"""Lines of liberties for people; `--json` has all."""
+"""Number of deviations that are listed for people; `--json` lists all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,19 +54,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_verdict_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of how the verdict is shown."""
+    """Declare the options for the verdict's output."""
     parser.add_argument("-q", "--quiet", action="store_true", default=None, help="print only the verdict")
     parser.add_argument("--json", action="store_true", help="print the verdict and all deviations as JSON on stdout")
 
 
 def _refuse(message: str) -> NoReturn:
-    """End with a code that no `git bisect run` takes for a bad commit."""
+    """Exit with a code that `git bisect run` does not read as a bad commit."""
     print(f"replaydbg check: {message}", file=sys.stderr)
     sys.exit(STOP_CODE)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Judge; returns 0 for good, 1 for bad, 125 if it cannot be tested."""
+    """Judge the code; return 0 for good, 1 for bad, 125 if it cannot be tested."""
     open_closed_streams()
     try:
         settings = load_settings({"quiet": args.quiet})
@@ -103,7 +103,7 @@ def _sources(given: list[str]) -> dict[str, str]:
     return sources
 
 
-def show_verdict(verdict: Verdict, *, as_json: bool, quiet: bool) -> int:
+def show_verdict(verdict: CodeVerdict, *, as_json: bool, quiet: bool) -> int:
     """Print it, and return the exit code."""
     if as_json:
         print_json(_as_json(verdict))
@@ -115,7 +115,7 @@ def show_verdict(verdict: Verdict, *, as_json: bool, quiet: bool) -> int:
     return {GOOD: 0, BAD: 1}.get(verdict.word, CANNOT_TEST_CODE)
 
 
-def _show_liberties(verdict: Verdict) -> None:
+def _show_liberties(verdict: CodeVerdict) -> None:
     total = sum(verdict.result.liberty_counts.values())
     for liberty in verdict.result.liberties[:MOST_SHOWN]:
         print(f"  {printable(str(liberty))}")
@@ -124,7 +124,7 @@ def _show_liberties(verdict: Verdict) -> None:
         print(f"  ... and {total - MOST_SHOWN} more: {kinds} in all (--json has them)")
 
 
-def _as_json(verdict: Verdict) -> dict[str, object]:
+def _as_json(verdict: CodeVerdict) -> dict[str, object]:
     result = verdict.result
     return {
         "verdict": verdict.word,

@@ -1,4 +1,4 @@
-"""What `replaydbg bisect commits` found: for people, as data, and as Markdown."""
+"""The result of `replaydbg bisect commits`: as text, as JSON data, and as Markdown."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.cli.output import is_terminal, print_table
-from replaydbg.commits import Commit, Found, Look
+from replaydbg.commits import Commit, CommitLook, CommitSearchResult
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.events.show import printable
 
 _COLUMNS = ("commit", "verdict", "seconds", "why", "subject")
 _MOST = 20
-"""Suspects, and liberties of one replay, that are listed for people; then they are counted."""
+"""Number of suspects, and of deviations of one replay, that are listed for people; further ones are only counted."""
 
 
-def print_report(found: Found) -> None:
+def print_report(found: CommitSearchResult) -> None:
     """Print the table of verdicts, the culprit and what to do next on stdout, notes on stderr."""
     for note in found.notes:
         print(f"replaydbg: {printable(note)}", file=sys.stderr)
     rows = [_row(found, look) for look in found.looks]
     if not is_terminal():
-        # Aligned for nobody: columns are parted by tabs.
+        # The columns are not aligned: tabs separate them.
         print("\t".join(_COLUMNS))
     print_table(_COLUMNS, rows, right=["seconds"])
     for line in _liberties(found):
@@ -34,8 +34,8 @@ def print_report(found: Found) -> None:
     print("\n".join(map(printable, [*_answer(found), *_next(found)])))
 
 
-def as_facts(found: Found) -> dict[str, Any]:
-    """Return what was found as data; docs/reference/bisect-json.md describes it."""
+def as_facts(found: CommitSearchResult) -> dict[str, Any]:
+    """Return the result as data; docs/reference/bisect-json.md describes it."""
     culprit, question = found.culprit, found.question
     return {
         "kind": "commits",
@@ -59,8 +59,8 @@ def as_facts(found: Found) -> dict[str, Any]:
     }
 
 
-def as_markdown(found: Found) -> str:
-    """Return what was found for a pull request."""
+def as_markdown(found: CommitSearchResult) -> str:
+    """Return the result as Markdown for a pull request."""
     lines = [f"**{line}**" if not index else line for index, line in enumerate(_headline(found))]
     if found.stat:
         lines += ["", "```", found.stat, "```"]
@@ -74,14 +74,14 @@ def as_markdown(found: Found) -> str:
     return "\n".join(lines)
 
 
-def _row(found: Found, look: Look) -> list[str]:
+def _row(found: CommitSearchResult, look: CommitLook) -> list[str]:
     known = " (known)" if look.is_reused else ""
     subject = found.commits[look.commit].subject
     why = look.why if len(look.why) <= 100 else look.why[:97] + "..."
     return [look.commit[:10], look.verdict.value, f"{look.seconds:.1f}", printable(why) + known, printable(subject)]
 
 
-def _liberties(found: Found) -> list[str]:
+def _liberties(found: CommitSearchResult) -> list[str]:
     lines = []
     for look in found.looks:
         if look.liberties:
@@ -91,7 +91,7 @@ def _liberties(found: Found) -> list[str]:
     return lines
 
 
-def _headline(found: Found) -> list[str]:
+def _headline(found: CommitSearchResult) -> list[str]:
     culprit = found.culprit
     if culprit is not None:
         return [f"{culprit.short} is the first bad commit: {culprit.subject}", f"{culprit.author}, {culprit.date}"]
@@ -100,11 +100,11 @@ def _headline(found: Found) -> list[str]:
     return lines + ([f"- and {len(found.suspects) - _MOST} more"] if len(found.suspects) > _MOST else [])
 
 
-def _range_reason(found: Found) -> str:
+def _range_reason(found: CommitSearchResult) -> str:
     return f"The first bad commit is one of these {len(found.suspects)}, which cannot be distinguished:"
 
 
-def _answer(found: Found) -> list[str]:
+def _answer(found: CommitSearchResult) -> list[str]:
     culprit = found.culprit
     if culprit is None:
         return _headline(found)
@@ -112,7 +112,7 @@ def _answer(found: Found) -> list[str]:
     return [*lines, "", f"    {culprit.subject}", "", *found.stat.splitlines()]
 
 
-def _next(found: Found) -> list[str]:
+def _next(found: CommitSearchResult) -> list[str]:
     looks = len(found.looks)
     lines = ["", f"{looks} looks at {found.total} commits, including both ends."]
     if found.passes_needed > 1:
@@ -121,8 +121,8 @@ def _next(found: Found) -> list[str]:
     return [*lines, "", "Reproduce it:", *(f"  {command}" for command in commands)]
 
 
-def _commands(found: Found) -> list[str]:
-    """Return what shows the failure of the first bad commit, and what made it, as command lines."""
+def _commands(found: CommitSearchResult) -> list[str]:
+    """Return command lines that show the failure of the first bad commit, and its cause."""
     bad, question = found.suspects[-1], found.question
     place = Path(tempfile.gettempdir(), f"{found.root.name}-{bad.short}")
     around = Surroundings(found.root, found.prefix, found.files)
@@ -159,7 +159,7 @@ def _commit_facts(commit: Commit) -> dict[str, str]:
     return {"commit": commit.name, "author": commit.author, "date": commit.date, "subject": commit.subject}
 
 
-def _look_facts(found: Found, look: Look) -> dict[str, Any]:
+def _look_facts(found: CommitSearchResult, look: CommitLook) -> dict[str, Any]:
     return {
         "commit": look.commit,
         "subject": found.commits[look.commit].subject,

@@ -1,4 +1,4 @@
-"""`replaydbg config`: each setting, its value, and where it is from."""
+"""`replaydbg config`: list each setting with its value and its source."""
 
 from __future__ import annotations
 

@@ -13,11 +13,11 @@ from replaydbg.cli.opening import opened
 from replaydbg.cli.output import add_recording
 from replaydbg.commands import Prompt
 from replaydbg.errors import UsageError
-from replaydbg.prompt.terminal import AtOnce, Interrupts, Lines
+from replaydbg.prompt.terminal import AtOnce, Interrupts, LineReader
 
 
 class _Script(argparse.Action):
-    """Keeps -x and -c in the order in which they were given."""
+    """Collects -x and -c in the order in which they were given."""
 
     def __call__(
         self,
@@ -51,9 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Open the recording, and do what is typed; in batch the exit code is 1 if the last command could not be done."""
+    """Open the recording and run the prompt; in batch mode the exit code is 1 if the last command failed."""
     scripts = [(text if not is_file else _read(text)) for is_file, text in args.scripts]
-    # Where nobody types, a Ctrl-C does not give up one command of several: it ends all of them.
+    # In batch mode a Ctrl-C cancels the whole script, not just the command that runs.
     is_typed = not args.batch and is_interactive()
     interrupts = Interrupts() if is_typed else AtOnce()
     with opened(
@@ -81,7 +81,7 @@ def _interact(prompt: Prompt, interrupts: Interrupts | AtOnce) -> None:
             if prompt.is_over:
                 return
         return
-    lines = Lines(prompt, user_state_path("replaydbg") / "history")
+    lines = LineReader(prompt, user_state_path("replaydbg") / "history")
     try:
         with interrupts.prompting():
             prompt.interact(lambda: interrupts.read(lines.read))

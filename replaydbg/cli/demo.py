@@ -1,4 +1,4 @@
-"""`replaydbg demo`: records a bundled flaky program until it fails, replays the failure, and explains each step."""
+"""`replaydbg demo`: record a bundled flaky program until it fails, replay the failure, and explain each step."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from replaydbg.record import record
 from replaydbg.replay import replay
 
 ATTEMPTS = 100
-"""How often the program is run at most. It fails one time in five: all of these pass once in five thousand million."""
+"""Maximum number of runs. The program fails one time in five: all of these pass once in five thousand million."""
 
 EVENTS_SHOWN = 8
 SOURCES_SHOWN = 6
 CALL_WIDTH, OUTCOME_WIDTH = 29, 22
-"""With these the table of events fits into 80 columns."""
+"""Column widths with which the table of events fits into 80 columns."""
 FOUND, INCONCLUSIVE, DIVERGED = 0, 3, 4
 
 PROGRAM = "checkout.py"
@@ -41,21 +41,21 @@ ORDERS = "orders.csv"
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedRun:
     """The recorded run that failed."""
 
     path: Path
     """The recording."""
     run: Outside
-    """What the run did."""
+    """The run's exit code and output."""
     events: int
-    """How many crossings the recording holds."""
+    """Number of crossings in the recording."""
     size: int
     """Its size in bytes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options: it has none."""
+    """Declare the command's options: there are none."""
     parser.epilog = "The recording of the failure stays in the store; the program and its input are deleted."
 
 
@@ -84,7 +84,7 @@ def demo(*, console: Console | None = None, attempts: int = ATTEMPTS) -> int:
 
 @contextmanager
 def _workplace() -> Iterator[Path]:
-    """A directory with the program and its input, which is gone afterwards."""
+    """Yield a temporary directory with the program and its input."""
     place = Path(tempfile.mkdtemp(prefix="replaydbg-demo-"))
     try:
         bundled = files("replaydbg.demo")
@@ -92,20 +92,20 @@ def _workplace() -> Iterator[Path]:
             (place / name).write_bytes((bundled / name).read_bytes())
         yield place
     finally:
-        # It is gone already if the demonstration came as far as step 4.
+        # It is already deleted if the demonstration reached step 4.
         shutil.rmtree(place, ignore_errors=True)
 
 
 def _introduce(console: Console, place: Path) -> None:
     _step(console, 1, "A program that fails about one time in five")
-    _say(
+    _explain(
         console,
         f"{place / PROGRAM} settles an order: it reads {ORDERS}, looks at the clock, draws random numbers and keeps "
         "its books in a SQLite database. Run it again after a failure, and most likely it works.",
     )
 
 
-def _record_until_failure(console: Console, place: Path, attempts: int) -> Failure | None:
+def _record_until_failure(console: Console, place: Path, attempts: int) -> FailedRun | None:
     _step(console, 2, "Record it until it fails")
     _command(console, f"replaydbg record {PROGRAM} {ORDERS} books.db")
     argv = [str(place / name) for name in (PROGRAM, ORDERS, "books.db")]
@@ -116,32 +116,32 @@ def _record_until_failure(console: Console, place: Path, attempts: int) -> Failu
         if result.status != 0:
             console.print(f"  run {attempt}: [bold red]failed[/], exit code {result.status}")
             _quote(console, run)
-            return Failure(result.path, run, result.events, result.size)
+            return FailedRun(result.path, run, result.events, result.size)
         console.print(f"  run {attempt}: passed")
         discard(result.path)
     return None
 
 
-def _show_recording(console: Console, failure: Failure) -> None:
+def _show_recording(console: Console, failure: FailedRun) -> None:
     _step(console, 3, "What the recording holds")
     with open_recording(failure.path) as recording:
         gates = Counter(event.gate for event in recording.events(controls=False) if isinstance(event, Event))
     common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(SOURCES_SHOWN))
-    _say(
+    _explain(
         console,
-        f"{failure.path} takes {show_size(failure.size)}: {failure.events:,} events, each a thing that the program "
-        f"asked the outside world and what came of it (most often: {common}), and the sources that it ran.",
+        f"{failure.path} takes {show_size(failure.size)}: {failure.events:,} events, each an input of the program "
+        f"from outside (most often: {common}), and the sources that it ran.",
     )
 
 
 def _delete_inputs(console: Console, place: Path) -> None:
     _step(console, 4, "Take everything away that the run depended on")
     shutil.rmtree(place)
-    _say(console, f"{place} is deleted: the order, the database and the program itself.")
+    _explain(console, f"{place} is deleted: the order, the database and the program itself.")
 
 
-def _replay_failure(console: Console, failure: Failure) -> bool:
-    """Replay and compare; say how it went."""
+def _replay_failure(console: Console, failure: FailedRun) -> bool:
+    """Replay and compare; print the result."""
     _step(console, 5, "Replay the failure")
     _command(console, f"replaydbg replay {failure.path.stem}")
     with captured() as capture:
@@ -155,7 +155,7 @@ def _replay_failure(console: Console, failure: Failure) -> bool:
         console.print("[bold red]The replay did not do the same as the recorded run.[/]", soft_wrap=True)
         console.print(f"recorded: {failure.run}\nreplayed: {run}", markup=False, soft_wrap=True)
         return False
-    _say(
+    _explain(
         console,
         f"The same {len(run.output) + len(run.errors)} bytes of output and the same exit code: the same receipt number "
         "at the same second, the same random numbers, the same failure. It will be the same tomorrow.",
@@ -164,7 +164,7 @@ def _replay_failure(console: Console, failure: Failure) -> bool:
 
 
 def _show_events(console: Console, path: Path) -> None:
-    _step(console, 6, "What the program asked for")
+    _step(console, 6, "Inputs of the program")
     _command(console, f"replaydbg events {path.stem}")
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("event", justify="right", no_wrap=True)
@@ -176,7 +176,7 @@ def _show_events(console: Console, path: Path) -> None:
             where = f"{PROGRAM}:{event.site.line}"
             table.add_row(str(event.number), where, escape(show_call(event)), escape(show_outcome(event)))
     console.print(table)
-    _say(
+    _explain(
         console,
         "These are the first that the program's own lines made; the other events come from the modules that it uses.",
     )
@@ -190,7 +190,7 @@ def _show_next(console: Console, path: Path) -> None:
         (f"replaydbg tui {name}", "where it failed, and backwards from there"),
         (f"replaydbg replay {name}", "the failure again, as often as you like"),
         (f"replaydbg info {name}", "when, where and with which Python"),
-        (f"replaydbg events {name}", "all that it asked for, in order"),
+        (f"replaydbg events {name}", "all its inputs, in order"),
         ("replaydbg record yours.py", "your own; -m and -c work as in python"),
     ):
         table.add_row(f"[bold]{escape(command)}[/]", meaning)
@@ -198,7 +198,7 @@ def _show_next(console: Console, path: Path) -> None:
 
 
 def _offer(console: Console, path: Path) -> int:
-    """In a terminal, let the user look at the failure at once."""
+    """At a terminal, offer to open the failure at once."""
     if not (console.is_terminal and can_show()):
         return FOUND
     console.print("\nOpen it in the terminal UI now? Press Enter to open it, any other key to quit: ", end="")
@@ -210,7 +210,7 @@ def _offer(console: Console, path: Path) -> int:
 
 
 def _own_events(entries: Iterator[object]) -> Iterator[Event]:
-    """The first events whose site is in the program itself."""
+    """Yield the first events whose site is in the program itself."""
     shown = 0
     for entry in entries:
         if isinstance(entry, Event) and Path(entry.site.file or "").name == PROGRAM:
@@ -224,7 +224,7 @@ def _step(console: Console, number: int, title: str) -> None:
     console.print(f"\n[bold cyan]{number}. {escape(title)}[/]")
 
 
-def _say(console: Console, text: str) -> None:
+def _explain(console: Console, text: str) -> None:
     console.print(text, markup=False)
 
 
@@ -233,7 +233,7 @@ def _command(console: Console, text: str) -> None:
 
 
 def _quote(console: Console, run: Outside) -> None:
-    """Show what the program wrote, indented; never wrapped, so that it can be compared by eye."""
+    """Show the program's output, indented; never wrapped, so that it can be compared by eye."""
     for line in (run.output + run.errors).decode(errors="replace").splitlines():
         console.print(f"  | {line}", markup=False, style="dim", soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""`replaydbg diff`: what changed between two moments of a recording, or between two recordings."""
+"""`replaydbg diff`: compare two moments of a recording, or two recordings."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
     if len(moments) == 2 and all(map(is_stored, moments)):
         with open_named(args.recording) as recording:
             before, after = (stored(recording, moment[2:]) for moment in moments)
-        return _tell(args, _difference(args, before, after))
+        return _print_difference(args, _difference(args, before, after))
     with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
         session = prompt.view.session
         ends: list[str | int | Moment] = [session.here.count]
@@ -112,16 +112,16 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
         found = _difference(args, before, after)
         later = max(both, key=session.count_of)
         written = {} if args.no_writes or not found.changed.items else writers(session, found, later, after.modules)
-        return _tell(args, found, written)
+        return _print_difference(args, found, written)
 
 
 def _of_recordings(args: argparse.Namespace) -> int:
     before, after = (_named(_heap(args, name), name) for name in (args.recording, args.others[0]))
-    return _tell(args, drift(before, after, ignore=args.ignore, most=most_of(args), scope=args.scope))
+    return _print_difference(args, drift(before, after, ignore=args.ignore, most=most_of(args), scope=args.scope))
 
 
 def _named(held: Holding, name: str) -> Holding:
-    """Return a heap that says of which recording it is."""
+    """Return the heap with the recording's name added to its own."""
     taken = held.snapshot.taken
     words = " ".join(filter(None, (Path(name).name.removesuffix(".rdbg"), taken.name)))
     return Holding(replace(held.snapshot, taken=replace(taken, name=words)))
@@ -146,11 +146,11 @@ def _difference(args: argparse.Namespace, before: Holding, after: Holding) -> Di
     return without(diff(before, after, most=None, scope=args.scope), args.ignore, most_of(args))
 
 
-def _tell(args: argparse.Namespace, found: Diff, written: dict[str, str] | None = None) -> int:
+def _print_difference(args: argparse.Namespace, found: Diff, written: dict[str, str] | None = None) -> int:
     lines = written or {}
     if args.json:
         print_json({**diff_facts(found), "written": lines})
     else:
-        told = (lambda change: lines.get(change.path, "")) if lines else None
-        print_tables(args, diff_tables(found, written=told))
+        written_text = (lambda change: lines.get(change.path, "")) if lines else None
+        print_tables(args, diff_tables(found, written=written_text))
     return 0 if found.is_empty else 1

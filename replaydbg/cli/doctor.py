@@ -1,4 +1,4 @@
-"""`replaydbg doctor`: whether this machine can record and replay, and what is not covered anywhere."""
+"""`replaydbg doctor`: check whether this machine can record and replay, and list what is not covered anywhere."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ NOT_COVERED = (
     "shared memory that is read while another process writes it, or of more than 64 MiB",
     "free-threaded builds of Python, and interpreters other than CPython",
 )
-"""What no recording has, whatever the machine."""
+"""Limits of every recording, whatever the machine."""
 
 
-class Check(NamedTuple):
-    """One thing that was looked at."""
+class DoctorCheck(NamedTuple):
+    """The result of one check."""
 
     name: str
-    """What."""
+    """The name of what was checked."""
     is_fine: bool
-    """Whether it is as it should be."""
+    """Whether the check passed."""
     is_needed: bool
     """Whether recording or replaying is impossible without it."""
     detail: str
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Look at everything; 1 if this machine cannot record and replay. Or compare two runs."""
+    """Run all checks; return 1 if this machine cannot record and replay. Or compare two runs."""
     if args.trace:
         return tracing.run(args)
     if args.program:
@@ -83,43 +83,43 @@ def run(args: argparse.Namespace) -> int:
     for text in NOT_COVERED:
         print(f"  - {text}")
     if uncovered:
-        print("\nInstalled here, and not covered where it does what stands beside it:")
+        print("\nInstalled here, but not covered if it does what is listed next to it:")
         for package in uncovered:
             print(f"  - {package.module} {package.why}")
     print(f"\nThis machine can{'' if can_work else 'not'} record and replay.")
     return 0 if can_work else 1
 
 
-def _mark(check: Check) -> str:
+def _mark(check: DoctorCheck) -> str:
     return "ok" if check.is_fine else "MISSING" if check.is_needed else "without"
 
 
-def _python() -> Check:
+def _python() -> DoctorCheck:
     name = f"{platform.python_implementation()} {platform.python_version()} on {platform.system()} {platform.machine()}"
     problem = why_unsupported()
-    return Check("python", not problem, True, f"{name}; {problem}" if problem else name)
+    return DoctorCheck("python", not problem, True, f"{name}; {problem}" if problem else name)
 
 
-def _core() -> Check:
+def _core() -> DoctorCheck:
     try:
         module = importlib.import_module("replaydbg.native._core")
     except ImportError as error:
-        # A missing module says nothing that the sentence does not say; one that cannot be loaded says why.
+        # The sentence already covers a missing module; for one that cannot be loaded, the error gives the reason.
         missing = importlib.util.find_spec("replaydbg.native") is None or "No module named" in str(error)
-        return Check("native core", False, True, str(NotBuilt("" if missing else str(error))))
-    return Check("native core", True, True, str(module.__file__))
+        return DoctorCheck("native core", False, True, str(NotBuilt("" if missing else str(error))))
+    return DoctorCheck("native core", True, True, str(module.__file__))
 
 
-def _compiler() -> Check:
+def _compiler() -> DoctorCheck:
     compiler = next((path for name in ("cc", "gcc", "clang") if (path := shutil.which(name))), None)
     header = Path(sysconfig.get_paths()["include"]) / "Python.h"
     found = [compiler or "no C compiler", str(header) if header.exists() else f"no {header}"]
-    return Check("compiler", compiler is not None and header.exists(), False, ", ".join(found))
+    return DoctorCheck("compiler", compiler is not None and header.exists(), False, ", ".join(found))
 
 
-def _packages() -> Check:
+def _packages() -> DoctorCheck:
     missing = [name for name in ("zstandard", "platformdirs", "rich") if importlib.util.find_spec(name) is None]
-    return Check("packages", not missing, True, f"missing: {', '.join(missing)}" if missing else "all there")
+    return DoctorCheck("packages", not missing, True, f"missing: {', '.join(missing)}" if missing else "all there")
 
 
 _TRIAL = """
@@ -134,27 +134,29 @@ os.rmdir(sys.argv[2])
 """
 
 
-def _fence() -> Check:
+def _fence() -> DoctorCheck:
     """Install the fence in a separate process, which then makes a forbidden system call."""
     without = "replays stop with exit code 7, or run unprotected with --no-fence"
     with tempfile.TemporaryDirectory() as victim, tempfile.TemporaryFile() as report:
         trial = Path(victim, "trial")
         trial.mkdir()
-        # Nothing is imported from the working directory: it may be a checkout without a core, or anybody's.
+        # Nothing is imported from the working directory: it may be a checkout without a core, or somebody else's.
         home = str(Path(__file__).parents[2])
         code = f"import sys; sys.path.append({home!r})\n{_TRIAL}"
         command = [sys.executable, "-P", "-c", code, str(report.fileno()), str(trial)]
         try:
             tried = subprocess.run(command, pass_fds=[report.fileno()], capture_output=True, text=True, timeout=30)
         except (OSError, subprocess.TimeoutExpired) as error:
-            return Check("fence", False, True, f"the test of the fence failed ({error}); {without}")
+            return DoctorCheck("fence", False, True, f"the test of the fence failed ({error}); {without}")
         report.seek(0)
         is_refused = trial.exists() and b"rmdir" in report.read()
     if tried.returncode == 4 and is_refused:
-        return Check("fence", True, True, f"tested: the kernel refuses system calls that are not allowed{_landlock()}")
+        return DoctorCheck(
+            "fence", True, True, f"tested: the kernel refuses system calls that are not allowed{_landlock()}"
+        )
     lines = tried.stderr.strip().splitlines()
     reason = lines[-1] if lines else "a forbidden system call was not refused"
-    return Check("fence", False, True, f"not available ({reason}); {without}")
+    return DoctorCheck("fence", False, True, f"not available ({reason}); {without}")
 
 
 def _landlock() -> str:
@@ -165,18 +167,18 @@ def _landlock() -> str:
     return ", and Landlock protects files, too" if "landlock" in modules else "; this kernel has no Landlock"
 
 
-def _store() -> Check:
+def _store() -> DoctorCheck:
     directory = the_store().directory
-    # The store itself is made by the first recording: doctor leaves nothing behind.
+    # The first recording creates the store itself: doctor leaves nothing behind.
     existing = next(path for path in (directory, *directory.parents) if path.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
             free = shutil.disk_usage(existing).free
     except OSError as error:
-        return Check("store", False, True, f"{directory} cannot be written ({error.strerror})")
-    return Check("store", True, True, f"{directory}, {show_size(free)} free")
+        return DoctorCheck("store", False, True, f"{directory} cannot be written ({error.strerror})")
+    return DoctorCheck("store", True, True, f"{directory}, {show_size(free)} free")
 
 
-def _strace() -> Check:
+def _strace() -> DoctorCheck:
     path = shutil.which("strace")
-    return Check("strace", path is not None, False, path or "not needed; a test uses it")
+    return DoctorCheck("strace", path is not None, False, path or "not needed; a test uses it")

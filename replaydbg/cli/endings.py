@@ -1,4 +1,4 @@
-"""How programs end and what they take, in words, and how a command ends as the program did."""
+"""Exit codes, sizes and durations as text, and ending a command the way the program ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["end_like", "show_seconds", "show_size", "show_status"]
 
 
 def show_size(size: int) -> str:
-    """Return a size in bytes as people read it."""
+    """Return a size in bytes in human-readable form."""
     number = float(size)
     for unit in ("B", "KiB", "MiB", "GiB"):
         if number < 1024:
@@ -20,7 +20,7 @@ def show_size(size: int) -> str:
 
 
 def show_seconds(seconds: float) -> str:
-    """Return a duration as people read it."""
+    """Return a duration in human-readable form."""
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"

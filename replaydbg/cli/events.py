@@ -1,4 +1,4 @@
-"""`replaydbg events`: the event log, a line for each entry."""
+"""`replaydbg events`: print the event log, one line for each entry."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from replaydbg.events.show import printable, show_call, show_outcome, to_json
 from replaydbg.log.reader import Recording
 
 ON_A_TERMINAL = 200
-"""How many entries a terminal gets unless `--limit` says otherwise: a table is laid out as a whole."""
+"""Number of entries that a terminal gets without `--limit`: a table is laid out as a whole."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Show the events; 1 if the recording is damaged."""
     if args.limit is not None and args.limit < 0:
-        raise UsageError(f"--limit cannot be {args.limit}: a number from 0 is needed.")
+        raise UsageError(f"--limit must be at least 0 (got {args.limit}).")
     with open_named(args.recording) as recording:
         entries = recording.events(gate=args.gate, first=args.first, last=args.last)
         limit: int | None = args.limit
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _row(entry: Entry) -> tuple[str, ...]:
-    # The log has a clock mark every few hundred events: before the first one nothing is known.
+    # The log has a clock mark every few hundred events: before the first one the time is unknown.
     time = f"{entry.time_ns / 1e9:.3f}" if entry.time_ns else "-"
     if isinstance(entry, Control):
         return "", time, str(entry.lane), _control(entry), "", ""
@@ -60,7 +60,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 def _control(entry: Control) -> str:
     if entry.why is not None:
-        return f"-- thread {entry.number} goes on: lane {entry.lane} {entry.why.value}"
+        return f"-- thread {entry.number} continues: thread {entry.lane} {entry.why.value}"
     parts = [entry.kind.value]
     if entry.note is not None:
         parts.append(f"{printable(entry.note[1])} ({printable(entry.note[0])})")
@@ -72,7 +72,7 @@ def _control(entry: Control) -> str:
 
 
 def _print_json(recording: Recording, entries: Iterator[Entry]) -> None:
-    """Print one object, an entry a line: a log of any size goes through without being held."""
+    """Print one object, an entry a line: a log of any size is written without being held in memory."""
     print(f'{{"schema_version": {SCHEMA_VERSION}, "recording": {json.dumps(recording.name)}, "entries": [')
     before = ""
     for entry in entries:

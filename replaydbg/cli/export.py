@@ -1,4 +1,4 @@
-"""`replaydbg export`: takes an object out of a moment into a file, for today's Python."""
+"""`replaydbg export`: save an object of a moment to a file, for use in today's Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write it; 0 also if parts of it stayed behind, which is said."""
+    """Write the file; return 0 even if parts of the object could not be saved, which are listed."""
     with opened_at(args) as prompt:
         with prompt.busy():
             found = prompt.view.session.run.export(args.expression, **prompt.view.at)
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def write(found: Export, path: str) -> None:
-    """Write it to a file, or none at all. Raises UsageError."""
+    """Write the object to a file, completely or not at all. Raises UsageError."""
     temporary = Path(f"{path}.part")
     try:
         temporary.write_bytes(found.data)
@@ -48,10 +48,10 @@ def write(found: Export, path: str) -> None:
 
 
 def lines(found: Export, path: str) -> list[str]:
-    """Return what is said of it."""
-    told = [f"{path}: a {found.type}, {len(found.data):,} bytes: {found.text}"]
-    told += [f"  stayed behind: {_lost(each)}" for each in found.lost]
-    return [*told, f"  replaydbg.load({quoted(path)!r}) brings it into any Python that has its modules."]
+    """Return the lines that describe the result."""
+    result = [f"{path}: a {found.type}, {len(found.data):,} bytes: {found.text}"]
+    result += [f"  not saved: {_lost(each)}" for each in found.lost]
+    return [*result, f"  replaydbg.load({quoted(path)!r}) loads it in any Python that has its modules."]
 
 
 def _lost(lost: Lost) -> str:

@@ -1,4 +1,4 @@
-"""`replaydbg gc`: removes what recordings shared that are no more."""
+"""`replaydbg gc`: delete shared blocks that no recording uses any more."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Clear the directory; 1 if that could not be done."""
+    """Clean the directory; return 1 if that failed."""
     if not (args.directory / DIRECTORY).is_dir():
         raise UsageError(f"{str(args.directory)!r} has no directory {DIRECTORY!r}: nothing is shared there.")
     cleared = clear(args.directory)

@@ -1,4 +1,4 @@
-"""`replaydbg heap`: what the program had in its memory at a moment, who held it, and what grew until then."""
+"""`replaydbg heap`: list the objects of a moment, their owners, and what has grown until then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from replaydbg.heap.pack import pack
 from replaydbg.render.heap_tables import growth_tables, heap_tables, object_tables
 
 GROWTH = 8
-"""Moments of a series, if nobody says otherwise."""
+"""Default number of moments in a series."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show it; with --growth 1 if something grows steadily."""
+    """Show the heap; with --growth return 1 if something grows steadily."""
     check_shape(args)
     if args.growth is not None and (args.growth < FEWEST or args.of or args.at):
         raise UsageError(f"--growth takes at least {FEWEST} moments, all over the run, and of no single object.")
@@ -78,16 +78,16 @@ def run(args: argparse.Namespace) -> int:
             return _show(args, held, most)
         node = find(held, args.of)
         session.seek(moment)
-        told = about_object(session, held, node, which=args.which)
+        about = about_object(session, held, node, which=args.which)
         if args.json:
-            print_json(object_facts(held, node, told, most))
+            print_json(object_facts(held, node, about, most))
         else:
-            print_tables(args, object_tables(held, node, most=most, notes=told.lines(session)))
+            print_tables(args, object_tables(held, node, most=most, notes=about.lines(session)))
         return 0
 
 
 def _of_file(args: argparse.Namespace, most: int | None) -> int:
-    """Show a snapshot that is there already: without a replay, and so without what only the run answers."""
+    """Show a snapshot from a file: without a replay, and so without answers that need the run."""
     held = lone_snapshot(args.recording)
     if held is None:
         with open_named(args.recording) as recording:

@@ -1,4 +1,4 @@
-"""What the commands about the heap share: options, tables on stdout, facts."""
+"""Options, tables on stdout and JSON facts that the heap commands share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from replaydbg.render.texts import moment_text
 
 
 def add_shape(parser: argparse.ArgumentParser, *, is_of_moments: bool = True) -> None:
-    """Declare how much is shown, and how; `is_of_moments`: of snapshots that are taken in a replay."""
+    """Declare the options for the size and form of the output;
+
+    `is_of_moments`: for snapshots that are taken in a replay.
+    """
     parser.add_argument("--limit", type=int, metavar="N", help=f"print at most N rows per table (default: {MOST})")
     parser.add_argument("--all", action="store_true", help="print every row")
     if is_of_moments:
@@ -39,13 +42,13 @@ def add_shape(parser: argparse.ArgumentParser, *, is_of_moments: bool = True) ->
 def check_shape(args: argparse.Namespace) -> None:
     """Raise UsageError for options that contradict each other."""
     if args.limit is not None and (args.limit < 1 or args.all):
-        raise UsageError("--limit takes a number from 1, and not with --all.")
+        raise UsageError("--limit must be at least 1, and cannot be used with --all.")
     if args.md and args.json:
         raise UsageError("--md and --json cannot be used together.")
 
 
 def most_of(args: argparse.Namespace) -> int | None:
-    """Return how many rows are shown; None: all of them."""
+    """Return the maximum number of rows; None: no limit."""
     return None if args.all else args.limit or MOST
 
 
@@ -62,7 +65,7 @@ def diff_facts(diff: Diff) -> dict[str, Any]:
 
 
 def is_stored(moment: str | None) -> bool:
-    """Whether a moment is that of a snapshot in the recording, `@#3` or `@#NAME`."""
+    """Whether a moment names a snapshot in the recording, as `@#3` or `@#NAME`."""
     return moment is not None and moment.startswith("@#")
 
 
@@ -80,7 +83,7 @@ def stored(recording: Recording, name: str) -> Holding:
 
 
 def lone_snapshot(name: str) -> Holding | None:
-    """Return the snapshot in a file of its own, as `heap -o` writes it; None: the file is none. Raises Corrupt."""
+    """Return the snapshot in a file of its own, as `heap -o` writes it; None: it is not such a file. Raises Corrupt."""
     path = Path(name)
     if not path.is_file():
         return None
@@ -91,18 +94,18 @@ def lone_snapshot(name: str) -> Holding | None:
 
 
 def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
-    """Print tables as the options say."""
+    """Print tables as the options require."""
     if args.md:
         print(markdown(tables), end="")
     else:
         print(drawn(tables, is_coloured=is_terminal()), end="")
 
 
-def object_facts(held: Holding, node: int, told: AboutObject, most: int | None) -> dict[str, Any]:
-    """Return what is known of one object as data."""
+def object_facts(held: Holding, node: int, about: AboutObject, most: int | None) -> dict[str, Any]:
+    """Return the facts about one object as data."""
     snapshot = held.snapshot
     holders = held.holders(node)
-    made, written = told.created, told.written
+    made, written = about.created, about.written
     return {
         "path": held.path(node),
         "what": held.text(node),

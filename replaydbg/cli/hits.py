@@ -1,4 +1,4 @@
-"""`replaydbg hits`: how often each line ran, counted by running the recording again."""
+"""`replaydbg hits`: count how often each line ran, by running the recording again."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from replaydbg.replay.clock import Hits
 from replaydbg.replay.steps import Steps, count
 
 ON_A_TERMINAL = 40
-"""How many lines a terminal gets unless `--limit` says otherwise."""
+"""Number of lines that a terminal gets without `--limit`."""
 
 LIBRARY = re.compile(r"/lib/python3\.\d+/|^<frozen ")
-"""In the file names of the standard library and of installed packages."""
+"""Matches the file names of the standard library and of installed packages."""
 
 
-class Line(NamedTuple):
+class HitLine(NamedTuple):
     """A line that ran."""
 
     hits: int
@@ -42,9 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replay under the step clock, showing nothing of what the program prints, and show the lines, most hit first."""
+    """Replay under the step clock, without the program's output, and list the lines, most hit first."""
     if args.limit is not None and args.limit < 0:
-        raise UsageError(f"--limit cannot be {args.limit}: a number from 0 is needed.")
+        raise UsageError(f"--limit must be at least 0 (got {args.limit}).")
     store = the_store()
     path = store.resolve(args.recording)
     warn_if_foreign(path, args.recording)
@@ -60,17 +60,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _lines(hits: Iterable[Hits], pattern: str | None, with_libraries: bool) -> Iterable[Line]:
+def _lines(hits: Iterable[Hits], pattern: str | None, with_libraries: bool) -> Iterable[HitLine]:
     for each in hits:
         if pattern is not None:
             is_wanted = fnmatch.fnmatchcase(each.file, pattern)
         else:
             is_wanted = with_libraries or LIBRARY.search(each.file) is None
         if is_wanted:
-            yield from (Line(number, each.file, line, each.function) for line, number in each.lines.items())
+            yield from (HitLine(number, each.file, line, each.function) for line, number in each.lines.items())
 
 
-def _summary(counted: Steps, lines: list[Line], limit: int | None) -> str:
+def _summary(counted: Steps, lines: list[HitLine], limit: int | None) -> str:
     shown = sum(each.hits for each in lines)
     words = f"replaydbg: {counted.total:,} lines ran under Python {counted.python} ({counted.mechanism})"
     if shown < counted.total:
@@ -80,7 +80,7 @@ def _summary(counted: Steps, lines: list[Line], limit: int | None) -> str:
     return words + "."
 
 
-def _facts(counted: Steps, lines: list[Line]) -> dict[str, Any]:
+def _facts(counted: Steps, lines: list[HitLine]) -> dict[str, Any]:
     return {
         "python": counted.python,
         "mechanism": counted.mechanism,

@@ -1,4 +1,4 @@
-"""`replaydbg hunt`: records a flaky command until it fails and until it passes, and keeps one recording of each."""
+"""`replaydbg hunt`: record a flaky command until it fails and until it passes, and keep one recording of each."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from replaydbg.cli.words import split_words as split_words
 from replaydbg.config import load_settings
 from replaydbg.errors import quoted
 from replaydbg.events.show import printable
-from replaydbg.hunt.hunter import Caught, Run, Until, Wanted, hunt
+from replaydbg.hunt.hunter import Caught, HuntRequest, HuntRun, Until, hunt
 from replaydbg.log.reader import open_recording
 
 FOUND, INCONCLUSIVE = 0, 3
 QUOTED = 3
-"""Lines of what the failing run wrote that are shown."""
+"""Number of output lines of the failing run that are quoted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,8 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Hunt; 0 if there is what was wanted, 3 if not."""
-    wanted = Wanted(
+    """Hunt; return 0 if the wanted runs were recorded, 3 if not."""
+    wanted = HuntRequest(
         command=args.program,
         runs=args.runs,
         jobs=args.jobs if args.jobs is not None else min(len(os.sched_getaffinity(0)), args.runs),
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         timeout=args.timeout,
         directory=args.output,
     )
-    progress = _Progress(args.runs, is_quiet=args.quiet)
+    progress = _HuntProgress(args.runs, is_quiet=args.quiet)
     try:
         caught = hunt(wanted, load_settings(), seen=progress)
     finally:
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json and not args.bisect:
         print_json(_facts(caught, following))
     elif not args.json:
-        _tell(caught, following)
+        _print_caught(caught, following)
     if caught.interrupted_by:
         return end_like(-caught.interrupted_by)
     if not args.bisect or not following:
@@ -93,29 +93,29 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _bisect(words: list[str], args: argparse.Namespace) -> int:
-    # Imported here: only who asks for it pays.
+    # Imported here: only this option needs it.
     from replaydbg.cli.main import main
 
     return main([*words, *(["--json"] if args.json else []), *(["--quiet"] if args.quiet else [])])
 
 
 def _following(caught: Caught, fails: str) -> list[str]:
-    """Return the words of the command that goes on from here; none if there are not both recordings."""
+    """Return the command line for the next step; empty unless there are both recordings."""
     if caught.failed is None or caught.passed is None:
         return []
     names = [the_store().name_of(each.path) for each in (caught.passed, caught.failed, *caught.more)]
     return ["bisect", "recordings", *names, *(["--fails", fails] if fails else [])]
 
 
-class _Progress:
-    """Tells of the runs on stderr: each failure, and on a terminal how many there were."""
+class _HuntProgress:
+    """Reports the runs on stderr: each failure, and on a terminal the number of runs."""
 
     def __init__(self, most: int, *, is_quiet: bool) -> None:
         self.most, self.is_quiet = most, is_quiet
         self.is_terminal = sys.stderr is not None and sys.stderr.isatty()
         self.runs = self.failures = 0
 
-    def __call__(self, run: Run) -> None:
+    def __call__(self, run: HuntRun) -> None:
         self.runs += 1
         self.failures += run.is_failure
         if self.is_quiet:
@@ -129,21 +129,21 @@ class _Progress:
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Take the line away that is written over and over."""
+        """Remove the status line, which is rewritten in place."""
         if self.is_terminal and not self.is_quiet:
             sys.stderr.write("\r\x1b[K")
 
 
-def _tell(caught: Caught, following: list[str]) -> None:
+def _print_caught(caught: Caught, following: list[str]) -> None:
     low, high = caught.rate
     print(f"{caught.failures} of {caught.runs} runs failed: between {low:.1%} and {high:.1%} do, with 95 % confidence.")
     for kind, found in (("failed", caught.failed), ("passed", caught.passed)):
         if found is None:
             continue
         facts = _run_facts(found)
-        told = [found.why, f"{found.events:,} events", f"hash seed {facts['hash_seed']}"]
-        told.append(f"chaos seed {found.chaos}" if found.chaos is not None else "")
-        print(f"{kind}: {facts['name']} ({', '.join(filter(None, told))})")
+        details = [found.why, f"{found.events:,} events", f"hash seed {facts['hash_seed']}"]
+        details.append(f"chaos seed {found.chaos}" if found.chaos is not None else "")
+        print(f"{kind}: {facts['name']} ({', '.join(filter(None, details))})")
         if found.is_failure:
             _quote(found)
     if caught.more:
@@ -153,7 +153,7 @@ def _tell(caught: Caught, following: list[str]) -> None:
         print(f"What made the difference: replaydbg {' '.join(map(quoted, following))}")
 
 
-def _quote(run: Run) -> None:
+def _quote(run: HuntRun) -> None:
     text = run.outside.errors or run.outside.output
     for line in text.decode(errors="replace").rstrip().splitlines()[-QUOTED:]:
         print(f"  | {printable(line)}")
@@ -173,7 +173,7 @@ def _facts(caught: Caught, following: list[str]) -> dict[str, Any]:
     }
 
 
-def _run_facts(run: Run) -> dict[str, Any]:
+def _run_facts(run: HuntRun) -> dict[str, Any]:
     with open_recording(run.path) as recording:
         hash_seed = recording.header.hash_seed
     return {

@@ -1,4 +1,4 @@
-"""`replaydbg info`: what a recording is of, and how it ended."""
+"""`replaydbg info`: show how a recording's program was started, and how it ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replaydbg.events.stops import StopReason
 from replaydbg.log.reader import Recording
 
 MOST_EXTENSIONS = 100
-"""How many extension modules are listed."""
+"""Number of extension modules that are listed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +51,7 @@ def _facts(recording: Recording) -> dict[str, Any]:
 
 
 def _extensions(recording: Recording) -> str:
-    """Return the files that the importer found to be extension modules: a replay loads them from there."""
+    """Return the files that the importer loaded as extension modules: a replay loads them from there."""
     asked = (each for each in recording.world() if each.operation == "stat" and not each.raised)
     found = list(dict.fromkeys(each.path for each in asked if each.path.endswith(".so")))
     more = f" and {len(found) - MOST_EXTENSIONS:,} more" if len(found) > MOST_EXTENSIONS else ""

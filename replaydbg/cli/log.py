@@ -1,4 +1,4 @@
-"""`replaydbg log`: what an expression was each time that a line was about to run, as if it had been printed."""
+"""`replaydbg log`: print an expression every time a line is about to run (a retroactive print)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the values; 1 if there are none."""
+    """Show the values; return 1 if there are none."""
     if args.limit is not None and args.limit < 1:
-        raise UsageError(f"--limit cannot be {args.limit}: a number from 1 is needed.")
+        raise UsageError(f"--limit must be at least 1 (got {args.limit}).")
     for text in (args.expression, args.condition or "None"):
         try:
             compile(text, "<expression>", "eval")

@@ -1,4 +1,4 @@
-"""`replaydbg ls`: the recordings in the store, oldest first."""
+"""`replaydbg ls`: list the recordings in the store, oldest first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replaydbg.cli.output import add_json, print_json, print_table, the_store
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
-from replaydbg.store.directory import Stored
+from replaydbg.store.directory import StoredRecording
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _facts(stored: Stored) -> dict[str, Any]:
+def _facts(stored: StoredRecording) -> dict[str, Any]:
     facts: dict[str, Any] = {"name": stored.name, "path": str(stored.path), "sealed": not stored.is_live}
     try:
         with open_recording(stored.path) as recording:
@@ -55,8 +55,8 @@ def _facts(stored: Stored) -> dict[str, Any]:
         return facts | {"size": _size(stored), "problem": str(error)}
 
 
-def _size(stored: Stored) -> int:
-    """Return what a recording takes on the disk; 0 if it is gone meanwhile."""
+def _size(stored: StoredRecording) -> int:
+    """Return the size of a recording on disk; 0 if it has been removed meanwhile."""
     try:
         if not stored.is_live:
             return stored.path.lstat().st_size

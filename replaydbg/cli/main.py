@@ -1,7 +1,7 @@
-"""The `replaydbg` command: finds the command that is meant and imports that one only.
+"""The `replaydbg` command: find the command that is meant, and import only that one.
 
-Every recorded program pays for what this module imports, so it imports next to nothing: `record` is on its way
-to the program within a millisecond.
+Every recorded program pays for what this module imports, so it imports next to nothing: `record` gets to the program
+within a millisecond.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
-    class Command(Protocol):
-        """What a command's module has."""
+    class CommandModule(Protocol):
+        """The interface of a command's module."""
 
         def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-            """Declare the command's options; what `split_words`, where there is one, leaves is `args.program`."""
+            """Declare the command's options; words left over by `split_words`, if it exists, are in `args.program`."""
 
         def run(self, args: argparse.Namespace) -> int:
-            """Do it and return the exit code."""
+            """Run the command and return the exit code."""
 
 
 SCHEMA_VERSION = 1
-"""The `schema_version` of every `--json`; it grows when a field changes its meaning or goes."""
+"""The `schema_version` of every `--json`; it grows when a field changes its meaning or is removed."""
 
 COMMANDS = {
     "record": "run a program and record it",
@@ -65,13 +65,13 @@ REPLAYING = (
     *("replay", "hunt", "check", "demo", "debug", "tui", "seek", "why", "watch", "log", "heap", "diff", "bisect"),
     *("export", "hits", "doctor"),
 )
-"""The commands that replay, or may: they take `--no-fence`."""
+"""The commands that replay, always or sometimes: they take `--no-fence`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name) and return the exit code. Never raises our errors."""
     words = list(sys.argv[1:] if argv is None else argv)
-    # What was recorded can hold any character, and a terminal may know few.
+    # A recording can contain any character, and a terminal may support few.
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _end_by(interruption: BaseException) -> int:
-    # Imported here: it happens seldom.
+    # Imported here: it is seldom needed.
     from replaydbg.launch.endings import end_like
 
     return end_like(-number_of(interruption))
@@ -108,11 +108,11 @@ def _do(words: list[str]) -> int:
 
 
 def _run(name: str, words: list[str]) -> int:
-    # Imported here: 5 ms that asking for the version need not take.
+    # Imported here: it takes 5 ms, which `--version` need not pay.
     import argparse
     import importlib
 
-    command: Command = importlib.import_module(f"replaydbg.cli.{name}")
+    command: CommandModule = importlib.import_module(f"replaydbg.cli.{name}")
     parser = argparse.ArgumentParser(
         prog=f"replaydbg {name}",
         description=f"replaydbg {name}: {COMMANDS[name]}.",
@@ -121,7 +121,7 @@ def _run(name: str, words: list[str]) -> int:
         else None,
     )
     command.add_arguments(parser)
-    # `record` takes a command line that has options of its own: those argparse must not see.
+    # `record` takes a command line that has options of its own: argparse must not see those.
     split_words = getattr(command, "split_words", None)
     own, program = split_words(parser, words) if split_words is not None else (words, [])
     if name in REPLAYING:
@@ -133,10 +133,10 @@ def _run(name: str, words: list[str]) -> int:
             sys.stdout.flush()
         return code
     except Cancelled:
-        raise  # a Ctrl-C is no error to report
+        raise  # a Ctrl-C is not an error to report
     except ReplaydbgError as error:
         if getattr(args, "json", False):
-            # Imported here: only data goes out as JSON.
+            # Imported here: only JSON output needs it.
             import json
 
             print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error.as_dict()}))
@@ -148,7 +148,7 @@ def _run(name: str, words: list[str]) -> int:
 
 
 def _without_fence(words: list[str]) -> list[str]:
-    """Remove `--no-fence` from the words and apply it; print a warning where the fence is off."""
+    """Remove `--no-fence` from the words and apply it; print a warning if the fence is off."""
     # Imported here: only commands that replay need it.
     from replaydbg.config import is_fence_wanted, leave_fence_out
 
@@ -164,7 +164,7 @@ def _without_fence(words: list[str]) -> list[str]:
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:
-    """Return the command meant and its words: a bare recording is shown, a bare program recorded."""
+    """Return the command meant and its words: a bare recording is shown, a bare program is recorded."""
     first = words[0]
     if first in COMMANDS:
         return first, words[1:]
@@ -174,7 +174,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
         raise UsageError(f"replaydbg has no option {first!r}. `replaydbg --help` lists the commands.")
     if first == "latest" or first.endswith((".rdbg", ".rdbg-live", ".rdbg-live/")) or _is_run(first):
         return ("tui" if len(words) == 1 and is_interactive() else "info"), words
-    # Imported here: only a bare word needs to be looked for.
+    # Imported here: only a bare word has to be looked up.
     import os
 
     if os.path.exists(first):  # noqa: PTH110 - pathlib costs 4 ms on the way to every recorded program
@@ -186,7 +186,7 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
 
 
 def is_interactive() -> bool:
-    """Whether somebody types at a terminal and sees what comes."""
+    """Whether stdin and the output are a terminal."""
     return all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout))
 
 
@@ -203,12 +203,12 @@ def _overview() -> str:
         "       replaydbg RECORDING      the same as: replaydbg tui RECORDING, or info where there is no terminal\n\n"
         "Record a run of a Python program once, then replay it exactly, as often as you like.\n\n"
         f"commands:\n{commands}\n\n"
-        "A RECORDING is a path, a name such as run-12, or latest. `replaydbg COMMAND --help` says more."
+        "A RECORDING is a path, a name such as run-12, or latest. See `replaydbg COMMAND --help`."
     )
 
 
 def _complain(error: ReplaydbgError) -> int:
-    # Imported here: what went well complains of nothing.
+    # Imported here: a successful command has no error to print.
     from replaydbg.events.show import printable
 
     text = str(error) if isinstance(error, Divergence) else f"replaydbg: {error}"
@@ -223,8 +223,8 @@ def _sentence(error: OSError) -> str:
 
 
 def _reader_gone() -> int:
-    """Whoever read our output has seen enough; that is no failure, and the flush at exit must not make it one."""
-    # Imported here: it happens seldom.
+    """Ignore a closed pipe: the reader has seen enough, which is no failure. The flush at exit must not make it one."""
+    # Imported here: it is seldom needed.
     import os
 
     null = os.open(os.devnull, os.O_WRONLY)

@@ -1,4 +1,4 @@
-"""What the commands share that travel through a recording: opening it with progress, and options for a place in it."""
+"""Shared by the commands that move through a recording: opening it with progress, and the options for a place in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from replaydbg.render.texts import moment_text
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
-    """Declare where in the recording an expression is meant."""
+    """Declare the options for the place at which an expression is evaluated."""
     parser.add_argument(
         "--at",
         metavar="MOMENT",
@@ -50,12 +50,12 @@ def opened(
     memory: str | None = None,
     interrupts: Interrupts | AtOnce | None = None,
 ) -> Iterator[Prompt]:
-    """Open the recording that the user named, with progress on stderr, and yield a prompt that has shown nothing."""
+    """Open the recording that the user named, with progress on stderr; yield a prompt that has printed nothing yet."""
     most = load_settings({"session_memory": memory}).session_memory
     open_closed_streams()
     path = the_store().resolve(name)
     warn_if_foreign(path, name, quiet=quiet)
-    # A command that answers one question ends with a Ctrl-C: nothing has to be given up with care.
+    # A command that answers one question ends at a Ctrl-C: nothing has to be cancelled with care.
     interrupts = interrupts or AtOnce()
     progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
 
@@ -73,7 +73,7 @@ def opened(
 
 @contextmanager
 def opened_at(args: argparse.Namespace) -> Iterator[Prompt]:
-    """Open it and go where `add_place` was told; Ctrl-C ends the block."""
+    """Open the recording and go to the place given by the options of `add_place`; Ctrl-C ends the block."""
     if args.frame < 0:
         raise UsageError(f"--frame cannot be {args.frame}: frames are counted from 0.")
     with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():

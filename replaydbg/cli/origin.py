@@ -1,4 +1,4 @@
-"""Notice that a command is about to run a program from a recording that this user did not make."""
+"""Warn when a command is about to run a program from a recording that this user did not make."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def warn_if_foreign(path: Path, name: str, *, quiet: bool = False) -> None:
     """Print one sentence on stderr if the recording at `path` is not this user's; `name` is how the user names it."""
     if quiet or sys.stderr is None or is_own(path):
         return
-    from replaydbg.events.show import printable  # here: recordings of one's own need it not
+    from replaydbg.events.show import printable  # imported here: the user's own recordings do not need it
 
     shown = printable(quoted(name))
     how = "behind the fence" if is_fence_wanted() else "with all your rights"

@@ -1,4 +1,4 @@
-"""What the reading commands share: opening what the user named, JSON, and tables."""
+"""Shared by the reading commands: opening the recording that the user named, JSON, and tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def add_recording(parser: argparse.ArgumentParser) -> None:
-    """Declare the recording that a command reads."""
+    """Declare the argument for the recording that a command reads."""
     parser.add_argument("recording", help="a path, a name such as run-12, or latest")
 
 
@@ -41,18 +41,18 @@ def print_json(facts: dict[str, Any]) -> None:
 
 
 def print_problems(recording: Recording) -> None:
-    """Print on stderr what is wrong with a recording."""
+    """Print the problems of a recording on stderr."""
     for sentence in recording.problems:
         print(f"replaydbg: {recording.name}: {printable(sentence)}", file=sys.stderr)
 
 
 def is_terminal() -> bool:
-    """Whether stdout shows what it gets to a person, or shall look as if."""
+    """Whether stdout is a terminal, or is to be treated as one."""
     return (sys.stdout is not None and sys.stdout.isatty()) or is_colour_forced()
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
-    """Print a table: with rich on a terminal, otherwise a line for each row with tabs between the cells.
+    """Print a table: with rich on a terminal, else as a line for each row with tabs between the cells.
 
     `right` names the columns that hold numbers. The cells must be printable already.
     """
@@ -60,7 +60,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right:
         for row in rows:
             print("\t".join(row))
         return
-    # Imported here: rich takes 20 ms and more, and only a terminal shows what it does.
+    # Imported here: rich takes 20 ms and more, and only a terminal shows its effects.
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -70,6 +70,6 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right:
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     for row in rows:
-        # Text, not str: what looks like markup in a recording is none.
+        # Text, not str: brackets in a recording's text are not markup.
         table.add_row(*map(Text, row))
     Console().print(table)

@@ -1,4 +1,4 @@
-"""`replaydbg pack`: makes one file of a recording that shares blocks with others, or that was never sealed."""
+"""`replaydbg pack`: write one self-contained file for a recording that shares blocks, or that was never sealed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file, which needs no other one."""
+    """Write the file, which depends on no other one."""
     path = the_store().resolve(args.recording)
     if args.output.exists():
         raise UsageError(f"{str(args.output)!r} exists already.")
@@ -59,7 +59,7 @@ def pack(recording: Recording, target: Path) -> int:
 
 def _ordered(recording: Recording) -> list[str]:
     names = recording.sections
-    # Sources may lie beside the recording, under their hashes: they are sections only here.
+    # Sources may be stored beside the recording, under their hashes: they become sections only here.
     shared = {f"source/{name}" for name in recording.end.sources.values()} if recording.end is not None else set()
     rest = sorted({name for name in names if name not in (*_FIRST, "end")} | shared)
     return [*(name for name in _FIRST if name in names), *rest, *(name for name in ("end",) if name in names)]

@@ -1,4 +1,4 @@
-"""`replaydbg record`: runs a program and records it; the exit code is the program's own."""
+"""`replaydbg record`: run a program and record it; the exit code is the program's own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from replaydbg.record.orders import SnapshotOrders, parse_every, parse_signal
 from replaydbg.store.directory import Store
 
 CHECKED_EVERY = 100_000_000
-"""Nanoseconds between snapshots that are taken for the sake of invariants alone."""
+"""Nanoseconds between snapshots that are taken only to check invariants."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,9 +98,9 @@ def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record; returns the program's exit code, or ends by the signal that ended the program."""
-    # This process only starts the program and seals the recording. Looking for garbage, above all when it ends, finds
-    # none, and took 12 ms.
+    """Record; return the program's exit code, or end by the signal that ended the program."""
+    # This process only starts the program and seals the recording. A garbage collection, above all at exit, finds
+    # nothing, and took 12 ms.
     gc.freeze()
     gc.disable()
     given = {name: getattr(args, name) for name in ("quiet", "max_size", "real_ids", "chaos", "on_deadlock")}
@@ -120,12 +120,12 @@ def run(args: argparse.Namespace) -> int:
             print(json.dumps(_as_json(result)), file=sys.stderr)
         elif not settings.quiet:
             name = Store(settings.store).name_of(result.path)
-            _say(result, name, is_held=args.keep_checkpoints, output=args.output)
+            _print_result(result, name, is_held=args.keep_checkpoints, output=args.output)
         elif result.problem:
             print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
     except OSError:
-        # Nobody can be told (a full disk, a reader that went away). The exit code stays the program's own: with our
-        # text left in the stream, the flush at exit would change it.
+        # The message cannot be written (a full disk, a reader that has exited). The exit code stays the program's own:
+        # with our text left in the stream, the flush at exit would change it.
         sys.stderr = None
     gc.freeze()
     return end_like(result.status)
@@ -154,22 +154,22 @@ def _snapshot_orders(args: argparse.Namespace) -> SnapshotOrders:
 
 
 def _hold_checkpoints(live: Path, sealed: Path) -> None:
-    # Imported here: only who asks for it pays.
+    # Imported here: only this option needs it.
     import subprocess
 
     command = [sys.executable, "-m", "replaydbg.engine.holder", str(live), str(sealed)]
     none = subprocess.DEVNULL
     holder = subprocess.Popen(command, start_new_session=True, stdin=none, stdout=none, stderr=none)
-    # It outlives us, and nobody waits for it.
+    # It outlives this process, and nobody waits for it.
     holder.returncode = 0
 
 
-def _say(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> None:
+def _print_result(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> None:
     lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
     if output is not None and result.path.name != output.name:
         lines.append(f"replaydbg: {result.path.suffix} was added to the name {quoted(output.name)}")
     for note in result.notes:
-        # A deadlock has been said at length when it came.
+        # A deadlock was already reported in full when it happened.
         lines.append(f"replaydbg: {note['kind']}: {note['text'].partition(chr(10))[0]}")
     lines += _about_snapshots(result.snapshots)
     if result.reason:
@@ -182,19 +182,19 @@ def _say(result: RecordResult, name: str, *, is_held: bool, output: Path | None)
     print("\n".join(lines), file=sys.stderr)
 
 
-def _about_snapshots(told: dict[str, Any] | None) -> list[str]:
-    if told is None:
+def _about_snapshots(snapshots: dict[str, Any] | None) -> list[str]:
+    if snapshots is None:
         return []
-    count, pause = len(told["listed"]), told["longest_pause_ns"] / 1e6
+    count, pause = len(snapshots["listed"]), snapshots["longest_pause_ns"] / 1e6
     line = f"replaydbg: {count} snapshot{'s' if count != 1 else ''}, the program paused for at most {pause:.1f} ms"
-    if told["left_out"]:
-        line += f"; {told['left_out']:,} were skipped: they would have slowed the run too much"
-    failed = ["replaydbg: some snapshots failed."] if told["failed"] else []
-    return [line + ".", *failed, *_about_checks(told["listed"])]
+    if snapshots["left_out"]:
+        line += f"; {snapshots['left_out']:,} were skipped: they would have slowed the run too much"
+    failed = ["replaydbg: some snapshots failed."] if snapshots["failed"] else []
+    return [line + ".", *failed, *_about_checks(snapshots["listed"])]
 
 
 def _about_checks(listed: list[dict[str, Any]]) -> list[str]:
-    """Say of each invariant where it did not hold first, and where first that could not be told."""
+    """Return lines that report where each invariant first failed, and where it first could not be evaluated."""
     found: dict[tuple[str, bool], str] = {}
     for each in listed:
         for check in each["checks"]:

@@ -1,4 +1,4 @@
-"""`replaydbg replay`: runs a recording again, verified; prints what the program printed and ends as it ended."""
+"""`replaydbg replay`: run a recording again, verified; print what the program printed and end as it ended."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Replay; returns the recorded exit code, 4 at a divergence, or 6 if the recording ends before the program did."""
+    """Replay; return the recorded exit code, 4 at a divergence, or 6 if the recording ends before the program did."""
     open_closed_streams()
     settings = load_settings({"quiet": args.quiet})
     store = Store(settings.store)
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         path,
         name=store.name_of(path),
         current_source=args.current_source,
-        # Where fewer lines follow the event, the replay stops before the next one.
+        # If fewer lines follow the event, the replay stops before the next one.
         stop_at=stop_at + 1 if step else stop_at,
         clock=_clock(stop_at, step),
         stdout=2 if args.json else None,
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if stop_at > result.events and result.is_whole and not result.stack:
         raise NoSuchMoment(args.to, f"the recording has {result.events:,} events")
     if args.json:
-        from replaydbg.cli.output import print_json  # 20 ms that other replays need not take
+        from replaydbg.cli.output import print_json  # imported here: it takes 20 ms, which other replays need not pay
 
         print_json(_as_json(result))
         return result.exit_code
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
         raise result.divergence
     if (stop_at or step) and result.stack:
         print(f"replaydbg: {_where(result, step)}", file=sys.stderr)
-        # Imported here: other replays print nothing of the program's.
+        # Imported here: other replays print none of the program's output.
         from replaydbg.events.show import printable
 
         for line in result.stack:
@@ -110,11 +110,11 @@ def _show_limits(result: ReplayResult) -> None:
         )
     for text in result.missing:
         print(f"replaydbg: {text}.", file=sys.stderr)
-    # Imported here: a replay of which nothing has to be said does not need it.
+    # Imported here: a replay without such notes does not need it.
     from replaydbg.events.show import printable
 
     for text in result.uncovered:
-        # The words may name what the program called.
+        # The text may contain names that the program chose.
         print(f"replaydbg: not covered by the recording: {printable(text)}.", file=sys.stderr)
     if result.ended_early:
         why = printable(result.ended_early)
@@ -122,7 +122,7 @@ def _show_limits(result: ReplayResult) -> None:
 
 
 def _until_outcome(args: argparse.Namespace, path: Path, name: str, *, quiet: bool) -> int:
-    """Return 0 if the edited program no longer fails, 1 if it does, 125 if that cannot be told."""
+    """Return 0 if the edited program no longer fails, 1 if it does, 125 if the replay is inconclusive."""
     if not args.current_source or args.to is not None:
         raise UsageError("--until-outcome needs --current-source, and cannot be combined with --to.")
     # Imported here: other replays need neither.
@@ -148,7 +148,7 @@ def _moment(text: str | None) -> tuple[int, int]:
 def _clock(event: int, step: int) -> Orders | None:
     if not step:
         return None
-    # Imported here: a replay without a clock need not.
+    # Imported here: a replay without a clock does not need it.
     from replaydbg.replay.clock import Moment, Orders
 
     return Orders(stop_at=Moment(event, step))

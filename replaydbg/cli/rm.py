@@ -1,4 +1,4 @@
-"""`replaydbg rm`: removes recordings, and nothing else."""
+"""`replaydbg rm`: delete recordings, and nothing else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Remove the recordings. All are looked for before the first is removed."""
+    """Remove the recordings. All names are resolved before the first one is removed."""
     store = the_store()
     # A dict: `latest` and its name may both be given.
     paths = dict.fromkeys(store.resolve(name) for name in args.recordings)
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _require_recording(path: Path) -> None:
-    """Raise NotARecording if `path` is something that was never one; a damaged one may go."""
+    """Raise NotARecording if `path` was never a recording; a damaged one may be removed."""
     if path.suffix in (".rdbg", ".rdbg-live"):
         return
     if path.is_dir():

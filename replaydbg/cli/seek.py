@@ -1,4 +1,4 @@
-"""`replaydbg seek`: where a moment is, and what is there: the stack, the lanes, the local variables."""
+"""`replaydbg seek`: show a moment: its position, the stack, the threads, the local variables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replaydbg.debugger.results import Lane, Variable
 from replaydbg.render import texts
 
 MOST_FRAMES = 1000
-"""So many are told as data, unless one further out is asked about; "frames" says how many there are."""
+"""Maximum number of frames in the JSON output, unless one further out is asked for; "frames" is the total."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show what is there."""
+    """Show the moment."""
     with opened_at(args) as prompt:
         view = prompt.view
         variables = view.session.ask.variables(**view.at) if view.frames() else ()

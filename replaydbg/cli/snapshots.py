@@ -1,4 +1,4 @@
-"""`replaydbg snapshots`: the pictures of the program's objects that a recording holds, and what grew over them."""
+"""`replaydbg snapshots`: list the snapshots that a recording holds, and what grew over them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List them; with --growth 1 if something grows steadily. 1, too, if one of them cannot be read."""
+    """List the snapshots; return 1 if one cannot be read, or with --growth if something grows steadily."""
     check_shape(args)
     with open_named(args.recording) as recording:
         print_problems(recording)
@@ -42,8 +42,8 @@ def run(args: argparse.Namespace) -> int:
             return 1 if grown.leaks or unreadable else 0
         checks = _checks(recording)
         if args.json:
-            told = [{**asdict(each), "checks": checks.get(each.number, [])} for each in taken]
-            print_json({"snapshots": told})
+            facts = [{**asdict(each), "checks": checks.get(each.number, [])} for each in taken]
+            print_json({"snapshots": facts})
         else:
             rows = [
                 (
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
                     f"{each.time_ns / 1e9:.3f}",
                     each.reason,
                     printable(each.name),
-                    printable(_said(checks.get(each.number, []))),
+                    printable(_checks_text(checks.get(each.number, []))),
                 )
                 for each in taken
             ]
@@ -66,13 +66,13 @@ def _warn(sentence: str) -> None:
 
 
 def _checks(recording: Recording) -> dict[int, list[dict[str, Any]]]:
-    """Return what the invariants said, by the snapshot's number; of a live recording nothing is known yet."""
-    told = recording.end.raw.get("snapshots") if recording.end is not None else None
-    listed = told.get("listed") if isinstance(told, dict) else None
+    """Return the results of the invariants, by the snapshot's number; a live recording has none yet."""
+    snapshots = recording.end.raw.get("snapshots") if recording.end is not None else None
+    listed = snapshots.get("listed") if isinstance(snapshots, dict) else None
     found = {}
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, dict) and isinstance(each.get("number"), int) and isinstance(each.get("checks"), list):
-            # Anything may stand in a recording: a check without its three fields is none.
+            # A recording may contain anything: a check without its three fields is ignored.
             found[each["number"]] = [check for check in each["checks"] if _is_check(check)]
     return found
 
@@ -81,9 +81,9 @@ def _is_check(check: object) -> bool:
     return isinstance(check, dict) and isinstance(check.get("name"), str) and {"holds", "text"} <= check.keys()
 
 
-def _said(checks: list[dict[str, Any]]) -> str:
+def _checks_text(checks: list[dict[str, Any]]) -> str:
     failed = [each["name"] for each in checks if each["holds"] is False]
     unknown = [f"{each['name']}: {each['text']}" for each in checks if each["holds"] is None]
     parts = [f"does not hold: {', '.join(failed)}"] if failed else []
-    parts += [f"cannot be told: {', '.join(unknown)}"] if unknown else []
+    parts += [f"cannot be evaluated: {', '.join(unknown)}"] if unknown else []
     return "; ".join(parts) or ("hold" if checks else "")

@@ -1,4 +1,4 @@
-"""Standard streams that whoever started the command has closed."""
+"""Replace standard streams that were closed when the command was started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def open_closed_streams() -> None:
-    """Let closed standard streams lead nowhere, or a file of ours would get the number, and what is printed."""
+    """Open closed standard streams on /dev/null; else a file of ours would get the number and all that is printed."""
     fd = os.open(os.devnull, os.O_RDWR)
     while fd <= 2:
         fd = os.dup(fd)

@@ -1,4 +1,4 @@
-"""`replaydbg doctor --trace`: records a program and replays it, each with every tick written down, and compares."""
+"""`replaydbg doctor --trace`: record and replay a program, each with a trace of every tick, and compare the traces."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from replaydbg.errors import UsageError
 
 if TYPE_CHECKING:
     from replaydbg.replay import ReplayResult
-    from replaydbg.trace.compare import Comparison, Difference, InsideBoth, Side
+    from replaydbg.trace.compare import InsideBoth, TraceComparison, TraceDifference, TraceSide
     from replaydbg.trace.files import TraceFiles
     from replaydbg.trace.orders import TraceOrders
 
 LIMIT = "1G"
-"""How large a file of ticks may become, unless `--trace-limit` says otherwise: some 300 million ticks."""
+"""Default maximum size of a tick trace (see `--trace-limit`): some 300 million ticks."""
 
 GATES, FUNCTIONS = 12, 3
-"""How many gates are shown that had Python inside, and how many functions of each: the first ones call the others."""
+"""Number of gates with Python inside that are shown, and of functions for each: the first ones call the others."""
 
 RECORDING_ONLY, REPLAY_ONLY = "in the recording only", "in the replay only"
 UNEQUAL, BOTH = "in both, but not as often", "in both"
@@ -38,36 +38,36 @@ MEANINGS = {
     UNEQUAL: _ALONE,
     BOTH: "both do this work. What it asks of the outside is not in the log",
 }
-"""What it means for a user that Python ran inside a crossing."""
+"""What Python code inside a crossing means for a user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """What came of one recording and one replay."""
+    """The result of one recording and one replay."""
 
-    compared: Comparison
-    """The ticks."""
+    compared: TraceComparison
+    """The comparison of the tick traces."""
     insides: tuple[InsideBoth, ...]
-    """Python inside crossings."""
+    """Python code inside crossings."""
     result: ReplayResult
     """How the replay ended."""
     name: str
-    """How commands name the recording, which is kept if something differs."""
+    """The recording's name for commands; the recording is kept if something differs."""
     gates: Sequence[str]
-    """The gate with the number n is the one at n - 1."""
+    """The names of the gates; gate number n is at index n - 1."""
 
     @property
-    def difference(self) -> Difference | None:
-        """The first difference, if there is one that means something."""
+    def difference(self) -> TraceDifference | None:
+        """The first difference that matters, if there is one."""
         difference = self.compared.difference
         if difference is None or not self.result.ended_early:
             return difference
-        # The recording ends before the program did: then so does the replay, in the middle of it.
+        # The recording ends before the program did: so does the replay, in the middle of the program.
         return None if _is_end(difference.replayed) else difference
 
     @property
     def is_equal(self) -> bool:
-        """Whether the replay did what was recorded, as far as it was compared."""
+        """Whether the replay matched the recording as far as the two were compared."""
         return self.difference is None and self.result.divergence is None
 
     def gate(self, number: int) -> str:
@@ -92,14 +92,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Record, replay and compare; 0 if all is equal, 1 if not."""
-    # Imported here: the usual doctor needs none of it.
+    """Record, replay and compare; return 0 if all is equal, 1 if not."""
+    # Imported here: the usual doctor does not need it.
     from replaydbg.cli.output import print_json
 
     limit = _limit(args.trace_limit)
     replays = 1 if args.replays is None else args.replays
     if replays < 1:
-        raise UsageError(f"--replays cannot be {replays}: a number from 1 is needed.")
+        raise UsageError(f"--replays must be at least 1 (got {replays}).")
     settings = load_settings({"chaos": args.chaos})
     with tempfile.TemporaryDirectory(prefix="replaydbg-trace-") as directory:
         found = _trace(args, settings, Path(directory), limit, replays)
@@ -161,7 +161,7 @@ def _replay(path: Path, name: str, recorded: TraceFiles, orders: TraceOrders) ->
     return Traced(compare(recorded, replayed), insides(recorded, replayed), result, name, gates)
 
 
-# ---- in words ----
+# ---- as text ----
 
 
 def _words(found: Traced) -> list[str]:
@@ -185,15 +185,15 @@ def _words(found: Traced) -> list[str]:
 
 
 def _how_far(found: Traced) -> str:
-    from replaydbg.trace.files import Ending
+    from replaydbg.trace.files import TraceEnd
 
     if found.result.ended_early:
         return f", up to where the recording ends: {found.result.ended_early}"
     ending = found.compared.ending
-    return "" if ending is Ending.WHOLE else f", and then nothing was compared: {ending.value}"
+    return "" if ending is TraceEnd.WHOLE else f", and then nothing was compared: {ending.value}"
 
 
-def _difference(found: Traced, difference: Difference) -> list[str]:
+def _difference(found: Traced, difference: TraceDifference) -> list[str]:
     after = f"event {difference.event:,}" if difference.event else "the start"
     after += f" ({found.gate(difference.gate)})" if difference.gate else ""
     lines = [f"The first difference is tick {difference.tick:,}, after {after}."]
@@ -206,7 +206,7 @@ def _difference(found: Traced, difference: Difference) -> list[str]:
     return lines
 
 
-def _side(found: Traced, side: Side) -> str:
+def _side(found: Traced, side: TraceSide) -> str:
     from replaydbg.events.show import printable
     from replaydbg.trace.files import Kind
 
@@ -220,7 +220,7 @@ def _side(found: Traced, side: Side) -> str:
     return f"lane {item.lane}: {printable(side.file)}:{side.line} in {printable(side.function)}"
 
 
-def _is_end(side: Side) -> bool:
+def _is_end(side: TraceSide) -> bool:
     from replaydbg.trace.files import Kind
 
     return side.item is None or side.item.kind is Kind.END
@@ -307,7 +307,7 @@ def _facts(found: Traced) -> dict[str, Any]:
     }
 
 
-def _side_facts(found: Traced, side: Side) -> dict[str, Any]:
+def _side_facts(found: Traced, side: TraceSide) -> dict[str, Any]:
     from replaydbg.trace.files import Kind
 
     item = side.item

@@ -1,4 +1,4 @@
-"""`replaydbg tui`: looks at a recording in the terminal, forwards and backwards."""
+"""`replaydbg tui`: explore a recording in the terminal, forwards and backwards."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show it until the user leaves."""
+    """Show the terminal UI until the user leaves."""
     if not can_show():
         raise UsageError("The terminal UI needs a terminal: `replaydbg debug` works without one.")
     flags = {"session_memory": args.memory, "theme": args.theme, "ascii": True if args.ascii else None}
@@ -67,7 +67,7 @@ def can_show() -> bool:
 
 def show(path: Path, settings: Settings, *, moment: str = "") -> int:
     """Show a recording until the user leaves; return the exit code."""
-    # Imported here: Textual takes 0.2 s, which nobody pays who only typed something wrong.
+    # Imported here: Textual takes 0.2 s, which a mistyped command need not pay.
     from replaydbg.tui.app import ReplayApp
     from replaydbg.tui.keys import keymap
 
@@ -100,7 +100,7 @@ def show_both(paths: tuple[Path, Path], settings: Settings) -> int:
 
 
 def _is_ascii(settings: Settings) -> bool:
-    # Asked for the locale C, Python takes its streams to be UTF-8 all the same: it could write nothing else there.
+    # In the C locale Python assumes UTF-8 for its streams all the same: it could write nothing else there.
     is_plain = os.environ.get("LC_ALL") in ("C", "POSIX")
     return settings.ascii or is_plain or "utf" not in (sys.stdout.encoding or "").lower()
 
@@ -119,9 +119,7 @@ def _picked(settings: Settings) -> Path | None:
     found = [_listed(each, store.name_of(each)) for each in [*paths, *here]]
     known = sorted((each for each in found if each is not None), key=lambda each: each.created, reverse=True)
     if not known:
-        raise UsageError(
-            f"There are no recordings in {store.directory}, nor here: `replaydbg record prog.py` makes one."
-        )
+        raise UsageError(f"No recordings in {store.directory}, nor here: `replaydbg record prog.py` makes one.")
     return Picker(known, theme=settings.theme, is_ascii=_is_ascii(settings)).run()
 
 
@@ -141,4 +139,4 @@ def _listed(path: Path, name: str) -> Listed | None:
                 command=printable(shlex.join(recording.header.argv)),
             )
     except ReplaydbgError:
-        return None  # what cannot be read cannot be looked at; `ls` names it
+        return None  # an unreadable recording is skipped here; `ls` names it

@@ -1,4 +1,4 @@
-"""`replaydbg verify`: reads every byte of a recording, checks every checksum and decodes every record."""
+"""`replaydbg verify`: read every byte of a recording, check every checksum and decode every record."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify the recording; 1 if anything in it is damaged or missing."""
+    """Verify the recording; return 1 if anything in it is damaged or missing."""
     with open_named(args.recording) as recording:
         sizes = {name: sum(map(len, recording.pieces(name))) for name in recording.sections}
         events = sum(isinstance(entry, Event) for entry in recording.events())

@@ -1,4 +1,4 @@
-"""`replaydbg watch`: all values that something had over the run."""
+"""`replaydbg watch`: list all values that an expression had over the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from replaydbg.errors import UsageError
 from replaydbg.render import texts
 
 MOST = 1000
-"""So many changes are shown unless `--limit` says otherwise."""
+"""Maximum number of changes that are shown without `--limit`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,9 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the changes of a value, first to last; 1 if there are none."""
+    """Show the changes of a value, first to last; return 1 if there are none."""
     if args.limit < 1:
-        raise UsageError(f"--limit cannot be {args.limit}: a number from 1 is needed.")
+        raise UsageError(f"--limit must be at least 1 (got {args.limit}).")
     with opened_at(args) as prompt:
         session = prompt.view.session
         number = 0
@@ -49,15 +49,13 @@ def run(args: argparse.Namespace) -> int:
             else:
                 prompt.view.screen.line(texts.change_text(session, change))
         if args.json:
-            told = {"expression": args.expression, "changes": changes, "is_more": is_more}
-            print_json(told | {"note": history.note or None})
+            facts = {"expression": args.expression, "changes": changes, "is_more": is_more}
+            print_json(facts | {"note": history.note or None})
         elif not number:
             prompt.view.screen.complain("It did not change.")
         elif is_more:
             limit = args.limit
-            prompt.view.screen.complain(
-                f"These are the first {limit:,}, and more follow: --limit {10 * limit} shows more."
-            )
+            prompt.view.screen.complain(f"Showing the first {limit:,} changes. Use --limit {10 * limit} for more.")
         if history.note and not args.json:
             prompt.view.screen.line(f"{args.expression}: {history.note}.")
         return 0 if number else 1

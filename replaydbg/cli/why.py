@@ -1,4 +1,4 @@
-"""`replaydbg why`: who wrote a value last, and the events of that line."""
+"""`replaydbg why`: show the last write of a value, and the events of that line."""
 
 from __future__ import annotations
 
@@ -24,59 +24,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show the last write of a value; 1 if it was not written."""
+    """Show the last write of a value; return 1 if it was not written."""
     with opened_at(args) as prompt:
         session = prompt.view.session
-        told = session.run.why(args.expression, **prompt.view.at)
+        answer = session.run.why(args.expression, **prompt.view.at)
         if args.json:
-            print_json(_facts(session, told))
+            print_json(_facts(session, answer))
         else:
             follow = f"replaydbg why {quoted(args.recording)} {{quoted}} --at {{moment}}"
-            for line in texts.why_lines(session, told, follow=follow):
+            for line in texts.why_lines(session, answer, follow=follow):
                 prompt.view.screen.line(line)
-        return 0 if told.moment is not None else 1
+        return 0 if answer.moment is not None else 1
 
 
-def _origin(told: Origin) -> dict[str, Any]:
-    returned = {"moment": texts.moment_text(told.moment), "count": told.count} if told.moment is not None else None
+def _origin(origin: Origin) -> dict[str, Any]:
+    returned = (
+        {"moment": texts.moment_text(origin.moment), "count": origin.count} if origin.moment is not None else None
+    )
     if returned is not None:
-        returned |= {"file": told.file, "line": told.line, "function": told.function, "source": told.source}
+        returned |= {"file": origin.file, "line": origin.line, "function": origin.function, "source": origin.source}
     return {
-        "text": told.text,
-        "kind": told.kind,
-        "is_same": told.is_same,
-        "events": list(told.events),
+        "text": origin.text,
+        "kind": origin.kind,
+        "is_same": origin.is_same,
+        "events": list(origin.events),
         "returned": returned,
-        "parts": [_origin(each) for each in told.parts],
+        "parts": [_origin(each) for each in origin.parts],
     }
 
 
-def _facts(session: Session, told: LastWrite) -> dict[str, Any]:
-    if told.moment is None:
-        return {"expression": told.expression, "written": False, "note": told.note or None}
-    events = texts.events_of(session, min(told.events), max(told.events)) if told.events else []
+def _facts(session: Session, why: LastWrite) -> dict[str, Any]:
+    if why.moment is None:
+        return {"expression": why.expression, "written": False, "note": why.note or None}
+    events = texts.events_of(session, min(why.events), max(why.events)) if why.events else []
     return {
-        "expression": told.expression,
+        "expression": why.expression,
         "written": True,
-        **moment_facts(session, told.count, told.moment),
-        "lane": told.lane,
-        "file": told.file,
-        "line": told.line,
-        "function": told.function,
-        "source": told.source,
-        "before": told.before or None,
-        "after": told.after or None,
+        **moment_facts(session, why.count, why.moment),
+        "lane": why.lane,
+        "file": why.file,
+        "line": why.line,
+        "function": why.function,
+        "source": why.source,
+        "before": why.before or None,
+        "after": why.after or None,
         "parts": [
-            {"name": each.name, "before": each.before or None, "after": each.after or None} for each in told.parts
+            {"name": each.name, "before": each.before or None, "after": each.after or None} for each in why.parts
         ],
-        "is_argument": told.is_argument,
-        "is_binding": told.is_binding,
-        "is_equal": told.is_equal,
-        "changed": _facts(session, told.changed) if told.changed is not None else None,
-        "note": told.note or None,
-        "origins": [_origin(each) for each in told.origins],
-        "unknown": told.unknown or None,
-        "events": [event_facts(each) for each in events if each.number in told.events],
-        "names": list(texts.names_to_follow(told)),
-        "content": _facts(session, told.content) if told.content is not None else None,
+        "is_argument": why.is_argument,
+        "is_binding": why.is_binding,
+        "is_equal": why.is_equal,
+        "changed": _facts(session, why.changed) if why.changed is not None else None,
+        "note": why.note or None,
+        "origins": [_origin(each) for each in why.origins],
+        "unknown": why.unknown or None,
+        "events": [event_facts(each) for each in events if each.number in why.events],
+        "names": list(texts.names_to_follow(why)),
+        "content": _facts(session, why.content) if why.content is not None else None,
     }

@@ -1,4 +1,4 @@
-"""Command lines that end in a program with words of its own: those argparse must not see."""
+"""Command lines that end in a program with options of its own, which argparse must not see."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list[str], list[str]]:
-    """Split a command line into our own options and the program with all that is behind it."""
+    """Split a command line into our own options and the program with all words after it."""
     options = {name: action for action in parser._actions for name in action.option_strings}
     index = 0
     while index < len(words):
@@ -20,7 +20,7 @@ def split_words(parser: argparse.ArgumentParser, words: list[str]) -> tuple[list
         # `--output=FILE`, and `-oFILE`, have their value in the same word.
         name = word.partition("=")[0] if word.startswith("--") else word[:2]
         if name not in options:
-            # `-mpdb` and `-c...` in one word are the interpreter's way to write them.
+            # `-mpdb` and `-c...` in one word are spellings that the interpreter accepts.
             if name in ("-m", "-c"):
                 break
             parser.error(f"{parser.prog.split()[-1]} has no option {word!r}; interpreter options go after --")

@@ -22,8 +22,9 @@ from replaydbg.debugger.compare.value_courses import (
 from replaydbg.debugger.results import Moment, WorkProgress
 from replaydbg.debugger.session import Session
 from replaydbg.events.show import show_call, show_value
-from replaydbg.hunt.mixing import Mixer
+from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins, open_twins
+from replaydbg.log.edit.mix import Mixer
 from replaydbg.render.tables import Table
 from replaydbg.render.texts import moment_text
 
@@ -125,7 +126,7 @@ def _values(
         return found
     place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replaydbg-clocks-")))
     mixed = place / "same-clock.rdbg-live"
-    Mixer(twins.good, twins.bad, place, is_bad_base=False).write(mixed, clocks)
+    Mixer(twins.good, twins.bad, place).write(mixed, mixture(clocks, is_bad_base=False))
     same = _session(stack, mixed, progress)
     both = same, sessions[1]
     course = _course(same, twins.good_side.lanes)

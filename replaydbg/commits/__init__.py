@@ -1,10 +1,10 @@
-"""Finding the commit that made a program fail: the effects around the pure search in `replaydbg.bisect`.
+"""Find the commit that made a program fail: the side effects around the pure search in `replaydbg.bisect`.
 
-Nothing here touches the user's checkout, index, branches or stash: commits are looked at in worktrees of their own,
-outside the repository, which are gone afterwards.
+Nothing here touches the user's checkout, index, branches or stash: commits are tested in temporary worktrees, outside
+the repository.
 """
 
-from replaydbg.commits.question import Commit, Found, Look, Question
+from replaydbg.commits.question import Commit, CommitLook, CommitSearchResult, Question
 from replaydbg.commits.search import find_commit
 
-__all__ = ["Commit", "Found", "Look", "Question", "find_commit"]
+__all__ = ["Commit", "CommitLook", "CommitSearchResult", "Question", "find_commit"]

@@ -1,4 +1,4 @@
-"""Whether real runs of the recorded program confirm what replays of its recording said of two neighbouring commits."""
+"""Confirm with real runs of the recorded program what replays found for two neighbouring commits."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from typing import TypeAlias
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.looking import Looker
-from replaydbg.commits.question import Look, Question
+from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.errors import UsageError
 from replaydbg.log.origin import is_own
 from replaydbg.log.reader import open_recording
 
 LookerMaker: TypeAlias = Callable[[Question, Surroundings], Looker]
-"""Makes what runs a program at commits."""
+"""Creates the looker that runs a program at commits."""
 
 
 class RealRuns:
-    """Runs the program of a recording itself, in worktrees."""
+    """Runs the program of a recording without a replay, in worktrees."""
 
     def __init__(self, question: Question, files: frozenset[str], make: LookerMaker) -> None:
-        """Find out how the program was started. Raises UsageError for a recording of somebody else's."""
+        """Find out how the program was started. Raises UsageError for a recording that somebody else made."""
         assert question.replay is not None and question.recorded_root is not None, question
         if not is_own(question.replay):
             raise UsageError(
@@ -44,8 +44,8 @@ class RealRuns:
         self._looker = make(asked, around)
         self._runs = question.confirming
 
-    def check(self, culprit: str, parents: Sequence[str]) -> tuple[list[Look], str]:
-        """Return what real runs found at a culprit and its good parents, and that in a sentence."""
+    def check(self, culprit: str, parents: Sequence[str]) -> tuple[list[CommitLook], str]:
+        """Return the results of real runs at a culprit and its good parents, and a sentence that sums them up."""
         cancel = threading.Event()
         bad = self._looker.look(culprit, passes=self._runs, cancel=cancel)
         if bad.verdict is not Verdict.BAD:

@@ -1,6 +1,6 @@
-"""What a verdict depends on outside its commit: files, directories and modules that the program looked at.
+"""The dependencies of a verdict outside its commit: files, directories and modules that the program read.
 
-The commit itself never changes. A verdict is used again only while all of this is as it was.
+The commit itself never changes. A verdict is reused only while all of its dependencies are unchanged.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from replaydbg.events.records import Control, ControlKind, Event
 from replaydbg.log.reader import Recording, open_recording
 
 CONTENT, NAMES, MODULES, PRESENCE = "content", "names", "modules", "presence"
-"""What of a path matters: a file's bytes, what a directory lists, which of that can be imported, what kind of file it
-is."""
+"""The aspect of a path that matters: a file's bytes, a directory's entries, its importable entries, the kind of
+file.
+"""
 
 MOST_HASHED = 64 << 20
-"""Bytes. Of a longer file the size and the time of its last change count."""
+"""Size in bytes above which a file is compared by its size and the time of its last change."""
 
 CHANGING = "changed during the run"
-"""The state of a file that somebody else wrote while the program ran: it is equal to no later state."""
+"""The state of a file that another process changed during the run: it is equal to no later state."""
 
 _VOLATILE = ("/proc/", "/sys/", "/dev/")
 _MODULE_ENDINGS = (".py", ".so", ".pyd", ".pyc", ".egg-link", ".pth")
@@ -41,7 +42,7 @@ _CHANGES = _names(
     utimensat vfs.delete creat creat64
     """
 )
-"""What these name is the program's output."""
+"""The paths that these events name are the program's output."""
 _OPENS = _names("open open64 openat openat64 __open_2 __open64_2 __openat_2 __openat64_2 FileIO.__init__")
 _LISTS = frozenset(("posix.listdir", "posix.scandir"))
 _ASKING_MODULES = frozenset(("posix", "_io", "_sqlite3", "libc", "readline", "_ssl", "mmap"))
@@ -51,7 +52,7 @@ _SQLITE_FOLLOWS = frozenset(("vfs.open", "vfs.access"))
 
 
 class Dependency(NamedTuple):
-    """One path outside the commit, and what of it matters."""
+    """One path outside the commit, and the aspect of it that matters."""
 
     aspect: str
     """CONTENT, NAMES, MODULES or PRESENCE."""
@@ -61,22 +62,22 @@ class Dependency(NamedTuple):
 
 @dataclass(slots=True)
 class Dependencies:
-    """All that a look at a commit depended on."""
+    """All dependencies of one look at a commit."""
 
     states: dict[Dependency, str] = field(default_factory=dict)
-    """Each with its state when the program had run, as `state_of` gives it."""
+    """The state of each dependency after the run, as returned by `state_of`."""
     unwatched: set[str] = field(default_factory=set)
-    """What it depended on besides and nobody can compare, in words such as `other programs`."""
+    """Dependencies that cannot be compared, such as `other programs`."""
 
 
 class States:
-    """Computes the states of dependencies, each once."""
+    """Computes the state of each dependency once."""
 
     def __init__(self) -> None:
         self._known: dict[Dependency, str] = {}
 
     def of(self, dependency: Dependency) -> str:
-        """Return its state now."""
+        """Return its present state."""
         found = self._known.get(dependency)
         if found is None:
             found = self._known[dependency] = state_of(dependency)
@@ -84,7 +85,7 @@ class States:
 
 
 def state_of(dependency: Dependency) -> str:
-    """Return a text that is equal as long as this aspect of the path is."""
+    """Return a text that stays equal as long as this aspect of the path is unchanged."""
     path = dependency.path
     try:
         about = os.stat(path)  # noqa: PTH116 - a path of any form
@@ -98,7 +99,7 @@ def state_of(dependency: Dependency) -> str:
 
 
 def content_of(path: Path, about: os.stat_result | None = None) -> str:
-    """Return a name for the content of a file. Raises OSError."""
+    """Return a digest of a file's content. Raises OSError."""
     about = about or path.stat()
     if about.st_size > MOST_HASHED:
         return f"{about.st_size} {about.st_mtime_ns} {about.st_ino}"
@@ -116,20 +117,20 @@ def _directory(dependency: Dependency) -> str:
 
 
 def _is_importable(directory: str, name: str) -> bool:
-    """Whether an import may find it; a temporary directory gets other files all the time."""
+    """Whether an import may find it; the entries of a temporary directory change all the time."""
     if name == "__pycache__":
         return False
     return name.endswith(_MODULE_ENDINGS) or (name.isidentifier() and os.path.isdir(os.path.join(directory, name)))  # noqa: PTH112, PTH118
 
 
 def of_run(recording: Path, ours: Path, began_ns: int) -> Dependencies:
-    """Return what a recorded run depended on outside the directory `ours`; `began_ns` is the time before it began.
+    """Return the dependencies of a recorded run outside the directory `ours`; `began_ns` is the time before it began.
 
-    Paths that the program wrote before it looked at them are its output and no dependencies.
+    Paths that the program wrote before it read them are its output, not dependencies.
     """
     found = Dependencies()
     with open_recording(recording) as opened:
-        asked = _Asked(opened.header.cwd, ours.resolve())
+        asked = _PathLog(opened.header.cwd, ours.resolve())
         for dependency in _imported(opened, asked):
             asked.look(dependency)
         for entry in opened.events():
@@ -139,22 +140,22 @@ def of_run(recording: Path, ours: Path, began_ns: int) -> Dependencies:
 
 
 def of_replay(recording: Path, root: Path, began_ns: int) -> Dependencies:
-    """Return what a replay of the code of a commit depends on: today's sources that are not below `root`."""
+    """Return the dependencies of a replay of a commit's code: today's sources that are not below `root`."""
     with open_recording(recording) as opened:
         paths = opened.end.sources if opened.end is not None else {}
-        asked = _Asked("/", root)
+        asked = _PathLog("/", root)
         for path in paths:
             asked.look(Dependency(CONTENT, path))
     return Dependencies({each: _state_then(each, asked, began_ns) for each in asked.found})
 
 
 def changed_since(states: Iterable[tuple[Dependency, str]], now: States) -> str:
-    """Return the path of the first dependency whose state is another one now; empty if there is none."""
+    """Return the path of the first dependency whose state has changed; empty if there is none."""
     return next((each.path for each, then in states if then == CHANGING or now.of(each) != then), "")
 
 
-class _Asked:
-    """Collects the paths that a program asks about, in the order in which it does."""
+class _PathLog:
+    """Collects the paths that a program reads, in order."""
 
     def __init__(self, cwd: str, ours: Path) -> None:
         self.cwd = cwd
@@ -165,13 +166,13 @@ class _Asked:
         self._real: dict[str, str] = {}
 
     def look(self, dependency: Dependency) -> None:
-        """Note a look at a path."""
+        """Note that a path is read."""
         path = self._outside(dependency.path)
         if path and not self._is_written(path):
             self.found[dependency._replace(path=path)] = None
 
     def write(self, path: str, *, is_made: bool = False) -> None:
-        """Note that it is written, or made as a directory."""
+        """Note that a path is written, or made as a directory."""
         outside = self._outside(path)
         if outside:
             self.written.add(outside)
@@ -179,7 +180,7 @@ class _Asked:
                 self.made.add(outside)
 
     def _outside(self, path: str) -> str:
-        """Return the absolute path; empty for one in the worktree, and for what changes all the time."""
+        """Return the absolute path; empty for one in the worktree, and for paths that change all the time."""
         whole = os.path.normpath(os.path.join(self.cwd, path))  # noqa: PTH118
         if "\0" in whole or f"{whole}/".startswith(_VOLATILE) or _is_below(whole, self._ours):
             return ""
@@ -189,7 +190,7 @@ class _Asked:
         return "" if _is_below(os.path.join(self._real[folder], os.path.basename(whole)), self._ours) else whole  # noqa: PTH118, PTH119
 
     def _is_written(self, path: str) -> bool:
-        # Below a directory that the program made everything is its own.
+        # Everything below a directory that the program made belongs to the program.
         return path in self.written or (bool(self.made) and any(each in self.made for each in _with_parents(path)))
 
 
@@ -203,8 +204,8 @@ def _is_below(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
-def _imported(recording: Recording, asked: _Asked) -> Iterator[Dependency]:
-    """Yield what the import system looked at; the standard library goes with the interpreter."""
+def _imported(recording: Recording, asked: _PathLog) -> Iterator[Dependency]:
+    """Yield what the import system read; the standard library belongs to the interpreter."""
     for path in recording.end.sources if recording.end is not None else ():
         yield Dependency(CONTENT, path)
     for answer in recording.world():
@@ -223,7 +224,7 @@ def _is_of_interpreter(path: str) -> bool:
     return "/lib/python3." in path and "/site-packages" not in path and "/dist-packages" not in path
 
 
-def _take(entry: Event | Control, asked: _Asked, found: Dependencies) -> None:
+def _take(entry: Event | Control, asked: _PathLog, found: Dependencies) -> None:
     if isinstance(entry, Control):
         if entry.kind is ControlKind.CHILD:
             found.unwatched.add("other programs that it starts")
@@ -250,7 +251,7 @@ def _take(entry: Event | Control, asked: _Asked, found: Dependencies) -> None:
             asked.look(Dependency(aspect, path))
 
 
-def _take_open(entry: Event, paths: list[str], asked: _Asked) -> None:
+def _take_open(entry: Event, paths: list[str], asked: _PathLog) -> None:
     if not paths:
         return  # a descriptor
     path, flags = paths[0], next((each for each in entry.arguments or () if isinstance(each, int)), os.O_RDONLY)
@@ -275,8 +276,8 @@ def _as_path(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _state_then(dependency: Dependency, asked: _Asked, began_ns: int) -> str:
-    """Return the state that the program met, or CHANGING if somebody else wrote it meanwhile."""
+def _state_then(dependency: Dependency, asked: _PathLog, began_ns: int) -> str:
+    """Return the state that the program saw, or CHANGING if another process changed it since."""
     if dependency.aspect == CONTENT and dependency.path not in asked.written:
         try:
             about = os.stat(dependency.path)  # noqa: PTH116

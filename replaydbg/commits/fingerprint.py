@@ -1,6 +1,6 @@
-"""The name of a question: equal only if everything is equal that is known to matter before anything runs.
+"""The key of a question: equal only if everything is equal that is known to matter before anything runs.
 
-What a program turns out to need, such as its helpers, is in `depends`.
+Needs that show only during a run, such as the program's helpers, are in `depends`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _ SHLVL OLDPWD PWD COLUMNS LINES WINDOWID XDG_SESSION_ID TERM_SESSION_ID SSH_CLI
 SSH_AUTH_SOCK SSH_AGENT_PID GPG_TTY TMUX TMUX_PANE STY DBUS_SESSION_BUS_ADDRESS PYTEST_CURRENT_TEST
 """
 OF_A_SESSION = frozenset(_OF_A_SESSION_TEXT.split())
-"""Variables that differ from terminal to terminal: a search that was interrupted goes on in another one."""
+"""Variables that differ between terminals: an interrupted search can be resumed in another one."""
 
 _PACKAGES = (".dist-info", ".egg-info", ".egg-link", ".pth")
 
 
 def parts_of(repository: Repository, question: Question) -> dict[str, str]:
-    """Return a digest of each thing that all verdicts depend on, by its name for people."""
+    """Return a digest of each thing that all verdicts depend on, by its human-readable name."""
     asked: dict[str, Any] = asdict(replace(question, jobs=1, hash_seed=0))
     program = (asked.pop("program"), [_outside_file(repository, word) for word in question.program])
     ends = (asked.pop("good"), asked.pop("bad"))
@@ -53,12 +53,12 @@ def parts_of(repository: Repository, question: Question) -> dict[str, str]:
 
 
 def key_of(parts: Mapping[str, str]) -> str:
-    """Return the name of a question with these parts."""
+    """Return the key of a question with these parts."""
     return _digest(json.dumps(parts, sort_keys=True))[:24]
 
 
 def content(path: Path) -> str:
-    """Return a name for the content of a file or a tree."""
+    """Return a digest of the content of a file or a tree."""
     whole = hashlib.sha256()
     for each in _files(path):
         whole.update(str(each.relative_to(path.parent)).encode("utf-8", "surrogateescape") + b"\0")
@@ -73,7 +73,7 @@ def _files(path: Path) -> Iterable[Path]:
 
 
 def _outside_file(repository: Repository, word: str) -> str:
-    """Return the content of a file of the command line that is no file of the checkout."""
+    """Return the content of a file named in the command line that is not part of the checkout."""
     path = repository.root / repository.prefix / word
     try:
         whole = path.resolve()
@@ -83,7 +83,7 @@ def _outside_file(repository: Repository, word: str) -> str:
 
 
 def _replaced(repository: Repository) -> str:
-    """Return which objects git has others for: these change what a commit holds."""
+    """Return the objects that git replaces by others: these change the content of a commit."""
     try:
         return repository.ask("for-each-ref", "refs/replace")
     except GitFailed:
@@ -100,7 +100,7 @@ def _interpreter(question: Question) -> list[object]:
 
 
 def _packages() -> list[tuple[str, list[str]]]:
-    """Return what is installed, by the names of its descriptions."""
+    """Return the installed distributions, by the names of their metadata."""
     found = []
     for directory in dict.fromkeys(filter(None, sys.path[1:])):
         try:
@@ -112,7 +112,7 @@ def _packages() -> list[tuple[str, list[str]]]:
 
 
 def _tool() -> list[object]:
-    """Return the identity of every file of this package: one that is being worked on has one version for long."""
+    """Return the identity of every file of this package: during development the version stays the same for long."""
     root = Path(replaydbg.__file__).parent
     own = (path for path in root.rglob("*") if path.suffix in (".py", ".so") and path.is_file())
     return [replaydbg.__version__, sorted((str(path.relative_to(root)), _identity(path)) for path in own)]

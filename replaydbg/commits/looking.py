@@ -1,4 +1,4 @@
-"""Looks at one commit: lays it out in a worktree, builds it, runs the program or replays the recording, and judges."""
+"""Look at one commit: check it out in a worktree, build it, run the program or replay the recording, and judge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits import start
 from replaydbg.commits.depends import Dependencies, of_replay, of_run
 from replaydbg.commits.processes import TimedOut, last_words, run_command
-from replaydbg.commits.question import Look, Question
+from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.recorded import moved, write_missing
 from replaydbg.commits.repository import GitFailed
 from replaydbg.commits.surroundings import Surroundings
@@ -28,16 +28,16 @@ from replaydbg.errors import Inconclusive, ReplaydbgError
 from replaydbg.log.reader import open_recording
 
 CANNOT_TEST = 125
-"""The exit code of a program with which it says that nothing can be told; git's code."""
+"""The exit code with which a program reports that the commit cannot be tested; as in git."""
 
 _START = (sys.executable, str(Path(start.__file__)))
-"""What runs in a worktree, see `start`."""
+"""The script that runs in a worktree, see `start`."""
 _EXCEPTION = re.compile(r"([A-Za-z_][\w.]*)(: |$)")
 
 
 @dataclass(frozen=True, slots=True)
 class _Ran:
-    """What one run or replay said."""
+    """The result of one run or replay."""
 
     verdict: Verdict
     why: str
@@ -48,7 +48,7 @@ class _Ran:
 
 
 DOES_NOT_START = ("SyntaxError", "IndentationError", "TabError", "ImportError", "ModuleNotFoundError")
-"""What a commit fails with whose code is no program yet: as with one that does not build, nothing can be tested."""
+"""Failures of a commit whose code does not even start: as with one that does not build, nothing can be tested."""
 
 
 class Looker:
@@ -63,10 +63,10 @@ class Looker:
         *,
         recorded: tuple[Path, Path] | None = None,
     ) -> None:
-        """What is recorded goes to the directory `recordings`.
+        """Keep recordings in the directory `recordings`.
 
-        `recorded` is a recording, and where the repository lay then: its sources that are in no commit, such as the
-        script, are written into the worktrees.
+        `recorded` is a recording, and where the repository was at that time: its sources that are in no commit, such as
+        the script, are written into the worktrees.
         """
         self._recorded = recorded
         self._question = question
@@ -74,18 +74,21 @@ class Looker:
         self._around = around
         self._recordings = recordings
         self.expected = ""
-        """The failure that is searched for; another one says nothing. Empty: every failure counts."""
+        """The failure that is searched for; another one counts as inconclusive. Empty: every failure counts."""
         self.end = ""
-        """How the bad end fails: a commit that does not even start, and fails otherwise, is not bad."""
+        """The failure of the bad end: a commit that does not even start, and fails differently, is not bad."""
         self._rate: list[int] | None = None
-        """How often the recorded code fails with other random numbers, and of how many replays; None: not measured."""
+        """Number of failures of the recorded code with other random numbers, and number of these replays;
+
+        None: not measured.
+        """
         self.has_met_ours = False
         """Whether any program has imported a file of the repository."""
 
-    def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> Look:
-        """Return what is found at `commit`: bad if a run fails, good after `passes` that do not.
+    def look(self, commit: str, *, passes: int, cancel: threading.Event, is_measured: bool = False) -> CommitLook:
+        """Return the result at `commit`: bad if a run fails, good after `passes` runs that do not.
 
-        With `is_measured` it runs as often as it may, and the failures are counted. Raises GivenUp when `cancel` is
+        With `is_measured` it uses the maximum number of runs, and counts the failures. Raises GivenUp when `cancel` is
         set, and Inconclusive if the program does not run the commit's code.
         """
         began = time.monotonic()
@@ -93,7 +96,7 @@ class Looker:
         try:
             worktree = self._worktrees.take(commit)
         except GitFailed as error:
-            return Look(
+            return CommitLook(
                 commit, Verdict.UNDECIDED, f"git cannot check it out: {error}", time.monotonic() - began, runs=0
             )
         try:
@@ -101,7 +104,7 @@ class Looker:
                 found = self._look(commit, worktree, Path(scratch), passes, cancel, is_measured, began_ns)
         finally:
             self._worktrees.give_back(worktree)
-        return Look(**found, commit=commit, seconds=time.monotonic() - began)
+        return CommitLook(**found, commit=commit, seconds=time.monotonic() - began)
 
     def _look(
         self,
@@ -162,7 +165,7 @@ class Looker:
         return Dependencies(unwatched={"the build command"} if self._question.build else set())
 
     def _with_run(self, before: Dependencies | None, output: Path, began_ns: int) -> Dependencies | None:
-        """Return what a look depends on after one more run; None if that run cannot be read."""
+        """Return the dependencies of a look after one more run; None if that run cannot be read."""
         question = self._question
         try:
             if question.replay is not None and question.recorded_root is not None:
@@ -178,7 +181,7 @@ class Looker:
         return Dependencies(before.states | more.states, before.unwatched | more.unwatched)
 
     def _prepare(self, worktree: Path, scratch: Path, cancel: threading.Event) -> str:
-        """Build; return why nothing can be told, or nothing."""
+        """Build; return the reason why the commit cannot be tested, empty if it can."""
         directory = self._around.directory(worktree)
         if not directory.is_dir():
             return f"it has no directory {self._around.prefix!r}"
@@ -188,8 +191,8 @@ class Looker:
             status = self._command([*_START, self._question.build], worktree, scratch / "build.txt", cancel)
         except TimedOut:
             return f"the build took longer than {self._question.timeout:g} s"
-        said = last_words(scratch / "build.txt")
-        return f"it does not build: {said or _ending(status)}" if status else ""
+        last_line = last_words(scratch / "build.txt")
+        return f"it does not build: {last_line or _ending(status)}" if status else ""
 
     def _run(self, worktree: Path, scratch: Path, output: Path, cancel: threading.Event) -> _Ran:
         question = self._question
@@ -208,17 +211,17 @@ class Looker:
         except TimedOut:
             return _Ran(Verdict.UNDECIDED, f"it took longer than {question.timeout:g} s")
         if not answer.exists():
-            said = last_words(printed)
-            return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {said}")
-        told = json.loads(answer.read_text(encoding="utf-8"))
-        if "error" in told:
-            return _Ran(Verdict.UNDECIDED, told["error"].removesuffix("."))
+            last_line = last_words(printed)
+            return _Ran(Verdict.UNDECIDED, f"the recorder ended ({_ending(status)}): {last_line}")
+        outcome = json.loads(answer.read_text(encoding="utf-8"))
+        if "error" in outcome:
+            return _Ran(Verdict.UNDECIDED, outcome["error"].removesuffix("."))
         if question.replay is not None:
-            self._rate = told["rate"] or self._rate
-            shifts = told["numbers_shift"], told["clock_shift"]
-            return _Ran(Verdict(told["verdict"]), told["why"], tuple(told["liberties"]), "", *shifts)
-        self._check_sources(Path(told["recording"]), worktree)
-        return _judge(told["status"], last_words(printed), self.expected, self.end)
+            self._rate = outcome["rate"] or self._rate
+            shifts = outcome["numbers_shift"], outcome["clock_shift"]
+            return _Ran(Verdict(outcome["verdict"]), outcome["why"], tuple(outcome["liberties"]), "", *shifts)
+        self._check_sources(Path(outcome["recording"]), worktree)
+        return _judge(outcome["status"], last_words(printed), self.expected, self.end)
 
     def _replay_order(self, worktree: Path) -> dict[str, Any]:
         question = self._question
@@ -252,7 +255,7 @@ class Looker:
         )
 
     def _check_sources(self, recording: Path, worktree: Path) -> None:
-        """Raise Inconclusive where the checkout's code ran instead of the commit's: every verdict would be wrong."""
+        """Raise Inconclusive if the checkout's code ran instead of the commit's: every verdict would be wrong."""
         directory = self._around.directory(worktree)
         for named in _sources(recording):
             path = str(directory / named)  # code may be compiled under a name that is relative to where it ran
@@ -268,7 +271,7 @@ class Looker:
             return ""
         self._recordings.mkdir(parents=True, exist_ok=True, mode=0o700)
         target = self._recordings / name
-        # It may lie on another file system than the worktrees.
+        # It may be on another file system than the worktrees.
         shutil.move(recording, target)
         return str(target)
 
@@ -278,15 +281,15 @@ def _sources(recording: Path) -> Mapping[str, str]:
         return opened.end.sources if opened.end is not None else {}
 
 
-def _judge(status: int, said: str, expected: str, end: str) -> _Ran:
+def _judge(status: int, last_line: str, expected: str, end: str) -> _Ran:
     if status == 0:
         return _Ran(Verdict.GOOD, "exit code 0")
     if status == CANNOT_TEST:
-        return _Ran(Verdict.UNDECIDED, f"exit code {CANNOT_TEST}: {said}".rstrip(": "))
-    # The last line of a traceback, or of what the program has to say.
-    kind = _EXCEPTION.match(said)
+        return _Ran(Verdict.UNDECIDED, f"exit code {CANNOT_TEST}: {last_line}".rstrip(": "))
+    # The last line of a traceback, or the program's own last line.
+    kind = _EXCEPTION.match(last_line)
     failure = f"{_ending(status)}, {kind[1]}" if kind is not None else _ending(status)
-    why = f"{_ending(status)}: {said}".rstrip(": ")
+    why = f"{_ending(status)}: {last_line}".rstrip(": ")
     if expected and failure != expected:
         return _Ran(Verdict.UNDECIDED, f"fails differently: {why}")
     if end and failure != end and kind is not None and kind[1].rpartition(".")[2] in DOES_NOT_START:

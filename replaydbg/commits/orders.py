@@ -1,4 +1,4 @@
-"""What `start.py` is ordered to do in a worktree, in the process of its own."""
+"""Execute the order given to `start.py` in a worktree, in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,25 +10,24 @@ from replaydbg.bisect.confidence import runs_needed
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.config import load_settings
 from replaydbg.record import record
-from replaydbg.replay.verdict import BAD, CANNOT_TEST, GOOD, Judge
-from replaydbg.replay.verdict import Verdict as Judged
+from replaydbg.replay.verdict import BAD, CANNOT_TEST, GOOD, CodeVerdict, Judge
 
 MOST_LIBERTIES = 200
-"""So many liberties of one replay are kept; the others are counted."""
+"""Maximum number of deviations of one replay that are kept; further ones are only counted."""
 MOST_SEEDS = 100
-"""With so many other random numbers one commit is tried at most, and the recorded code to see how often it fails."""
+"""Maximum number of other random seeds for one commit, and for measuring how often the recorded code fails."""
 ENOUGH_FAILURES = 6
-"""After so many failures of the recorded code it is known well enough how often it fails."""
+"""Number of failures of the recorded code after which its failure rate is known well enough."""
 CONFIDENCE = 0.999
-"""How sure it is that the failure would have shown at a commit that counts as good.
+"""Confidence that the failure would have shown at a commit that counts as good.
 
-Replays are cheap, and a search asks at several commits: with 0.95 one search in a dozen named a wrong commit.
+Replays are cheap, and a search tests several commits: with 0.95 one search in a dozen named a wrong commit.
 """
 _VERDICTS = {GOOD: Verdict.GOOD, BAD: Verdict.BAD, CANNOT_TEST: Verdict.UNDECIDED}
 
 
 def obey(order: dict[str, Any]) -> dict[str, Any]:
-    """Record or replay as the order says, and return what came of it."""
+    """Record or replay as ordered, and return the result."""
     return _replay(order) if "replay" in order else _record(order)
 
 
@@ -48,7 +47,7 @@ def _replay(order: dict[str, Any]) -> dict[str, Any]:
         data=frozenset(order.get("data", ())),
         stdout=null,
         stderr=null,
-        # A commit may differ in a module alone that was not there to be imported when the program was recorded.
+        # A commit may differ only in a module that could not be imported when the program was recorded.
         is_replayed_unchanged=True,
     )
     verdict = judge.judge()
@@ -62,12 +61,12 @@ def _replay(order: dict[str, Any]) -> dict[str, Any]:
     liberties = [str(liberty) for liberty in verdict.result.liberties[:MOST_LIBERTIES]]
     more = sum(verdict.result.liberty_counts.values()) - len(liberties)
     liberties += [f"and {more} more"] if more > 0 else []
-    told = {"rate": rate, "verdict": _VERDICTS[word].value, "why": why, "liberties": liberties, "replays": replays}
-    return told | {"numbers_shift": verdict.numbers_shift, "clock_shift": verdict.clock_shift}
+    answer = {"rate": rate, "verdict": _VERDICTS[word].value, "why": why, "liberties": liberties, "replays": replays}
+    return answer | {"numbers_shift": verdict.numbers_shift, "clock_shift": verdict.clock_shift}
 
 
-def _rate(judge: Judge, verdict: Judged) -> tuple[int, int]:
-    """Return how often the recorded code fails with other random numbers, and of how many replays that say anything."""
+def _rate(judge: Judge, verdict: CodeVerdict) -> tuple[int, int]:
+    """Return how often the recorded code fails with other random numbers, and the number of conclusive replays."""
     failed = measured = 0
     for seed in range(1, MOST_SEEDS + 1):
         word = judge.with_other_numbers(seed, verdict, is_edited=False)
@@ -78,10 +77,10 @@ def _rate(judge: Judge, verdict: Judged) -> tuple[int, int]:
     return failed, measured
 
 
-def _with_other_numbers(judge: Judge, verdict: Judged, failed: int, measured: int) -> tuple[str, str, int]:
-    """Return the word for code whose random numbers are shifted, why, and after how many replays.
+def _with_other_numbers(judge: Judge, verdict: CodeVerdict, failed: int, measured: int) -> tuple[str, str, int]:
+    """Return the verdict for code whose random numbers are shifted, the reason, and the number of replays.
 
-    It does not fail with the recorded ones, which says little. So it is replayed with others; `failed` of `measured`
+    It does not fail with the recorded ones, which proves little. So it is replayed with others; `failed` of `measured`
     such replays of the recorded code fail.
     """
     if not failed:

@@ -1,4 +1,4 @@
-"""Runs a command in a worktree: with a limit of time, and so that it can be given up together with its children."""
+"""Run a command in a worktree: with a time limit, and cancellable together with its children."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _STEP = 0.02
-"""Seconds between looks at whether it is to be given up."""
+"""Seconds between checks for a cancellation."""
 _MERCY = 2.0
-"""Seconds that a command has to end by itself after SIGTERM; a recorder seals its recording in them."""
+"""Seconds that a command has to exit after SIGTERM; a recorder seals its recording in this time."""
 
 
 class TimedOut(Exception):
-    """A command took longer than it may."""
+    """A command exceeded its time limit."""
 
 
 class GivenUp(Exception):
-    """A command was stopped because its answer is wanted no more."""
+    """A command was stopped because its result is no longer wanted."""
 
 
 def run_command(
@@ -33,12 +33,12 @@ def run_command(
     timeout: float,
     cancel: threading.Event,
 ) -> int:
-    """Run `command` and return its status; what it prints goes to the file `output`.
+    """Run `command` and return its status; its output goes to the file `output`.
 
     `timeout` is in seconds, 0 for none. Raises TimedOut, GivenUp when `cancel` is set, OSError if it cannot be started.
     """
     with output.open("wb") as file:
-        # A session of its own: it can be ended with all that it starts, and a Ctrl-C at the terminal comes to us alone.
+        # A session of its own: it can be ended with all that it starts, and a Ctrl-C at the terminal reaches only us.
         process = subprocess.Popen(
             command,
             cwd=directory,
@@ -61,7 +61,7 @@ def run_command(
 
 
 def last_words(output: Path, *, most: int = 100) -> str:
-    """Return the last line that was printed, or what the last traceback says, at most `most` characters of it."""
+    """Return the last line of the output, or the message of the last traceback, at most `most` characters of it."""
     try:
         with output.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -78,7 +78,7 @@ def last_words(output: Path, *, most: int = 100) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End what is left of a command's session."""
+    """End the remaining processes of a command's session."""
     if process.poll() is None:
         _signal(process, signal.SIGTERM)
         try:
@@ -86,7 +86,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         except subprocess.TimeoutExpired:
             _signal(process, signal.SIGKILL)
             process.wait()
-    # What it has started and left behind would write into the next commit's worktree.
+    # Processes left behind would write into the next commit's worktree.
     _signal(process, signal.SIGKILL)
 
 
@@ -94,4 +94,4 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
     try:
         os.killpg(process.pid, number)
     except (ProcessLookupError, PermissionError):
-        return  # nobody is left
+        return  # no process is left

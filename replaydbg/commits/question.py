@@ -1,4 +1,4 @@
-"""What is asked of a history, what a look at a commit says, and what was found: plain values."""
+"""The question put to a history, the result of a look at a commit, and the result of the search: plain values."""
 
 from __future__ import annotations
 
@@ -9,90 +9,91 @@ from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.depends import Dependencies
 
 TIMEOUT = 600.0
-"""Seconds that a build or a run may take unless said otherwise: long for a program that is run a dozen times, short for
-one that hangs over night."""
+"""Default time limit of a build or a run in seconds: long for a program that is run a dozen times, short for one
+that hangs over night.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which commit between `good` and `bad` made the program fail, and how that is told."""
+    """Which commit between `good` and `bad` made the program fail, and how commits are tested."""
 
     good: str
     """A revision at which it does not fail."""
     bad: str
     """A revision at which it fails."""
     program: tuple[str, ...] = ()
-    """What is recorded at each commit, as `replaydbg record` takes it; empty with `replay`."""
+    """The command line that is recorded at each commit, as `replaydbg record` takes it; empty with `replay`."""
     replay: Path | None = None
     """The recording whose inputs are replayed against the code of each commit."""
     check: str = ""
-    """With `replay`: the expression that holds where it is good; empty: it is bad if it ends as recorded."""
+    """With `replay`: the expression that is true at a good commit; empty: a commit is bad if it ends as recorded."""
     build: str = ""
-    """A shell command that must succeed in the worktree before anything can be told."""
+    """A shell command that must succeed in the worktree before a commit is tested."""
     runs: int = 1
-    """How often it is run at most, for failures that come and go."""
+    """Maximum number of runs at one commit, for failures that come and go."""
     confidence: float = 0.95
-    """With how much confidence a failure would have shown before a commit counts as good."""
+    """Confidence that a failure would have shown before a commit counts as good."""
     jobs: int = 1
-    """How many commits are looked at at once."""
+    """Number of commits that are tested at once."""
     timeout: float = TIMEOUT
-    """Seconds that one build or run may take; 0 for no limit."""
+    """Time limit of one build or run in seconds; 0 for no limit."""
     is_first_parent: bool = False
-    """Whether merges count as one step, without the commits that they bring."""
+    """Whether merges count as one step, without the commits that they merge."""
     is_same_failure: bool = False
-    """Whether a commit that fails otherwise than the bad end does says nothing; otherwise it is bad."""
+    """Whether a commit that fails differently from the bad end is inconclusive; if false, it is bad."""
     hash_seed: int = 0
-    """PYTHONHASHSEED of every run, so that sets have one order at all commits; 0: each run draws its own."""
+    """PYTHONHASHSEED of every run, so that sets have one order at all commits; 0: each run draws a seed of its own."""
     taken_along: tuple[Path, ...] = ()
     """Files and directories of the checkout that are copied into each worktree."""
     confirming: int = 0
-    """With `replay`: how often the program itself runs at the culprit and before it, to confirm the answer; 0: not."""
+    """With `replay`: number of real runs at the culprit and before it, to confirm the answer; 0: none."""
     is_data_of_commit: bool = False
     """With `replay`: whether files of the repository that are read as data come from the commit, not the recording."""
     recorded_root: Path | None = None
-    """With `replay`: where the repository lay when it was recorded; None: that is found out."""
+    """With `replay`: the repository's directory at the time of the recording; None: it is searched for."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What was found at one commit."""
+class CommitLook:
+    """The result at one commit."""
 
     commit: str
     """Its full name."""
     verdict: Verdict
-    """What it says."""
+    """The verdict."""
     why: str
     """The reason, in a few words."""
     seconds: float
-    """How long it took."""
+    """Duration in seconds."""
     runs: int = 1
-    """How often the program ran."""
+    """Number of runs of the program."""
     failed: int = 0
-    """How often it failed."""
+    """Number of failed runs."""
     failure: str = ""
-    """How it failed: the exit code and the kind of exception, without what differs from run to run; empty if not."""
+    """How it failed: the exit code and the kind of exception, without details that vary between runs; empty if not."""
     recording: str = ""
-    """The path of what was recorded there; empty for nothing."""
+    """The path of the recording made there; empty if there is none."""
     liberties: tuple[str, ...] = ()
-    """What a lenient replay allowed itself there, a line for each."""
+    """The deviations of a lenient replay there, a line for each."""
     shift: str = ""
-    """With a replay: from where on random numbers went to another purpose than recorded; empty: nowhere."""
+    """With a replay: the place from which on random numbers served another purpose than recorded; empty: none."""
     clock_shift: str = ""
-    """The same of readings of the clock."""
+    """The same for readings of the clock."""
     is_reused: bool = False
-    """Whether it is from an earlier, interrupted search."""
+    """Whether it comes from an earlier, interrupted search."""
     depends: Dependencies | None = None
-    """What it depends on outside the commit; None: that is not known, and the verdict is not used in a later search."""
+    """Its dependencies outside the commit; None: unknown, and a later search does not use the verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit as people know it."""
+    """A commit with its log data."""
 
     name: str
     """Its full name."""
     author: str
-    """Name and address."""
+    """Name and email address."""
     date: str
     """When it was written, as ISO 8601."""
     subject: str
@@ -100,48 +101,48 @@ class Commit:
 
     @property
     def short(self) -> str:
-        """The beginning of its name."""
+        """The abbreviated name."""
         return self.name[:10]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a search came to."""
+class CommitSearchResult:
+    """The result of a search."""
 
     question: Question
-    """What was asked, with all that was found out for it."""
+    """The question, completed with everything that was found out."""
     suspects: tuple[Commit, ...]
-    """One: the first bad commit. More: it is one of these, and they cannot be told apart."""
-    looks: tuple[Look, ...]
-    """Every look, in the order of their ends."""
+    """The first bad commit; or several: the first bad one is among them, but they cannot be distinguished."""
+    looks: tuple[CommitLook, ...]
+    """Every look, in order of completion."""
     commits: dict[str, Commit]
-    """Every commit that was looked at or is suspect."""
+    """Every commit that was looked at or is a suspect."""
     total: int
-    """How many commits were candidates."""
+    """Number of candidate commits."""
     good: str
     """The good end's full name."""
     bad: str
     """The bad end's full name."""
     notes: tuple[str, ...]
-    """What a reader must know, in sentences."""
+    """Notes for the reader, in sentences."""
     stat: str
-    """Which files the culprit changed, as `git show --stat` tells; empty for a range."""
+    """The files that the culprit changed, as printed by `git show --stat`; empty for a range."""
     bad_recording: str = ""
     """The recording of the first bad commit, as the store names it."""
     good_recording: str = ""
     """The recording of the last good commit, as the store names it."""
     passes_needed: int = 1
-    """After how many passing runs a commit counted as good."""
+    """Number of passing runs after which a commit counted as good."""
     root: Path = Path()
     """The repository."""
     prefix: str = ""
-    """The directory in it from which the question was asked."""
+    """The directory in the repository from which the search was started."""
     files: frozenset[str] = frozenset()
-    """Those that git has there, and those that are taken along, from the root."""
+    """The tracked files there and those that are taken along, relative to the root."""
     untracked: tuple[Path, ...] = ()
-    """With a replay: where the recorded files lay that are in no commit, such as the script."""
+    """With a replay: recorded paths of the files that are in no commit, such as the script."""
 
     @property
     def culprit(self) -> Commit | None:
-        """The first bad commit, if it is known."""
+        """The first bad commit, if it is unique."""
         return self.suspects[0] if len(self.suspects) == 1 else None

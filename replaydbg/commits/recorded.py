@@ -1,4 +1,4 @@
-"""What a recording says of the repository: where it lay, and which of its files are in no commit."""
+"""What a recording reveals about the repository: its directory, and its files that are in no commit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INSTALLED = "site-packages"
 
 
 def find_root(recording: Path, repository: Repository, bad: str) -> Path:
-    """Return the directory in which the files of the repository lay for the recorded program.
+    """Return the repository's directory as the recorded program saw it.
 
     Sources are compared with the files of the commit `bad`: equal content decides, then equal paths. Raises UsageError
     if the program ran none of them.
@@ -47,7 +47,7 @@ def find_root(recording: Path, repository: Repository, bad: str) -> Path:
 def moved(recording: Path, root: Path, worktree: Path) -> dict[str, str]:
     """Return where directories of the recorded program are read, innermost first: the repository's in the worktree.
 
-    Packages that were installed in it, such as in `.venv`, are in no commit and stay where they are.
+    Packages that were installed in it, such as in `.venv`, are in no commit and stay in place.
     """
     kept = set()
     for path in _sources(recording):
@@ -58,7 +58,7 @@ def moved(recording: Path, root: Path, worktree: Path) -> dict[str, str]:
 
 
 def untracked(recording: Path, root: Path, files: Collection[str]) -> dict[str, bytes]:
-    """Return the recorded sources that lay in the repository and are in no commit, by path from the root.
+    """Return the recorded sources in the repository that are in no commit, by path from the root.
 
     Often that is the script. Packages that were installed there are left out.
     """
@@ -75,7 +75,7 @@ def test_files(recording: Path, root: Path) -> dict[str, bytes]:
     """Return the modules of the repository that pytest itself has read and compiled, by path from the root.
 
     These are the test's file, `conftest.py` and helpers: data, which comes from the recording in a replay. But they
-    must lie there to be imported, also at a commit from before they were written.
+    must exist to be imported, also at a commit from before they were written.
     """
     with open_recording(recording) as opened:
         imported = {answer.path for answer in opened.world() if answer.operation == "read"}
@@ -112,7 +112,7 @@ def data_files(recording: Path, root: Path, files: Collection[str]) -> tuple[str
 
 
 def write_missing(recording: Path, root: Path, files: Collection[str], worktree: Path) -> None:
-    """Write to the worktree what was recorded of the repository and is in no commit, and test files that it lacks.
+    """Write to the worktree the recorded sources that are in no commit, and test files that it lacks.
 
     Raises OSError.
     """
@@ -127,7 +127,7 @@ def _sources(recording: Path) -> dict[str, bytes]:
 
 
 def _tracked_below(path: str, blobs: dict[str, str]) -> tuple[str, str] | None:
-    """Return the root for which `path` is a file of the repository, and that file: the longest that fits."""
+    """Return the longest root for which `path` is a file of the repository, and that file."""
     parts = Path(path).parts
     for first in range(1, len(parts)):
         tracked = "/".join(parts[first:])
@@ -137,6 +137,6 @@ def _tracked_below(path: str, blobs: dict[str, str]) -> tuple[str, str] | None:
 
 
 def _blob(content: bytes, digits: int) -> str:
-    """Return the name that git gives to a file's content, in a repository whose names have so many digits."""
+    """Return git's name of a file's content, in a repository whose names have `digits` digits."""
     kind = hashlib.sha256 if digits == 64 else hashlib.sha1
     return kind(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

@@ -1,4 +1,4 @@
-"""Asks git about the user's repository; nothing here changes it."""
+"""Query git about the user's repository; nothing here changes it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from replaydbg.bisect.graph import History
+from replaydbg.bisect.graph import CommitGraph
 from replaydbg.commits.question import Commit
 from replaydbg.errors import UsageError
 
@@ -22,12 +22,12 @@ _QUIET = (
     "-c",
     "core.fsmonitor=false",
 )
-"""The repository's own hooks must not run for our worktrees, and nothing is tidied up behind the user's back."""
+"""Options that disable the repository's own hooks for our worktrees, and git's automatic clean-up."""
 _FIELDS = "%H%x00%an <%ae>%x00%aI%x00%s"
 
 
 class GitFailed(Exception):
-    """A git command ended with an error; the message is what git said last."""
+    """A git command failed; the message is the last line of its output."""
 
 
 class Repository:
@@ -48,9 +48,9 @@ class Repository:
         self.prefix = self.ask("rev-parse", "--show-prefix").rstrip("/")
 
     def run(self, *words: str, directory: Path | None = None, given: str | None = None) -> str:
-        """Run git and return what it prints; raises GitFailed."""
+        """Run git and return its output; raises GitFailed."""
         command = [self.program, *_QUIET, *words]
-        # Without optional locks: `git status` would write the user's index anew.
+        # Without optional locks: else `git status` would rewrite the user's index.
         environment = (os.environ if directory is None else outside_environment()) | {
             "GIT_OPTIONAL_LOCKS": "0",
             "LC_ALL": "C.UTF-8",
@@ -67,12 +67,12 @@ class Repository:
             check=False,
         )
         if done.returncode:
-            said = done.stderr.strip().splitlines() or [f"git {words[0]} ended with exit code {done.returncode}"]
-            raise GitFailed(said[-1].removeprefix("fatal: ").removeprefix("error: ").rstrip("."))
+            errors = done.stderr.strip().splitlines() or [f"git {words[0]} ended with exit code {done.returncode}"]
+            raise GitFailed(errors[-1].removeprefix("fatal: ").removeprefix("error: ").rstrip("."))
         return done.stdout
 
     def ask(self, *words: str) -> str:
-        """Run git and return its answer without the end of line; raises GitFailed."""
+        """Run git and return its output without the end of line; raises GitFailed."""
         return self.run(*words).rstrip("\n")
 
     def resolve(self, revision: str) -> str:
@@ -98,7 +98,7 @@ class Repository:
         return frozenset(text.split())
 
     def is_ancestor(self, one: str, other: str) -> bool:
-        """Whether `other` has `one` in its history, or is it."""
+        """Whether `one` is `other` or in its history."""
         try:
             self.run("merge-base", "--is-ancestor", one, other)
         except GitFailed:
@@ -106,35 +106,35 @@ class Repository:
         return True
 
     def merge_bases(self, one: str, other: str) -> tuple[str, ...]:
-        """Return where the histories of two commits parted; none if they have nothing in common."""
+        """Return the merge bases of two commits; none if their histories have nothing in common."""
         try:
             return tuple(self.ask("merge-base", "--all", one, other).split())
         except GitFailed:
             return ()
 
-    def history(self, good: str, bad: str, *, is_first_parent: bool) -> History:
-        """Return the commits that `bad` has and `good` has not."""
+    def history(self, good: str, bad: str, *, is_first_parent: bool) -> CommitGraph:
+        """Return the commits that are in the history of `bad` and not in that of `good`."""
         way = ["--first-parent"] if is_first_parent else []
         text = self.run("rev-list", "--topo-order", "--reverse", "--parents", *way, bad, f"^{good}", "--")
         parents: dict[str, tuple[str, ...]] = {}
         for line in text.splitlines():
             name, *above = line.split()
             parents[name] = tuple(above[:1] if is_first_parent else above)
-        return History(tuple(parents), parents)
+        return CommitGraph(tuple(parents), parents)
 
     def commits(self, names: Iterable[str]) -> dict[str, Commit]:
-        """Return the commits of these full names as people know them."""
+        """Return the commits with these full names, with their log data."""
         given = "\n".join(names)
         text = self.run("log", "--no-walk=unsorted", f"--format={_FIELDS}", "--stdin", "--", given=given + "\n--\n")
         found = [Commit(*line.split("\0", 3)) for line in text.splitlines() if line]
         return {commit.name: commit for commit in found}
 
     def stat(self, name: str) -> str:
-        """Return which files a commit changed, and by how many lines."""
+        """Return the files that a commit changed, and by how many lines."""
         return self.run("show", "--stat", "--format=", "--no-color", "-m", "--first-parent", name, "--").strip("\n")
 
     def files(self, *names: str) -> frozenset[str]:
-        """Return the paths of all files that any of these commits has, from the root."""
+        """Return the paths of all files in any of these commits, from the root."""
         found: set[str] = set()
         for name in names:
             found.update(filter(None, self.run("ls-tree", "-r", "-z", "--name-only", "--full-tree", name).split("\0")))
@@ -169,10 +169,11 @@ _LOCAL: Sequence[str] = (
     "GIT_SHALLOW_FILE",
     "GIT_WORK_TREE",
 )
-"""What `git rev-parse --local-env-vars` lists, but for configuration: in a hook they name the user's repository, and a
-program in a worktree that calls git would reach that one."""
+"""The list of `git rev-parse --local-env-vars`, without configuration: in a hook they name the user's repository,
+and a program in a worktree that calls git would use that one.
+"""
 
 
 def outside_environment() -> dict[str, str]:
-    """Return the environment without what ties git to one repository."""
+    """Return the environment without the variables that tie git to one repository."""
     return {name: value for name, value in os.environ.items() if name not in _LOCAL}

@@ -1,4 +1,4 @@
-"""Finds the first bad commit: verifies both ends, then looks at commits, several at once, until one is left."""
+"""Find the first bad commit: verify both ends, then look at commits, several at once, until one is left."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
-from replaydbg.bisect.graph import History, Narrowed, choose, is_telling, narrow
+from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_informative, narrow
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.confirm import RealRuns
 from replaydbg.commits.looking import Looker
 from replaydbg.commits.processes import GivenUp
-from replaydbg.commits.question import Found, Look, Question
+from replaydbg.commits.question import CommitLook, CommitSearchResult, Question
 from replaydbg.commits.recorded import data_files, untracked
 from replaydbg.commits.repository import GitFailed, Repository
 from replaydbg.commits.setting import Setting
@@ -28,22 +28,22 @@ from replaydbg.store.directory import SEALED, Store
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a search is."""
+class SearchProgress:
+    """The progress of a search."""
 
     suspects: int
-    """How many commits may still be the first bad one."""
-    looked: tuple[Look, ...]
-    """The looks that have ended."""
+    """Number of commits that may still be the first bad one."""
+    looked: tuple[CommitLook, ...]
+    """The completed looks."""
     running: tuple[str, ...]
-    """The commits that are being looked at, by their full names."""
+    """The full names of the commits that are being looked at."""
 
 
 class Watcher(Protocol):
-    """Is told how a search gets on."""
+    """Receives the progress of a search."""
 
-    def __call__(self, progress: Progress) -> None:
-        """Show it; called in the thread that searches."""
+    def __call__(self, progress: SearchProgress) -> None:
+        """Show it; called in the searching thread."""
 
 
 def find_commit(
@@ -54,13 +54,12 @@ def find_commit(
     is_restart: bool = False,
     store: Path,
     watch: Watcher = lambda progress: None,
-) -> Found:
-    """Return which commit brought the failure, in the repository of `directory`.
+) -> CommitSearchResult:
+    """Return the commit that introduced the failure, in the repository of `directory`.
 
-    `state` is the file that holds the verdicts (None: one in the user's cache); a search that was interrupted goes on
-    there unless `is_restart`. The recordings of the first bad commit and of the last good one go to the `store`.
-    Raises UsageError where the question makes no sense, and Inconclusive where it has no answer. Worktrees are removed
-    however it ends.
+    `state` is the file that holds the verdicts (None: one in the user's cache); an interrupted search is resumed from
+    it unless `is_restart`. The recordings of the first bad commit and of the last good one go to the `store`. Raises
+    UsageError for an invalid question, and Inconclusive if it has no answer. Worktrees are always removed.
     """
     try:
         return _find(Setting.of(question, directory), state, is_restart, Store(store), watch)
@@ -68,12 +67,12 @@ def find_commit(
         raise Inconclusive(f"git cannot do what the search needs: {error}.") from None
 
 
-def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, watch: Watcher) -> Found:
+def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, watch: Watcher) -> CommitSearchResult:
     with ExitStack() as stack:
         kept = setting.open_state(state, is_restart=is_restart)
         stack.callback(kept.close)
         if kept.worktrees:
-            # A killed search has left them.
+            # A killed search left them behind.
             remove_all(setting.repository, Path(kept.worktrees))
         worktrees = Worktrees(setting.repository)
         stack.callback(_forget_worktrees, kept)
@@ -89,7 +88,7 @@ def _find(setting: Setting, state: Path | None, is_restart: bool, store: Store, 
 
         looker = looker_of(setting.question, setting.around)
         real = RealRuns(setting.question, setting.around.files, looker_of) if setting.question.confirming else None
-        found = _Search(setting, kept, looker, watch, real).run()
+        found = _CommitSearch(setting, kept, looker, watch, real).run()
         return _settle(found, setting.history, kept, store)
 
 
@@ -98,8 +97,8 @@ def _forget_worktrees(state: State) -> None:
     state.write()
 
 
-class _Search:
-    """One search while it runs."""
+class _CommitSearch:
+    """One search in progress."""
 
     def __init__(
         self, setting: Setting, state: State, looker: Looker, watch: Watcher, real: RealRuns | None = None
@@ -114,7 +113,7 @@ class _Search:
         self._notes = list(setting.notes)
         self._suspects = len(setting.history.order)
 
-    def run(self) -> Found:
+    def run(self) -> CommitSearchResult:
         """Verify the ends, then narrow the history down."""
         self._verify()
         history = self._setting.history
@@ -135,7 +134,7 @@ class _Search:
             self._notes += self._about_shifts(culprit)
         self._notes += self._about_reuse()
         commits = self._repository.commits({*left.suspects, *(look.commit for look in looks)})
-        return Found(
+        return CommitSearchResult(
             question=self._question,
             suspects=tuple(commits[name] for name in left.suspects),
             looks=looks,
@@ -152,11 +151,11 @@ class _Search:
             untracked=self._untracked(),
         )
 
-    def _search(self, history: History) -> Narrowed:
-        """Narrow the history down; the one suspect that is left, and its parents, are then looked at themselves.
+    def _search(self, history: CommitGraph) -> Narrowed:
+        """Narrow the history down; then look at the one suspect that is left, and at its parents, directly.
 
-        What was concluded from other commits, or was kept without its recording, is looked at as well. That can say
-        otherwise: then the search goes on.
+        A verdict that was inferred from other commits, or was kept without its recording, is verified. If that
+        contradicts it, the search goes on.
         """
         seen: set[str] = set()
         while True:
@@ -175,8 +174,8 @@ class _Search:
             self._verify()  # an end may be among them
             self._check_parents(left.suspects[0], names)
 
-    def _is_confirmed(self, culprit: str, history: History) -> bool:
-        """Run the program itself at the culprit and before it, if that is wanted; false if the search must go on."""
+    def _is_confirmed(self, culprit: str, history: CommitGraph) -> bool:
+        """Run the program itself at the culprit and before it, if requested; false if the search must go on."""
         if self._real is None:
             return True
         parents = self._parents(history, culprit)
@@ -189,11 +188,11 @@ class _Search:
             look.commit in parents and look.commit in history.parents and look.verdict is Verdict.BAD for look in looks
         )
 
-    def _parents(self, history: History, name: str) -> tuple[str, ...]:
+    def _parents(self, history: CommitGraph, name: str) -> tuple[str, ...]:
         return history.parents.get(name, ())
 
     def _is_witnessed(self, name: str) -> bool:
-        """Whether a commit was looked at, and its run is recorded where it is run."""
+        """Whether a commit was looked at directly, and its run, if the program ran, has a recording."""
         look = self._state.looks.get(name)
         if look is None:
             return False
@@ -202,7 +201,7 @@ class _Search:
         return is_recorded and (bool(look.recording) or not needs_recording)
 
     def _check_parents(self, culprit: str, names: tuple[str, ...]) -> None:
-        """Note a parent from before the good end that is bad: it is in no part of the history that is searched."""
+        """Note a bad parent from before the good end: it is not in the part of the history that is searched."""
         for name in names:
             look = self._state.looks[name]
             if look.verdict is Verdict.BAD and name != culprit and name not in self._setting.history.parents:
@@ -212,20 +211,20 @@ class _Search:
                 )
 
     def _verify(self) -> None:
-        """Look at the ends; raises Inconclusive unless they are as was said."""
+        """Look at the ends; raises Inconclusive unless they are good and bad as given."""
         setting, question = self._setting, self._question
         if setting.bad not in self._state.looks:
             self._state.passes_needed = 0
         if question.runs == 1 and not question.is_same_failure:
-            # Then both can be looked at at once.
+            # Then both can be tested at once.
             self._state.passes_needed = 1
             self._look_at((setting.bad, setting.good))
         self._look_at((setting.bad,), is_measured=True)
         bad = self._state.looks[setting.bad]
-        self._check_told(bad, f"the bad end {question.bad}")
+        self._check_conclusive(bad, f"the bad end {question.bad}")
         if bad.verdict is not Verdict.BAD:
             hint = "" if question.replay or self._looker.has_met_ours or bad.is_reused else _NOTHING_MET
-            # Something will be repaired before the same is asked again, perhaps where nobody can see it.
+            # The user will repair something before the next attempt, perhaps where no dependency shows it.
             self._state.forget(setting.bad, setting.good)
             raise Inconclusive(
                 f"The bad end {question.bad} is not bad ({bad.why}): there is nothing to search for.{hint}"
@@ -237,7 +236,7 @@ class _Search:
             self._state.passes_needed = _passes_needed(bad, question)
         self._look_at((setting.good,))
         good = self._state.looks[setting.good]
-        self._check_told(good, f"the good end {question.good}")
+        self._check_conclusive(good, f"the good end {question.good}")
         if good.verdict is not Verdict.GOOD:
             self._state.forget(setting.bad, setting.good)
             raise Inconclusive(
@@ -258,7 +257,7 @@ class _Search:
                     f"be tested ({look.why}): the failure may be older than every commit that was searched."
                 )
 
-    def _check_told(self, look: Look, what: str) -> None:
+    def _check_conclusive(self, look: CommitLook, what: str) -> None:
         if look.verdict is Verdict.UNDECIDED:
             self._state.forget(self._setting.bad, self._setting.good)
             raise Inconclusive(f"Cannot test {what}: {look.why.rstrip('.')}.")
@@ -271,7 +270,7 @@ class _Search:
         return tuple(question.recorded_root / inside for inside in found)
 
     def _about_data(self) -> str:
-        """Return which data files of the repository differ between the ends and were not read from the commits."""
+        """Return the data files of the repository that differ between the ends and were not read from the commits."""
         question = self._question
         if question.replay is None or question.recorded_root is None or question.is_data_of_commit:
             return ""
@@ -286,7 +285,7 @@ class _Search:
         )
 
     def _about_failures(self, culprit: str) -> list[str]:
-        """Return what to think of a culprit that fails otherwise than the bad end; nothing if it does not."""
+        """Return a note on a culprit that fails differently from the bad end; none if it does not."""
         here, end = (self._state.looks[name].failure for name in (culprit, self._setting.bad))
         if not here or not end or here == end:
             return []
@@ -296,7 +295,7 @@ class _Search:
         ]
 
     def _about_shifts(self, culprit: str) -> list[str]:
-        """Return what to think of a culprit whose good parents got other inputs than recorded."""
+        """Return a note on a culprit whose good parents received other inputs than recorded."""
         notes = []
         for name in self._parents(self._setting.history, culprit):
             look = self._state.looks.get(name)
@@ -304,13 +303,13 @@ class _Search:
                 notes.append(f"At {name[:10]} random numbers are taken in another order than recorded: {look.why}.")
             if look is not None and look.clock_shift:
                 notes.append(
-                    f"At {name[:10]} the clock is read in another order than recorded ({look.clock_shift}): perhaps "
-                    "it does not fail for that reason alone."
+                    f"At {name[:10]} the clock is read in another order than recorded ({look.clock_shift}), which "
+                    "may be the only reason why it does not fail."
                 )
         return notes
 
     def _about_reuse(self) -> list[str]:
-        """Return what to think of verdicts of an earlier search, and of this one."""
+        """Return notes on verdicts of an earlier search, and of this one."""
         notes = [
             f"{count} earlier verdict{'s are' if count > 1 else ' is'} not used, because {path!r} has changed since."
             for path, count in self._state.dropped.items()
@@ -330,16 +329,16 @@ class _Search:
             )
         return notes
 
-    def _narrow(self, history: History) -> None:
-        """Look at commits until no look tells more."""
-        running: dict[Future[Look], tuple[str, threading.Event]] = {}
+    def _narrow(self, history: CommitGraph) -> None:
+        """Look at commits until no further look is informative."""
+        running: dict[Future[CommitLook], tuple[str, threading.Event]] = {}
         with ThreadPoolExecutor(self._question.jobs) as pool:
             try:
                 while True:
                     verdicts = self._verdicts(history)
                     self._suspects = len(narrow(history, verdicts).suspects)
                     for name, cancel in running.values():
-                        if not is_telling(history, verdicts, name):
+                        if not is_informative(history, verdicts, name):
                             cancel.set()
                     names = [name for name, cancel in running.values() if not cancel.is_set()]
                     free = self._question.jobs - len(names)
@@ -355,8 +354,8 @@ class _Search:
                     cancel.set()
 
     def _look_at(self, names: tuple[str, ...], *, is_measured: bool = False) -> None:
-        """Look at all of these commits, unless they were looked at."""
-        running: dict[Future[Look], tuple[str, threading.Event]] = {}
+        """Look at those of these commits that have not been looked at."""
+        running: dict[Future[CommitLook], tuple[str, threading.Event]] = {}
         with ThreadPoolExecutor(self._question.jobs) as pool:
             try:
                 for name in names:
@@ -370,25 +369,25 @@ class _Search:
                 for _, cancel in running.values():
                     cancel.set()
 
-    def _one(self, name: str, cancel: threading.Event, is_measured: bool = False) -> Look:
+    def _one(self, name: str, cancel: threading.Event, is_measured: bool = False) -> CommitLook:
         passes = max(self._state.passes_needed, 1)
         return self._looker.look(name, passes=passes, cancel=cancel, is_measured=is_measured)
 
-    def _collect(self, running: dict[Future[Look], tuple[str, threading.Event]]) -> None:
-        """Wait until a look has ended, and note it."""
+    def _collect(self, running: dict[Future[CommitLook], tuple[str, threading.Event]]) -> None:
+        """Wait until a look is complete, and note it."""
         done, _ = wait(running, return_when=FIRST_COMPLETED)
         for future in done:
             running.pop(future)
             try:
                 self._state.note(future.result())
             except GivenUp:
-                continue  # another one told more
+                continue  # another look made this one superfluous
 
-    def _show(self, running: dict[Future[Look], tuple[str, threading.Event]]) -> None:
+    def _show(self, running: dict[Future[CommitLook], tuple[str, threading.Event]]) -> None:
         names = tuple(name for name, cancel in running.values() if not cancel.is_set())
-        self._watch(Progress(self._suspects, tuple(self._state.looks.values()), names))
+        self._watch(SearchProgress(self._suspects, tuple(self._state.looks.values()), names))
 
-    def _verdicts(self, history: History) -> dict[str, Verdict]:
+    def _verdicts(self, history: CommitGraph) -> dict[str, Verdict]:
         looks = self._state.looks
         found = {history.end: looks[history.end].verdict}
         return found | {name: look.verdict for name, look in looks.items() if name in history.parents}
@@ -400,8 +399,8 @@ _NOTHING_MET = (
 )
 
 
-def _passes_needed(bad: Look, question: Question) -> int:
-    """Return how many passing runs make a commit good; raises Inconclusive if they are more than are allowed."""
+def _passes_needed(bad: CommitLook, question: Question) -> int:
+    """Return how many passing runs make a commit good; raises Inconclusive if that exceeds the allowed number."""
     needed = runs_needed(failed=bad.failed, measured=bad.runs, confidence=question.confidence)
     if needed > question.runs:
         reached = 1 - chance_of_passing(question.runs, failed=bad.failed, measured=bad.runs)
@@ -412,8 +411,8 @@ def _passes_needed(bad: Look, question: Question) -> int:
     return needed
 
 
-def _settle(found: Found, history: History, state: State, store: Store) -> Found:
-    """Move the recordings that are worth keeping to the store, and drop the others."""
+def _settle(found: CommitSearchResult, history: CommitGraph, state: State, store: Store) -> CommitSearchResult:
+    """Move the recordings that are worth keeping to the store, and delete the others."""
     ends = {Verdict.BAD: found.suspects[-1].name, Verdict.GOOD: _last_good(found, history)}
     names = dict.fromkeys(ends, "")
     for look in found.looks:
@@ -434,8 +433,8 @@ def _settle(found: Found, history: History, state: State, store: Store) -> Found
     return replace(found, looks=looks, bad_recording=names[Verdict.BAD], good_recording=names[Verdict.GOOD])
 
 
-def _last_good(found: Found, history: History) -> str:
-    """Return the nearest commit before the suspects that is known to be good by a look at it."""
+def _last_good(found: CommitSearchResult, history: CommitGraph) -> str:
+    """Return the nearest commit before the suspects that a look found good."""
     good = {look.commit for look in found.looks if look.verdict is Verdict.GOOD}
     waiting, seen = [found.suspects[0].name], set()
     for name in waiting:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from replaydbg.bisect.graph import History
+from replaydbg.bisect.graph import CommitGraph
 from replaydbg.commits.fingerprint import key_of, parts_of
 from replaydbg.commits.question import Question
 from replaydbg.commits.recorded import find_root
@@ -20,28 +20,28 @@ from replaydbg.errors import Inconclusive, UsageError
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a search begins with."""
+    """The initial data of a search."""
 
     question: Question
-    """The question, with all that could be completed."""
+    """The question, completed as far as possible."""
     repository: Repository
     """The user's repository."""
     around: Surroundings
-    """How the checkout is translated into worktrees."""
-    history: History
-    """The commits of which one is the first bad one."""
+    """Translates paths of the checkout into paths of worktrees."""
+    history: CommitGraph
+    """The candidates for the first bad commit."""
     good: str
     """The good end's full name."""
     bad: str
     """The bad end's full name."""
     bases: tuple[str, ...]
-    """Where the histories of the two parted, if the good end is no ancestor of the bad one; they must be good, too."""
+    """The merge bases, if the good end is not an ancestor of the bad one; they must be good, too."""
     notes: tuple[str, ...]
-    """What the reader must know."""
+    """Notes for the reader."""
 
     @classmethod
     def of(cls, question: Question, directory: Path) -> Setting:
-        """Look around; raises UsageError where the question makes no sense, Inconclusive where nothing can be told."""
+        """Collect it; raises UsageError for an invalid question, Inconclusive if the search cannot have an answer."""
         _check(question)
         repository = Repository(directory)
         good, bad = repository.resolve(question.good), repository.resolve(question.bad)
@@ -59,17 +59,17 @@ class Setting:
         return cls(question, repository, around, history, good, bad, bases, notes)
 
     def with_hash_seed(self, key: str) -> Setting:
-        """Return it with one order of sets for all commits, drawn from the state's `key`: the same after a resumption.
+        """Return it with one hash seed for all commits, drawn from the state's `key` (equal after a resumption).
 
-        Another order at another commit would look like a difference between the two. A failure that comes and goes is
-        given another one in each run.
+        With different orders of sets two commits would seem to differ. A failure that comes and goes gets another seed
+        in each run.
         """
         if self.question.runs > 1 or self.question.replay is not None or "PYTHONHASHSEED" in outside_environment():
             return self
         return replace(self, question=replace(self.question, hash_seed=1 + int(key[:8], 16) % (2**32 - 1)))
 
     def open_state(self, path: Path | None, *, is_restart: bool) -> State:
-        """Open the file with the verdicts of earlier searches for the same; raises UsageError."""
+        """Open the file with the verdicts of earlier searches for the same question; raises UsageError."""
         sides = replace(self.question, good=self.good, bad=self.bad)
         parts = parts_of(self.repository, sides)
         state = State(path or user_cache_directory() / "bisect" / f"{key_of(parts)}.json", parts)
@@ -93,7 +93,7 @@ def _check(question: Question) -> None:
 
 
 def _bases(repository: Repository, question: Question, good: str, bad: str) -> tuple[str, ...]:
-    """Return where the ends parted, nothing if the good one comes first; raises UsageError if that is no question."""
+    """Return the merge bases of the ends, none if the good one is an ancestor; raises UsageError for a bad pair."""
     if good == bad:
         raise UsageError(f"{question.good!r} and {question.bad!r} are the same commit.")
     if repository.is_ancestor(good, bad):
@@ -107,7 +107,7 @@ def _bases(repository: Repository, question: Question, good: str, bad: str) -> t
     return bases
 
 
-def _check_whole(repository: Repository, history: History) -> None:
+def _check_whole(repository: Repository, history: CommitGraph) -> None:
     if not repository.is_shallow():
         return
     cut = repository.boundaries().intersection(history.order)
@@ -121,7 +121,7 @@ def _check_whole(repository: Repository, history: History) -> None:
 def _complete(
     question: Question, repository: Repository, files: frozenset[str], bad: str
 ) -> tuple[Question, tuple[str, ...]]:
-    """Return the question with what can be found out, and what the user must know of that."""
+    """Return the question with the values that can be found out, and notes on these for the user."""
     root, notes = repository.root, []
     taken = []
     for path in question.taken_along:
@@ -150,10 +150,10 @@ def _complete(
 
 
 def _from_anywhere(word: str, here: Path, root: Path) -> str:
-    """Return a word of the command line that means the same file when it is used in a worktree.
+    """Return a word of the command line in a form that names the same file from a worktree.
 
-    A relative path that leads out of the repository becomes absolute: a worktree has other things around it. One that
-    comes back, or goes through a link, becomes the shortest one.
+    A relative path that leads out of the repository becomes absolute: a worktree has other surroundings. One that comes
+    back, or goes through a link, becomes the shortest one.
     """
     path = Path(word)
     if word.startswith("-") or path.is_absolute():
@@ -163,12 +163,12 @@ def _from_anywhere(word: str, here: Path, root: Path) -> str:
             return word
         whole = _place(here / path)
     except (OSError, ValueError):
-        return word  # no path, such as the text of a program
+        return word  # not a path, such as the text of a program
     if not whole.is_relative_to(root):
         return str(whole)
     return os.path.relpath(whole, here) if ".." in path.parts else word
 
 
 def _place(path: Path) -> Path:
-    """Return where a file lies, the links of its directory resolved; it may be a link itself."""
+    """Return the path with the links of its directory resolved; the file may be a link itself."""
     return path.parent.resolve() / path.name if path.name not in ("", "..") else path.resolve()

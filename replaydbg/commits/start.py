@@ -1,11 +1,11 @@
-"""A script that records a program, replays a recording or builds in the working directory, and writes what came of it.
+"""Record a program, replay a recording or build in the working directory, and write the result: a script.
 
 It runs as a process of its own, which can be given another directory and environment, and can be killed. It is run by
-its path and not with `-m`: the commit in whose worktree it stands may have a package of our name, and no option of the
+its path and not with `-m`: the commit in whose worktree it runs may have a package of our name, and no option of the
 interpreter may be passed on to the program.
 
-    python start.py ANSWER.json ORDER.json
-    python start.py COMMAND                     # for the shell
+  python start.py ANSWER.json ORDER.json
+  python start.py COMMAND                     # for the shell
 """
 
 import ctypes
@@ -21,8 +21,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def main(words: list[str]) -> None:
-    """Do what is ordered; a shell's command takes the place of this process."""
-    # Where the search is killed nobody else ends us: a program that hangs would hang for ever.
+    """Execute the order; a shell command replaces this process."""
+    # If the search is killed nobody else ends this process: a program that hangs would hang for ever.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if len(words) == 1:
         os.execv("/bin/sh", ["sh", "-c", words[0]])
@@ -30,8 +30,8 @@ def main(words: list[str]) -> None:
 
 
 def obey(answer: Path, order: Path) -> None:
-    """Do what the file `order` says and write the outcome, or the error, to `answer`."""
-    # Ours is imported, whatever lies around; then the path is as it was, but for the directory of this script.
+    """Execute the order in the file `order` and write the result, or the error, to `answer`."""
+    # Import our own package, whatever is in the directory; then restore the path, without this script's directory.
     ours = str(Path(__file__).resolve().parents[2])
     if not sys.flags.safe_path:
         del sys.path[0]
@@ -40,12 +40,12 @@ def obey(answer: Path, order: Path) -> None:
     from replaydbg.errors import ReplaydbgError
 
     sys.path.remove(ours)
-    told: dict[str, Any]
+    outcome: dict[str, Any]
     try:
-        told = orders.obey(json.loads(order.read_text(encoding="utf-8")))
+        outcome = orders.obey(json.loads(order.read_text(encoding="utf-8")))
     except (ReplaydbgError, OSError) as error:
-        told = {"error": str(error)}
-    answer.write_text(json.dumps(told), encoding="utf-8")
+        outcome = {"error": str(error)}
+    answer.write_text(json.dumps(outcome), encoding="utf-8")
 
 
 if __name__ == "__main__":

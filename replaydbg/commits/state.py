@@ -1,4 +1,4 @@
-"""The file in which a search keeps its verdicts, so that one that was interrupted goes on where it was."""
+"""The file that keeps the verdicts of a search, so that an interrupted one can be resumed."""
 
 from __future__ import annotations
 
@@ -13,41 +13,40 @@ from typing import IO, Any
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.depends import Dependencies, Dependency, States, changed_since
 from replaydbg.commits.fingerprint import key_of
-from replaydbg.commits.question import Look
+from replaydbg.commits.question import CommitLook
 from replaydbg.errors import UsageError
 
 VERSION = 2
-"""The number of the form in which it is written; another one is not read."""
+"""The version of the file's format; other versions are not read."""
 
 
 @dataclass(slots=True)
 class State:
-    """What is known so far, in memory and in the file."""
+    """The verdicts so far, in memory and in the file."""
 
     path: Path
     """The file."""
     parts: Mapping[str, str]
-    """The question that it belongs to, as `parts_of` gives it."""
-    looks: dict[str, Look] = field(default_factory=dict)
-    """The look at each commit, in the order of their ends."""
+    """The parts of its question, as `parts_of` returns them."""
+    looks: dict[str, CommitLook] = field(default_factory=dict)
+    """The look at each commit, in order of completion."""
     passes_needed: int = 0
-    """After how many passing runs a commit counts as good; 0: not measured yet."""
+    """Number of passing runs after which a commit counts as good; 0: not measured yet."""
     worktrees: str = ""
-    """The directory of the worktrees of the search that runs, or was killed."""
+    """The directory of the worktrees of the search that is running, or was killed."""
     dropped: dict[str, int] = field(default_factory=dict)
-    """How many earlier verdicts are not used because this file or directory has changed."""
+    """Number of earlier verdicts that are not used because this file or directory has changed."""
     _lock: IO[bytes] | None = None
 
     @property
     def key(self) -> str:
-        """The name of the question."""
+        """The key of the question."""
         return key_of(self.parts)
 
     def open(self, *, is_restart: bool) -> None:
-        """Take the file for us alone and read what an earlier search left; raises UsageError.
+        """Lock the file and read the verdicts of an earlier search; raises UsageError.
 
-        With `is_restart` the verdicts that are there are forgotten. One that depends on what is not as it was is
-        dropped.
+        With `is_restart` these verdicts are discarded. A verdict whose dependencies have changed is dropped.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = self.path.with_name(self.path.name + ".lock").open("ab")
@@ -55,25 +54,25 @@ class State:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"The same search is already running (its state is {str(self.path)!r}).") from None
-        told = self._read()
-        if told is None:
+        stored = self._read()
+        if stored is None:
             return
-        self.worktrees = told.get("worktrees", "")
+        self.worktrees = stored.get("worktrees", "")
         if is_restart:
             return
-        if told.get("parts") != dict(self.parts):
-            then = told.get("parts") or {}
+        if stored.get("parts") != dict(self.parts):
+            then = stored.get("parts") or {}
             others = ", ".join(name for name in self.parts if then.get(name) != self.parts[name])
             raise UsageError(
                 f"{str(self.path)!r} is the state of another search; they differ in: {others}. --restart starts over."
             )
-        self.passes_needed = told["passes_needed"]
-        self._reuse(told)
+        self.passes_needed = stored["passes_needed"]
+        self._reuse(stored)
 
-    def _reuse(self, told: Mapping[str, Any]) -> None:
+    def _reuse(self, stored: Mapping[str, Any]) -> None:
         now = States()
-        table = [(Dependency(aspect, path), state) for aspect, path, state in told["depends"]]
-        for each in told["looks"]:
+        table = [(Dependency(aspect, path), state) for aspect, path, state in stored["depends"]]
+        for each in stored["looks"]:
             depends = _depends_of(each, table)
             changed = changed_since(depends.states.items(), now) if depends is not None else ""
             if changed:
@@ -82,30 +81,30 @@ class State:
                 self.looks[each["commit"]] = _as_look(each, depends)
 
     def changed_meanwhile(self) -> str:
-        """Return the path of a file or directory that a look depended on and that has changed since; empty: none."""
+        """Return the path of a file or directory that a look depended on and that has changed since; empty if none."""
         now = States()
         looks = (look.depends for look in self.looks.values())
         return next(filter(None, (changed_since(each.states.items(), now) for each in looks if each is not None)), "")
 
     def forget(self, *commits: str) -> None:
-        """Drop the looks at these commits: the next search looks again."""
+        """Remove the looks at these commits: the next search looks again."""
         for commit in commits:
             self.looks.pop(commit, None)
         self.passes_needed = 0
         self.write()
 
-    def note(self, look: Look) -> None:
+    def note(self, look: CommitLook) -> None:
         """Add a look, and write the file."""
         self.looks[look.commit] = look
         self.write()
 
     def write(self) -> None:
-        """Write the file, so that at any moment it is either the old one or the new one."""
+        """Replace the file atomically."""
         table: dict[tuple[str, str, str], int] = {}
         looks = [_as_facts(look, table) for look in self.looks.values()]
-        told = {"version": VERSION, "parts": dict(self.parts), "passes_needed": self.passes_needed, "looks": looks}
-        told["depends"] = [list(each) for each in table]
-        data = json.dumps(told | {"worktrees": self.worktrees}, indent=1)
+        stored = {"version": VERSION, "parts": dict(self.parts), "passes_needed": self.passes_needed, "looks": looks}
+        stored["depends"] = [list(each) for each in table]
+        data = json.dumps(stored | {"worktrees": self.worktrees}, indent=1)
         new = self.path.with_name(self.path.name + ".new")
         with new.open("w", encoding="utf-8", errors="surrogateescape") as file:
             file.write(data)
@@ -114,29 +113,29 @@ class State:
         new.replace(self.path)
 
     def close(self) -> None:
-        """Leave the file to others."""
+        """Unlock the file."""
         if self._lock is not None:
             self._lock.close()
 
     @property
     def recordings(self) -> Path:
-        """The directory in which recordings lie while it is not known which ones will be kept."""
+        """The directory of recordings of which it is not yet known whether they will be kept."""
         return self.path.with_name(self.path.name + "-recordings")
 
     def _read(self) -> dict[str, Any] | None:
         try:
-            told = json.loads(self.path.read_text(encoding="utf-8", errors="surrogateescape"))
+            stored = json.loads(self.path.read_text(encoding="utf-8", errors="surrogateescape"))
         except FileNotFoundError:
             return None
         except (ValueError, OSError) as error:
             raise UsageError(f"The state {str(self.path)!r} cannot be read: {error}. Name another file.") from None
-        if not isinstance(told, dict) or told.get("version") != VERSION:
+        if not isinstance(stored, dict) or stored.get("version") != VERSION:
             raise UsageError(f"{str(self.path)!r} is not the state of a search. Name another file.")
-        return told
+        return stored
 
 
-def _as_facts(look: Look, table: dict[tuple[str, str, str], int]) -> dict[str, Any]:
-    """Return it for the file; dependencies, which most looks share, are numbers in `table`."""
+def _as_facts(look: CommitLook, table: dict[tuple[str, str, str], int]) -> dict[str, Any]:
+    """Return a look as JSON data; dependencies, which most looks share, are numbers in `table`."""
     facts = asdict(replace(look, depends=None)) | {"verdict": look.verdict.value}
     if look.depends is not None:
         rows = [(each.aspect, each.path, state) for each, state in look.depends.states.items()]
@@ -145,13 +144,13 @@ def _as_facts(look: Look, table: dict[tuple[str, str, str], int]) -> dict[str, A
     return facts
 
 
-def _depends_of(told: Mapping[str, Any], table: list[tuple[Dependency, str]]) -> Dependencies | None:
-    if told["depends"] is None:
+def _depends_of(stored: Mapping[str, Any], table: list[tuple[Dependency, str]]) -> Dependencies | None:
+    if stored["depends"] is None:
         return None
-    return Dependencies(dict(table[number] for number in told["depends"]), set(told["unwatched"]))
+    return Dependencies(dict(table[number] for number in stored["depends"]), set(stored["unwatched"]))
 
 
-def _as_look(told: Mapping[str, Any], depends: Dependencies) -> Look:
-    values = {name: value for name, value in told.items() if name != "unwatched"}
-    values |= {"verdict": Verdict(told["verdict"]), "liberties": tuple(told["liberties"])}
-    return Look(**values | {"is_reused": True, "depends": depends})
+def _as_look(stored: Mapping[str, Any], depends: Dependencies) -> CommitLook:
+    values = {name: value for name, value in stored.items() if name != "unwatched"}
+    values |= {"verdict": Verdict(stored["verdict"]), "liberties": tuple(stored["liberties"])}
+    return CommitLook(**values | {"is_reused": True, "depends": depends})

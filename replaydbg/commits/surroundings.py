@@ -1,4 +1,4 @@
-"""What a program finds around it in a worktree: its directory, its arguments, where it imports from."""
+"""The surroundings of a program in a worktree: its directory, its arguments, its import path."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Surroundings:
     """Translates between the user's checkout and a worktree of it."""
 
     def __init__(self, root: Path, prefix: str, files: Iterable[str], *, base: Mapping[str, str] | None = None) -> None:
-        """For the checkout at `root`, in its directory `prefix`; `files` are those that git has there.
+        """Translate for the checkout at `root`, in its directory `prefix`; `files` are those that git tracks there.
 
-        `base` is the environment that is changed for worktrees (default: our own).
+        `base` is the environment that is adapted for worktrees (default: our own).
         """
         self._base = base
         self.root = root
@@ -30,12 +30,12 @@ class Surroundings:
         self._directories = {"."} | {str(parent) for file in self._files for parent in Path(file).parents}
 
     def directory(self, worktree: Path) -> Path:
-        """Return the directory in which commands run there."""
+        """Return the directory in which commands run in a worktree."""
         return worktree / self.prefix
 
     @property
     def files(self) -> frozenset[str]:
-        """The files that git has there, from the root."""
+        """The tracked files, relative to the root."""
         return self._files
 
     def is_tracked(self, path: Path) -> bool:
@@ -48,12 +48,12 @@ class Surroundings:
         return self._inside(Path(path)) in self._files
 
     def environment(self, worktree: Path) -> dict[str, str]:
-        """Return the environment of programs there: what the checkout would be imported for comes from the worktree."""
+        """Return the environment of programs there: imports from the checkout come from the worktree instead."""
         found = outside_environment() if self._base is None else dict(self._base)
         found["PWD"] = str(self.directory(worktree))
         given = [word for word in found.get("PYTHONPATH", "").split(os.pathsep) if word]
         moved = [self._moved(word, worktree) for word in given]
-        # Installed in place (`pip install -e`): the path configuration leads to the checkout.
+        # Installed in place (`pip install -e`): the path configuration names the checkout.
         installed = [self._moved(str(path), worktree) for path in self._installed()]
         paths = [*moved, *(path for path in dict.fromkeys(installed) if path not in moved)]
         if paths:
@@ -61,15 +61,15 @@ class Surroundings:
         return found
 
     def program(self, words: Sequence[str], worktree: Path) -> list[str]:
-        """Return the program's command line for the worktree: paths into the checkout lead there."""
+        """Return the program's command line for the worktree: paths into the checkout are translated."""
         return [self._moved(word, worktree) if os.path.isabs(word) else word for word in words]  # noqa: PTH117
 
     def take_along(self, paths: Iterable[Path], worktree: Path) -> None:
-        """Copy files and directories of the checkout into the worktree, to the same places. Raises OSError."""
+        """Copy files and directories of the checkout to the same places in the worktree. Raises OSError."""
         for path in paths:
             for each in _files_of(path):
                 target = place_in(worktree, each.relative_to(self.root))
-                # The one that was named may be a link: then the file is meant.
+                # The path may be a link: then its target is meant.
                 shutil.copy2(each, target, follow_symlinks=each == path)
 
     def _moved(self, word: str, worktree: Path) -> str:
@@ -78,7 +78,7 @@ class Surroundings:
         return word if inside is None else str(worktree / inside)
 
     def _inside(self, path: Path) -> str | None:
-        # The root has its links resolved; a path may lead there by another name.
+        # The root has its links resolved; a path may reach it by another name.
         for each in (path, path.resolve()):
             if each.is_relative_to(self.root):
                 return str(each.relative_to(self.root))
@@ -86,7 +86,7 @@ class Surroundings:
 
     def _installed(self) -> list[Path]:
         """Return the directories of the checkout from which an installed package would be imported."""
-        # The first is that of our own script.
+        # The first is the directory of our own script.
         found = [Path(entry) for entry in sys.path[1:] if entry]
         for name, module in list(sys.modules.items()):
             if name.startswith("__editable__"):
@@ -96,9 +96,9 @@ class Surroundings:
 
 
 def place_in(worktree: Path, inside: Path) -> Path:
-    """Return where a file of the worktree is written, with its directory made. Raises OSError.
+    """Return the path for writing a file of the worktree, with its directory made. Raises OSError.
 
-    A link that the commit has on the way must not lead out of the worktree: what lies there is somebody else's.
+    A link in the commit must not lead out of the worktree: files outside belong to somebody else.
     """
     target = worktree / inside
     if ".." in inside.parts or not target.parent.resolve().is_relative_to(worktree.resolve()):
@@ -120,6 +120,6 @@ def _files_of(path: Path) -> Iterator[Path]:
 
 
 def without_python(words: Sequence[str]) -> tuple[str, ...]:
-    """Return a command line without the `python` in front: the one that runs this is meant."""
+    """Return a command line without a leading `python`: the running interpreter is used."""
     first = Path(words[0]).name if words else ""
     return tuple(words[1:] if _PYTHON.fullmatch(first) else words)

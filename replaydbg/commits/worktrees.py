@@ -1,4 +1,4 @@
-"""Directories in which commits lie while they are looked at, one for each job; they are gone afterwards."""
+"""Temporary worktrees, one for each job, in which commits are tested."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from replaydbg.commits.repository import GitFailed, Repository
 from replaydbg.errors import UsageError
 
 PREFIX = "replaydbg-bisect-"
-"""How the names of our temporary directories begin."""
+"""Prefix of the names of our temporary directories."""
 
 
 class Worktrees:
-    """The worktrees of one search; to be closed, whatever happens."""
+    """The worktrees of one search; must be closed in any case."""
 
     def __init__(self, repository: Repository) -> None:
         """Make an empty directory for them, outside the repository."""
@@ -29,21 +29,21 @@ class Worktrees:
         self.directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         self._free: list[Path] = []
         self._made = 0
-        # git takes a lock on its list of worktrees, and gives up where it is taken.
+        # git locks its list of worktrees, and fails if the lock is held.
         self._lock = threading.Lock()
 
     def take(self, commit: str) -> Path:
-        """Return a worktree in which `commit` lies as after a fresh clone; `give_back` it. Raises GitFailed."""
+        """Return a worktree in which `commit` is checked out as in a fresh clone; `give_back` it. Raises GitFailed."""
         with self._lock:
             place = self._free.pop() if self._free else None
         if place is not None:
             try:
                 self._repository.run("checkout", "--quiet", "--detach", "--force", commit, directory=place)
-                # Twice: what a build has cloned into it goes, too.
+                # Twice: this also removes what a build has cloned into it.
                 self._repository.run("clean", "--quiet", "-ffdx", directory=place)
                 return place
             except GitFailed:
-                # What ran there left something that cannot be removed; then it gets a new one.
+                # A program left something that cannot be removed; then use a new worktree.
                 self._remove(place)
         with self._lock:
             self._made += 1
@@ -52,16 +52,16 @@ class Worktrees:
         return place
 
     def files(self, place: Path) -> frozenset[str]:
-        """Return the paths of the files that the commit in a worktree has."""
+        """Return the paths of the files of the commit in a worktree."""
         return frozenset(filter(None, self._repository.run("ls-files", "-z", directory=place).split("\0")))
 
     def give_back(self, place: Path) -> None:
-        """Let another commit have the worktree."""
+        """Make the worktree available for another commit."""
         with self._lock:
             self._free.append(place)
 
     def close(self) -> None:
-        """Remove all of them, and what git knows of them."""
+        """Remove all of them, and git's records of them."""
         remove_all(self._repository, self.directory)
 
     def _remove(self, place: Path) -> None:
@@ -70,8 +70,8 @@ class Worktrees:
 
 
 def remove_all(repository: Repository, directory: Path) -> None:
-    """Remove a directory of worktrees, also one that a killed search has left."""
-    # As git has it: with links resolved.
+    """Remove a directory of worktrees, also one that a killed search left behind."""
+    # The path as git records it: with links resolved.
     ours = directory.resolve()
     for line in repository.run("worktree", "list", "--porcelain").splitlines():
         word, _, path = line.partition(" ")
@@ -82,16 +82,16 @@ def remove_all(repository: Repository, directory: Path) -> None:
 
 def _remove_one(repository: Repository, place: Path) -> None:
     try:
-        # Twice: also one that is locked.
+        # Twice: this also removes a locked one.
         repository.run("worktree", "remove", "--force", "--force", str(place))
     except GitFailed:
-        # A file that a build protects. Without the directory git can forget it.
+        # A file that a build has protected. Without the directory git can forget it.
         _delete(place)
         repository.run("worktree", "remove", "--force", "--force", str(place))
 
 
 def _delete(directory: Path) -> None:
-    """Delete a tree, also where a program took the right to write away from itself."""
+    """Delete a tree, also where a program removed its own write permission."""
     if directory.is_dir() and not directory.is_symlink():
         directory.chmod(0o700)
     for parent, names, _ in os.walk(directory):

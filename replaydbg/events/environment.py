@@ -1,4 +1,4 @@
-"""What a recording says about the run as a whole: its header, written before the start, and its end."""
+"""Facts about the run as a whole: its header, written before the start, and its end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class PythonBuild:
     """The interpreter that ran the program."""
 
     version: str
-    """As `platform.python_version()` gives it."""
+    """The version as returned by `platform.python_version()`."""
     hexversion: int
     """`sys.hexversion`."""
     executable: str
@@ -22,35 +22,35 @@ class PythonBuild:
     cache_tag: str
     """`sys.implementation.cache_tag`."""
     soabi: str
-    """What extension modules must match."""
+    """The SOABI that extension modules must match."""
     flags: tuple[str, ...]
     """The interpreter's options."""
 
 
 @dataclass(frozen=True, slots=True)
 class GateRow:
-    """One row of the gate table that the recording was made with."""
+    """One row of the gate table with which the recording was made."""
 
     name: str
     """Such as `time.time`."""
     shape: int
-    """Which parts its events have: 1 arguments, 2 digest, 4 filled buffer."""
+    """The parts of its events: 1 arguments, 2 digest, 4 filled buffer."""
     kind: str
     """`regular`, `irregular`, `unsupported` ..."""
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """How the program was started. Everything that a replay must establish again."""
+    """How the program was started: everything that a replay must restore."""
 
     format: int
     """The format number."""
     tool: str
     """The version of replaydbg that recorded."""
     created: str
-    """When: ISO 8601, UTC."""
+    """The time of the recording: ISO 8601, UTC."""
     name: str
-    """The name that the recording was given, such as `run-12`."""
+    """The recording's name, such as `run-12`."""
     kind: str
     """`script`, `module`, `command` or `directory`."""
     target: str
@@ -62,23 +62,23 @@ class Header:
     cwd: str
     """The working directory."""
     path0: str | None
-    """What the interpreter puts first into `sys.path`; None where it finds that out by itself."""
+    """The first entry of `sys.path` set by the interpreter; None if it determines that by itself."""
     env: MappingProxyType[str, str]
-    """The environment; bytes that are no text stand as lone surrogates."""
+    """The environment; undecodable bytes are lone surrogates."""
     hash_seed: int
     """The seed of string hashes."""
     chaos: int | None
     """The seed of uneven slices for threads; None for ordinary ones."""
     real_ids: bool
-    """Whether `id()` gave addresses."""
+    """Whether `id()` returned real addresses."""
     python: PythonBuild
     """The interpreter."""
     platform: str
-    """The platform, in words."""
+    """Description of the platform."""
     stdio: tuple[str, ...]
-    """What descriptors 0, 1 and 2 were: `tty`, `pipe`, `file`, `null`, `socket`, `closed`."""
+    """The kinds of descriptors 0, 1 and 2: `tty`, `pipe`, `file`, `null`, `socket`, `closed`."""
     signals: MappingProxyType[str, str]
-    """Signal number to disposition, where it was not the default."""
+    """Signal number to disposition, if it was not the default."""
     fds: tuple[int, ...]
     """Descriptors above 2 that were inherited."""
     gates: tuple[GateRow, ...]
@@ -91,14 +91,14 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that was met and cannot be recorded."""
+    """Something that occurred in the program and cannot be recorded."""
 
     kind: str
     """Its kind, in a word."""
     text: str
-    """What was met."""
+    """A description."""
     count: int
-    """How often."""
+    """Number of occurrences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +110,13 @@ class End:
     seconds: float
     """Wall time."""
     cpu_seconds: float
-    """Processor time."""
+    """CPU time."""
     reason: str | None
     """Why logging stopped early; None if it did not."""
     events: int
-    """How many events were logged."""
+    """Number of logged events."""
     notes: tuple[Note, ...]
-    """What was met that cannot be recorded."""
+    """Notes on what cannot be recorded."""
     packages: MappingProxyType[str, str]
     """Installed distributions: name to version."""
     sources: MappingProxyType[str, str]

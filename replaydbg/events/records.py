@@ -1,4 +1,4 @@
-"""The entries of an event log as frozen values: crossings, which are numbered, and what stands between them."""
+"""The entries of an event log as frozen values: crossings, which are numbered, and control records between them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Site:
     gate: str
     """The gate's name, such as `time.time`."""
     file: str | None
-    """The source file as the code object names it; None if no Python frame stood above the crossing."""
+    """The source file as in the code object; None if there was no Python frame."""
     function: str | None
     """The qualified name of the function; None without a Python frame."""
     line: int | None
@@ -37,17 +37,19 @@ class Event:
     lane: int
     """The lane that crossed; 0 is the main lane."""
     site: Site
-    """Which gate, and from where."""
+    """The gate, and the place of the call."""
     arguments: tuple[Value, ...] | None
-    """The arguments that a replay checks (keyword arguments as a dict at the end); None where none are."""
+    """The arguments that a replay checks (keyword arguments as a dict at the end); None if there are none to check."""
     raised: bool
     """Whether the outcome was raised."""
     outcome: Value
-    """What was returned, or raised: an ExceptionValue, or None for what program code raised inside the crossing."""
+    """The value that was returned or raised: an ExceptionValue, or None for what program code raised inside the
+    crossing.
+    """
     filled: Value
-    """What was written into the caller's buffer; None where there is none."""
+    """The content written into the caller's buffer; None if there is none."""
     digest: bytes | None
-    """4 bytes that identify what left the program here; None where nothing does."""
+    """4 bytes that identify the output of the program here; None if there is none."""
     time_ns: int
     """Nanoseconds from the start to the last clock mark before this event."""
 
@@ -58,14 +60,14 @@ class Event:
 
 
 class ControlKind(Enum):
-    """What a control record says."""
+    """The kind of a control record."""
 
     SIGNAL_INSIDE = "a signal handler runs inside the next crossing"
     SIGNAL_BETWEEN = "a signal handler runs between two crossings"
     TIME = "so much time has passed"
     END = "the program ended"
     NOTE = "noted"
-    LANE = "another lane goes on"
+    LANE = "another thread continues"
     CHILD = "a child process was started"
     COLLECTOR = "garbage collections so far"
     MEMORY = "shared memory changed in map"
@@ -77,7 +79,7 @@ class ControlKind(Enum):
     STREAM = "an operation other than writing on standard stream"
 
 
-class Why(Enum):
+class SwitchReason(Enum):
     """Why a lane gave way to another one."""
 
     LOCK = "waits for a lock"
@@ -88,46 +90,46 @@ class Why(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """An entry of the log that is no crossing and has no number of its own."""
+    """An entry of the log that is not a crossing and has no number of its own."""
 
     kind: ControlKind
-    """What it says."""
+    """Its kind."""
     after: int
     """The number of the event before it; 0 before the first."""
     lane: int
-    """The lane it belongs to."""
+    """The lane to which it belongs."""
     time_ns: int
     """Nanoseconds from the start to the last clock mark, its own included."""
     number: int | None = None
-    """Signal number, nanoseconds, exit code, lane, process id, collections or map, as the kind has it."""
+    """Signal number, nanoseconds, exit code, lane, process id, collections or map, depending on the kind."""
     note: tuple[str, str] | None = None
     """For NOTE: its kind and its text."""
     fingerprint: bytes | None = None
-    """For SIGNAL_BETWEEN: what identifies the place; 8 bytes of the stack, then 8 for each level of its state."""
+    """For SIGNAL_BETWEEN: identifies the place; 8 bytes of the stack, then 8 for each level of its state."""
     instruction: int | None = None
     """For SIGNAL_BETWEEN: the instruction after which the handler ran."""
     name: str | None = None
-    """For LANE_STARTED: the name of the thread; for MARK: the text that the program gave."""
-    why: Why | None = None
-    """For LANE: why the lane that ran until now gave way."""
+    """For LANE_STARTED: the name of the thread; for MARK: the program's text."""
+    why: SwitchReason | None = None
+    """For LANE: why the lane before gave way."""
     ticks: int | None = None
-    """For LANE: how far it had computed since the last event or switch; for SIGNAL_BETWEEN too, if that was counted."""
+    """For LANE: its ticks since the last event or switch; for SIGNAL_BETWEEN too, if they were counted."""
 
 
 Entry: TypeAlias = Event | Control
-"""Anything that stands in an event log, definitions aside."""
+"""Any entry of an event log, without definitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorldAnswer:
-    """What the import system saw of the file system."""
+    """An answer of the file system to the import system."""
 
     operation: str
     """`stat`, `listdir`, `open_code`, `getcwd` ..."""
     path: str
-    """The path asked about."""
+    """The path requested."""
     asked: int
-    """Which time it was asked when this became the answer: from 1, for each operation and path."""
+    """The number of the request, from 1, from which on this was the answer, for each operation and path."""
     raised: bool
     """Whether the outcome was raised."""
     outcome: Value

@@ -1,4 +1,4 @@
-"""Shows recorded values and events as short text, and as JSON. Text is safe for a terminal whatever was recorded."""
+"""Format recorded values and events as short text, and as JSON. Text is safe for a terminal whatever was recorded."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _EXACT_BITS = 256
 
 
 def printable(text: str) -> str:
-    """Return `text` with everything escaped that is no printable character: control codes, lone surrogates."""
+    """Return `text` with all non-printable characters escaped: control codes, lone surrogates."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def show_value(value: Value, limit: int = 80) -> str:
-    """Return `value` much as `repr` would, in about `limit` characters; the work is bounded too."""
+    """Return a text similar to `repr(value)`, in about `limit` characters; the work is bounded too."""
     text = _show(value, limit, 0)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
@@ -39,7 +39,7 @@ def show_crossing(gate: str, given: tuple[Value, ...], limit: int = 80) -> str:
     """Return a gate and its arguments as a call."""
     arguments = list(given)
     keywords: dict[str, Value] = {}
-    # Keyword arguments stand as a dict at the end; a dict given by position looks the same, and reads as well.
+    # Keyword arguments are stored as a dict at the end; a dict given by position looks the same, and reads as well.
     if arguments and type(arguments[-1]) is dict and all(type(key) is str for key in arguments[-1]):
         keywords = arguments.pop()
     parts = [show_value(argument, limit) for argument in arguments]
@@ -48,7 +48,7 @@ def show_crossing(gate: str, given: tuple[Value, ...], limit: int = 80) -> str:
 
 
 def show_outcome(event: Event, limit: int = 80) -> str:
-    """Return what the crossing gave, such as `-> b'...'` or `raised KeyError('x')`."""
+    """Return the outcome of the crossing, such as `-> b'...'` or `raised KeyError('x')`."""
     if event.raised and event.outcome is None:
         return "raised what the program's own code raised inside"
     return f"raised {show_value(event.outcome, limit)}" if event.raised else f"-> {show_value(event.outcome, limit)}"
@@ -117,7 +117,7 @@ def _show_recorded(value: Value, limit: int, level: int) -> str:
 
 
 def to_json(value: Value) -> Any:
-    """Return `value` as data for `json.dumps`; what JSON lacks becomes an object with a `kind`."""
+    """Return `value` as data for `json.dumps`; types that JSON lacks become an object with a `kind`."""
     kind = type(value)
     if value is None or kind in (bool, str):
         return value

@@ -1,4 +1,4 @@
-"""Why logging stops early. Apart from the other records: a recording is sealed without knowing those."""
+"""Reasons why logging stops early. Apart from the other records: a recording is sealed without loading those."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class StopReason(Enum):
 
     @property
     def cause(self) -> str | None:
-        """What stopped it, in words; None if nothing did."""
+        """Description of the cause; None if logging did not stop."""
         return _CAUSES.get(self)
 
     @property

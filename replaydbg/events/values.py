@@ -1,4 +1,4 @@
-"""What a recorded value can be besides plain Python data. Data only: nothing here imports or calls what it names."""
+"""Types of recorded values besides plain Python data. Data only: nothing here imports or calls what it names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StructSequence:
     type: TypeName
     """Its type."""
     values: tuple[Value, ...]
-    """All its fields, those included that its length does not count."""
+    """All its fields, including those that its length does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Argument:
     """An outcome that is one of the crossing's own arguments."""
 
     index: int
-    """Which one, from 0."""
+    """Its index, from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class ExceptionValue:
 
 @dataclass(frozen=True, slots=True)
 class ContentRef:
-    """Bytes that are kept in the recording's content, apart from the event log."""
+    """Bytes stored in the recording's content, apart from the event log."""
 
     offset: int
-    """Where they begin in the content, in bytes."""
+    """Their offset in the content, in bytes."""
     length: int
-    """How many bytes."""
+    """Number of bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +95,19 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A long str or bytes argument of which only the beginning is kept."""
+    """A long str or bytes argument, of which only the beginning is stored."""
 
     length: int
     """Its full length, in bytes as stored (a str is stored as UTF-8)."""
     digest: bytes
-    """8 bytes that identify the whole."""
+    """8 bytes that identify the whole value."""
     start: str | bytes
-    """Its beginning; the type tells which of the two it was."""
+    """Its beginning; its type is that of the whole value."""
 
 
 @dataclass(frozen=True, slots=True)
 class DirectoryEntry:
-    """An entry that `os.scandir` gave."""
+    """An entry that `os.scandir` returned."""
 
     name: str | bytes
     """Its `name`."""
@@ -117,15 +117,15 @@ class DirectoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """The argument that is the caller's buffer: no argument by itself, since its bytes are looked at apart."""
+    """The argument that is the caller's buffer: it has no value of its own, since its bytes are stored apart."""
 
     leaves: bool
-    """Whether its bytes leave the program (the event has their digest), or it is filled (the event has what with)."""
+    """Whether its bytes leave the program (the event has their digest), or it is filled (the event has the content)."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenFile:
-    """An open file or a socket that was given as an argument."""
+    """An open file or a socket as an argument."""
 
     fd: int | None
     """Its descriptor; None if it was closed."""

@@ -1,1 +1,1 @@
-"""Which functions are gated: a table. The C core binds it; nothing here runs inside the program."""
+"""The table of gated functions. The C core binds it; nothing here runs inside the program."""

@@ -1,6 +1,6 @@
-"""Functions of the C library that C code calls by itself: `replaydbg/native/libc_rows.c` has what each of them does.
+"""Functions of the C library that C code calls directly: `replaydbg/native/libc_rows.c` has the effect of each.
 
-A function that is not here is not led to the core in a recording made with this table.
+Calls of a function that is not listed here bypass the core in a recording made with this table.
 """
 
 from __future__ import annotations
@@ -50,4 +50,4 @@ C_LIBRARY: list[Row] = [
         "native",
     ),
 ]
-"""One row for each function; those of the second group send bytes out."""
+"""One row for each function; those of the second group send bytes to the outside."""

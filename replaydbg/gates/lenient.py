@@ -1,6 +1,6 @@
-"""What a replay of edited code may do where the recording has no answer: marks on the rows of the gate table.
+"""The deviations allowed in a replay of edited code where the recording has no answer: marks on gate table rows.
 
-A gate without a mark is never answered by anything but an event: the replay ends there.
+A gate without a mark is only answered by an event: without one the replay ends there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _CLOCKS_AND_CONSTANTS = {
     "_tracemalloc": "get_traced_memory get_tracemalloc_memory",
     "gc": "get_count get_stats",
 }
-"""A clock may stand still. The others stay the same in a process, or say what no program should build on."""
+"""A clock may stand still.
+
+The others are constant within a process, or return values that no program should rely on.
+"""
 
 _NOTHING_COMES_BACK = {
     "posix": "close closerange fsync fdatasync sync sched_yield set_blocking set_inheritable _exit abort",
@@ -37,7 +40,7 @@ _NOTHING_COMES_BACK = {
     "_signal": "signal",
     "syslog": "syslog openlog closelog",
 }
-"""They are done, as far as anybody can tell."""
+"""They count as done: the program cannot notice the difference."""
 
 _OUTPUT = {
     "posix": "write pwrite writev pwritev",
@@ -45,7 +48,7 @@ _OUTPUT = {
     "_socket": "socket.send socket.sendall socket.sendto socket.sendmsg",
     "_ssl": "_SSLSocket.write MemoryBIO.write",
 }
-"""All bytes are written; the number of them is the outcome. (Not a database's: it reads again what it wrote.)"""
+"""All bytes count as written; their number is the outcome. (Not for a database: it reads again what it wrote.)"""
 
 _OF_A_DESCRIPTOR = {
     "posix": """
@@ -59,7 +62,7 @@ _OF_A_DESCRIPTOR = {
     "termios": "tcgetattr tcsetattr tcsendbreak tcdrain tcflush tcflow tcgetwinsize tcsetwinsize",
     "_socket": "dup close",
 }
-"""The first argument is a descriptor: the same number may be another file's later."""
+"""The first argument is a descriptor: the same number may belong to another file later."""
 
 _BRING_DESCRIPTORS = {"_io": "FileIO.__init__", "_socket": "socket.__init__ socketpair socket._accept"}
 """Their outcome begins with a new descriptor."""
@@ -79,7 +82,7 @@ _MARKS = [
 
 
 def with_liberties(table: list[Row]) -> list[Row]:
-    """Return the rows, each with the marks that the tables above give it."""
+    """Return the rows, each with its marks from the tables above."""
     marked = []
     for row in table:
         flags = row.flags

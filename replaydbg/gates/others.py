@@ -1,4 +1,4 @@
-"""Gates after which the program may know what another process did: it waited for it, or was told."""
+"""Gates after which the program may know what another process did: it waited for it, or received a message."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ _NAMES = frozenset((module, name) for module, names in _HEARING.items() for name
 
 
 def marked(table: list[Row]) -> list[Row]:
-    """Return the rows, those named above with HEARS among their flags: large shared memory is looked at there."""
+    """Return the rows, with HEARS in the flags of those named above: large shared memory is compared there."""
     return [row._replace(flags=row.flags | HEARS) if (row.module, row.name) in _NAMES else row for row in table]

@@ -1,9 +1,9 @@
-"""Rows that other packages bring: the entry point group `replaydbg.gates`.
+"""Rows from other packages: the entry point group `replaydbg.gates`.
 
 Each entry point names a list of rows, or a function without arguments that returns one:
 
-    [project.entry-points."replaydbg.gates"]
-    mylib = "mylib.replay:ROWS"
+  [project.entry-points."replaydbg.gates"]
+  mylib = "mylib.replay:ROWS"
 
 where `ROWS = rows("mylib._native", "read_sensor measure")` with `rows` of `replaydbg.gates.row`. A row may use the
 handlers `regular`, `stops` and `noted`.
@@ -20,7 +20,7 @@ _GROUP = "[replaydbg.gates]"
 
 
 def plugin_rows(search_path: list[str]) -> list[Row]:
-    """Return the rows that installed packages bring; raises UsageError for one that is not a row.
+    """Return the rows of installed packages; raises UsageError for one that is not a row.
 
     importlib.metadata would cost 30 ms at every start: the few `entry_points.txt` that name our group are found by
     reading them.
@@ -41,7 +41,7 @@ def _entry_points(search_path: list[str]) -> list[tuple[str, str]]:
         try:
             names = sorted(os.listdir(directory or "."))  # noqa: PTH208 - pathlib is not loaded at this point
         except OSError:
-            continue  # sys.path names what need not exist
+            continue  # entries of sys.path need not exist
         for name in names:
             if name.endswith((".dist-info", ".egg-info")):
                 found.extend(_read(f"{directory}/{name}/entry_points.txt"))

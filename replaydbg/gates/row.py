@@ -1,4 +1,4 @@
-"""What a row of the gate table says, and short ways to write many of them."""
+"""The fields of a gate table row, and short ways to write many rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 ARGS = 1
 """Arguments are logged and checked."""
 DIGEST = 2
-"""Bytes leave: their digest is logged and checked."""
+"""Bytes leave the program: their digest is logged and checked."""
 FILLS = 4
 """The call fills a buffer of the caller, which is logged."""
 SHAPE = ARGS | DIGEST | FILLS
@@ -25,31 +25,33 @@ COPIES = 128
 WRITES_FD = 256
 """Bytes go to the descriptor in the first argument."""
 SELF = 512
-"""Of a method: the object belongs to the arguments."""
+"""For a method: the object is one of the arguments."""
 FILLS_ALL = 1024
 """With FILLS: all of the buffer is filled, whatever number is returned."""
 READS = 2048
 """Bytes come from the current position of a file."""
 ALWAYS = 4096
-"""The handler is also asked where nothing is a crossing: in other threads, and after the recording has ended."""
+"""The handler is also called where nothing is a crossing: in other threads, and after the end of the recording."""
 MAKES_NOTHING = 8192
-"""Neither the C function nor what comes of it is, or uses for a moment, an object that the collector tracks."""
+"""Neither the C function nor its result is, or temporarily uses, an object that the collector tracks."""
 HEARS = 16384
-"""It waits for other processes, or tells of them: after it, what they did can be known."""
+"""It waits for other processes, or receives from them: after it, their actions can be known."""
 REPEATS = 32768
-"""Of edited code: a clock, or what stays the same in a process. What it gave last can be given again."""
+"""For edited code: a clock, or a constant of the process. Its last outcome can be repeated."""
 ACCEPTED = 65536
-"""Of edited code: it gives nothing, and nobody asks later whether it was done."""
+"""For edited code: it returns nothing, and nothing later depends on whether it was done."""
 WRITTEN = 131072
-"""Of edited code: bytes leave; other ones than recorded count as written, all of them. With ACCEPTED: it gives no
-number."""
+"""For edited code: bytes leave; other ones than recorded count as written, all of them.
+
+With ACCEPTED: it returns no number.
+"""
 DESCRIPTOR = 262144
-"""Of edited code: the first argument is a descriptor."""
+"""For edited code: the first argument is a descriptor."""
 OPENS_FIRST = 524288
-"""Of edited code: the outcome begins with a new descriptor."""
+"""For edited code: the outcome begins with a new descriptor."""
 
 NO_BUFFER = 99
-"""The index of the buffer argument where there is none."""
+"""The index of the buffer argument if there is none."""
 
 REGULAR = "regular"
 STOPS = "stops"
@@ -60,24 +62,24 @@ class Row(NamedTuple):
     """One gate."""
 
     module: str
-    """The module that has the function, such as `posix`."""
+    """The module that contains the function, such as `posix`."""
     name: str
     """Its name there: `stat`, `FileIO.read`, or `poll().poll` for a type that has no name."""
     handler: str
-    """Who serves it in the core: `regular`, `stops`, `noted`, or the name of an irregular one."""
+    """Its handler in the core: `regular`, `stops`, `noted`, or the name of an irregular one."""
     flags: int
     """The bits above."""
     buffer: int = NO_BUFFER
-    """Index of the argument that is a buffer (of a method: not counting the object)."""
+    """Index of the argument that is a buffer (for a method: not counting the object)."""
 
     @property
     def full_name(self) -> str:
-        """`posix.stat`."""
+        """The name with its module, such as `posix.stat`."""
         return f"{self.module}.{self.name}"
 
     @property
     def kind(self) -> str:
-        """`regular`, `irregular` or `unsupported`, for people."""
+        """`regular`, `irregular` or `unsupported`, for display."""
         if self.handler in (STOPS, NOTED):
             return "unsupported"
         return REGULAR if self.handler == REGULAR else "irregular"

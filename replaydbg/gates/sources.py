@@ -96,7 +96,7 @@ NETWORK: list[Row] = [
     *rows("_socket", "socket.recvmsg", ARGS | SELF, "socket_recvmsg"),
     *rows("_socket", "socket.recvmsg_into", ARGS | SELF | FILLS, "socket_recvmsg_into", 0),
 ]
-"""Bytes that leave are digested, bytes that arrive are logged."""
+"""Bytes that leave the program are digested, bytes that arrive are logged."""
 
 TLS: list[Row] = [
     *rows(
@@ -148,4 +148,4 @@ TLS: list[Row] = [
     *rows("_ssl", "MemoryBIO.write", ARGS | SELF | DIGEST, buffer=0),
     *rows("_ssl", "_test_decode_cert get_default_verify_paths", ARGS | PATH),
 ]
-"""What the objects of TLS give: OpenSSL takes its randomness by itself, so nothing below them could be repeated."""
+"""Outcomes of TLS objects: OpenSSL takes its randomness by itself, so nothing below them could be repeated."""

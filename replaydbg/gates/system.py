@@ -80,7 +80,10 @@ POSIX: list[Row] = [
     *rows("posix", "abort", 0, "os_abort"),
     *rows("posix", "execv execve", PATHS, "os_exec"),
 ]
-"""Not here, because they compute: `fspath`, `strerror`, `major`, `W*`, `_path_*`, `putenv`, `register_at_fork`."""
+"""Not listed, because they only compute:
+
+`fspath`, `strerror`, `major`, `W*`, `_path_*`, `putenv`, `register_at_fork`.
+"""
 
 FILES: list[Row] = [
     *rows("_io", "FileIO.__init__", ARGS, "slot"),
@@ -139,7 +142,7 @@ PROCESSES: list[Row] = [
     ),
     *rows("_signal", "pthread_kill"),
     *rows("_thread", "get_native_id", 0),
-    # As C code calls them, by ctypes for one, for a thread of the program's.
+    # As C code calls them, for instance through ctypes, for a thread of the program.
     *rows("libc", "pthread_getaffinity_np pthread_getschedparam", ARGS | FILLS, "native"),
     *rows("libc", "pthread_setaffinity_np pthread_setschedparam", ARGS | DIGEST, "native"),
     *rows("libc", "pthread_setschedprio", ARGS, "native"),
@@ -154,7 +157,7 @@ PROCESSES: list[Row] = [
     *rows("_locale", "setlocale", ARGS | BOTH),
     *rows("_locale", "localeconv nl_langinfo getencoding"),
     *rows("syslog", "syslog openlog closelog setlogmask"),
-    # What memory looks like differs between any two runs, and by what the tool itself has allocated.
+    # Memory statistics differ between any two runs, and include the tool's own allocations.
     *rows("sys", "getallocatedblocks getrefcount getunicodeinternedsize", 0),
     *rows("sys", "_debugmallocstats", 0, NOTED),
     *rows("_tracemalloc", "get_traced_memory get_tracemalloc_memory _get_traces _get_object_traceback", 0),

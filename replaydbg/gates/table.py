@@ -1,4 +1,4 @@
-"""The whole gate table: ours, and what third parties add through the entry point group `replaydbg.gates`."""
+"""The complete gate table: our rows, and those of third parties from the entry point group `replaydbg.gates`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packages that reach the outside in C code of their own, where no gate stands; `doctor` names those installed."""
+"""Packages that reach the outside in C code of their own, which no gate covers; `doctor` names the installed ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Uncovered(NamedTuple):
     module: str
     """The top-level module that it installs."""
     why: str
-    """What it does behind Python's back."""
+    """What it does without Python."""
 
 
 _LOOP = "has an event loop of its own in C; a recording ends where it begins"
@@ -21,7 +21,7 @@ _FILES = "reads and writes files in C"
 
 UNCOVERED = (
     Uncovered("gevent", _LOOP),
-    Uncovered("eventlet", "replaces the functions on which gates stand"),
+    Uncovered("eventlet", "replaces functions that are recorded"),
     Uncovered("grpc", "has threads and a network of its own; a recording ends where they begin"),
     Uncovered("zmq", "has threads and a network of its own"),
     Uncovered("confluent_kafka", "has threads and a network of its own"),
@@ -50,7 +50,7 @@ UNCOVERED = (
     Uncovered("jaxlib", "computes with threads and devices of its own"),
     Uncovered("ray", "spreads the program over processes and shared memory"),
 )
-"""What they get without Python is not recorded. Their other parts are; a program that uses those alone replays."""
+"""Their input that bypasses Python is not recorded. The rest is; a program that uses only that can be replayed."""
 
 
 def installed() -> list[Uncovered]:
@@ -62,5 +62,5 @@ def _is_there(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
     except ValueError:
-        # It is in sys.modules without a spec: somebody put a stand-in there.
+        # It is in sys.modules without a spec: a stand-in was put there.
         return True

@@ -1,4 +1,4 @@
-"""Pictures of a program's objects: what there was at a moment, how it was held, and what differs between two moments.
+"""Snapshots of a program's objects: the objects at a moment, their owners, and the differences between two moments.
 
-Nothing here runs anything of a recording; the pictures are taken by the native core.
+Nothing here runs code from a recording; the native core takes the snapshots.
 """

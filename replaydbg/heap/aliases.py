@@ -1,4 +1,4 @@
-"""Aliasing that changed: an object that has another name now, and two names that were one object and no longer are."""
+"""Changes of aliasing: an object that gained another name, and two names of one object that no longer are."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from replaydbg.heap.difference import JOINED, PARTED, REORDERED
 from replaydbg.heap.graphs import UNREACHED
 from replaydbg.heap.holding import Holding
 from replaydbg.heap.labels import PLAIN, WEAK, kind_of, number_of
-from replaydbg.heap.owners import IMMUTABLE, Raw
+from replaydbg.heap.owners import IMMUTABLE, EdgeChange
 from replaydbg.heap.snapshot import FRAME_TYPE, NO_VALUE
 
 MOST_NAMES = 5
-"""Names that are told of one object."""
+"""Maximum number of names that are listed for one object."""
 
 SHARED = frozenset(
     (
@@ -30,22 +30,22 @@ SHARED = frozenset(
         *IMMUTABLE,
     )
 )
-"""Types of which an object has many names by nature."""
+"""Types whose objects normally have many names."""
 
 
-class Found(NamedTuple):
-    """An alias, by nodes and edges."""
+class AliasChange(NamedTuple):
+    """A change of aliasing, in nodes and edges."""
 
     kind: str
     node: int
     """The object, in the snapshot after."""
     owner: int
-    """Whose attribute or item the name is: before for one that was lost, after for one that is new."""
+    """The owner of the attribute or item with that name: before for a lost one, after for a new one."""
     edge: int
     others: list[int]
     """Edges of the other names, in that same snapshot."""
     other_target: int | None
-    """What the name leads to in the other snapshot."""
+    """The target of the name in the other snapshot."""
 
 
 class _Candidate(NamedTuple):
@@ -57,9 +57,9 @@ class _Candidate(NamedTuple):
 
 
 def find_aliases(
-    before: Holding, after: Holding, matching: Matching, raws: Iterable[tuple[int, int, list[Raw]]]
-) -> Iterator[Found]:
-    """Yield the aliases among the changes `raws`: of objects that have another name both before and after."""
+    before: Holding, after: Holding, matching: Matching, raws: Iterable[tuple[int, int, list[EdgeChange]]]
+) -> Iterator[AliasChange]:
+    """Yield the aliasing changes among `raws`: for objects that have another name both before and after."""
     candidates = list(_candidates(before, after, matching, raws))
     wanted = {each.node for each in candidates}
     old = _names(before, {matching.to_before[node] for node in wanted}, matching, is_before=True)
@@ -73,15 +73,15 @@ def find_aliases(
         moved = counts[key] <= counts_after[key] if is_lost else counts_after[key] <= counts[key]
         if kept and key is not None and not moved:
             others = [edge for edge, name in (names if is_lost else names_after) if name in kept]
-            yield Found(each.kind, each.node, each.owner, each.edge, others, each.other_target)
+            yield AliasChange(each.kind, each.node, each.owner, each.edge, others, each.other_target)
 
 
 def _candidates(
-    before: Holding, after: Holding, matching: Matching, raws: Iterable[tuple[int, int, list[Raw]]]
+    before: Holding, after: Holding, matching: Matching, raws: Iterable[tuple[int, int, list[EdgeChange]]]
 ) -> Iterator[_Candidate]:
     for node, other, changes in raws:
         for raw in changes:
-            # What changed in a tuple is a change of the tuple; a new order gives nothing a name.
+            # A change inside a tuple is a change of the tuple; a new order adds no name.
             if max(len(raw.before), len(raw.after)) != 1 or raw.kind == REORDERED:
                 continue
             was = before.snapshot.target[raw.before[0]] if raw.before else None
@@ -94,7 +94,7 @@ def _candidates(
 
 
 def _has_identity(holding: Holding, node: int, edge: int) -> bool:
-    """Whether somebody may ask which object it is, and the edge is more than a weak reference."""
+    """Whether the object's identity can matter, and the edge is more than a weak reference."""
     snapshot = holding.snapshot
     is_weak = snapshot.label[edge] & WEAK
     return not is_weak and snapshot.value[node] & 3 == NO_VALUE and snapshot.type_name(node) not in SHARED
@@ -116,7 +116,7 @@ def _names(
         is_known = owner != UNREACHED if is_before else matching.to_before[source] != UNREACHED
         if label & WEAK or not is_known:
             continue
-        # Places in a list move; a name does not.
+        # Positions in a list move; a name does not.
         step = snapshot.strings.raw(number_of(label)) if kind_of(label) == PLAIN else kind_of(label)
         if not (isinstance(step, bytes) and step.startswith(b".<stack ")):
             found[snapshot.target[edge]].append((edge, (owner, step)))

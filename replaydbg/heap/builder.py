@@ -1,4 +1,4 @@
-"""Builds a snapshot from single nodes and edges, in any order: for tests and examples, not for a million of them."""
+"""Build a snapshot from single nodes and edges, in any order: for tests and examples, not for a million of them."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def build(
 ) -> Snapshot:
     """Return a snapshot of `nodes` with `edges` between their addresses, and `roots` at addresses.
 
-    The step of an edge is its source text (`.price`, `~` before it if it is weak), or an int for an item, or another
-    kind of labels.py with its number. Edges keep the order in which they come.
+    The step of an edge is its source text (`.price`, with `~` before it if it is weak), or an int for an item, or
+    another kind of labels.py with its number. Edges keep the order in which they are given.
     """
     listed = sorted(nodes, key=lambda each: each.address)
     at = {node.address: place for place, node in enumerate(listed)}

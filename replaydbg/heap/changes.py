@@ -1,7 +1,7 @@
-"""A snapshot as what it differs in from an earlier one of its run, in columns; and put together again.
+"""Delta coding of a snapshot against an earlier one of its run, column by column, and the reverse.
 
-What is kept is told by what went and what came, of objects and of references. From the earlier snapshot follows then
-what each column should say; the bits in which it says something else are stored, and nearly all of them are zero.
+A delta lists the objects and references that were removed and added. Together with the earlier snapshot these predict
+each column; the bits in which a column differs from the prediction are stored, and nearly all of them are zero.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from replaydbg.heap.labels import PLAIN
 from replaydbg.heap.snapshot import FLOAT, TEXT, Snapshot, Strings
 
 _MANY = 64
-"""References of one object from which on its items are compared, although their number is the same."""
+"""Number of references of one object from which on its items are compared, although their number is unchanged."""
 
 Column: TypeAlias = "array[Any]"
 
 
 class _Run(NamedTuple):
-    """Neighbours that were neighbours before."""
+    """A run of neighbours that were neighbours before."""
 
     old: int
     new: int
@@ -33,7 +33,7 @@ class _Run(NamedTuple):
 
 
 class _Maps(NamedTuple):
-    """Where what the earlier snapshot has is in the later one."""
+    """The positions of the earlier snapshot's items in the later one."""
 
     nodes: array[int]
     texts: array[int]
@@ -41,13 +41,13 @@ class _Maps(NamedTuple):
     types: array[int]
 
 
-# ---- to what differs ----
+# ---- encoding ----
 
 
 def differences(snapshot: Snapshot, base: Snapshot) -> dict[str, Column]:
-    """Return what `restored` makes the columns of `snapshot` from, if it is given `base`.
+    """Return the columns from which `restored` rebuilds those of `snapshot`, given `base`.
 
-    `strings` and `string_ends` are those of the texts that `base` has not.
+    `strings` and `string_ends` are those of the texts that `base` lacks.
     """
     nodes, gone, places = _kept(base.address, snapshot.address)
     runs = _runs(gone, places, len(base))
@@ -83,7 +83,7 @@ def _node_columns(snapshot: Snapshot, base: Snapshot, maps: _Maps, runs: list[_R
 
 
 def _origins(items: Sequence[object], base: Sequence[object]) -> array[int]:
-    """Return for each item its place in `base`, from 1; 0 if it is not there. What follows there is looked at first."""
+    """Return for each item its position in `base`, from 1; 0 if it is absent. The next position is tried first."""
     if items == base:
         return array("q", range(1, len(items) + 1))
     index = {item: place for place, item in enumerate(base, 1)}
@@ -107,7 +107,7 @@ def _edges(
     runs: list[_Run],
     nodes: tuple[array[int], array[int]],
 ) -> tuple[array[int], array[int]]:
-    """Return which references of `base` are taken to have gone, and which of `snapshot` to have come."""
+    """Return the references of `base` that count as removed, and those of `snapshot` that count as added."""
     gone, came = nodes
     first, old_first = snapshot.first_edge, base.first_edge
     lost: list[int] = list(chain.from_iterable(range(old_first[at], old_first[at + 1]) for at in gone))
@@ -126,7 +126,7 @@ def _edges(
 
 
 def _aligned(old: array[int], new: array[int]) -> tuple[list[int], list[int]]:
-    """Return the places in `old` and in `new` without which they are equally long, and as equal as is easily seen."""
+    """Return positions in `old` and `new` whose removal makes both equally long, and as equal as is cheaply found."""
     if old == new:
         return [], []
     there, was = set(new), set(old)
@@ -138,13 +138,14 @@ def _aligned(old: array[int], new: array[int]) -> tuple[list[int], list[int]]:
     return list(range(common, len(old))), list(range(common, len(new)))
 
 
-# ---- and back ----
+# ---- decoding ----
 
 
 def restored(columns: Mapping[str, Column], base: Snapshot, types: Sequence[str], limit: int) -> dict[str, Column]:
-    """Return the columns of a snapshot from what it differs in from `base`.
+    """Return the columns of a snapshot, rebuilt from its differences to `base`.
 
-    Raises ValueError, IndexError or OverflowError if the columns do not fit; takes no more than `limit` for texts.
+    Raises ValueError, IndexError or OverflowError if the columns are inconsistent; uses at most `limit` bytes for
+    texts.
     """
     gone, came = columns["gone"], columns["came"]
     address = _addresses(gone, came, base, len(columns["since"]))
@@ -218,11 +219,11 @@ def _chosen(origins: array[int], base: Sequence[Any], new: Sequence[Any]) -> lis
     return [base[at - 1] if at else next(fresh) for at in origins]
 
 
-# ---- what follows from the earlier one: both ways need it ----
+# ---- prediction from the earlier snapshot: both directions need it ----
 
 
 def _runs(gone: array[int], came: array[int], old: int) -> list[_Run]:
-    """Return what is kept of `old` things: all but those at the places `gone`; at the places `came` are new ones."""
+    """Return what is kept of `old` items: all but those at the positions `gone`; the positions `came` hold new ones."""
     lost = [at - before for before, at in enumerate(gone)]
     found = [at - before for before, at in enumerate(came)]
     runs = []
@@ -237,7 +238,7 @@ def _runs(gone: array[int], came: array[int], old: int) -> list[_Run]:
 
 
 def _moved(column: Column, runs: Iterable[_Run], length: int) -> Column:
-    """Return a column with what is kept at its new places, and zeros where something came."""
+    """Return a column with the kept items at their new positions, and zeros for added ones."""
     found: Column = array(column.typecode, bytes(length * column.itemsize))
     for old, new, number in runs:
         found[new : new + number] = column[old : old + number]
@@ -245,7 +246,7 @@ def _moved(column: Column, runs: Iterable[_Run], length: int) -> Column:
 
 
 def _other_bits(one: Column, other: Column) -> Column:
-    """Return the bits that are different in two columns; with one of the two it gives back the other."""
+    """Return the bits that differ between two columns; with one of the two it restores the other."""
     return array(one.typecode, KERNEL.other_bits(one, other))
 
 
@@ -259,7 +260,7 @@ def _bits(floats: array[float]) -> list[int]:
 
 
 def _kept(before: array[int], after: array[int]) -> tuple[array[int], array[int], array[int]]:
-    """Return where each object is afterwards, those that went, and where some came."""
+    """Return the new position of each object, the removed objects, and the positions of added ones."""
     always = array("I", bytes(4 * len(after)))
     to_after, to_before = KERNEL.match(before, after, always, 0)
     gone, came = (array("I", compress(count(), KERNEL.missing(each))) for each in (to_after, to_before))

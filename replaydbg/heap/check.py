@@ -1,4 +1,4 @@
-"""Whether the columns of a snapshot fit together: what is read from a file is used without a further look."""
+"""Validate the columns of a snapshot: data read from a file is used without further checks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from replaydbg.heap.snapshot import FLOAT, TEXT, Snapshot, Strings
 
 
 def check(snapshot: Snapshot, path: str) -> None:
-    """Raise Corrupt, with `path`, if a number in the columns leads nowhere."""
+    """Raise Corrupt, with `path`, if a number in the columns is out of range."""
     problem = check_numbers(snapshot)
     if problem:
         raise Corrupt(path, problem)
 
 
 def check_texts(*tables: Strings, path: str) -> None:
-    """Raise Corrupt if texts do not lie one behind the other, or are none."""
+    """Raise Corrupt if texts are not stored one after the other, or are invalid."""
     for table in tables:
         problem = _problem_of_texts(table)
         if problem:
@@ -29,9 +29,9 @@ def check_texts(*tables: Strings, path: str) -> None:
 
 
 def check_numbers(s: Snapshot, *, is_summed: bool = False) -> str:
-    """Return what is wrong with a snapshot; empty: nothing is.
+    """Return the problem of a snapshot; empty if there is none.
 
-    `is_summed`: the columns that must rise were added up from differences, and do.
+    `is_summed`: the columns that must increase were added up from differences, and do.
     """
     nodes, edges = len(s.address), len(s.target)
     if not len(s.since) == len(s.type) == len(s.size) == len(s.value) == nodes or len(s.first_edge) != nodes + 1:
@@ -91,6 +91,6 @@ def _lowest_bytes(column: array[int]) -> bytes:
 
 
 def _highest(column: array[int], lowest: bytes, is_meant: Callable[[int], bool]) -> int:
-    """Return the highest number of those whose lowest byte is meant; -1 if there is none."""
+    """Return the highest number among those selected by their lowest byte; -1 if there is none."""
     selected = lowest.translate(bytes(is_meant(byte) for byte in range(256)))
     return max(compress(column, selected), default=-1)

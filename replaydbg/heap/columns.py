@@ -1,4 +1,4 @@
-"""How a column of numbers is stored: byte by byte of all of them, compressed."""
+"""Storage of a column of numbers: split into byte planes and compressed."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ Codec = Literal["zstd", "raw"]
 DELTAS = frozenset(
     {"address", "first_edge", "string_ends", "gone", "came", "edge_gone", "edge_came", "string_from", "float_from"}
 )
-"""Columns that rise (those that say where something is from: mostly): the differences are stored, from zero on."""
+"""Increasing columns (mostly those with origins): their differences are stored, starting from zero."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A column in the file."""
+class StoredColumn:
+    """The description of a column in the file."""
 
     name: str
     count: int
-    """Of numbers."""
+    """Number of values."""
     codec: Codec
     length: int
-    """Bytes in the file."""
+    """Length in the file, in bytes."""
     crc: int
-    """CRC-32 of them."""
+    """CRC-32 of these bytes."""
 
 
 _SMALL = 1 << 17
-"""Bytes of a column that are worth a few milliseconds: they take a tenth less."""
+"""Size in bytes below which a column is worth a few more milliseconds: it becomes a tenth smaller."""
 
 
-def store(name: str, column: array[Any]) -> tuple[Stored, bytes]:
-    """Return how a column is stored, and its bytes."""
+def store(name: str, column: array[Any]) -> tuple[StoredColumn, bytes]:
+    """Return the description of a stored column, and its bytes."""
     width = column.itemsize
     if name in DELTAS and column:
         rises = array(column.typecode, [column[0]])
@@ -47,16 +47,16 @@ def store(name: str, column: array[Any]) -> tuple[Stored, bytes]:
     return store_bytes(name, b"".join(column.tobytes()[byte::width] for byte in range(width)), len(column))
 
 
-def store_bytes(name: str, plain: bytes, count: int) -> tuple[Stored, bytes]:
-    """Return how bytes are stored that are no column, or one whose bytes are in order."""
+def store_bytes(name: str, plain: bytes, count: int) -> tuple[StoredColumn, bytes]:
+    """Return the description and the bytes of data that is not a column, or is one with its bytes in order."""
     packed = zstandard.ZstdCompressor(level=9 if len(plain) < _SMALL else 1).compress(plain)
     codec: Codec = "zstd" if len(packed) < len(plain) else "raw"
     data = packed if codec == "zstd" else plain
-    return Stored(name, count, codec, len(data), zlib.crc32(data)), data
+    return StoredColumn(name, count, codec, len(data), zlib.crc32(data)), data
 
 
-def load(stored: Stored, data: memoryview, typecode: str) -> array[Any]:
-    """Return the column that `data` stands for. Raises ValueError, with what is wrong."""
+def load(stored: StoredColumn, data: memoryview, typecode: str) -> array[Any]:
+    """Return the column stored as `data`. Raises ValueError, with the problem."""
     column: array[Any] = array(typecode)
     width = column.itemsize
     plain = load_bytes(stored, data, stored.count * width)
@@ -72,13 +72,13 @@ def load(stored: Stored, data: memoryview, typecode: str) -> array[Any]:
         raise ValueError(f"the column {stored.name} rises too high") from None
 
 
-def load_bytes(stored: Stored, data: memoryview, size: int) -> bytes:
-    """Return the `size` bytes that `data` stands for. Raises ValueError."""
+def load_bytes(stored: StoredColumn, data: memoryview, size: int) -> bytes:
+    """Return the `size` bytes stored as `data`. Raises ValueError."""
     if zlib.crc32(data) != stored.crc:
         raise ValueError(f"the checksum of {stored.name} does not hold")
     if stored.codec == "zstd":
         try:
-            # Looked at first: the decompressor would take as much memory as the data claims.
+            # Checked first: the decompressor would take as much memory as the data claims.
             if zstandard.frame_content_size(data) != size:
                 raise ValueError(f"the column {stored.name} has a different length than declared")
             return zstandard.ZstdDecompressor().decompress(data, max_output_size=size)
@@ -89,16 +89,16 @@ def load_bytes(stored: Stored, data: memoryview, size: int) -> bytes:
     return bytes(data)
 
 
-# ---- what the columns of one snapshot say of a later one: the twins of native/graph/changes.c ----
+# ---- prediction of a later snapshot's columns: the same functions as in native/graph/changes.c ----
 
 
 def degrees(first_edge: array[int]) -> array[int]:
-    """Return how many edges each node has."""
+    """Return the number of edges of each node."""
     return array("I", map(sub, islice(first_edge, 1, None), first_edge))
 
 
 def other_bits(one: array[Any], other: array[Any]) -> bytes:
-    """Return the bits that are different in two columns. Raises ValueError if they are not equally long."""
+    """Return the bits that differ between two columns. Raises ValueError if they are not equally long."""
     length = len(one) * one.itemsize
     if len(other) * other.itemsize != length:
         raise ValueError("the snapshot's columns are not equally long")
@@ -107,7 +107,7 @@ def other_bits(one: array[Any], other: array[Any]) -> bytes:
 
 
 def renumbered(column: array[int], table: array[int], mask: int, kind: int, shift: int) -> array[int]:
-    """Return a column in which what the table has stands above the lowest `shift` bits, for the number there.
+    """Return a column whose number above the lowest `shift` bits is replaced by its entry in the table.
 
     Only where the bits under `mask` are `kind`. Raises IndexError.
     """

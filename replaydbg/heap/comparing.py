@@ -1,4 +1,4 @@
-"""What two snapshots have in common, in Python: texts, objects, and which objects are not what they were."""
+"""Comparison of two snapshots in Python: common texts, common objects, and objects that have changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replaydbg.heap.snapshot import FLOAT, NO_VALUE, TEXT, Snapshot, Strings
 
 
 class Columns(NamedTuple):
-    """What is compared of a snapshot, in the order in which the native kernel takes it."""
+    """The columns that are compared, in the order in which the native kernel takes them."""
 
     type: array[int]
     value: array[int]
@@ -24,7 +24,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> Columns:
-        """Return those of `snapshot`."""
+        """Return the columns of `snapshot`."""
         return cls(
             snapshot.type,
             snapshot.value,
@@ -37,12 +37,12 @@ class Columns(NamedTuple):
 
 
 class Matching(NamedTuple):
-    """Which nodes of two snapshots are the same objects, and which types and texts are the same."""
+    """The nodes of two snapshots that are the same objects, and the types and texts that are the same."""
 
     to_after: array[int]
     """I. For each node before: the one after, or UNREACHED."""
     to_before: array[int]
-    """I. The other way round."""
+    """I. The reverse."""
     types: array[int]
     """I. For each type before: the index of the same one after, or UNREACHED."""
     texts: array[int]
@@ -50,7 +50,7 @@ class Matching(NamedTuple):
 
 
 def translate(before: Strings, after: Strings) -> array[int]:
-    """Return for each text of a table where it stands in another one, or UNREACHED."""
+    """Return for each text of a table its index in another one, or UNREACHED."""
     places = {after.raw(index): index for index in range(len(after))}
     return array("I", [places.get(before.raw(index), UNREACHED) for index in range(len(before))])
 
@@ -70,7 +70,7 @@ def match(
 
 
 def unlike(before: Columns, after: Columns, matching: Matching) -> array[int]:
-    """Return the nodes before that are the same objects after, but of another type or value, or with other edges.
+    """Return the nodes before that are the same objects after, but with another type, value or other edges.
 
     Equal numbers and texts do not count as different for being different objects.
     """
@@ -116,13 +116,13 @@ def is_value_equal(before: Columns, after: Columns, matching: Matching, node: in
     if one & 3 == TEXT:
         return matching.texts[one >> 2] == two >> 2
     if one & 3 == FLOAT:
-        # As bits: a NaN is equal to itself here, and 0.0 is not -0.0.
+        # Compared as bits: a NaN equals itself here, and 0.0 is not -0.0.
         return before.floats[one >> 2 : (one >> 2) + 1].tobytes() == after.floats[two >> 2 : (two >> 2) + 1].tobytes()
     return one == two
 
 
 def is_equal_leaf(before: Columns, after: Columns, matching: Matching, node: int, other: int) -> bool:
-    """Whether two different objects are equal numbers, texts or the like: nobody asks for their identity."""
+    """Whether two different objects are equal numbers, texts or the like, whose identity never matters."""
     return (
         matching.types[before.type[node]] == after.type[other]
         and before.value[node] & 3 != NO_VALUE

@@ -1,4 +1,4 @@
-"""The difference of two snapshots of a run, or of two runs."""
+"""The difference between two snapshots of a run, or of two runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from functools import cached_property
 from itertools import islice
 
-from replaydbg.heap.aliases import MOST_NAMES, Found, find_aliases
+from replaydbg.heap.aliases import MOST_NAMES, AliasChange, find_aliases
 from replaydbg.heap.comparing import Columns, Matching
 from replaydbg.heap.difference import (
     ADDED,
@@ -27,17 +27,17 @@ from replaydbg.heap.difference import (
 from replaydbg.heap.holding import MINE, ORIGINS, STANDARD, Holding
 from replaydbg.heap.kernel import KERNEL, Kernel
 from replaydbg.heap.matching import is_one_run, match
-from replaydbg.heap.owners import Comparer, Raw
+from replaydbg.heap.owners import EdgeChange, ObjectComparer
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
 
 SCOPES = {MINE: (MINE,), STANDARD: (MINE, STANDARD), "all": ORIGINS}
-"""Whose objects are told in each scope."""
+"""The origins of objects that each scope reports."""
 
 FEW = 3
-"""Items that came to one container, or left it, where not all are told."""
+"""Number of added or removed items of one container that are listed individually when not all are."""
 
 MOST = 20
-"""Answers in a section, if nobody asks for more."""
+"""Default maximum number of answers in a section."""
 
 
 def diff(
@@ -49,7 +49,7 @@ def diff(
     by_identity: bool | None = None,
     kernel: Kernel = KERNEL,
 ) -> Diff:
-    """Return what differs between two snapshots, at most `most` answers in each section (None: all of them).
+    """Return the differences of two snapshots, at most `most` answers in each section (None: all of them).
 
     Two snapshots of a process are compared by identity, others by the paths to objects and their content; `by_identity`
     overrides that. A Holding in place of a snapshot saves the walks that it has done.
@@ -67,12 +67,12 @@ class _Differ:
         self.by_identity = by_identity
         self.most = most
         self.scope = scope
-        self.told = SCOPES[scope]
+        self.scope_origins = SCOPES[scope]
         self.matching: Matching = match(before.snapshot, after.snapshot, before.kernel, by_identity=by_identity)
-        self.comparer = Comparer(before.snapshot, after.snapshot, self.matching)
+        self.comparer = ObjectComparer(before.snapshot, after.snapshot, self.matching)
 
     def run(self) -> Diff:
-        """Answer all questions."""
+        """Compute all sections."""
         changed, hidden_changes = self._changed()
         grown, hidden_grown = self._grown()
         types, hidden_types = self._types()
@@ -100,12 +100,12 @@ class _Differ:
 
     @cached_property
     def is_removed(self) -> bytes:
-        """For each node before, whether it is gone."""
+        """For each node before, whether it has been removed."""
         return self.before.kernel.missing(self.matching.to_after)
 
     @cached_property
-    def raws(self) -> list[tuple[int, int, list[Raw]]]:
-        """What changed in which objects, as nodes before and after; those near to the roots first."""
+    def raws(self) -> list[tuple[int, int, list[EdgeChange]]]:
+        """The changes in each object, as nodes before and after; those near the roots first."""
         snapshot, other = self.before.snapshot, self.after.snapshot
         nodes = self.before.kernel.unlike(Columns.of(snapshot), Columns.of(other), self.matching)
         to_after = self.matching.to_after
@@ -113,14 +113,14 @@ class _Differ:
         found = ((node, to_after[node], self.comparer.compare(node, to_after[node])) for node in ordered)
         return [each for each in found if each[2]]
 
-    # ---- what changed ----
+    # ---- changes ----
 
     def _changed(self) -> tuple[Section[Change], int]:
-        ranked: list[list[tuple[int, int, Raw]]] = [[], [], []]
+        ranked: list[list[tuple[int, int, EdgeChange]]] = [[], [], []]
         hidden = 0
         for node, other, raws in self.raws:
             for raw in raws:
-                if self._origin(node, other, raw) not in self.told:
+                if self._origin(node, other, raw) not in self.scope_origins:
                     hidden += 1
                 else:
                     ranked[self._rank(raw)].append((node, other, raw))
@@ -130,22 +130,22 @@ class _Differ:
         first = islice((each for rank in ranked for each in rank), self.most)
         return Section(tuple(self._change(*each) for each in first), total), hidden
 
-    def _origin(self, node: int, other: int, raw: Raw) -> str:
+    def _origin(self, node: int, other: int, raw: EdgeChange) -> str:
         old = self.before.origin_of(node, *raw.before[:1])
         new = self.after.origin_of(other, *raw.after[:1])
         return new if raw.kind == ADDED else old if raw.kind == REMOVED else _nearer(old, new)
 
-    def _rank(self, raw: Raw) -> int:
-        """Changed values come first, then what is there or not, then the items of containers that are or are not."""
+    def _rank(self, raw: EdgeChange) -> int:
+        """Changed values come first, then additions and removals, then added and removed items of containers."""
         if raw.kind not in (ADDED, REMOVED):
             return 0
         return 1 if self._step(raw).startswith(".") else 2
 
-    def _step(self, raw: Raw) -> str:
+    def _step(self, raw: EdgeChange) -> str:
         snapshot, edges = (self.after.snapshot, raw.after) if raw.after else (self.before.snapshot, raw.before)
         return snapshot.step_text(snapshot.label[edges[-1]]) if edges else ""
 
-    def _change(self, node: int, other: int, raw: Raw) -> Change:
+    def _change(self, node: int, other: int, raw: EdgeChange) -> Change:
         was = None if raw.kind == ADDED else _target(self.before.snapshot, raw.before, node)
         is_now = None if raw.kind == REMOVED else _target(self.after.snapshot, raw.after, other)
         old, new = self.before, self.after
@@ -163,7 +163,7 @@ class _Differ:
             origin=self._origin(node, other, raw),
         )
 
-    # ---- what grew ----
+    # ---- growth ----
 
     def _grown(self) -> tuple[Section[Grown], int]:
         found: list[tuple[int, int, int, int, int, int]] = []
@@ -174,7 +174,7 @@ class _Differ:
             was, is_now = self.before.items(node), self.after.items(other)
             if was == is_now:
                 continue
-            if _nearer(self.before.origin(node), self.after.origin(other)) in self.told:
+            if _nearer(self.before.origin(node), self.after.origin(other)) in self.scope_origins:
                 found.append((-abs(is_now - was), len(found), node, other, was, is_now))
             else:
                 hidden += 1
@@ -195,7 +195,7 @@ class _Differ:
             origin=_nearer(old.origin(node), new.origin(other)),
         )
 
-    # ---- what is new, and what is gone ----
+    # ---- added and removed objects ----
 
     def _types(self) -> tuple[Section[TypeChange], int]:
         counts, bytes_before = self.before.census()
@@ -204,7 +204,7 @@ class _Differ:
         added, _ = self.after.census(self.is_added)
         retyped = self._retyped()
         names = [name for name in {*added, *removed, *retyped} if name != FRAME_TYPE]
-        told = [name for name in names if self.after.whose_type(name) in self.told]
+        shown = [name for name in names if self.after.whose_type(name) in self.scope_origins]
         retained_added = self._retained(self.after, self.is_added) if any(self.is_added) else {}
         retained_removed = self._retained(self.before, self.is_removed) if any(self.is_removed) else {}
         rows = [
@@ -219,13 +219,13 @@ class _Differ:
                 retained_added=retained_added.get(name, 0),
                 retained_removed=retained_removed.get(name, 0),
             )
-            for name in told
+            for name in shown
         ]
         rows.sort(key=lambda row: (-abs(row.bytes_after - row.bytes_before), -row.added - row.removed, row.type))
-        return Section(tuple(islice(rows, self.most)), len(rows)), len(names) - len(told)
+        return Section(tuple(islice(rows, self.most)), len(rows)), len(names) - len(shown)
 
     def _retyped(self) -> set[str]:
-        """The types between which objects went over."""
+        """The types between which objects changed their class."""
         nodes = [(node, other) for node, other, raws in self.raws if raws[0].kind == RETYPED]
         before = {self.before.snapshot.type_name(node) for node, _ in nodes}
         return before | {self.after.snapshot.type_name(other) for _, other in nodes}
@@ -244,27 +244,27 @@ class _Differ:
         held = holding.retained
         tops = [node for node in holding.kernel.tops(dominator, chosen) if not holding.is_frame(node)]
         origins = holding.origins
-        wanted = {ORIGINS.index(each) for each in self.told}
-        told = [node for node in tops if origins[node] in wanted]
-        first = heapq.nsmallest(self.most or len(told), told, key=lambda node: (-held[node], node))
-        return Section(tuple(holding.lot(node) for node in first), len(told)), len(tops) - len(told)
+        wanted = {ORIGINS.index(each) for each in self.scope_origins}
+        shown = [node for node in tops if origins[node] in wanted]
+        first = heapq.nsmallest(self.most or len(shown), shown, key=lambda node: (-held[node], node))
+        return Section(tuple(holding.lot(node) for node in first), len(shown)), len(tops) - len(shown)
 
     # ---- aliases ----
 
     def _aliases(self) -> tuple[Section[Alias], int]:
-        found: list[tuple[bool, int, Found]] = []
+        found: list[tuple[bool, int, AliasChange]] = []
         hidden = 0
         for each in find_aliases(self.before, self.after, self.matching, self.raws):
             side = self.before if each.kind == PARTED else self.after
-            if side.origin_of(each.owner, each.edge) in self.told:
-                # Variables of a call come and go.
+            if side.origin_of(each.owner, each.edge) in self.scope_origins:
+                # Local variables of a call appear and disappear with it.
                 found.append((side.is_frame(each.owner), len(found), each))
             else:
                 hidden += 1
         found.sort()
         return Section(tuple(self._alias(each) for *_, each in islice(found, self.most)), len(found)), hidden
 
-    def _alias(self, found: Found) -> Alias:
+    def _alias(self, found: AliasChange) -> Alias:
         is_lost = found.kind == PARTED
         side, other = (self.before, self.after) if is_lost else (self.after, self.before)
         others = sorted(found.others, key=lambda edge: (side.depth(side.source(edge)), edge))
@@ -281,8 +281,8 @@ class _Differ:
         )
 
 
-def _few_of_each(changes: list[tuple[int, int, Raw]]) -> list[tuple[int, int, Raw]]:
-    """Return the first items of each container: how many there are is told of the container."""
+def _few_of_each(changes: list[tuple[int, int, EdgeChange]]) -> list[tuple[int, int, EdgeChange]]:
+    """Return the first items of each container: their number is reported with the container."""
     seen: Counter[int] = Counter()
     first = []
     for change in changes:
@@ -307,7 +307,7 @@ def _side(holding: Holding) -> Side:
 
 
 def _nearer(origin: str, other: str) -> str:
-    """Of what is seen in two ways, return the one that is more the program's own."""
+    """Return, for something with two origins, the one that is closer to the program's own code."""
     return min(origin, other, key=ORIGINS.index)
 
 

@@ -1,4 +1,4 @@
-"""What a diff of two snapshots answers with: frozen values, in the order in which people ask."""
+"""The answers of a diff of two snapshots: frozen values, in the order in which they are shown."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 CHANGED = "changed"
-"""A variable, attribute or item led to something, and leads to something else."""
+"""A variable, attribute or item that now refers to something else."""
 REPLACED = "replaced"
-"""The same, between two objects of one type that have no short value."""
+"""The same, between two objects of one type without a short value."""
 ADDED = "added"
 REMOVED = "removed"
 VALUE = "value"
-"""The object is the same, and its own content is another one, as of a bytearray."""
+"""The same object with other content, such as a bytearray."""
 RETYPED = "retyped"
-"""The object is the same, and its class is another one."""
+"""The same object with another class."""
 REORDERED = "reordered"
-"""The items of a sequence are the same, in another order."""
+"""The same items of a sequence, in another order."""
 KINDS = (CHANGED, REPLACED, RETYPED, VALUE, REORDERED, ADDED, REMOVED)
 
 JOINED = "joined"
 """An object that had a name has another one, too."""
 PARTED = "parted"
-"""Two names were one object, and no longer are."""
+"""Two names of one object now have different objects."""
 
 _INVERSE = {ADDED: REMOVED, REMOVED: ADDED, JOINED: PARTED, PARTED: JOINED}
 
 
 @dataclass(frozen=True, slots=True)
 class Section(Generic[T]):
-    """The first answers to one question, and how many there are in all."""
+    """The first answers to one question, and the total number."""
 
     items: tuple[T, ...]
     total: int
 
     @property
     def left_out(self) -> int:
-        """How many are not in `items`."""
+        """The number of answers that are not in `items`."""
         return self.total - len(self.items)
 
 
@@ -56,41 +56,41 @@ class Side:
     reason: str
     objects: int
     bytes: int
-    """Of all objects that are held."""
+    """Size of all held objects."""
     cut: tuple[str, ...]
-    """Sentences about what limits left out of it."""
+    """Sentences about parts that limits left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A variable, an attribute or an item that is not what it was."""
+    """A variable, an attribute or an item that has changed."""
 
     kind: str
     """One of KINDS."""
     path_before: str
-    """In source syntax, from a root of the snapshot before; empty if it was not there."""
+    """In source syntax, from a root of the snapshot before; empty if it did not exist."""
     path_after: str
     step: str = field(compare=False)
-    """The last step alone, after if it is there."""
+    """The last step alone, after if it exists there."""
     before: str
-    """The value, or what there was, as text; empty if there was nothing."""
+    """The value or the object as text; empty if there was nothing."""
     after: str
     type_before: str
     type_after: str
     owner_type: str
-    """Of the object whose variable, attribute or item it is."""
+    """The type of the object that has the variable, attribute or item."""
     owner: tuple[int, int]
-    """Where that object lies before and after."""
+    """The node of that object before and after."""
     origin: str
-    """`mine`, `standard` or `library`: whose it is."""
+    """The origin: `mine`, `standard` or `library`."""
 
     @property
     def path(self) -> str:
-        """Where it is found after, or was before."""
+        """The path after, or before if it no longer exists."""
         return self.path_after or self.path_before
 
     def inverted(self) -> Change:
-        """Return what it is seen from the other side."""
+        """Return the same change with before and after exchanged."""
         return replace(
             self,
             kind=_INVERSE.get(self.kind, self.kind),
@@ -112,7 +112,7 @@ class Grown:
     path_after: str
     type: str
     before: int
-    """Items."""
+    """Number of items."""
     after: int
     retained_before: int
     """Bytes that would be free without it."""
@@ -122,11 +122,11 @@ class Grown:
 
     @property
     def path(self) -> str:
-        """Where it is found after."""
+        """The path after."""
         return self.path_after or self.path_before
 
     def inverted(self) -> Grown:
-        """Return what it is seen from the other side."""
+        """Return the same growth with before and after exchanged."""
         return replace(
             self,
             path_before=self.path_after,
@@ -141,11 +141,11 @@ class Grown:
 
 @dataclass(frozen=True, slots=True)
 class TypeChange:
-    """How the objects of one type differ."""
+    """The differences between the objects of one type."""
 
     type: str
     before: int
-    """Objects."""
+    """Number of objects."""
     after: int
     added: int
     removed: int
@@ -156,7 +156,7 @@ class TypeChange:
     retained_removed: int
 
     def inverted(self) -> TypeChange:
-        """Return what it is seen from the other side."""
+        """Return the same difference with before and after exchanged."""
         return TypeChange(
             self.type,
             self.after,
@@ -172,12 +172,12 @@ class TypeChange:
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """An object that is new, or is gone, with what it alone held: nothing that is new, or gone, held it alone."""
+    """A new or removed object with everything that it alone held, which no other new or removed object alone held."""
 
     path: str
     type: str
     text: str
-    """Its value, or its type and how many items it has."""
+    """The object's value, or its type and number of items."""
     retained: int
     address: int
     origin: str
@@ -185,29 +185,29 @@ class Lot:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """An object that got another name, or lost one of several."""
+    """An object that gained another name, or lost one of several."""
 
     kind: str
     """JOINED or PARTED."""
     type: str
     name: str
-    """The name that it got, or lost."""
+    """The name that it gained or lost."""
     others: tuple[str, ...]
     """Names that it had before and has after, shortest first; at most MOST_NAMES."""
     other_count: int
     now: str
-    """What a lost name leads to after, or a new one led to before; empty: to nothing."""
+    """The target of a lost name after, or of a new one before; empty: nothing."""
     address: tuple[int, int]
     origin: str
 
     def inverted(self) -> Alias:
-        """Return what it is seen from the other side."""
+        """Return the same change with before and after exchanged."""
         return replace(self, kind=_INVERSE[self.kind], address=self.address[::-1])
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What the chosen scope leaves out."""
+    """The differences that the chosen scope leaves out."""
 
     changed: int = 0
     grown: int = 0
@@ -222,14 +222,14 @@ class Hidden:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """The difference of two snapshots."""
+    """The difference between two snapshots."""
 
     before: Side
     after: Side
     is_same_run: bool
-    """Whether objects were recognized by identity; otherwise by the paths to them and by their content."""
+    """Whether objects were matched by identity; if false, by the paths to them and by their content."""
     scope: str
-    """Whose objects are told: `mine`, `standard` (and mine), `all`."""
+    """The scope of reported objects: `mine`, `standard` (and mine), `all`."""
     changed: Section[Change]
     grown: Section[Grown]
     types: Section[TypeChange]
@@ -237,7 +237,7 @@ class Diff:
     gone: Section[Lot]
     aliases: Section[Alias]
     hidden: Hidden
-    """How much more there is in the scope `all`."""
+    """Number of further differences in the scope `all`."""
 
     @property
     def is_empty(self) -> bool:
@@ -246,7 +246,7 @@ class Diff:
         return not self.hidden and not any(each.total for each in sections)
 
     def inverted(self) -> Diff:
-        """Return the difference seen from the other side. What is left out of a section may be something else there."""
+        """Return the difference with before and after exchanged. Each section may leave out other answers."""
         return replace(
             self,
             before=self.after,
@@ -262,9 +262,9 @@ class Diff:
 
 
 def without(diff: Diff, patterns: Iterable[str], most: int | None = None) -> Diff:
-    """Return the difference without what lies at paths that match one of `patterns`, at most `most` of each section.
+    """Return the difference without changes at paths that match one of `patterns`, at most `most` of each section.
 
-    The numbers of objects by type stay what they are. Make `diff` with all answers, or some are not even looked at.
+    The numbers of objects by type are unchanged. Make `diff` with all answers: others are missing here.
     """
     wanted = [re.compile(translate(each)) for each in patterns]
 
@@ -272,7 +272,8 @@ def without(diff: Diff, patterns: Iterable[str], most: int | None = None) -> Dif
         kept = [each for each in section.items if not any(pattern.match(path(each)) for pattern in wanted)]
         return Section(tuple(kept[:most]), len(kept))
 
-    # What the others leave out is counted by type still; where nothing is left of them, that is all that it was.
+    # Changes that the patterns leave out still count by type; if none of them are left, these counts have no other
+    # cause.
     types: Section[TypeChange] = Section(diff.types.items[:most], diff.types.total)
     left = replace(
         diff,

@@ -1,4 +1,4 @@
-"""How far a run has drifted from a golden snapshot: what differs from the baseline, without what is known to."""
+"""Compare a run with a golden snapshot: differences from the baseline, without those that are expected."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def drift(
     most: int | None = MOST,
     scope: str = MINE,
 ) -> Diff:
-    """Return what differs between a golden snapshot and one of another run, at most `most` answers in each section.
+    """Return the differences between a golden snapshot and one of another run, at most `most` in each section.
 
-    What lies at paths that match one of the patterns `ignore`, such as `app.stats*`, is left out; where nothing else
-    is left, the difference is empty.
+    Changes at paths that match one of the patterns `ignore`, such as `app.stats*`, are left out; if nothing else is
+    left, the difference is empty.
     """
     if not ignore:
         return diff(golden, now, most=most, scope=scope, by_identity=False)

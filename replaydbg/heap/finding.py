@@ -1,4 +1,4 @@
-"""Finds the object that an expression names in a snapshot, by the names of variables, attributes and items alone."""
+"""Find the object that an expression names in a snapshot, by the names of variables, attributes and items alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def find(holding: Holding, source: str) -> int:
     A name is a variable of `__main__`, or of a call that is running, or a module.
     """
     text = source.strip()
-    # Paths to variables of a call are shown with it behind them.
+    # Paths to variables of a call are shown with the function after them.
     expression, _, frame = text.partition(" in lane ")
     try:
         tree = ast.parse(expression, mode="eval").body
@@ -46,7 +46,7 @@ def find(holding: Holding, source: str) -> int:
 
 
 def _steps(source: str, tree: ast.expr) -> tuple[list[Step], str, str]:
-    """Return the steps as kinds and what they are called, the variable that they begin with, and the whole."""
+    """Return the steps as kinds and names, the variable at the beginning, and the whole source."""
     steps: list[Step] = []
     at = tree
     while not isinstance(at, ast.Name):
@@ -74,7 +74,7 @@ def _constant(source: str, node: ast.expr) -> object:
 
 
 def _listed(node: ast.expr) -> tuple[int, ast.expr] | None:
-    """Return the kind of step, and of what, of `list(x)` and `list(x.values())`."""
+    """Return the kind of step, and the expression listed, for `list(x)` and `list(x.values())`."""
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "list" and node.args):
         return None
     inner = node.args[0]
@@ -84,7 +84,7 @@ def _listed(node: ast.expr) -> tuple[int, ast.expr] | None:
 
 
 def _begin(holding: Holding, name: str) -> Iterator[tuple[int, str]]:
-    """Yield the nodes that a name may stand for, with the root that has it."""
+    """Yield the nodes that a name may mean, with the root that has it."""
     snapshot = holding.snapshot
     roots = sorted(snapshot.roots, key=lambda root: (is_of_lane(root.label), root.label != MAIN))
     for root in roots:
@@ -103,7 +103,7 @@ def _begin(holding: Holding, name: str) -> Iterator[tuple[int, str]]:
 
 
 def _variable(holding: Holding, node: int, name: str) -> int | None:
-    # A generator's call is the generator.
+    # A generator's call is represented by the generator.
     for step in ("", ".gi_frame", ".cr_frame", ".ag_frame"):
         found = _follow(holding, node, (PLAIN, f"{step}.f_locals[{name!r}]"))
         if found is not None:

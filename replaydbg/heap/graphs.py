@@ -1,9 +1,9 @@
 """Walks over the graph of a snapshot, in Python: the shortest tree from the roots, and dominators.
 
 All are iterative, since a linked list may be a million objects long, and take plain columns: the edges of node `i` are
-`first_edge[i]` to `first_edge[i + 1]`, and `target` says where each leads. The root above all roots is node `n`, where
-`n` is the number of nodes. An edge that does not count must lead back to where it comes from: such a loop changes
-nothing here, and the numbers of the other edges stay what they were.
+`first_edge[i]` to `first_edge[i + 1]`, and `target` is the node to which each leads. The root above all roots is node
+`n`, where `n` is the number of nodes. An edge that does not count must be a loop: loops change nothing here, and the
+numbers of the other edges stay the same.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from replaydbg.heap.labels import PLAIN, WEAK, kind_of, number_of
 from replaydbg.heap.snapshot import Strings
 
 UNREACHED = 0xFFFFFFFF
-"""In a column of nodes: there is none."""
+"""In a column of nodes: no node."""
 
 _UNKNOWN = 0xFF
 
 
 def strong(first_edge: Sequence[int], target: Sequence[int], label: Sequence[int]) -> array[int]:
-    """Return the targets of all edges, where those of weak ones are turned into loops."""
+    """Return the targets of all edges, where weak edges are turned into loops."""
     targets = array("I", target)
     node = 0
     for edge in (edge for edge, each in enumerate(label) if each & WEAK):
@@ -35,10 +35,10 @@ def strong(first_edge: Sequence[int], target: Sequence[int], label: Sequence[int
 def tree(
     first_edge: Sequence[int], target: Sequence[int], roots: Sequence[int], preferred: int
 ) -> tuple[array[int], array[int]]:
-    """Return for each node the one from which a shortest path from a root reaches it, and the edge that it takes.
+    """Return for each node its parent on a shortest path from a root, and the edge from there.
 
-    What the first `preferred` roots reach at all is reached from them, however near it is to the others.
-    The parent of a root is `n`, and its edge is the place of the root in `roots`; what cannot be reached has the parent
+    Nodes that the first `preferred` roots reach at all are reached from them, however near they are to the others. The
+    parent of a root is `n`, and its edge is the index of the root in `roots`; an unreachable node has the parent
     UNREACHED. Of several shortest paths it is the first in the order of roots and edges.
     """
     count = len(first_edge) - 1
@@ -63,8 +63,8 @@ def tree(
 def dominators(first_edge: Sequence[int], target: Sequence[int], roots: Sequence[int]) -> tuple[array[int], array[int]]:
     """Return the immediate dominator of each node, and the reached nodes in an order in which dominators come first.
 
-    That of a node which nobody else alone holds is `n`; what cannot be reached has UNREACHED. This is the algorithm of
-    T. Lengauer and R. E. Tarjan, "A fast algorithm for finding dominators in a flowgraph", ACM Transactions on
+    A node that no other node alone holds has the dominator `n`; an unreachable one has UNREACHED. This is the algorithm
+    of T. Lengauer and R. E. Tarjan, "A fast algorithm for finding dominators in a flowgraph", ACM Transactions on
     Programming Languages and Systems 1 (1979) 121-141, in its simple version, O(m log n): that of Cooper, Harvey and
     Kennedy is as fast on most heaps and quadratic on some.
     """
@@ -112,7 +112,7 @@ def _depth_first(first_edge: Sequence[int], target: Sequence[int], roots: Sequen
 def _predecessors(
     order: Sequence[int], first_edge: Sequence[int], target: Sequence[int], roots: Sequence[int]
 ) -> tuple[list[int], list[int]]:
-    """Return the edges turned round, as columns again, where nodes are their numbers in preorder."""
+    """Return the reversed edges, as columns again, where nodes are their numbers in preorder."""
     count = len(first_edge) - 1
     number = [0] * (count + 1)
     for place, node in enumerate(order):
@@ -140,7 +140,7 @@ def _predecessors(
 
 
 def _immediate(order: Sequence[int], parent: list[int], predecessors: tuple[list[int], list[int]]) -> list[int]:
-    """Return the immediate dominators, all nodes being their numbers in preorder."""
+    """Return the immediate dominators; all nodes are given by their numbers in preorder."""
     firsts, sources = predecessors
     size = len(order)
     semi = list(range(size))
@@ -173,7 +173,7 @@ def _immediate(order: Sequence[int], parent: list[int], predecessors: tuple[list
 
 
 def _evaluate(node: int, ancestor: list[int], label: list[int], semi: list[int]) -> int:
-    """Return the linked ancestor of `node` (or itself) with the least semidominator, and shorten the way for later."""
+    """Return the linked ancestor of `node` (or itself) with the least semidominator, and compress the path."""
     if ancestor[node] < 0:
         return node
     path = []
@@ -190,9 +190,9 @@ def _evaluate(node: int, ancestor: list[int], label: list[int], semi: list[int])
 
 
 def retained(dominator: Sequence[int], order: Sequence[int], size: Sequence[int]) -> array[int]:
-    """Return for each node the bytes that would be free if it were: its own and those of all that it dominates.
+    """Return for each node the bytes that freeing it would free: its own and those of all that it dominates.
 
-    What cannot be reached has 0. The last one, of node `n`, is the sum of all.
+    An unreachable node has 0. The last entry, for node `n`, is the sum of all.
     """
     total = [0] * (len(size) + 1)
     for node in order:
@@ -210,7 +210,7 @@ def retained_by(
     chosen: Sequence[int],
     groups: int,
 ) -> array[int]:
-    """Return for each group the bytes that would be free if its chosen nodes were. None counts twice in one group."""
+    """Return for each group the bytes that freeing its chosen nodes would free. No byte counts twice in one group."""
     count = len(dominator)
     children: list[list[int]] = [[] for _ in range(count + 1)]
     for node in reversed(order):
@@ -238,7 +238,7 @@ def missing(column: Sequence[int]) -> bytes:
 
 
 def census(group: Sequence[int], size: Sequence[int], chosen: bytes, groups: int) -> tuple[array[int], array[int]]:
-    """Return how many chosen nodes each group has, and how many bytes."""
+    """Return the number of chosen nodes in each group, and their bytes."""
     counts, sizes = array("Q", [0]) * groups, array("Q", [0]) * groups
     for node in compress(range(len(chosen)), chosen):
         counts[group[node]] += 1
@@ -252,8 +252,8 @@ def edges_to(target: Sequence[int], chosen: bytes) -> array[int]:
 
 
 def tops(dominator: Sequence[int], chosen: bytes) -> array[int]:
-    """Return the chosen nodes that no chosen node alone holds."""
-    is_chosen = chosen + b"\0"  # the last one: nobody alone holds it
+    """Return the chosen nodes that no other chosen node dominates."""
+    is_chosen = chosen + b"\0"  # the last one is the root above all, which is never chosen
     return array(
         "I",
         (
@@ -272,9 +272,9 @@ def origins(
     of_root: bytes,
     of_type: bytes,
 ) -> bytes:
-    """Return whose each node is, as numbers, from those of roots and types; 0: the program's own.
+    """Return the origin of each node, as a number, derived from those of roots and types; 0: the program's own.
 
-    Attributes of a library's objects are that library's; items of its containers are not.
+    Attributes of a library's objects belong to that library; items of its containers do not.
     """
     parent, via = tree
     count = len(parent)

@@ -1,4 +1,4 @@
-"""What grows over a series of snapshots, and who holds it: a leak grows steadily and is held by one object."""
+"""Find growth over a series of snapshots, and its holder: a leak grows steadily and is held by one object."""
 
 from __future__ import annotations
 
@@ -15,54 +15,54 @@ from replaydbg.heap.matching import is_one_run, match
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
 
 FEWEST = 4
-"""Snapshots from which growth can be told from the coming and going of objects."""
+"""Minimum number of snapshots that distinguishes growth from normal fluctuation."""
 
 STEADY = 0.75
-"""Share of the steps in which there must be more; in none there may be fewer."""
+"""Share of the steps that must grow; none may shrink."""
 
 MAIN_SHARE = 0.9
 """Share of the new objects of a type that its holder must hold alone."""
 
 FOLDED = 0.8
-"""Share of what grows under an object that makes the one further in which holds that the one to be told."""
+"""Share of the growth under an object from which on an object further in that holds it is reported instead."""
 
 MOST_TYPES = 5
-"""Types that are told of one leak."""
+"""Maximum number of types that are listed for one leak."""
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
-    """How many objects of a type there were in each snapshot."""
+class TypeCounts:
+    """The number of objects of a type in each snapshot."""
 
     type: str
     counts: tuple[int, ...]
     bytes: tuple[int, ...]
     new: int
-    """Objects in the last snapshot that were not in the first one."""
+    """Number of objects in the last snapshot that were not in the first one."""
 
     @property
     def is_steady(self) -> bool:
-        """Whether there are more and more of them."""
+        """Whether their number grows steadily."""
         return is_steady(self.counts)
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """An object under which more and more is held."""
+    """An object that holds more and more."""
 
     path: str
-    """Of the nearest object that alone holds what grows, in source syntax; a root's name if no object does."""
+    """The path of the nearest object that alone holds the growth, in source syntax; a root's name if no object does."""
     type: str
-    """Of that object."""
+    """The type of that object."""
     items: tuple[int, ...]
-    """How many items it had in each snapshot; 0 where it was not there yet."""
+    """Its number of items in each snapshot; 0 before it existed."""
     retained: tuple[int, ...]
-    """Bytes that would have been free without it, in each snapshot."""
-    types: tuple[Series, ...]
-    """What grows under it: the program's own types first."""
+    """Bytes that freeing it would have freed, in each snapshot."""
+    types: tuple[TypeCounts, ...]
+    """The growing types under it: the program's own types first."""
     type_count: int
     node: int
-    """The object, in the last snapshot; its length if there is none."""
+    """The object's node in the last snapshot; the number of nodes if there is no object."""
     moments: tuple[tuple[int, int], ...]
     """Event and step of each snapshot."""
 
@@ -79,15 +79,15 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What grew over a series of snapshots."""
+    """The growth over a series of snapshots."""
 
     snapshots: int
     leaks: tuple[Leak, ...]
-    """What retains most first."""
-    types: tuple[Series, ...]
-    """All types of which there are more in the end, those that grew by most bytes first."""
+    """The leaks, largest retained size first."""
+    types: tuple[TypeCounts, ...]
+    """All types with more objects in the end, those with the largest growth in bytes first."""
     verdict: str
-    """In one sentence."""
+    """A summary in one sentence."""
 
 
 def _short(name: str) -> str:
@@ -101,7 +101,7 @@ def is_steady(counts: Sequence[int]) -> bool:
 
 
 def growth(snapshots: Sequence[Snapshot | Holding], *, scope: str = MINE, kernel: Kernel = KERNEL) -> Growth:
-    """Return what grows over `snapshots`, the oldest first. From fewer than FEWEST no leak is told."""
+    """Return the growth over `snapshots`, the oldest first. Fewer than FEWEST snapshots give no leak."""
     held = [each if isinstance(each, Holding) else Holding(each, kernel) for each in snapshots]
     if not held:
         return Growth(0, (), (), "The recording has no snapshots.")
@@ -120,7 +120,7 @@ def growth(snapshots: Sequence[Snapshot | Holding], *, scope: str = MINE, kernel
 
 
 def _chain(held: Sequence[Holding]) -> list[Column]:
-    """Return for each snapshot the nodes there that are those of the last one, or UNREACHED."""
+    """Return for each snapshot the nodes of the last one's objects, or UNREACHED."""
     last = held[-1].snapshot
     at = array("I", range(len(last)))
     found = [at]
@@ -132,7 +132,7 @@ def _chain(held: Sequence[Holding]) -> list[Column]:
     return found[::-1]
 
 
-def _series(held: Sequence[Holding], new: bytes) -> list[Series]:
+def _series(held: Sequence[Holding], new: bytes) -> list[TypeCounts]:
     counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(held))
     sizes: defaultdict[str, list[int]] = defaultdict(lambda: [0] * len(held))
     for number, each in enumerate(held):
@@ -142,7 +142,7 @@ def _series(held: Sequence[Holding], new: bytes) -> list[Series]:
             sizes[name][number] = total[name]
     added, _ = held[-1].census(new)
     series = [
-        Series(name, tuple(numbers), tuple(sizes[name]), added[name])
+        TypeCounts(name, tuple(numbers), tuple(sizes[name]), added[name])
         for name, numbers in counts.items()
         if name != FRAME_TYPE
     ]
@@ -150,10 +150,10 @@ def _series(held: Sequence[Holding], new: bytes) -> list[Series]:
 
 
 def _leaks(
-    held: Sequence[Holding], back: Sequence[Column], new: bytes, series: Iterable[Series], scope: str
+    held: Sequence[Holding], back: Sequence[Column], new: bytes, series: Iterable[TypeCounts], scope: str
 ) -> list[Leak]:
     last = held[-1]
-    by_holder: defaultdict[int, list[Series]] = defaultdict(list)
+    by_holder: defaultdict[int, list[TypeCounts]] = defaultdict(list)
     for each in series:
         by_holder[_holder(last, each.type, new)].append(each)
     _fold(last, back[0], held[0], by_holder)
@@ -182,8 +182,8 @@ def _leaks(
     return sorted(leaks, key=lambda leak: (leak.node == len(last.snapshot), leak.retained[0] - leak.retained[-1]))
 
 
-def _fold(last: Holding, back: Column, first: Holding, by_holder: dict[int, list[Series]]) -> None:
-    """Tell what grows under an object with what grows under another one further in, if that is most of it."""
+def _fold(last: Holding, back: Column, first: Holding, by_holder: dict[int, list[TypeCounts]]) -> None:
+    """Merge the growth under an object into that under another one further in, if that is most of it."""
     top = len(last.snapshot)
 
     def grown(node: int) -> int:
@@ -196,12 +196,15 @@ def _fold(last: Holding, back: Column, first: Holding, by_holder: dict[int, list
                 by_holder[inner] += by_holder.pop(outer)
 
 
-def _is_builtin(series: Series) -> tuple[bool, int]:
+def _is_builtin(series: TypeCounts) -> tuple[bool, int]:
     return series.type.startswith("builtins."), series.bytes[0] - series.bytes[-1]
 
 
 def _holder(holding: Holding, name: str, new: bytes) -> int:
-    """Return the nearest object that alone holds most of the new objects of a type; the number of nodes: none does."""
+    """Return the nearest object that alone holds most of the new objects of a type.
+
+    The number of nodes if none does.
+    """
     snapshot = holding.snapshot
     kinds = {number for number, each in enumerate(snapshot.types) if each == name}
     chosen = array("Q", [is_new and kind in kinds for is_new, kind in zip(new, snapshot.type, strict=True)])

@@ -1,4 +1,4 @@
-"""Who holds an object: its shortest strong path from a root, its holders, and what would be free without it."""
+"""The owners of an object: its shortest strong path from a root, its holders, and its retained size."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from replaydbg.heap.snapshot import FRAME_TYPE, Root, Snapshot
 MINE = "mine"
 STANDARD = "standard"
 LIBRARY = "library"
-"""Whose an object is: of the program's own code, of the standard library, of what else is installed."""
+"""The origins of objects: the program's own code, the standard library, other installed packages."""
 
 ORIGINS = (MINE, STANDARD, LIBRARY)
 
 MOST_STEPS = 30
-"""Steps of a path that are written out; those in the middle of a longer one are counted."""
+"""Maximum number of steps of a path that are written out; a longer path is abbreviated in the middle."""
 
 MAIN = "__main__"
 _NAMED = {
@@ -34,7 +34,7 @@ _NAMED = {
     "builtins.type": "class",
     "builtins.module": "module",
 }
-"""What is told by its name."""
+"""Types whose objects are shown by their name."""
 _ANYBODYS = ("builtins", MAIN)
 
 
@@ -43,26 +43,26 @@ class Holder:
     """An object that refers to another one."""
 
     path: str
-    """In source syntax, up to the object that is held; in a frame: with the frame behind it."""
+    """In source syntax, up to the object that is held; for a frame, with the frame after it."""
     step: str
     """The last step alone."""
     type: str
-    """Of the holder."""
+    """The type of the holder."""
     node: int
-    """Of the holder."""
+    """The node of the holder."""
     is_weak: bool
-    """It keeps nothing alive."""
+    """Whether the reference is weak and keeps nothing alive."""
     frees: int
-    """Bytes that would be free if this reference alone were cut."""
+    """Bytes that cutting this reference alone would free."""
 
 
 def is_of_lane(label: str) -> bool:
-    """Whether a root is a call, or what else a lane holds; others are modules."""
+    """Whether a root belongs to a lane, as a call does; others are modules."""
     return label.startswith("lane ")
 
 
 class Holding:
-    """The graph of one snapshot from above. What is asked for first takes a walk over all of it, and is kept."""
+    """Queries over the graph of one snapshot. The first query of a kind walks over all of it, and caches the result."""
 
     def __init__(self, snapshot: Snapshot, kernel: Kernel = KERNEL) -> None:
         self.snapshot = snapshot
@@ -72,7 +72,7 @@ class Holding:
 
     @cached_property
     def strong(self) -> Column:
-        """The targets of all edges, where those of weak ones are turned into loops."""
+        """The targets of all edges, where weak edges are turned into loops."""
         return self.kernel.strong(self.snapshot.first_edge, self.snapshot.target, self.snapshot.label)
 
     @cached_property
@@ -82,7 +82,7 @@ class Holding:
 
     @cached_property
     def named_roots(self) -> tuple[Root, ...]:
-        """The roots, modules first: a path from a module still holds when the calls have returned."""
+        """The roots, modules first: a path from a module is still valid when the calls have returned."""
         return tuple(sorted(self.snapshot.roots, key=lambda root: is_of_lane(root.label)))
 
     @property
@@ -103,17 +103,17 @@ class Holding:
 
     @cached_property
     def retained(self) -> Column:
-        """Bytes that would be free without each object; the last one is the sum of all that is held."""
+        """Bytes that freeing each object would free; the last entry is the sum of all that is held."""
         return self.kernel.retained(*self.dominators, self.snapshot.size)
 
     # ---- paths ----
 
     def is_held(self, node: int) -> bool:
-        """Whether a strong path leads to a node; otherwise only weak references do."""
+        """Whether a strong path leads to a node; if false, only weak references do."""
         return self.tree[0][node] != UNREACHED
 
     def depth(self, node: int) -> int:
-        """Return the steps of the shortest path to a node; that of a root is 1."""
+        """Return the number of steps of the shortest path to a node; a root has 1."""
         parent = self.tree[0]
         way = []
         while node not in self._depths:
@@ -132,7 +132,7 @@ class Holding:
         return self._path(node, ())
 
     def path_of(self, node: int, *edges: int) -> str:
-        """Return the path to `node` with steps behind it."""
+        """Return the path to `node` extended by steps."""
         return self._path(node, edges)
 
     def _path(self, node: int, more: tuple[int, ...]) -> str:
@@ -151,7 +151,7 @@ class Holding:
             text = root.label
         if root is None or not is_of_lane(text):
             first = snapshot.step_text(snapshot.label[edges[0]]) if edges and text == MAIN else ""
-            # Variables of the program itself are named as it names them.
+            # Variables of the program itself have the names from its source.
             is_variable = first.startswith(".") and first[1:].isidentifier()
             return self._steps(first[1:], edges[1:]) if is_variable else self._steps(text, edges)
         if not edges:
@@ -160,7 +160,7 @@ class Holding:
         return f"{self._steps(name, edges[taken:])} in {text}"
 
     def _variable(self, edges: list[int]) -> tuple[str, int]:
-        """Return the name of a variable of a call, and how many edges lead to its value."""
+        """Return the name of a variable of a call, and the number of edges that lead to its value."""
         snapshot = self.snapshot
         text = snapshot.step_text(snapshot.label[edges[0]])
         _, found, name = text.partition(".f_locals[")
@@ -185,18 +185,21 @@ class Holding:
 
     @cached_property
     def origins(self) -> bytes:
-        """Whose each object is, by the way to it, as a place in ORIGINS."""
+        """The origin of each object, by the path to it, as an index into ORIGINS."""
         snapshot = self.snapshot
         of_type = bytes(ORIGINS.index(self.whose_type(name)) for name in snapshot.types)
         of_root = bytes(ORIGINS.index(self._whose_root(root)) for root in self.named_roots)
         return self.kernel.origins(self.tree, snapshot.label, snapshot.type, snapshot.strings, of_root, of_type)
 
     def origin(self, node: int) -> str:
-        """Return whose an object is, by the way to it: attributes of a library's objects are that library's."""
+        """Return the origin of an object, by the path to it.
+
+        Attributes of a library's objects belong to that library.
+        """
         return ORIGINS[self.origins[node]]
 
     def origin_of(self, node: int, edge: int | None = None) -> str:
-        """Return whose a node is, or what one of its edges leads to."""
+        """Return the origin of a node, or of the target of one of its edges."""
         found = self.origin(node)
         if edge is None or found != MINE or not is_attribute(self.snapshot.strings, self.snapshot.label[edge]):
             return found
@@ -204,12 +207,12 @@ class Holding:
 
     @cached_property
     def _own(self) -> frozenset[str]:
-        """The topmost packages of the program's own modules."""
+        """The top-level packages of the program's own modules."""
         tops = {root.label.partition(".")[0] for root in self.snapshot.roots if not is_of_lane(root.label)}
         return frozenset(tops - sys.stdlib_module_names).union(_ANYBODYS)
 
     def is_frame(self, node: int) -> bool:
-        """Whether a node stands for a call that is running."""
+        """Whether a node represents a running call."""
         return self.snapshot.type_name(node) == FRAME_TYPE
 
     def _whose_root(self, root: Root) -> str:
@@ -221,7 +224,7 @@ class Holding:
         return STANDARD if file.startswith("<frozen ") or "/lib/python3." in file else MINE
 
     def whose_type(self, name: str) -> str:
-        """Return whose a type is. Those without a dot are frames and modules, whose names say it."""
+        """Return the origin of a type. Types without a dot are frames and modules, whose names contain the origin."""
         if name not in self._types:
             self._types[name] = MINE if "." not in name else self._whose(name)
         return self._types[name]
@@ -232,10 +235,10 @@ class Holding:
             return MINE
         return STANDARD if top in sys.stdlib_module_names else LIBRARY
 
-    # ---- what an object is ----
+    # ---- descriptions of objects ----
 
     def items(self, node: int) -> int:
-        """Return how many items a container has; 0 for everything else."""
+        """Return the number of items of a container; 0 for everything else."""
         snapshot = self.snapshot
         listed = members = 0
         for edge in range(snapshot.first_edge[node], snapshot.first_edge[node + 1]):
@@ -250,7 +253,7 @@ class Holding:
         return listed or members
 
     def text(self, node: int) -> str:
-        """Return a short text for an object: its value, or its type and how many items it has."""
+        """Return a short text for an object: its value, or its type and number of items."""
         value = self.snapshot.value_text(node)
         if value:
             kind = _NAMED.get(self.snapshot.type_name(node))
@@ -263,7 +266,7 @@ class Holding:
         return f"<{short}>"
 
     def census(self, chosen: bytes = b"") -> tuple[Counter[str], Counter[str]]:
-        """Return how many objects of each type there are, and their bytes: of all, or of chosen nodes."""
+        """Return the number of objects of each type, and their bytes: of all, or of chosen nodes."""
         snapshot = self.snapshot
         every = chosen or b"\1" * len(snapshot)
         counts, sizes = self.kernel.census(snapshot.type, snapshot.size, every, len(snapshot.types))
@@ -275,7 +278,7 @@ class Holding:
         return found
 
     def largest(self, most: int | None = None) -> tuple[Lot, ...]:
-        """Return the objects that alone hold most, modules and calls left out."""
+        """Return the objects with the largest retained size, without modules and calls."""
         snapshot = self.snapshot
         held = self.retained
         nodes = (
@@ -285,7 +288,7 @@ class Holding:
         return tuple(self.lot(node) for node in found)
 
     def lot(self, node: int) -> Lot:
-        """Return an object with what it alone holds."""
+        """Return an object with everything that it alone holds."""
         return Lot(
             path=self.path(node),
             type=self.snapshot.type_name(node),
@@ -295,7 +298,7 @@ class Holding:
             origin=self.origin(node),
         )
 
-    # ---- who holds it ----
+    # ---- holders ----
 
     def source(self, edge: int) -> int:
         """Return the node that an edge leads from."""
@@ -312,7 +315,7 @@ class Holding:
             return
 
     def holders(self, node: int) -> tuple[Holder, ...]:
-        """Return what refers to a node, strong references with short paths first."""
+        """Return the objects that refer to a node, strong references with short paths first."""
         snapshot = self.snapshot
         cut = self._only_edge(node)
         found = []
@@ -331,10 +334,10 @@ class Holding:
         return tuple(holder for _, holder in sorted(found, key=lambda each: each[0]))
 
     def _only_edge(self, node: int) -> int | None:
-        """Return the edge without which nothing would hold the node; None: there is none."""
+        """Return the edge that alone keeps the node alive; None: there is none."""
         if node in self.roots or not self.is_held(node):
             return None
-        # An edge from what the node itself holds does not keep it alive.
+        # An edge from an object that the node itself holds does not keep it alive.
         keeping = [
             edge
             for edge in self.edges_to(node)
@@ -352,7 +355,7 @@ class Holding:
         return node == by
 
     def chain(self, node: int) -> Iterator[int]:
-        """Yield the dominators of a node, nearest first: without any of these it would be free."""
+        """Yield the dominators of a node, nearest first: freeing any of these would free it."""
         dominator = self.dominators[0]
         at = dominator[node]
         while at not in (len(self.snapshot), UNREACHED):

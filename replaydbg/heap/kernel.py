@@ -1,4 +1,4 @@
-"""The walks over a million nodes, twice: in Python, and in C where the extension is there. Both give the same."""
+"""The walks over a million nodes in two equivalent versions: in Python, and in C if the extension is built."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ _Graph: TypeAlias = "tuple[Column, Column]"
 
 
 class Kernel(Protocol):
-    """What walks over all nodes and edges. The columns are those of graphs.py and comparing.py."""
+    """The walks over all nodes and edges. The columns are those of graphs.py and comparing.py."""
 
     def strong(self, first_edge: Column, target: Column, label: Column) -> Column:
-        """Return the targets of all edges, where those of weak ones are turned into loops."""
+        """Return the targets of all edges, where weak edges are turned into loops."""
 
     def tree(self, first_edge: Column, target: Column, roots: Column, preferred: int) -> _Graph:
-        """Return parents and edges of the shortest tree from the roots, where the first ones come first."""
+        """Return parents and edges of the shortest tree from the roots; the first `preferred` roots take precedence."""
 
     def dominators(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
         """Return immediate dominators, and an order in which they come first."""
 
     def retained(self, dominator: Column, order: Column, size: Column) -> Column:
-        """Return what each node retains, and at last the sum of all."""
+        """Return the retained size of each node, and at last the sum of all."""
 
     def retained_by(
         self, dominator: Column, order: Column, group: Column, retained: Column, chosen: bytes, groups: int
     ) -> Column:
-        """Return what the chosen nodes of each group retain together."""
+        """Return the common retained size of the chosen nodes of each group."""
 
     def missing(self, column: Column) -> bytes:
         """Return for each entry of a column whether it is UNREACHED."""
 
     def census(self, group: Column, size: Column, chosen: bytes, groups: int) -> _Graph:
-        """Return how many chosen nodes each group has, and how many bytes."""
+        """Return the number of chosen nodes in each group, and their bytes."""
 
     def edges_to(self, target: Column, chosen: bytes) -> Column:
         """Return the edges that lead to chosen nodes."""
 
     def tops(self, dominator: Column, chosen: bytes) -> Column:
-        """Return the chosen nodes that no chosen node alone holds."""
+        """Return the chosen nodes that no other chosen node dominates."""
 
     def origins(
         self, tree: _Graph, label: Column, type: Column, strings: Strings, of_root: bytes, of_type: bytes
     ) -> bytes:
-        """Return whose each node is, as numbers, from those of roots and types; 0: the program's own."""
+        """Return the origin of each node, as a number, derived from those of roots and types; 0: the program's own."""
 
     def translate(self, before: Strings, after: Strings) -> Column:
-        """Return for each text of a table where it stands in another one, or UNREACHED."""
+        """Return for each text of a table its index in another one, or UNREACHED."""
 
     def match(self, before: Column, after: Column, since: Column, number: int) -> _Graph:
         """Return which nodes are the same, in both directions."""
@@ -62,16 +62,16 @@ class Kernel(Protocol):
         """Return which nodes of two runs are the same, in both directions."""
 
     def unlike(self, before: Columns, after: Columns, matching: Matching) -> Column:
-        """Return the matched nodes before that are not what they were."""
+        """Return the matched nodes before that have changed."""
 
     def degrees(self, first_edge: Column) -> Column:
-        """Return how many edges each node has."""
+        """Return the number of edges of each node."""
 
     def other_bits(self, one: AnyColumn, other: AnyColumn) -> bytes:
-        """Return the bits that are different in two columns. Raises ValueError if they are not equally long."""
+        """Return the bits that differ between two columns. Raises ValueError if they are not equally long."""
 
     def renumbered(self, column: Column, table: Column, mask: int, kind: int, shift: int) -> Column:
-        """Return a column in which what the table has stands above the lowest `shift` bits, for the number there.
+        """Return a column whose number above the lowest `shift` bits is replaced by its entry in the table.
 
         Only where the bits under `mask` are `kind`. Raises IndexError.
         """
@@ -103,15 +103,15 @@ class NativeKernel:
     """The walks in C."""
 
     def __init__(self, module: Any) -> None:
-        """`module`: replaydbg.native._graph."""
+        """Wrap `module`, which is replaydbg.native._graph."""
         self._c = module
 
     def strong(self, first_edge: Column, target: Column, label: Column) -> Column:
-        """Return the targets of all edges, where those of weak ones are turned into loops."""
+        """Return the targets of all edges, where weak edges are turned into loops."""
         return array("I", self._c.strong(first_edge, target, label))
 
     def tree(self, first_edge: Column, target: Column, roots: Column, preferred: int) -> _Graph:
-        """Return parents and edges of the shortest tree from the roots, where the first ones come first."""
+        """Return parents and edges of the shortest tree from the roots; the first `preferred` roots take precedence."""
         return _both(self._c.tree(first_edge, target, roots, preferred))
 
     def dominators(self, first_edge: Column, target: Column, roots: Column) -> _Graph:
@@ -119,13 +119,13 @@ class NativeKernel:
         return _both(self._c.dominators(first_edge, target, roots))
 
     def retained(self, dominator: Column, order: Column, size: Column) -> Column:
-        """Return what each node retains, and at last the sum of all."""
+        """Return the retained size of each node, and at last the sum of all."""
         return array("Q", self._c.retained(dominator, order, size))
 
     def retained_by(
         self, dominator: Column, order: Column, group: Column, retained: Column, chosen: bytes, groups: int
     ) -> Column:
-        """Return what the chosen nodes of each group retain together."""
+        """Return the common retained size of the chosen nodes of each group."""
         return array("Q", self._c.retained_by(dominator, order, group, retained, chosen, groups))
 
     def missing(self, column: Column) -> bytes:
@@ -134,7 +134,7 @@ class NativeKernel:
         return found
 
     def census(self, group: Column, size: Column, chosen: bytes, groups: int) -> _Graph:
-        """Return how many chosen nodes each group has, and how many bytes."""
+        """Return the number of chosen nodes in each group, and their bytes."""
         counts, sizes = self._c.census(group, size, chosen, groups)
         return array("Q", counts), array("Q", sizes)
 
@@ -143,18 +143,18 @@ class NativeKernel:
         return array("I", self._c.edges_to(target, chosen))
 
     def tops(self, dominator: Column, chosen: bytes) -> Column:
-        """Return the chosen nodes that no chosen node alone holds."""
+        """Return the chosen nodes that no other chosen node dominates."""
         return array("I", self._c.tops(dominator, chosen))
 
     def origins(
         self, tree: _Graph, label: Column, type: Column, strings: Strings, of_root: bytes, of_type: bytes
     ) -> bytes:
-        """Return whose each node is, as numbers, from those of roots and types; 0: the program's own."""
+        """Return the origin of each node, as a number, derived from those of roots and types; 0: the program's own."""
         found: bytes = self._c.origins(*tree, label, type, strings.data, strings.ends, of_root, of_type)
         return found
 
     def translate(self, before: Strings, after: Strings) -> Column:
-        """Return for each text of a table where it stands in another one, or UNREACHED."""
+        """Return for each text of a table its index in another one, or UNREACHED."""
         return array("I", self._c.translate(before.data, before.ends, after.data, after.ends))
 
     def match(self, before: Column, after: Column, since: Column, number: int) -> _Graph:
@@ -166,20 +166,23 @@ class NativeKernel:
         return _both(self._c.match_paths(tuple(before), tuple(after), types, texts, roots))
 
     def unlike(self, before: Columns, after: Columns, matching: Matching) -> Column:
-        """Return the matched nodes before that are not what they were."""
+        """Return the matched nodes before that have changed."""
         return array("I", self._c.unlike(tuple(before), tuple(after), *matching))
 
     def degrees(self, first_edge: Column) -> Column:
-        """Return how many edges each node has."""
+        """Return the number of edges of each node."""
         return array("I", self._c.degrees(first_edge))
 
     def other_bits(self, one: AnyColumn, other: AnyColumn) -> bytes:
-        """Return the bits that are different in two columns. Raises ValueError if they are not equally long."""
+        """Return the bits that differ between two columns. Raises ValueError if they are not equally long."""
         found: bytes = self._c.other_bits(one, other)
         return found
 
     def renumbered(self, column: Column, table: Column, mask: int, kind: int, shift: int) -> Column:
-        """Return a column in which what the table has stands above the lowest `shift` bits. Raises IndexError."""
+        """Return a column whose number above the lowest `shift` bits is replaced by its entry in the table.
+
+        Raises IndexError.
+        """
         return array("I", self._c.renumbered(column, table, mask, kind, shift))
 
 
@@ -188,13 +191,13 @@ def _both(columns: tuple[bytes, bytes]) -> _Graph:
 
 
 def load_kernel() -> Kernel:
-    """Return the native kernel, or where it was not built the one in Python."""
+    """Return the native kernel, or the one in Python if that was not built."""
     try:
         return NativeKernel(importlib.import_module("replaydbg.native._graph"))
     except ImportError:
-        # A checkout that was not built opens recordings, too.
+        # A checkout without the extension can open recordings, too.
         return PythonKernel()
 
 
 KERNEL: Kernel = load_kernel()
-"""The one that is used."""
+"""The kernel in use."""

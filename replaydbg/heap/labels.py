@@ -1,28 +1,28 @@
-"""The steps from one object to the next, as numbers: which attribute, which item, and how Python would write it."""
+"""Steps from one object to the next, as numbers: which attribute, which item, and their Python source text."""
 
 from __future__ import annotations
 
 PLAIN = 0
-"""What stands in the table of strings is added as it is: `.price`, `['key']`, `.__closure__[0]`."""
+"""The entry in the table of strings is appended unchanged: `.price`, `['key']`, `.__closure__[0]`."""
 INDEX = 1
 """An item of a list, a tuple or the like: `[3]`."""
 MEMBER = 2
-"""A key of a dictionary, or a member of a set, by its place: `list(x)[3]`."""
+"""A key of a dictionary, or a member of a set, by its position: `list(x)[3]`."""
 VALUE = 3
-"""The value of a dictionary at a place, for a key that has no short source text: `list(x.values())[3]`."""
+"""The value of a dictionary at a position, for a key that has no short source text: `list(x.values())[3]`."""
 REFERENT = 4
-"""What an object written in C refers to, in the order in which the collector sees it: `gc.get_referents(x)[3]`."""
+"""A reference of an object written in C, in the collector's order: `gc.get_referents(x)[3]`."""
 KINDS = 5
 
 WEAK = 8
 """Added to a kind: a weak reference, which keeps nothing alive."""
 
 MOST = (1 << 28) - 1
-"""The highest number of a label: further items share it."""
+"""The highest number of a label: all further items share it."""
 
 
 def label(kind: int, number: int, *, is_weak: bool = False) -> int:
-    """Return the label of a step: one of the kinds above, and the index of its text or the place of the item."""
+    """Return the label of a step: one of the kinds above, and the index of its text or the position of the item."""
     return number << 4 | (WEAK if is_weak else 0) | kind
 
 
@@ -32,7 +32,7 @@ def kind_of(step: int) -> int:
 
 
 def number_of(step: int) -> int:
-    """Return the number of a label: the index of its text, or the place of the item."""
+    """Return the number of a label: the index of its text, or the position of the item."""
     return step >> 4
 
 

@@ -1,4 +1,4 @@
-"""How much of a heap a snapshot holds at most. What was left out it says."""
+"""Limits on the size of a snapshot, which reports what they left out."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 Which = Literal["mine", "all"]
-"""Whose modules the walk begins at: the program's own, or those of the standard library and installed ones as well."""
+"""The modules at which the walk begins: the program's own, or also those of the standard library and installed ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """At most so much of everything; all of them at least 1."""
+    """Maximum numbers; all of them at least 1."""
 
     nodes: int = 20_000_000
-    """Objects."""
+    """Number of objects."""
     edges: int = 80_000_000
-    """References between them."""
+    """Number of references between them."""
     items: int = 1_000_000
-    """Items of a single container that are followed."""
+    """Number of items of a single container that are followed."""
     text: int = 80
-    """Characters of a value; at most 500."""
+    """Length of a value's text in characters; at most 500."""

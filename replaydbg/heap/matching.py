@@ -1,4 +1,4 @@
-"""Which objects of two snapshots are the same: by identity within a run, by paths and content between two runs."""
+"""Match the objects of two snapshots: by identity within a run, by paths and content between two runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot, Strings
 
 
 def is_one_run(before: Snapshot, after: Snapshot) -> bool:
-    """Whether the addresses of two snapshots belong to one process, so that identity means something."""
+    """Whether the addresses of two snapshots belong to one process, so that identity is meaningful."""
     return before.taken.run != "" and before.taken.run == after.taken.run
 
 
@@ -40,12 +40,12 @@ def _texts(before: Strings, after: Strings, kernel: Kernel) -> Column:
 
 
 def frame_name(label: str) -> str:
-    """Return the label of a frame without the line at which it stands."""
+    """Return the label of a frame without its current line."""
     return label.rpartition(" line ")[0] or label
 
 
 def _part_frames(before: Snapshot, after: Snapshot, to_after: Column, to_before: Column) -> None:
-    """Frames are no objects: one that lies where another one lay is the same only if it runs the same function."""
+    """Frames are not objects: one at the address of another one is the same only if it runs the same function."""
     frames = {root.node: frame_name(root.label) for root in before.roots if before.type_name(root.node) == FRAME_TYPE}
     others = {root.node: frame_name(root.label) for root in after.roots if after.type_name(root.node) == FRAME_TYPE}
     for node, name in frames.items():
@@ -55,7 +55,7 @@ def _part_frames(before: Snapshot, after: Snapshot, to_after: Column, to_before:
 
 
 def _root_pairs(before: Snapshot, after: Snapshot) -> Column:
-    """Return the nodes of roots of one name, before and after, one behind the other."""
+    """Return the nodes of roots of one name, before and after, in alternation."""
     names: dict[str, list[int]] = defaultdict(list)
     for root in after.roots:
         names[frame_name(root.label)].append(root.node)

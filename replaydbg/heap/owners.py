@@ -1,4 +1,4 @@
-"""What changed in one object that is in both snapshots: its variables, attributes and items, one by one."""
+"""Compare one object that is in both snapshots: its variables, attributes and items, one by one."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from replaydbg.heap.labels import VALUE as VALUE_STEP
 from replaydbg.heap.snapshot import FRAME_TYPE, NO_VALUE, Snapshot
 
 MOST_ALIGNED = 1_000_000
-"""Pairs of items up to which two sequences are aligned; beyond, only what is gone counts, and what is new."""
+"""Number of item pairs up to which two sequences are aligned; beyond, only removed and added items count."""
 
 DEEPEST = 8
-"""Tuples in tuples that are looked into; deeper ones are the same only if they are one object."""
+"""Depth of nested tuples that are compared; deeper ones are the same only if they are one object."""
 
 IMMUTABLE = ("builtins.tuple", "builtins.frozenset")
-"""Containers of which nobody asks which one it is."""
+"""Immutable containers, whose identity never matters."""
 
 
 MAPPINGS = ("builtins.dict", "collections.defaultdict", "collections.OrderedDict", "collections.Counter")
-"""Whose numbers are keys. Of other types, what is counted from 0 is a sequence."""
+"""Types whose numbers are keys. In other types, items numbered from 0 form a sequence."""
 
 
-class Raw(NamedTuple):
+class EdgeChange(NamedTuple):
     """A change, as the edges that lead to it from its owner in either snapshot."""
 
     kind: str
     before: tuple[int, ...]
-    """Edges; none: it was not there, or it is the owner itself."""
+    """Edges; none: it did not exist, or it is the owner itself."""
     after: tuple[int, ...]
 
 
-class Comparer:
+class ObjectComparer:
     """Compares single objects of two snapshots whose objects were matched."""
 
     def __init__(self, before: Snapshot, after: Snapshot, matching: Matching) -> None:
@@ -50,19 +50,19 @@ class Comparer:
         # Then equal labels are equal steps.
         self._is_one_table = matching.texts == array("I", range(len(matching.texts)))
 
-    def compare(self, node: int, other: int) -> list[Raw]:
-        """Return what changed in `node`, which is `other` after."""
+    def compare(self, node: int, other: int) -> list[EdgeChange]:
+        """Return the changes in `node`, which is `other` after."""
         found = []
         if self.matching.types[self.before.type[node]] != self.after.type[other]:
-            found.append(Raw(RETYPED, (), ()))
-        is_frame = self.after.type_name(other) == FRAME_TYPE  # its value is the line at which it stands
+            found.append(EdgeChange(RETYPED, (), ()))
+        is_frame = self.after.type_name(other) == FRAME_TYPE  # its value is its current line
         if not is_frame and not is_value_equal(self._old, self._new, self.matching, node, other):
-            found.append(Raw(VALUE, (), ()))
+            found.append(EdgeChange(VALUE, (), ()))
         is_retyped = bool(found) and found[0].kind == RETYPED
         return found + [raw for raw in self._edges(node, other, (), ()) if not self._is_idle(raw, is_retyped)]
 
-    def _is_idle(self, raw: Raw, is_retyped: bool) -> bool:
-        """Whether a change says nothing: a class is told once, and what is half computed is no variable."""
+    def _is_idle(self, raw: EdgeChange, is_retyped: bool) -> bool:
+        """Whether a change is uninteresting: a class is reported once, and temporary values are not variables."""
         snapshot, edges = (self.after, raw.after) if raw.after else (self.before, raw.before)
         step = snapshot.step_text(snapshot.label[edges[0]]) if edges else ""
         return step.startswith(".<stack ") or (is_retyped and step == ".__class__")
@@ -77,7 +77,7 @@ class Comparer:
 
     # ---- edges ----
 
-    def _edges(self, node: int, other: int, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
+    def _edges(self, node: int, other: int, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[EdgeChange]:
         old, old_items = _split(self.before, node)
         new, new_items = _split(self.after, other)
         yield from self._named(old, new, way, way_after)
@@ -85,8 +85,8 @@ class Comparer:
 
     def _named(
         self, old: Sequence[int], new: Sequence[int], way: tuple[int, ...], way_after: tuple[int, ...]
-    ) -> Iterator[Raw]:
-        """Compare edges that have a name: wherever they stand, those of one name belong together."""
+    ) -> Iterator[EdgeChange]:
+        """Compare edges that have a name: those of one name correspond, whatever their positions."""
         old, new = self._without_common(old, new)
         if not old and not new:
             return
@@ -95,12 +95,12 @@ class Comparer:
         others = self._by_name(self.after, new, is_dictionary=is_dictionary)
         for name, edge in names.items():
             if name not in others:
-                yield Raw(REMOVED, (*way, edge), ())
+                yield EdgeChange(REMOVED, (*way, edge), ())
             else:
                 yield from self._pair(edge, others[name], way, way_after)
         for name, edge in others.items():
             if name not in names:
-                yield Raw(ADDED, (), (*way_after, edge))
+                yield EdgeChange(ADDED, (), (*way_after, edge))
 
     def _without_common(self, old: Sequence[int], new: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
         """Leave out edges of one name to one object; a dictionary may have a million of them."""
@@ -114,7 +114,7 @@ class Comparer:
             for label in (labels[edge],)
         ]
         others = [(self.after.label[edge], self.after.target[edge]) for edge in new]
-        # Keys and values by place are told apart by the objects at both, so that they stay together.
+        # Keys and values by position are identified by the objects at both, so that they stay together.
         common = {key for key in set(keys).intersection(others) if key[0] & 7 not in (MEMBER, VALUE_STEP)}
         if not common:
             return old, new
@@ -124,7 +124,10 @@ class Comparer:
         )
 
     def _places(self, old: Sequence[int], new: Sequence[int]) -> list[int] | None:
-        """Return where edges of the same names in the same order lead elsewhere; None: their names are not the same."""
+        """Return the positions of edges with another target, if both have the same names in the same order;
+
+        None: they do not.
+        """
         if not isinstance(old, range) or not isinstance(new, range) or len(old) != len(new):
             return None
         labels, others = self.before.label[old.start : old.stop], self.after.label[new.start : new.stop]
@@ -133,7 +136,7 @@ class Comparer:
         targets = map(self.matching.to_after.__getitem__, self.before.target[old.start : old.stop])
         pairs = zip(targets, self.after.target[new.start : new.stop], strict=True)
         places = [place for place, (target, other) in enumerate(pairs) if target != other]
-        # Keys and values by place belong together.
+        # Keys and values by position belong together.
         return None if any(labels[place] & 7 in (MEMBER, VALUE_STEP) for place in places) else places
 
     def _by_name(self, snapshot: Snapshot, edges: Sequence[int], *, is_dictionary: bool) -> dict[Hashable, int]:
@@ -148,7 +151,7 @@ class Comparer:
                 name = snapshot.strings.raw(number)
             elif kind == MEMBER:
                 if is_dictionary:
-                    continue  # the entry is told by its value
+                    continue  # the entry is reported by its value
                 name = self._key(snapshot.target[edge], is_before=is_before)
             elif kind == VALUE_STEP and number in keys:
                 name = self._key(snapshot.target[keys[number]], is_before=is_before)
@@ -158,8 +161,8 @@ class Comparer:
             found[kind, label & WEAK, name, place] = edge
         return found
 
-    def _pair(self, edge: int, other: int, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
-        """Compare what two edges of one name lead to."""
+    def _pair(self, edge: int, other: int, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[EdgeChange]:
+        """Compare the targets of two edges of one name."""
         node, target = self.before.target[edge], self.after.target[other]
         if self.is_same(node, target):
             return
@@ -169,12 +172,12 @@ class Comparer:
             return
         has_values = self.before.value[node] & 3 != NO_VALUE or self.after.value[target] & 3 != NO_VALUE
         kind = REPLACED if is_one_type and not has_values else CHANGED
-        yield Raw(kind, (*way, edge), (*way_after, other))
+        yield EdgeChange(kind, (*way, edge), (*way_after, other))
 
     # ---- sequences ----
 
-    def _items(self, old: range, new: range, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
-        """Compare the items of sequences: one that was put in the middle does not change those behind it."""
+    def _items(self, old: range, new: range, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[EdgeChange]:
+        """Compare the items of sequences: one that was inserted in the middle does not change those after it."""
         same = self.matching.to_after.__getitem__
         targets, others = self.before.target, self.after.target
         most = min(len(old), len(new))
@@ -188,13 +191,13 @@ class Comparer:
             end += 1
         old, new = old[begin : len(old) - end], new[begin : len(new) - end]
         if not old:
-            yield from (Raw(ADDED, (), (*way_after, edge)) for edge in new)
+            yield from (EdgeChange(ADDED, (), (*way_after, edge)) for edge in new)
         elif not new:
-            yield from (Raw(REMOVED, (*way, edge), ()) for edge in old)
+            yield from (EdgeChange(REMOVED, (*way, edge), ()) for edge in old)
         else:
             yield from self._middle(old, new, way, way_after)
 
-    def _middle(self, old: range, new: range, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[Raw]:
+    def _middle(self, old: range, new: range, way: tuple[int, ...], way_after: tuple[int, ...]) -> Iterator[EdgeChange]:
         keys = [self._key(self.before.target[edge], is_before=True) for edge in old]
         others = [self._key(self.after.target[edge], is_before=False) for edge in new]
         if len(old) == len(new):
@@ -207,8 +210,8 @@ class Comparer:
             paired = min(len(edges), len(more))
             for place in range(paired):
                 yield from self._pair(old[edges[place]], new[more[place]], way, way_after)
-            yield from (Raw(REMOVED, (*way, old[place]), ()) for place in edges[paired:])
-            yield from (Raw(ADDED, (), (*way_after, new[place])) for place in more[paired:])
+            yield from (EdgeChange(REMOVED, (*way, old[place]), ()) for place in edges[paired:])
+            yield from (EdgeChange(ADDED, (), (*way_after, new[place])) for place in more[paired:])
 
     def _of_one_length(
         self,
@@ -217,22 +220,22 @@ class Comparer:
         edges: tuple[range, range],
         way: tuple[int, ...],
         way_after: tuple[int, ...],
-    ) -> Iterator[Raw]:
+    ) -> Iterator[EdgeChange]:
         old, new = edges
         counts, counts_after = Counter(keys), Counter(others)
         gone = _surplus(keys, counts - counts_after)
         if not gone:
-            yield Raw(REORDERED, way, way_after)
+            yield EdgeChange(REORDERED, way, way_after)
         elif sum(map(ne, keys, others)) > len(gone):
-            # Something left at one end and something came at the other, as in a queue.
-            yield from (Raw(REMOVED, (*way, old[place]), ()) for place in gone)
+            # An item was removed at one end and one added at the other, as in a queue.
+            yield from (EdgeChange(REMOVED, (*way, old[place]), ()) for place in gone)
             new_ones = _surplus(others, counts_after - counts)
-            yield from (Raw(ADDED, (), (*way_after, new[place])) for place in new_ones)
+            yield from (EdgeChange(ADDED, (), (*way_after, new[place])) for place in new_ones)
         else:
             for edge, other in zip(old, new, strict=True):
                 yield from self._pair(edge, other, way, way_after)
 
-    # ---- what an object is recognized by ----
+    # ---- keys by which objects are recognised ----
 
     def _is_immutable(self, node: int, other: int) -> bool:
         return self.before.type_name(node) in IMMUTABLE and self.after.type_name(other) in IMMUTABLE
@@ -249,18 +252,18 @@ class Comparer:
         return node if content is None else content
 
     def _content(self, snapshot: Snapshot, node: int, depth: int) -> Hashable | None:
-        """Return what a number, a text or a tuple is recognized by; None for an object that is in both snapshots."""
+        """Return a key of the content of a number, a text or a tuple; None for an object that is in both snapshots."""
         first, last = snapshot.first_edge[node], snapshot.first_edge[node + 1]
         name = snapshot.type_name(node)
         if name in IMMUTABLE and depth < DEEPEST:
             key = self._old_key if snapshot is self.before else self._new_key
             items = [key(snapshot.target[edge], depth + 1) for edge in range(first, last)]
-            # The order of a frozenset says nothing.
+            # The order of a frozenset is meaningless.
             return name, frozenset(items) if name == IMMUTABLE[1] else tuple(items)
         if first == last and snapshot.value[node] & 3 != NO_VALUE:
             return name, snapshot.value_key(node), snapshot.size[node]
         known = self.matching.to_after if snapshot is self.before else self.matching.to_before
-        # One that is in one of them alone is equal to nothing but itself.
+        # An object that is in one snapshot only is equal to nothing but itself.
         return None if known[node] != UNREACHED else (snapshot is self.before, node)
 
 
@@ -270,7 +273,7 @@ def _split(snapshot: Snapshot, node: int) -> tuple[Sequence[int], range]:
     labels = snapshot.label[edges.start : edges.stop]
     if not labels or snapshot.type_name(node) in MAPPINGS:
         return edges, edges[:0]
-    # Items stand in a row and are counted from 0; nearly always they stand alone, or behind everything else.
+    # Items are adjacent and numbered from 0; nearly always they are alone, or follow all other edges.
     if labels[0] == INDEX and labels[-1] == (len(labels) - 1) << 4 | INDEX:
         return edges[:0], edges
     places = [place for place, each in enumerate(labels) if each & 15 == INDEX]
@@ -282,7 +285,7 @@ def _split(snapshot: Snapshot, node: int) -> tuple[Sequence[int], range]:
 
 
 def _has_items(snapshot: Snapshot, edges: Sequence[int]) -> bool:
-    """Whether edges are of a dictionary: its keys stand beside its values."""
+    """Whether edges belong to a dictionary: its keys are next to its values."""
     return any(
         kind_of(snapshot.label[edge]) == VALUE_STEP
         or (
@@ -293,7 +296,7 @@ def _has_items(snapshot: Snapshot, edges: Sequence[int]) -> bool:
 
 
 def _aligned(short: list[Hashable], long: list[Hashable]) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the places in two sequences between those that are common to both."""
+    """Yield the positions in two sequences between their common items."""
     if len(short) * len(long) <= MOST_ALIGNED:
         matcher = SequenceMatcher(None, short, long, autojunk=False)
         for kind, begin, end, other, last in matcher.get_opcodes():
@@ -305,7 +308,7 @@ def _aligned(short: list[Hashable], long: list[Hashable]) -> Iterator[tuple[list
 
 
 def _surplus(keys: list[Hashable], more: Counter[Hashable]) -> list[int]:
-    """Return the places of the last keys of which there are more than elsewhere."""
+    """Return the positions of the last keys of which there are more than in the other sequence."""
     left = more.copy()
     found = []
     for place in range(len(keys) - 1, -1, -1):

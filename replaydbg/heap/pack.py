@@ -1,4 +1,4 @@
-"""The file of a snapshot: written compactly, and read without trust. Data only: reading one runs nothing.
+"""The file of a snapshot: written compactly, and read without trust. Data only: reading one runs no code.
 
 docs/reference/heap-format.md describes it.
 """
@@ -15,32 +15,33 @@ from typing import Any
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.heap.changes import differences, restored
 from replaydbg.heap.check import check_numbers
-from replaydbg.heap.columns import Stored, load, load_bytes, store, store_bytes
+from replaydbg.heap.columns import StoredColumn, load, load_bytes, store, store_bytes
 from replaydbg.heap.snapshot import Root, Snapshot, Strings, Taken
 from replaydbg.log.allowance import load_json
 
 MAGIC = b"RDBGSNAP"
 VERSION = 2
-"""Of files that are coded against an earlier snapshot; a file that stands alone has version 1."""
+"""Version of files that are delta-coded against an earlier snapshot; a self-contained file has version 1."""
 MEMORY_LIMIT = 2 << 30
-"""Bytes that the columns of a snapshot may take in memory; the largest that is taken by default needs half of it."""
+"""Memory limit for the columns of a snapshot; the largest snapshot within the default limits needs half of it."""
 ANY_FILE = 64 << 20
-"""Bytes that the columns of any snapshot may take, however small its file is."""
+"""Memory limit in bytes for the columns of any snapshot, however small its file is."""
 UNIFORM = 8192
-"""Bytes that a stored byte may stand for, up to MOST_UNIFORM: two million equal tuples in a chain reach 2,700, and the
-most uniform heap there can be 4,300."""
+"""Maximum ratio of memory to stored bytes, up to MOST_UNIFORM: two million equal tuples in a chain reach 2,700, and
+the most uniform heap possible 4,300.
+"""
 MOST_UNIFORM = 256 << 20
 RATIO = 512
-"""The same of larger ones: two million objects of one class in a list reach 380, a usual heap reaches 70."""
+"""The same for larger ones: two million objects of one class in a list reach 380, a usual heap reaches 70."""
 LONGEST_CHAIN = 8
-"""Snapshots that must be read at most for one: the last of them stands alone."""
+"""Maximum number of snapshots that must be read for one, including the self-contained one at the end."""
 
 _HEAD = struct.Struct("<8sIIQ")
 HEAD_SIZE = _HEAD.size
-"""Bytes before the header."""
+"""Length in bytes of the part before the header."""
 _HEADER_LIMIT = 64 << 20
 _WEIGHTS = {"string_from": 64, "string_ends": 16, "float_from": 40, "floats": 16}
-"""Bytes of memory that a number of these columns stands for while they are put together: a text is an object then."""
+"""Bytes of memory for each number of these columns during decoding: a text is an object then."""
 _COLUMNS = {
     "address": "Q",
     "since": "I",
@@ -75,32 +76,32 @@ _CHANGES = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Which snapshot another one is coded against."""
+    """Names the snapshot against which another one is delta-coded."""
 
     number: int
     """Its number in the run."""
     mark: int
-    """The checksum of its file's header, in which those of its columns are."""
+    """The checksum of its file's header, which contains those of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Base:
-    """An earlier snapshot that another one is coded against."""
+class DeltaBase:
+    """An earlier snapshot against which another one is delta-coded."""
 
     snapshot: Snapshot
     mark: int
     """See `Link.mark`."""
     stored: int = 0
-    """Bytes of its file and of those that it is coded against; 0: it was not read from one."""
+    """Bytes of its file and of those against which it is delta-coded; 0: it was not read from a file."""
 
 
 def most_claimed(stored: int) -> int:
-    """Return how many bytes the columns of a snapshot may take of which, with its chain, so many are stored."""
+    """Return how many bytes the columns of a snapshot may take if its chain has `stored` bytes."""
     return max(ANY_FILE, min(UNIFORM * stored, MOST_UNIFORM), RATIO * stored)
 
 
-def pack(snapshot: Snapshot, base: Base | None = None) -> bytes:
-    """Return the file of a snapshot; with `base`, an earlier one of its run, of what is not as it was there."""
+def pack(snapshot: Snapshot, base: DeltaBase | None = None) -> bytes:
+    """Return the file of a snapshot; with `base`, an earlier one of its run, as the difference from that."""
     columns = differences(snapshot, base.snapshot) if base else {name: _column(snapshot, name) for name in _COLUMNS}
     parts = [store(name, columns[name]) for name in (_CHANGES if base else _COLUMNS)]
     texts = columns[_TEXTS].tobytes() if base else snapshot.strings.data
@@ -129,13 +130,13 @@ def unpack(
     path: str,
     *,
     limit: int = MEMORY_LIMIT,
-    base: Base | None = None,
+    base: DeltaBase | None = None,
     stored: int | None = None,
 ) -> Snapshot:
     """Return the snapshot in the file `data`; `path` is for messages. Raises Corrupt, NewerFormat.
 
-    `base` is what the file is coded against, if it is; see `read_begin`. `stored` is how many bytes a recording spends
-    on the file, if those are fewer.
+    `base` is the snapshot against which the file is coded, if any; see `read_begin`. `stored` is the size of the file
+    in the recording, if that is smaller.
     """
     view = memoryview(data).cast("B")
     there = min(len(view), len(view) if stored is None else stored) + (base.stored if base is not None else 0)
@@ -148,13 +149,13 @@ def unpack(
 
 
 def mark_of(data: bytes | bytearray | memoryview) -> int:
-    """Return by what a file that is coded against the file `data` knows it."""
+    """Return the mark by which a delta-coded file identifies the file `data` as its base."""
     mark: int = _HEAD.unpack_from(data)[2]
     return mark
 
 
 def read_begin(begin: bytes, path: str) -> tuple[Taken, Link | None] | None:
-    """Return when the snapshot was taken whose file begins so, and what it is coded against, if it is.
+    """Return when a snapshot was taken, and its base if it is delta-coded, from the beginning of its file.
 
     None if more of the file is needed. Raises Corrupt.
     """
@@ -168,14 +169,14 @@ def read_begin(begin: bytes, path: str) -> tuple[Taken, Link | None] | None:
         raise Corrupt(path, str(error)) from None
 
 
-def _unpack(view: memoryview, path: str, limit: int, base: Base | None, there: int) -> Snapshot:
+def _unpack(view: memoryview, path: str, limit: int, base: DeltaBase | None, there: int) -> Snapshot:
     header, at = _header(view, path)
     link, taken = _link(header), _taken(header)
     if link:
         _check_link(link, taken, base)
     codes = _CHANGES if link else _COLUMNS
     types, cut = _texts(header, "types"), _texts(header, "cut")
-    parts: dict[str, tuple[Stored, memoryview]] = {}
+    parts: dict[str, tuple[StoredColumn, memoryview]] = {}
     total = 0
     for stored in _stored(header, codes):
         parts[stored.name] = stored, view[at : at + stored.length]
@@ -219,7 +220,10 @@ def _unpack(view: memoryview, path: str, limit: int, base: Base | None, there: i
 
 
 def _problem_of_counts(counts: dict[str, int]) -> str:
-    """Return what is wrong with the lengths of columns; empty: they fit. Looked at before memory is taken for one."""
+    """Return the problem with the lengths of columns; empty: they are consistent.
+
+    Checked before memory is allocated.
+    """
     nodes, edges = counts["since"], counts["target"]
     if not counts["type"] == counts["size"] == counts["value"] == nodes or counts["label"] != edges:
         return "the snapshot's columns differ in length"
@@ -236,7 +240,7 @@ def _weight(name: str, codes: dict[str, str]) -> int:
 
 
 def claim(begin: bytes, path: str) -> int:
-    """Return how many bytes the columns of a snapshot need whose file begins so. Raises Corrupt."""
+    """Return how many bytes the columns of a snapshot need, from the beginning of its file. Raises Corrupt."""
     try:
         header = _header(memoryview(begin), path)[0]
         codes = _CHANGES if _link(header) else _COLUMNS
@@ -289,23 +293,23 @@ def _is_count(number: object) -> bool:
 
 
 def _link(header: dict[str, Any]) -> Link | None:
-    said = header.get("base")
-    if said is None:
-        return None
-    if not isinstance(said, dict) or said.keys() != {"number", "mark"} or not all(map(_is_count, said.values())):
-        raise ValueError("the snapshot does not name the one it is encoded against")
-    return Link(**said)
-
-
-def _check_link(link: Link, taken: Taken, base: Base | None) -> None:
+    base = header.get("base")
     if base is None:
-        raise ValueError(f"the snapshot is coded against number {link.number}, and that is not there")
+        return None
+    if not isinstance(base, dict) or base.keys() != {"number", "mark"} or not all(map(_is_count, base.values())):
+        raise ValueError("the snapshot does not name the one it is encoded against")
+    return Link(**base)
+
+
+def _check_link(link: Link, taken: Taken, base: DeltaBase | None) -> None:
+    if base is None:
+        raise ValueError(f"the snapshot is encoded against number {link.number}, which is missing")
     before = base.snapshot.taken
     if (before.number, base.mark) != (link.number, link.mark) or before.run != taken.run:
-        raise ValueError(f"the snapshot is coded against another number {link.number} than is there")
+        raise ValueError(f"the snapshot is encoded against another number {link.number} than is there")
 
 
-def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[Stored]:
+def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[StoredColumn]:
     found = []
     for each in _list(header, "columns"):
         if not isinstance(each, list) or len(each) != 5:
@@ -313,7 +317,7 @@ def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[Stored]:
         name, count, codec, length, crc = each
         if codec not in ("zstd", "raw") or not all(map(_is_count, (count, length, crc))):
             raise ValueError("the snapshot's columns are not described")
-        found.append(Stored(name, count, codec, length, crc))
+        found.append(StoredColumn(name, count, codec, length, crc))
     if [each.name for each in found] != [*codes, _TEXTS]:
         raise ValueError("the snapshot has other columns than it should have")
     return found
@@ -329,11 +333,11 @@ def _roots(header: dict[str, Any]) -> tuple[Root, ...]:
 
 
 def _taken(header: dict[str, Any]) -> Taken:
-    said = header.get("taken")
+    fields = header.get("taken")
     expected = asdict(Taken())
-    if not isinstance(said, dict) or said.keys() != expected.keys():
+    if not isinstance(fields, dict) or fields.keys() != expected.keys():
         raise ValueError("the snapshot lacks the time at which it was taken")
     for name, default in expected.items():
-        if not isinstance(said[name], str) if isinstance(default, str) else not _is_count(said[name]):
+        if not isinstance(fields[name], str) if isinstance(default, str) else not _is_count(fields[name]):
             raise ValueError("the snapshot lacks the time at which it was taken")
-    return Taken(**said)
+    return Taken(**fields)

@@ -1,4 +1,4 @@
-"""Which objects of two runs are the same, in Python: from the roots along edges of one name, then by content."""
+"""Match the objects of two runs, in Python: from the roots along edges of one name, then by content."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from replaydbg.heap.labels import PLAIN
 from replaydbg.heap.snapshot import FLOAT, NO_VALUE, TEXT
 
 ROUNDS = 2
-"""How deep the content is that objects are recognized by where a path does not lead to them any more."""
+"""Depth of the content by which objects are matched where paths no longer lead to them."""
 
 MOST_EDGES = 50
-"""How much of an object's content that is."""
+"""Number of an object's edges that count as its content."""
 
 _ELSEWHERE = 1 << 40
-"""Added to the index of a type or text that is in the snapshot before alone."""
+"""Added to the index of a type or text that exists only in the snapshot before."""
 
 
 def match_paths(
     before: Columns, after: Columns, types: Sequence[int], texts: Sequence[int], roots: Sequence[int]
 ) -> tuple[array[int], array[int]]:
-    """Return which nodes are the same, in both directions. `roots`: pairs of nodes, one behind the other."""
+    """Return which nodes are the same, in both directions. `roots`: pairs of nodes, in alternation."""
     return _Matcher(before, after, types, texts).run(roots)
 
 
@@ -33,7 +33,7 @@ class _Matcher:
         self.types, self.texts = types, texts
         self.to_after = array("I", [UNREACHED]) * len(before.type)
         self.to_before = array("I", [UNREACHED]) * len(after.type)
-        # Texts and types are those of the snapshot after, where they are there.
+        # Texts and types are replaced by those of the snapshot after, if they exist there.
         known = [text if text != UNREACHED else _ELSEWHERE | place for place, text in enumerate(texts)]
         kinds = [kind if kind != UNREACHED else _ELSEWHERE | place for place, kind in enumerate(types)]
         self.labels = [known[label >> 4] << 4 | label & 15 if label & 7 == PLAIN else label for label in before.label]
@@ -43,7 +43,7 @@ class _Matcher:
         self.signs_after = _signatures(after, after.type, after.value, after.label, signs)
 
     def run(self, roots: Sequence[int]) -> tuple[array[int], array[int]]:
-        """Match all that can be."""
+        """Match all nodes that can be matched."""
         queue = [node for node, other in zip(roots[::2], roots[1::2], strict=True) if self._take(node, other)]
         for node in queue:
             self._children(node, self.to_after[node], queue)
@@ -79,7 +79,7 @@ class _Matcher:
             [(others[to], to) for how, to in new if how & 7 != PLAIN],
             found,
         )
-        # A number is what it is: another one is another object.
+        # A number is identified by its value: a different one is a different object.
         self._pair(
             [each for each in old if not _is_leaf(before, each[1])],
             [each for each in new if not _is_leaf(after, each[1])],
@@ -87,7 +87,7 @@ class _Matcher:
         )
 
     def _pair(self, old: Iterable[tuple[Hashable, int]], new: Iterable[tuple[Hashable, int]], found: list[int]) -> None:
-        """Match targets of equal keys, in order, where they are not matched yet."""
+        """Match targets with equal keys, in order, that are not matched yet."""
         waiting: dict[Hashable, list[int]] = {}
         for key, target in new:
             if self.to_before[target] == UNREACHED:
@@ -113,7 +113,7 @@ def _signatures(
     labels: Sequence[int],
     known: dict[Hashable, int],
 ) -> list[int]:
-    """Return a number for the content of each node: the same in both snapshots for what is equal some steps deep."""
+    """Return a number for the content of each node: the same in both snapshots for equal content to some depth."""
     floats, ends, targets = columns.floats, columns.first_edge, columns.target
     signs = [
         known.setdefault(

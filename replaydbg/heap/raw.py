@@ -1,4 +1,4 @@
-"""Reads a snapshot as the native core writes it: columns one behind the other, as they lie in memory."""
+"""Read a snapshot as the native core writes it: columns one after the other, as they are in memory."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def _parts(data: memoryview, path: str) -> list[memoryview]:
 
 
 def cut_sentences(nodes: int, edges: int, items: int, containers: int, *limits: int) -> tuple[str, ...]:
-    """Return what is said of a snapshot that limits have cut: references, items and containers left out."""
+    """Return the sentences for a snapshot cut by limits: references, items and containers left out."""
     most_nodes, most_edges, most_items = limits
-    said = []
+    sentences = []
     if nodes:
-        said.append(f"Only {most_nodes:,} objects were followed: {nodes:,} references lead to others.")
+        sentences.append(f"Only {most_nodes:,} objects were followed: {nodes:,} references lead to others.")
     if edges:
-        said.append(f"Only {most_edges:,} references were followed: {edges:,} are left out.")
+        sentences.append(f"Only {most_edges:,} references were followed: {edges:,} are left out.")
     if containers:
-        said.append(
+        sentences.append(
             f"Of {containers:,} large container{'s' if containers > 1 else ''} only the first {most_items:,} items "
             f"were followed: {items:,} are left out."
         )
-    return tuple(said)
+    return tuple(sentences)
 
 
 def _text(part: memoryview) -> str:
@@ -59,7 +59,7 @@ def read_raw(
 ) -> Snapshot:
     """Return the snapshot in `data`; `path` is for messages, `run` for `Taken.run`. Raises Corrupt.
 
-    With `is_trusted`, one that the core has just written, the numbers in the columns are not looked at.
+    With `is_trusted`, for a snapshot that the core has just written, the numbers in the columns are not checked.
     """
     view = memoryview(data).cast("B")
     if len(view) < _HEAD.size + _LENGTHS.size:

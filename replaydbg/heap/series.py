@@ -1,20 +1,20 @@
-"""The snapshots of a run, packed one behind the other: most are coded against the one before."""
+"""The snapshots of a run, packed one after the other: most are delta-coded against the one before."""
 
 from __future__ import annotations
 
-from replaydbg.heap.pack import LONGEST_CHAIN, Base, mark_of, pack
+from replaydbg.heap.pack import LONGEST_CHAIN, DeltaBase, mark_of, pack
 from replaydbg.heap.snapshot import Snapshot
 
 
-class Series:
-    """Packs snapshots in the order in which they were taken. The last one stays in memory."""
+class SnapshotPacker:
+    """Packs snapshots in the order in which they were taken. The last one is kept in memory."""
 
     def __init__(self) -> None:
-        """Begin with one that stands alone."""
-        self._base: Base | None = None
+        """Begin with a self-contained one."""
+        self._base: DeltaBase | None = None
         self._links = 0
         self._alone = 0.0
-        """Bytes that an object took in the last one that stands alone."""
+        """Bytes for each object in the last self-contained file."""
 
     def pack(self, snapshot: Snapshot) -> bytes:
         """Return the file of the next snapshot."""
@@ -25,7 +25,7 @@ class Series:
             self._alone = len(alone) / max(len(snapshot), 1)
             if data is None or len(alone) <= len(data):
                 data, self._links = alone, 0
-        self._base = Base(snapshot, mark_of(data))
+        self._base = DeltaBase(snapshot, mark_of(data))
         return data
 
     def _changes(self, snapshot: Snapshot) -> bytes | None:
@@ -33,6 +33,6 @@ class Series:
         if base is None or self._links == LONGEST_CHAIN - 1 or base.snapshot.taken.run != snapshot.taken.run:
             return None
         if not len(base.snapshot) <= 2 * len(snapshot) <= 4 * len(base.snapshot):
-            return None  # most of it went or came
+            return None  # most objects were removed or added
         self._links += 1
         return pack(snapshot, base)

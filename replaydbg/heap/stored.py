@@ -1,4 +1,4 @@
-"""The snapshots that a recording holds."""
+"""The snapshots in a recording."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from pathlib import Path
 
 from replaydbg.errors import Corrupt
 from replaydbg.heap import raw
-from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, Base, Link, claim, mark_of, read_begin, unpack
+from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, DeltaBase, Link, claim, mark_of, read_begin, unpack
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.log.reader import Recording, open_recording
 
 _PREFIX = "heap/"
 SERIES_LIMIT = 512 << 20
-"""Bytes that snapshots may take that are looked at together; of more some are left out."""
+"""Total size in bytes of snapshots that are analysed together; above it some are left out."""
 FEWEST_OF_SERIES = 4
-"""So many are looked at however large they are."""
+"""Number of snapshots that are analysed however large they are."""
 
 
 def stored_snapshots(recording: Recording, unreadable: list[Corrupt] | None = None) -> tuple[Taken, ...]:
     """Return when each snapshot in a recording was taken, in order.
 
-    Those that cannot be read are left out, and the reasons added to `unreadable`.
+    Unreadable ones are left out, and the reasons added to `unreadable`.
     """
     found = []
     for number, name in _by_number(recording).items():
@@ -45,10 +45,10 @@ def load_stored(recording: Recording, number: int, *, limit: int = MEMORY_LIMIT)
     return replace(base.snapshot, taken=_moved(recording, base.snapshot.taken))
 
 
-def load_series(recording: Recording, told: Callable[[str], None]) -> list[Snapshot]:
-    """Return the snapshots of a recording, in order; where all would take too much memory, some all over the run.
+def load_series(recording: Recording, notify: Callable[[str], None]) -> list[Snapshot]:
+    """Return the snapshots of a recording, in order; if all would take too much memory, some spread over the run.
 
-    `told` gets a sentence if some are left out. Raises Corrupt if one cannot be read.
+    `notify` receives a sentence if some are left out. Raises Corrupt if one cannot be read.
     """
     names = _by_number(recording)
     numbers = [each.number for each in stored_snapshots(recording)]
@@ -58,9 +58,9 @@ def load_series(recording: Recording, told: Callable[[str], None]) -> list[Snaps
         most = max(FEWEST_OF_SERIES, len(wanted) * 3 // 4)
         wanted = [numbers[place * (len(numbers) - 1) // (most - 1)] for place in range(most)]
     if len(wanted) < len(numbers):
-        told(f"{len(wanted)} of {len(numbers)} snapshots were compared: all of them would take too much memory.")
+        notify(f"{len(wanted)} of {len(numbers)} snapshots were compared: all of them would take too much memory.")
     found = []
-    base: Base | None = None
+    base: DeltaBase | None = None
     for number in wanted:
         # The next one is mostly coded against this one.
         base = _load(recording, number, names, MEMORY_LIMIT, base)
@@ -68,9 +68,9 @@ def load_series(recording: Recording, told: Callable[[str], None]) -> list[Snaps
     return found
 
 
-def _load(recording: Recording, number: int, names: dict[int, str], limit: int, known: Base | None) -> Base:
-    """Return a snapshot; `known` is one that was read before, and need not be read again."""
-    base: Base | None = None
+def _load(recording: Recording, number: int, names: dict[int, str], limit: int, known: DeltaBase | None) -> DeltaBase:
+    """Return a snapshot; `known` is one that was already read."""
+    base: DeltaBase | None = None
     for each in _chain(recording, number, names):
         if known is not None and each == known.snapshot.taken.number:
             base = known
@@ -78,13 +78,13 @@ def _load(recording: Recording, number: int, names: dict[int, str], limit: int, 
         data = recording.section(names[each], limit=limit)
         stored = min(len(data), recording.stored(names[each]))
         snapshot = _read(data, _place(recording, names[each]), limit, base, stored)
-        base = Base(snapshot, mark_of(data), stored + (base.stored if base is not None else 0))
+        base = DeltaBase(snapshot, mark_of(data), stored + (base.stored if base is not None else 0))
     assert base is not None, "a chain has at least the snapshot itself"
     return base
 
 
 def _claim(recording: Recording, name: str) -> int:
-    """Return how much memory a snapshot takes, as its header says."""
+    """Return how much memory a snapshot takes according to its header."""
     begin = recording.section(name)
     return len(begin) if begin.startswith(raw.MAGIC) else claim(begin, _place(recording, name))
 
@@ -94,13 +94,13 @@ def _by_number(recording: Recording) -> dict[int, str]:
 
 
 def _moved(recording: Recording, taken: Taken) -> Taken:
-    """Return the same with the number that the event has now: a test's recording may be without what came before."""
-    told = recording.end.raw if recording.end is not None else {}
+    """Return the same with the event's present number: the recording of a test may lack the events before it."""
+    end = recording.end.raw if recording.end is not None else {}
     try:
-        listed = (told.get("snapshots") or {}).get("listed", ())
+        listed = (end.get("snapshots") or {}).get("listed", ())
         event = next((int(each["event"]) for each in listed if each["number"] == taken.number), taken.event)
     except (TypeError, KeyError, ValueError, AttributeError, OverflowError):
-        return taken  # anything may stand there
+        return taken  # the section may contain anything
     return replace(taken, event=event)
 
 
@@ -110,7 +110,7 @@ def _chain(recording: Recording, number: int, names: dict[int, str]) -> list[int
     while link := _begin(recording, names[found[-1]], found[-1])[1]:
         path = _place(recording, names[number])
         if link.number not in names:
-            raise Corrupt(path, f"the snapshot is coded against number {link.number}, and that is not there")
+            raise Corrupt(path, f"the snapshot is encoded against number {link.number}, which is missing")
         if link.number >= found[-1] or len(found) == LONGEST_CHAIN:
             raise Corrupt(path, "the snapshot's chain of deltas does not end in a full snapshot")
         found.append(link.number)
@@ -125,7 +125,7 @@ def read_snapshot(path: Path, *, limit: int = MEMORY_LIMIT) -> Snapshot:
 
 
 def snapshots_of(path: Path) -> tuple[Taken, ...]:
-    """Return when the snapshots in the recording at `path` were taken. Raises what `open_recording` does."""
+    """Return when the snapshots in the recording at `path` were taken. Raises what `open_recording` raises."""
     with open_recording(path) as recording:
         return stored_snapshots(recording)
 
@@ -139,14 +139,14 @@ def _place(recording: Recording, name: str) -> str:
     return f"{recording.path} ({name})"
 
 
-def _read(data: bytes, path: str, limit: int, base: Base | None = None, stored: int | None = None) -> Snapshot:
+def _read(data: bytes, path: str, limit: int, base: DeltaBase | None = None, stored: int | None = None) -> Snapshot:
     if data.startswith(raw.MAGIC):  # a live directory has them as the core wrote them
         return raw.read_raw(data, path)
     return unpack(data, path, limit=limit, base=base, stored=stored)
 
 
 def _begin(recording: Recording, name: str, number: int) -> tuple[Taken, Link | None]:
-    """Return when the snapshot `number` was taken, and what it is coded against. Raises Corrupt."""
+    """Return when the snapshot `number` was taken, and its base if it is delta-coded. Raises Corrupt."""
     path = _place(recording, name)
     data = b""
     for piece in recording.pieces(name):
@@ -155,7 +155,7 @@ def _begin(recording: Recording, name: str, number: int) -> tuple[Taken, Link | 
         begin = (raw.read_raw(recording.section(name), path).taken, None) if is_raw else read_begin(data, path)
         if begin is None:
             continue
-        # What is coded against it and who asks for it know it by the name of its section.
+        # Delta-coded snapshots and callers refer to it by the number in its section's name.
         if begin[0].number != number:
             raise Corrupt(path, f"the snapshot has the wrong number {begin[0].number}")
         return begin

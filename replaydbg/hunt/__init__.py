@@ -1,1 +1,1 @@
-"""Catching a flaky program: recording it again and again until there is one run that fails and one that passes."""
+"""Catch a flaky program: record it repeatedly until there is one run that fails and one that passes."""

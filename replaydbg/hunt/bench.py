@@ -1,4 +1,4 @@
-"""Trials: one recorded run is replayed with some of what another one was told, or with another order of its threads."""
+"""Trials: replay one recorded run with some of another run's inputs, or with another order of its threads."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from replaydbg.bisect.verdict import Verdict
 from replaydbg.errors import ReplaydbgError
 from replaydbg.hunt.capture import captured
 from replaydbg.hunt.forked import in_processes
-from replaydbg.hunt.mixing import Mixer
+from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins
-from replaydbg.hunt.schedule import OtherTurns
+from replaydbg.log.edit.mix import Mixer
+from replaydbg.log.edit.schedule import OtherTurns
 from replaydbg.replay import replay
 from replaydbg.replay.lenient import Lenient
 from replaydbg.replay.result import ReplayResult
 
 MOST = 400
-"""Trials, after which what is known has to do. A search among 1,000 answers of which two matter takes some 60."""
+"""Default maximum number of trials. A search among 1,000 answers of which two matter takes some 60."""
 
 PATIENCE = 8
-"""So many times as long as the longer run, and one second, a trial may take. Clocks stand still where neither run has
-an answer: a program that waits for the time would wait for ever."""
+"""Time limit of a trial, as a multiple of the longer run, plus one second.
 
-PASSES, FAILS, OTHERWISE, UNTOLD = "passes", "fails", "fails differently", "inconclusive"
-"""How a trial ends: as the good run; as the bad run; with another failure; nobody knows."""
+Clocks stand still where neither run has an answer: a program that waits for the time would wait for ever.
+"""
+
+PASSES, FAILS, FAILS_DIFFERENTLY, INCONCLUSIVE = "passes", "fails", "fails differently", "inconclusive"
+"""The results of a trial: like the good run; like the bad run; a different failure; unknown."""
 
 STUCK = "stuck"
 """The kind of divergence of a replay in which every thread waits for another one."""
@@ -39,60 +42,61 @@ _OF_REPLAYS = {
     "unanswered": "the program needs an input that is in neither recording",
     STUCK: "the program's threads deadlock, which they did not in the bad run",
 }
-"""Why a trial has no answer, by the kind of its divergence: what is replayed is not an edited program here."""
+"""Reasons for an inconclusive trial, by the kind of its divergence: what is replayed is not an edited program here."""
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How trials are made."""
+    """Options of the trials."""
 
     jobs: int = 1
-    """So many at once."""
+    """Number of trials at once."""
     pattern: re.Pattern[bytes] | None = None
-    """What has this in its output has failed, too."""
+    """A run whose output matches it has failed, too."""
     most: int = MOST
-    """How many are made at most."""
+    """Maximum number of trials."""
     progress: Callable[[int], None] = lambda trials: None
-    """Told now and then how many there were."""
+    """Called now and then with the number of trials so far."""
 
 
 @dataclass(slots=True)
 class Count:
-    """What all trials of a search share."""
+    """State shared by all trials of a search."""
 
     how: How
     place: Path
-    """An empty directory. Beside each other: the files that all trials share are linked, not copied."""
+    """An empty directory on the same file system: the files that all trials share are linked, not copied."""
     trials: int = 0
     undecided: int = 0
     like: dict[str, Any] = field(default_factory=dict)
-    """How the bad run ended when it was replayed as it was."""
+    """The result of replaying the bad run unchanged."""
 
     @property
     def is_over(self) -> bool:
-        """Whether there may be no more."""
+        """Whether the maximum number of trials is reached."""
         return self.trials >= self.how.most
 
 
 class Trial(NamedTuple):
-    """What is another in a replay than in the recording."""
+    """The differences between a replay and its recording."""
 
     inputs: Sequence[Input]
     left_out: frozenset[int] = frozenset()
     """The preemptions that are left out."""
     turns: frozenset[int] = frozenset()
-    """The switches at which another thread goes on."""
+    """The switches at which another thread continues."""
 
 
 class Bench:
     """Trials on the log of one of the two recordings."""
 
     def __init__(self, count: Count, twins: Twins, *, is_bad_base: bool) -> None:
-        """`is_bad_base`: the bad one is replayed, with what the good one was told; else the other way round."""
+        """`is_bad_base`: replay the bad run with inputs of the good one; if false, the other way round."""
         self.count, self.twins = count, twins
         shared = Path(tempfile.mkdtemp(dir=count.place))
         base, other = (twins.bad, twins.good) if is_bad_base else (twins.good, twins.bad)
-        self.mixer = Mixer(base, other, shared, is_bad_base=is_bad_base)
+        self.is_bad_base = is_bad_base
+        self.mixer = Mixer(base, other, shared)
         self.known: dict[tuple[frozenset[int], frozenset[int], frozenset[int]], dict[str, Any]] = {}
         end = twins.bad.end
         self.is_deadlock = end is not None and any(each.kind == "deadlock" for each in end.notes)
@@ -100,30 +104,30 @@ class Bench:
         self.preemptions = range(len(twins.bad_side.preemptions)) if is_bad_base else range(0)
 
     def with_inputs(self, inputs: Sequence[Input]) -> Trial:
-        """Return a trial: what is exchanged, and which preemptions are left out."""
+        """Return a trial that exchanges these inputs, and leaves out preemptions if the schedule is among them."""
         is_rescheduled = any(each.told is Told.SCHEDULE for each in inputs)
         return Trial(inputs, frozenset(self.preemptions) if is_rescheduled else frozenset())
 
     def makes_pass(self, sets: Sequence[tuple[Input, ...]]) -> list[Verdict]:
-        """Say of each set whether the run passes with it."""
+        """Return for each set whether the run passes with it."""
         return self.verdicts([self.with_inputs(each) for each in sets], PASSES, FAILS)
 
     def makes_fail(self, sets: Sequence[tuple[Input, ...]]) -> list[Verdict]:
-        """Say of each set whether the run fails with it."""
+        """Return for each set whether the run fails with it."""
         return self.verdicts([self.with_inputs(each) for each in sets], FAILS, PASSES)
 
     def fails_with_these_alone(self, sets: Sequence[tuple[int, ...]]) -> list[Verdict]:
-        """Say of each set of preemptions whether the run fails with no others."""
+        """Return for each set of preemptions whether the run fails with no others."""
         trials = [Trial((), frozenset(self.preemptions) - set(each)) for each in sets]
         return self.verdicts(trials, FAILS, PASSES)
 
     def verdicts(self, trials: Sequence[Trial], bad: str, good: str) -> list[Verdict]:
-        """Say of each trial whether it ended in the way that is looked for (BAD), or in the other one (GOOD)."""
+        """Return BAD for each trial with a result in `bad`, GOOD for one in `good`."""
         verdicts = {bad: Verdict.BAD, good: Verdict.GOOD}
         return [verdicts.get(each["how"], Verdict.UNDECIDED) for each in self.ended(trials)]
 
     def ended(self, trials: Sequence[Trial], *, is_again: bool = False) -> list[dict[str, Any]]:
-        """Make trials, as many at once as may be, and say how each ended; none is made twice, unless `is_again`."""
+        """Run trials, as many at once as allowed, and return their results; none is run twice, unless `is_again`."""
         keys = [(frozenset(map(id, each.inputs)), each.left_out, each.turns) for each in trials]
         pairs = dict(zip(keys, trials, strict=True)).items()
         new = [(key, trial) for key, trial in pairs if is_again or key not in self.known]
@@ -135,7 +139,7 @@ class Bench:
         return [self.known[key] for key in keys]
 
     def other_turns(self, at: frozenset[int]) -> OtherTurns:
-        """Return that at these switches the thread goes on which was first in the good run."""
+        """Return a change of the schedule: at these switches continue the thread that was first in the good run."""
         keys, rank = self.twins.bad_side.lanes, self.twins.rank
         return OtherTurns(at, lambda lane, marks: rank(keys.get(lane, ()), marks))
 
@@ -143,32 +147,38 @@ class Bench:
         count = self.count
         if count.trials + len(trials) > count.how.most:
             count.trials = count.how.most
-            return [{"how": UNTOLD, "why": "there were too many trials"}] * len(trials)
+            return [{"how": INCONCLUSIVE, "why": "there were too many trials"}] * len(trials)
         places = []
         for inputs, left_out, turns in trials:
             count.trials += 1
             places.append(count.place / f"trial-{count.trials}.rdbg-live")
-            self.mixer.write(places[-1], inputs, left_out, self.other_turns(turns) if turns else None)
+            mixed = mixture(inputs, is_bad_base=self.is_bad_base)
+            self.mixer.write(places[-1], mixed, left_out, self.other_turns(turns) if turns else None)
         count.how.progress(count.trials)
         seconds = max(each.end.seconds for each in (self.twins.good, self.twins.bad) if each.end is not None)
         tasks = [_Task(place, count.how.pattern, self.is_deadlock) for place in places]
         ended = [self._judged(each) for each in in_processes(tasks, timeout=PATIENCE * (1 + seconds))]
         for place in places:
             shutil.rmtree(place)
-        count.undecided += sum(each["how"] in (UNTOLD, OTHERWISE) for each in ended)
+        count.undecided += sum(each["how"] in (INCONCLUSIVE, FAILS_DIFFERENTLY) for each in ended)
         return ended
 
     def _judged(self, ended: dict[str, Any] | None) -> dict[str, Any]:
         if ended is None:
-            return {"how": UNTOLD, "why": "it took too long"}
+            return {"how": INCONCLUSIVE, "why": "it took too long"}
         like = self.count.like
         is_other = like and (ended.get("status"), ended.get("exception")) != (like.get("status"), like.get("exception"))
-        return {**ended, "how": OTHERWISE} if ended["how"] == FAILS and is_other else ended
+        return {**ended, "how": FAILS_DIFFERENTLY} if ended["how"] == FAILS and is_other else ended
 
 
-def told(ended: dict[str, Any]) -> str:
-    """Return how a trial ended, in words."""
-    words = {PASSES: "passes", FAILS: "fails", OTHERWISE: "fails differently", UNTOLD: "cannot be replayed"}
+def describe(ended: dict[str, Any]) -> str:
+    """Return the result of a trial as text."""
+    words = {
+        PASSES: "passes",
+        FAILS: "fails",
+        FAILS_DIFFERENTLY: "fails differently",
+        INCONCLUSIVE: "cannot be replayed",
+    }
     return f"{words[ended['how']]}: {ended.get('why', '')}".rstrip(": ")
 
 
@@ -187,22 +197,22 @@ class _Task:
                     self.place, lenient=Lenient(), stdout=capture.stdout.fileno(), stderr=capture.stderr.fileno()
                 )
             except (ReplaydbgError, OSError) as error:
-                return {"how": UNTOLD, "why": str(error)}
+                return {"how": INCONCLUSIVE, "why": str(error)}
             outside = capture.run(result.status)
         is_stuck = result.divergence is not None and result.divergence.kind == STUCK
         if is_stuck and self.is_deadlock:
             return {"how": FAILS, "status": 0, "exception": "deadlock", "why": "deadlock"}
         if result.outcome is None:
-            return {"how": UNTOLD, "why": why_untold(result)}
+            return {"how": INCONCLUSIVE, "why": why_inconclusive(result)}
         is_found = self.pattern is not None and self.pattern.search(outside.output + outside.errors) is not None
         exception = result.outcome.exception.type if result.outcome.exception is not None else None
         how = FAILS if result.outcome.is_failure or is_found else PASSES
-        told = {"how": how, "status": result.outcome.status, "exception": exception, "why": str(result.outcome)}
-        return told | {"liberties": result.liberty_counts}
+        outcome = {"how": how, "status": result.outcome.status, "exception": exception, "why": str(result.outcome)}
+        return outcome | {"liberties": result.liberty_counts}
 
 
-def why_untold(result: ReplayResult) -> str:
-    """Return why a trial has no answer, in words for a replay in which nothing was edited."""
+def why_inconclusive(result: ReplayResult) -> str:
+    """Return why a trial is inconclusive, as text for a replay in which nothing was edited."""
     diverged = result.divergence
     if diverged is None or diverged.kind not in _OF_REPLAYS:
         return result.cannot_test

@@ -1,4 +1,4 @@
-"""Recorded runs seen from outside: what a program wrote, how it ended, and dropping recordings that nobody wants."""
+"""Recorded runs seen from outside: capture a program's output and status, and delete unwanted recordings."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from typing import BinaryIO
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """One run of a program, recorded or replayed, as seen from outside."""
+    """The output and exit status of one run of a program, recorded or replayed."""
 
     status: int
     """The exit code, or minus the number of the signal that ended it."""
     output: bytes
-    """What it wrote to stdout."""
+    """The content of stdout."""
     errors: bytes
-    """What it wrote to stderr."""
+    """The content of stderr."""
 
 
 class Capture:
-    """Two files that a program writes its output to; they have no name and need not be removed."""
+    """Two files that receive a program's output; they have no name and need not be removed."""
 
     def __init__(self, stdout: BinaryIO, stderr: BinaryIO) -> None:
         self.stdout = stdout
         self.stderr = stderr
 
     def run(self, status: int) -> Outside:
-        """What was written, with the exit code."""
+        """Return the output, with the exit code."""
         # The program wrote through descriptors of its own; these objects have buffered nothing.
         self.stdout.seek(0)
         self.stderr.seek(0)
@@ -40,15 +40,15 @@ class Capture:
 
 @contextmanager
 def captured() -> Iterator[Capture]:
-    """Give two such files, and close them."""
+    """Yield two such files, and close them afterwards."""
     with tempfile.TemporaryFile() as stdout, tempfile.TemporaryFile() as stderr:
         yield Capture(stdout, stderr)
 
 
 def discard(path: Path) -> None:
-    """Remove a recording; one that could not be sealed is still a directory. What is not there is gone already."""
+    """Remove a recording; one that could not be sealed is still a directory. A missing one is ignored."""
     if path.is_dir():
-        # Its program may be ending still, and write.
+        # Its program may still be exiting, and write.
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)

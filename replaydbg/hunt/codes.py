@@ -1,4 +1,4 @@
-"""Two runs of different code: which sources differ, and whether these make the difference, found by exchanging them."""
+"""Compare the source code of two runs, and test by exchange whether it causes the difference."""
 
 from __future__ import annotations
 
@@ -19,43 +19,42 @@ from replaydbg.replay.lenient import Lenient
 
 @dataclass(frozen=True, slots=True)
 class SourceChange:
-    """A source file that is another one in the two runs."""
+    """A source file that differs between the two runs."""
 
     path: str
-    """As the bad run names it, or the good run if only that one has it; short, where it lies below the working
-    directory."""
+    """The path in the bad run, or in the good run if only that one has it; relative if below the working directory."""
     line: int
     """The first line that differs, from 1; 0: only one run has the file."""
     good: str | None
-    """That line in the good run, empty behind the end of the file; None: only the bad run imported it."""
+    """That line in the good run, empty after the end of the file; None: only the bad run imported it."""
     bad: str | None
     """The same in the bad run."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeDifference:
-    """What differs in the sources of two runs, and what it does."""
+    """The source differences of two runs, and their effect."""
 
     changes: tuple[SourceChange, ...]
-    """The files, by name."""
+    """The changed files, by name."""
     bad_passes: bool | None
-    """Whether the bad run passes with the sources of the good one; None: that cannot be tested."""
+    """Whether the bad run passes with the sources of the good one; None: this cannot be tested."""
     good_fails: bool | None
-    """Whether the good run fails as the bad one did with the sources of the bad one; None: that cannot be tested."""
+    """Whether the good run fails as the bad one did with the sources of the bad one; None: this cannot be tested."""
     why: str
     """Why one of these cannot be tested; empty if both can."""
     trials: int
-    """How many replays were made for it."""
+    """Number of replays made for it."""
 
     @property
     def is_cause(self) -> bool:
-        """Whether the code makes the difference: what was tried confirms it, and nothing speaks against it."""
+        """Whether the code makes the difference: at least one test confirms it, and none contradicts it."""
         tried = [each for each in (self.bad_passes, self.good_fails) if each is not None]
         return bool(tried) and all(tried)
 
 
 def compare_code(twins: Twins, *, with_trials: bool) -> CodeDifference | None:
-    """Return how the sources differ; None if they do not."""
+    """Return the source differences; None if there are none."""
     good, bad = _Code(twins.good), _Code(twins.bad)
     changes = [_change(good, bad, key) for key in sorted(good.files.keys() | bad.files.keys())]
     differing = tuple(change for change in changes if change is not None)
@@ -76,7 +75,7 @@ def compare_code(twins: Twins, *, with_trials: bool) -> CodeDifference | None:
 
 
 class _Code:
-    """The sources of one run, by what names them in both."""
+    """The sources of one run, by keys that both runs share."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -84,7 +83,7 @@ class _Code:
         self.files = {self._key(path): data for path, data in sources_of(recording).items()}
 
     def _key(self, path: str) -> str:
-        """Return the path from the working directory for what lies below it: that is another one for each commit."""
+        """Return the path, relative to the working directory for files below it: that differs between commits."""
         inside = os.path.relpath(path, self.cwd)
         return path if inside.startswith("..") else inside
 
@@ -102,7 +101,7 @@ def _change(good: _Code, bad: _Code, key: str) -> SourceChange | None:
     lines = zip_longest(_lines(one), _lines(other), fillvalue="")
     number, (before, after) = next(
         (each for each in enumerate(lines, 1) if each[1][0] != each[1][1]),
-        (1, ("", "")),  # ends of lines alone
+        (1, ("", "")),  # differs only in line ends
     )
     return SourceChange(key, number, before.strip(), after.strip())
 
@@ -112,7 +111,7 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _with_sources(run: _Code, other: _Code, changes: tuple[SourceChange, ...]) -> tuple[Outcome | None, str]:
-    """Replay one run with the sources of the other one; return how it ends, or why nobody knows."""
+    """Replay one run with the sources of the other one; return the outcome, or why there is none."""
     folders = {str(Path(run.path(change.path)).parent) for change in changes}
     outer = [each for each in folders if not any(each.startswith(f"{one}/") for one in folders)]
     with tempfile.TemporaryDirectory(prefix="replaydbg-code-") as scratch:

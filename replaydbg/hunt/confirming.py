@@ -1,20 +1,20 @@
-"""Confirms an answer: replays with and without what it names, made anew when the search is over."""
+"""Confirm an answer: repeat the replays with and without the inputs that it names, when the search is over."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replaydbg.hunt.bench import FAILS, PASSES, Bench, Trial, told
+from replaydbg.hunt.bench import FAILS, PASSES, Bench, Trial, describe
 from replaydbg.hunt.flip import Replayed
 
 
 def confirmed(bench: Bench, replays: Sequence[tuple[str, Trial, str]]) -> tuple[Replayed, ...]:
-    """Make each replay once more; each is given as what is replayed, the trial, and how it should end."""
+    """Repeat each replay once; each is given as its description, the trial, and the expected result."""
     if bench.count.is_over:
         return tuple(Replayed(what, "", "there were too many trials", False) for what, _, _ in replays)
     ended = bench.ended([trial for _, trial, _ in replays], is_again=True)
     return tuple(
-        Replayed(what, each["how"], told(each), each["how"] == wanted)
+        Replayed(what, each["how"], describe(each), each["how"] == wanted)
         for (what, _, wanted), each in zip(replays, ended, strict=True)
     )
 

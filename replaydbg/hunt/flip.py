@@ -1,4 +1,4 @@
-"""What came of exchanging inputs between two runs."""
+"""The result of exchanging inputs between two runs."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from replaydbg.bisect.twins import Input, LaneKey, Preemption
 
 
 class OtherTurn(NamedTuple):
-    """A switch at which another thread has to go on for the run to pass."""
+    """A switch at which another thread has to continue for the run to pass."""
 
     switch: int
-    """Which one of the bad run, from 0."""
+    """The index of the switch in the bad run, from 0."""
     gave_way: LaneKey
     """The thread that gave way there."""
     recorded: int
-    """The lane that went on."""
+    """The lane that continued."""
     recorded_key: LaneKey
-    """Which thread that is."""
+    """The identity of that thread."""
     instead: int
-    """The lane that goes on instead, and did first in the good run."""
+    """The lane that continues instead, and was first in the good run."""
     instead_key: LaneKey
-    """Which thread that is."""
+    """The identity of that thread."""
     after: int
     """The number of the last event before, of any thread."""
 
 
 class Replayed(NamedTuple):
-    """A replay that was made to confirm the answer."""
+    """A replay made to confirm the answer."""
 
     what: str
     """What was replayed."""
     how: str
-    """How it ended: PASSES, FAILS ... of `bench`; empty: it was not made."""
+    """The result: PASSES, FAILS ... of `bench`; empty: the replay was not made."""
     said: str
-    """How it ended, or why it was not made, in words."""
+    """The result as text, or why the replay was not made."""
     is_confirmed: bool
-    """Whether it ended as the answer says."""
+    """Whether the result agrees with the answer."""
 
 
 class Explained(NamedTuple):
@@ -52,31 +52,31 @@ class Flip:
     """The smallest set of inputs that makes the bad run end as the good one did."""
 
     inputs: tuple[Input, ...]
-    """What the bad run must be told as the good one was: none of them can be left out."""
+    """The inputs of the good run that the bad run needs to pass: none of them can be left out."""
     preemptions: tuple[Preemption, ...]
-    """If the switches of threads are among them: those that are enough to make the run fail."""
+    """If the thread schedule is among them: the preemptions that suffice to make the run fail."""
     turns: tuple[OtherTurn, ...]
-    """Where another thread has to go on, if it is not the preemptions."""
+    """The switches at which another thread has to continue, if preemptions are not the cause."""
     others: tuple[tuple[Input, ...], ...]
-    """Other sets that do it as well."""
+    """Other sets with the same effect."""
     trials: int
-    """How many replays were made."""
+    """Number of replays made."""
     undecided: int
-    """In how many of them the program asked for something that neither recording has, or failed in another way."""
+    """Number of these in which the program asked for something that neither recording has, or failed in another way."""
     reason: str = ""
     """Why there is no such set; empty: there is one."""
     is_from_bad: bool = False
-    """Whether it was found the other way round: the good run fails with these from the bad run."""
+    """Whether it was found in the other direction: the good run fails with these inputs from the bad run."""
     is_cut: bool = False
-    """Whether there were too many trials: then a smaller set may do."""
+    """Whether the maximum number of trials was reached: then a smaller set may suffice."""
     liberties: tuple[tuple[str, int], ...] = ()
-    """What the replay with these did otherwise than recorded, by kind (MEANINGS in `replaydbg.replay.ending`)."""
+    """The deviations of the replay with these inputs, by kind (MEANINGS in `replaydbg.replay.ending`)."""
     replays: tuple[Replayed, ...] = ()
-    """What was replayed with and without it when it had been found."""
+    """The confirming replays with and without it."""
     explained: Explained = field(default_factory=Explained)
     """How many of the bad runs pass with it."""
 
     @property
     def is_confirmed(self) -> bool:
-        """Whether each of those replays, of which there is one at least, ended as it should."""
+        """Whether each of those replays, of which there is at least one, ended as expected."""
         return bool(self.replays) and all(each.is_confirmed for each in self.replays)

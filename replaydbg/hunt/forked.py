@@ -1,4 +1,4 @@
-"""Runs functions in processes of their own, all at once, and takes what they return."""
+"""Run functions in processes of their own, all at once, and collect their results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from replaydbg.launch.interruption import end_with_parent, forked, postponed
 
 Task = Callable[[], dict[str, Any]]
-"""Returns what JSON can hold."""
+"""A function that returns a dictionary of JSON values."""
 
 
 def in_processes(tasks: Sequence[Task], *, timeout: float) -> list[dict[str, Any] | None]:
@@ -42,7 +42,7 @@ class _Forked:
             try:
                 forked()
                 end_with_parent(us)
-                # Ctrl-C reaches us alone, and what it starts can be ended with it.
+                # Ctrl-C reaches only this process; the child and its processes form a group that can be ended together.
                 os.setsid()
                 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
                 self.report.write(json.dumps(task()).encode())
@@ -50,7 +50,7 @@ class _Forked:
             except BaseException:  # noqa: BLE001 - whatever it is, nobody above us is there to show it
                 traceback.print_exc()
             finally:
-                # Never back into the caller's code: that one is somebody else's process.
+                # Never return into the caller's code: the state belongs to another process.
                 os._exit(0)
         self.is_over = False
 

@@ -1,4 +1,4 @@
-"""Records a command until it fails and until it passes, several times at once, and keeps one recording of each."""
+"""Record a command until it fails and until it passes, several times at once, and keep one recording of each."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from replaydbg.config import Settings
 from replaydbg.errors import CannotHunt, CannotRecord, UsageError
 from replaydbg.hunt.capture import Outside, discard
 from replaydbg.hunt.rate import interval
-from replaydbg.hunt.worker import Finished, Worker
+from replaydbg.hunt.worker import Finished, RecordingWorker
 from replaydbg.launch import interpreter
 from replaydbg.launch.interruption import INTERRUPTIONS, number_of, postponed
 from replaydbg.record.target import find_target
 from replaydbg.store.directory import LIVE, SEALED, Store
 
 MOST_MORE = 2
-"""So many other runs that fail are kept, if they come before there is what was wanted."""
+"""Number of further failing runs that are kept, if they occur before the hunt is over."""
 
 
 class Until(enum.Enum):
-    """What a hunt is after."""
+    """The goal of a hunt."""
 
     FAIL = "fail"
     """A run that fails."""
@@ -37,35 +37,35 @@ class Until(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be hunted, and how."""
+class HuntRequest:
+    """The command and the options of a hunt."""
 
     command: list[str]
-    """As for `record`."""
+    """The command line, as for `record`."""
     runs: int = 100
-    """How often it is run at most."""
+    """Maximum number of runs."""
     jobs: int = 1
-    """How many runs go on at once."""
+    """Number of runs at once."""
     is_chaotic: bool = False
     """Whether threads get short, uneven slices, each run with a seed of its own."""
     until: Until = Until.BOTH
     """When to stop."""
     failures: int = 1
-    """How many runs that fail there have to be before it stops."""
+    """Number of failing runs after which it stops."""
     fails: str = ""
-    """A pattern: what has it in its output has failed, whatever its exit code."""
+    """A pattern: a run whose output matches it has failed, whatever its exit code."""
     timeout: float | None = None
-    """Seconds after which a run is ended, and has failed; None: it may take any time."""
+    """Seconds after which a run is ended, and has failed; None: no limit."""
     directory: Path | None = None
-    """Where the two recordings go; None: the store."""
+    """The directory of the two recordings; None: the store."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class HuntRun:
     """One run."""
 
     number: int
-    """From 1, in the order in which they were begun."""
+    """From 1, in the order in which they were started."""
     is_failure: bool
     """Whether it failed."""
     why: str
@@ -75,44 +75,44 @@ class Run:
     path: Path
     """Its recording, if it is kept."""
     events: int
-    """How many crossings that holds."""
+    """Number of crossings in the recording."""
     chaos: int | None
     """The seed of its slices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caught:
-    """What a hunt came to."""
+    """The result of a hunt."""
 
     runs: int
-    """How many ended."""
+    """Number of completed runs."""
     failures: int
-    """How many of them failed."""
-    failed: Run | None
-    """One that failed, with its recording."""
-    passed: Run | None
-    """One that passed, with its recording."""
-    more: tuple[Run, ...] = ()
-    """Other ones that failed, with their recordings: a cause has to explain these as well."""
+    """Number of failures among them."""
+    failed: HuntRun | None
+    """A failing run, with its recording."""
+    passed: HuntRun | None
+    """A passing run, with its recording."""
+    more: tuple[HuntRun, ...] = ()
+    """Other failing runs, with their recordings: a cause has to explain these as well."""
     interrupted_by: int = 0
     """The signal that ended the hunt; 0: none did."""
 
     @property
     def rate(self) -> tuple[float, float]:
-        """Between what the rate of failures lies, with a confidence of 95 %."""
+        """The bounds of the failure rate, with a confidence of 95 %."""
         return interval(self.failures, self.runs)
 
     def has(self, until: Until, failures: int = 1) -> bool:
-        """Whether it is what was wanted: with so many failures, if any."""
+        """Whether the goal is reached, with this number of failures if failures are wanted."""
         has_failed = self.failed is not None and self.failures >= failures
         return (until is Until.PASS or has_failed) and (until is Until.FAIL or self.passed is not None)
 
 
-def hunt(wanted: Wanted, settings: Settings, *, seen: Callable[[Run], None] = lambda run: None) -> Caught:
-    """Record `wanted.command` until there is what is wanted, and keep that; `seen` is told of each run.
+def hunt(wanted: HuntRequest, settings: Settings, *, seen: Callable[[HuntRun], None] = lambda run: None) -> Caught:
+    """Record `wanted.command` until there is what is wanted, and keep that; `seen` is called with each run.
 
-    Ctrl-C ends it with what it has. Raises CannotHunt if the command cannot be started, never fails or always does (one
-    recording is kept then, too), UsageError for a pattern or a number that makes no sense.
+    Ctrl-C ends it with the runs so far. Raises CannotHunt if the command cannot be started, never fails or always does
+    (one recording is kept then, too), UsageError for an invalid pattern or number.
     """
     pattern = _checked(wanted)
     hunter = _Hunter(wanted, settings, pattern, seen)
@@ -121,14 +121,14 @@ def hunt(wanted: Wanted, settings: Settings, *, seen: Callable[[Run], None] = la
     finally:
         hunter.close()
     if not caught.interrupted_by and not caught.has(wanted.until):
-        # Nothing is to be explained with them.
+        # There is nothing that they could help to explain.
         for each in caught.more:
             discard(each.path)
         raise CannotHunt(_why_not(caught), caught.runs, caught.failures)
     return caught
 
 
-def _checked(wanted: Wanted) -> re.Pattern[bytes] | None:
+def _checked(wanted: HuntRequest) -> re.Pattern[bytes] | None:
     if wanted.runs < 1 or wanted.jobs < 1:
         raise UsageError("--runs and --jobs must be at least 1.")
     if wanted.failures < 1 or wanted.failures > wanted.runs:
@@ -163,15 +163,19 @@ def _why_not(caught: Caught) -> str:
 
 class _Hunter:
     def __init__(
-        self, wanted: Wanted, settings: Settings, pattern: re.Pattern[bytes] | None, seen: Callable[[Run], None]
+        self,
+        wanted: HuntRequest,
+        settings: Settings,
+        pattern: re.Pattern[bytes] | None,
+        seen: Callable[[HuntRun], None],
     ) -> None:
         self.wanted, self.settings, self.pattern, self.seen = wanted, settings, pattern, seen
         self.place = _Place.make(wanted.directory, settings.store)
-        self.working: dict[Worker, tuple[int, int | None]] = {}
+        self.working: dict[RecordingWorker, tuple[int, int | None]] = {}
         self.begun = self.ended = self.failures = 0
-        self.failed: Run | None = None
-        self.passed: Run | None = None
-        self.more: list[Run] = []
+        self.failed: HuntRun | None = None
+        self.passed: HuntRun | None = None
+        self.more: list[HuntRun] = []
 
     def run(self) -> Caught:
         try:
@@ -199,11 +203,11 @@ class _Hunter:
         chaos = self.settings.chaos
         if self.wanted.is_chaotic:
             chaos = int.from_bytes(os.urandom(4), "little") >> 1
-        # Nobody would come to end a run that hangs.
+        # Nobody would be there to end a run that hangs.
         settings = self.settings._replace(chaos=chaos, on_deadlock="stop")
         path = self.place.path(f"run-{self.begun}")
         with postponed():
-            worker = Worker(self.wanted.command, path, settings, timeout=self.wanted.timeout)
+            worker = RecordingWorker(self.wanted.command, path, settings, timeout=self.wanted.timeout)
             self.working[worker] = (self.begun, chaos)
 
     def _wait(self) -> None:
@@ -229,7 +233,7 @@ class _Hunter:
         is_more = bool(why) and not is_first and len(self.more) < max(MOST_MORE, self.wanted.failures - 1)
         name = kind if is_first else f"{kind}-{len(self.more) + 2}"
         path = self.place.keep(finished.path, name) if is_first or is_more else finished.path
-        run = Run(number, bool(why), why, finished.outside, path, finished.events, chaos)
+        run = HuntRun(number, bool(why), why, finished.outside, path, finished.events, chaos)
         self.ended += 1
         self.failures += run.is_failure
         if is_more:
@@ -258,13 +262,13 @@ class _Hunter:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the recordings of a hunt are: visible from the first, so that none is lost if we are killed."""
+    """The directory of a hunt's recordings: visible from the start, so that none is lost if the hunt is killed."""
 
     directory: Path
     prefix: str
-    """How their names begin."""
+    """The prefix of their names."""
     reserved: Path | None
-    """What keeps another hunt from taking the same names."""
+    """A file that keeps another hunt from using the same names."""
 
     @classmethod
     def make(cls, directory: Path | None, store: Path) -> _Place:
@@ -288,7 +292,7 @@ class _Place:
         return self.directory / f"{self.prefix}{name}{SEALED}"
 
     def keep(self, path: Path, name: str) -> Path:
-        """Give a recording its name for good."""
+        """Give a recording its final name."""
         target = self.path(name)
         if path.name.endswith(LIVE):  # it could not be sealed
             target = target.with_name(target.name.removesuffix(SEALED) + LIVE)

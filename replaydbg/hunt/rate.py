@@ -1,4 +1,4 @@
-"""How often something fails, from how often it did."""
+"""Estimate a failure rate from the number of failures."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 
 CONFIDENCE = 0.95
 _DEVIATIONS = 1.959963984540054
-"""Of the normal distribution, for CONFIDENCE on both sides."""
+"""Standard deviations of the normal distribution for CONFIDENCE on both sides."""
 
 
 def interval(failures: int, runs: int) -> tuple[float, float]:
-    """Return between what the rate of failures lies with a confidence of CONFIDENCE (Wilson's score interval).
+    """Return the bounds of the failure rate with a confidence of CONFIDENCE (Wilson's score interval).
 
-    The usual one, around the share that was seen, is nonsense where that is 0 or 1.
+    The usual interval, around the observed share, is useless if that is 0 or 1.
     """
     if not runs:
         return 0.0, 1.0

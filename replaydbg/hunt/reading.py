@@ -1,4 +1,4 @@
-"""Reads the two recordings that are to be compared, and refuses what cannot be."""
+"""Read the two recordings that are to be compared, and refuse those that cannot be."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path, PurePath
 
-from replaydbg.bisect.twins import LaneKey, Side, rank_of_turns, read_lanes
+from replaydbg.bisect.twins import LaneKey, ReadRecording, rank_of_turns, read_lanes
 from replaydbg.errors import Corrupt, NotComparable
 from replaydbg.events.environment import Header
 from replaydbg.events.records import Site
@@ -18,15 +18,15 @@ from replaydbg.gates.table import gate_table
 from replaydbg.log.reader import Recording, open_recording
 
 
-# Without slots: it keeps what it has computed.
+# Without slots: cached properties need a dictionary.
 @dataclass(frozen=True)
 class Twins(AbstractContextManager["Twins"]):
     """The two recordings, open."""
 
     good: Recording
     bad: Recording
-    good_side: Side
-    bad_side: Side
+    good_side: ReadRecording
+    bad_side: ReadRecording
 
     def __exit__(self, *exc_info: object) -> None:
         self.good.close()
@@ -34,23 +34,23 @@ class Twins(AbstractContextManager["Twins"]):
 
     @cached_property
     def rank(self) -> Callable[[LaneKey, int], int]:
-        """Gives the place of a thread, that has come to so many events, in the order of the good run."""
+        """Maps a thread and its number of events to the place in the order of the good run."""
         return rank_of_turns(self.good_side)
 
     def text(self, site: Site) -> str:
-        """Return the line of source at a place of the bad run, without what surrounds it; empty if it is not there."""
+        """Return the source line at a site of the bad run, stripped; empty if it is not available."""
         return self.line(site.file, site.line)
 
     def line(self, file: str | None, line: int | None) -> str:
-        """Do the same for a line of a file."""
+        """Return the same for a line of a file."""
         return _Lines(self.bad).text(file, line)
 
 
 def open_twins(good: Path, bad: Path) -> Twins:
     """Open a good and a bad recording of the same program.
 
-    Raises NotComparable if they are of two programs or two Pythons, or if one of them is not whole; what
-    `open_recording` raises.
+    Raises NotComparable if they are of two programs or two Pythons, or if one of them is incomplete; and everything
+    that `open_recording` raises.
     """
     one = open_recording(good)
     try:
@@ -87,18 +87,18 @@ def _check(good: Recording, bad: Recording) -> None:
 
 
 def _program(header: Header) -> tuple[str, str]:
-    """Return what tells a program in both recordings: it may have been started in two directories."""
+    """Return what identifies a program in both recordings: it may have been started in two directories."""
     if header.kind in ("script", "directory"):
         return header.kind, PurePath(header.target).name
     return header.kind, header.target
 
 
-def _side(recording: Recording, own: _Lines, other: _Lines) -> Side:
+def _side(recording: Recording, own: _Lines, other: _Lines) -> ReadRecording:
     found = read_lanes(recording.events())
     if recording.damage:
         raise Corrupt(str(recording.path), recording.damage[0])
     key = _line_key(own, other)
-    return Side(
+    return ReadRecording(
         header=recording.header,
         events=found.events,
         lanes=found.lanes,
@@ -112,7 +112,7 @@ def _side(recording: Recording, own: _Lines, other: _Lines) -> Side:
 
 
 class _Lines:
-    """The source of a recording, line by line."""
+    """The sources of a recording, line by line."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
@@ -128,11 +128,11 @@ class _Lines:
         try:
             return self.recording.section(f"source/{digest}").decode("utf-8", "replace").splitlines()
         except Corrupt:
-            return []  # it is not there: then the line's number has to do
+            return []  # without the source the line's number has to do
 
 
 def _line_key(own: _Lines, other: _Lines) -> Callable[[Site], Hashable]:
-    """Return what tells a place of one recording in the other one: the line's text where the file was changed."""
+    """Return a function that identifies a site across both recordings: by the line's text if the file was changed."""
 
     @cache
     def key(site: Site) -> Hashable:

@@ -1,4 +1,4 @@
-"""Which inputs make the difference: found by replaying one run with some of the answers of the other."""
+"""Find the inputs that make the difference, by replaying one run with some of the answers of the other."""
 
 from __future__ import annotations
 
@@ -12,61 +12,62 @@ from typing import Any
 from replaydbg.bisect.ddmin import minimal, minimal_in_groups
 from replaydbg.bisect.twins import Comparison, Input, Preemption, Told, compare, elapsed
 from replaydbg.bisect.verdict import Verdict
-from replaydbg.hunt.bench import FAILS, MOST, PASSES, Bench, Count, How, Trial, told
+from replaydbg.hunt.bench import FAILS, MOST, PASSES, Bench, Count, How, Trial, describe
 from replaydbg.hunt.confirming import confirmed, confirmed_turns
 from replaydbg.hunt.flip import Explained, Flip, OtherTurn, Replayed
-from replaydbg.hunt.mixing import Mixer
+from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins
-from replaydbg.hunt.schedule import choices, possible_choices
+from replaydbg.log.edit.mix import Mixer
+from replaydbg.log.edit.schedule import choices, possible_choices
 
 __all__ = ["MOST", "How", "find_flip", "write_flipped"]
 
 MOST_ALONE = 60
-"""So many kinds of inputs are tried alone."""
+"""Maximum number of groups of inputs that are tried alone."""
 
 _ARBITRARY = ("time.monotonic", "time.perf_counter", "time.process_time", "time.thread_time")
 
 MOST_TURNS = 60
-"""At so many switches another thread is tried alone."""
+"""Maximum number of switches at which another thread is tried."""
 
 
 def find_flip(twins: Twins, comparison: Comparison, how: How, others: Sequence[Twins] = ()) -> Flip:
     """Return the smallest set of inputs which, taken from the good run, makes the bad run pass.
 
-    `others` are the good run with other bad ones: a cause that explains these as well comes before one that does not.
+    `others` pair the good run with other bad ones: a cause that explains these as well ranks before one that does not.
     """
-    # Beside each other: the files that all trials share are linked, not copied.
+    # On the same file system: the files that all trials share are linked, not copied.
     with tempfile.TemporaryDirectory(prefix="replaydbg-trials-") as place:
-        return _Search(twins, comparison, others, Count(how, Path(place))).run()
+        return _CauseSearch(twins, comparison, others, Count(how, Path(place))).run()
 
 
 def write_flipped(twins: Twins, flip: Flip, place: Path) -> Path:
-    """Write the bad run, told what makes the difference, as a recording into the empty directory `place`; return it.
+    """Write the bad run with the deciding inputs of the good one as a recording into the empty directory `place`.
 
-    A replay of it goes the way of the bad run up to where that asks, or writes, something else.
+    Returns its path. A replay of it follows the bad run up to the point where that asks for, or writes, something else.
     """
     target = place / "flipped.rdbg-live"
-    Mixer(twins.bad, twins.good, place, is_bad_base=True).write(target, flip.inputs)
+    Mixer(twins.bad, twins.good, place).write(target, mixture(flip.inputs, is_bad_base=True))
     return target
 
 
 @dataclass(slots=True)
-class _Search:
+class _CauseSearch:
     twins: Twins
     comparison: Comparison
     others: Sequence[Twins]
     count: Count
     liberties: dict[str, int] = field(default_factory=dict)
-    """What the replay did otherwise than recorded in which the smallest set made the bad run pass."""
+    """The deviations of the replay in which the smallest set made the bad run pass."""
 
     def run(self) -> Flip:
         bench = Bench(self.count, self.twins, is_bad_base=True)
         base = bench.ended([Trial(())])[0]
         self.count.like = base
         if base["how"] != FAILS:
-            return self._flip(reason=f"Replayed unchanged, the bad run {told(base)}")
-        # With no thread preempted, and told all the same, it passes: then that is it, whatever else makes it pass in
-        # its turn by moving the threads against each other.
+            return self._flip(reason=f"Replayed unchanged, the bad run {describe(base)}")
+        # If it passes with no thread preempted and its own inputs, that is the cause, even if other inputs make it pass
+        # indirectly, by shifting the threads against each other.
         schedule = [each for each in self.comparison.inputs if each.told is Told.SCHEDULE]
         preempted = self._by_preemptions(bench, schedule) if schedule else None
         if preempted is not None:
@@ -90,7 +91,7 @@ class _Search:
         return self._other_way_round(groups, everything)
 
     def _is_enough(self, flip: Flip) -> bool:
-        """Whether an input explains both runs, each in its threads' own order; a clock only shows that order."""
+        """Whether an input explains both runs, each in its own thread order; a clock only reflects that order."""
         return (
             flip.is_confirmed
             and "lane" not in dict(flip.liberties)
@@ -100,7 +101,7 @@ class _Search:
     # ---- the order of threads ----
 
     def _by_preemptions(self, bench: Bench, schedule: Sequence[Input]) -> Flip | None:
-        """Return that it fails because of preemptions, and of which; None: it does not pass without them."""
+        """Return the preemptions that make it fail; None: it does not pass without them."""
         preemptions = self.twins.bad_side.preemptions
         without = bench.with_inputs(schedule)
         if not preemptions or bench.ended([without])[0]["how"] != PASSES:
@@ -119,7 +120,7 @@ class _Search:
         return self._flip(schedule, [preemptions[number] for number in kept], replays=replays, explained=self._races())
 
     def _by_turns(self, bench: Bench, schedule: Sequence[Input]) -> Flip | None:
-        """Return that it fails because of who goes on where threads wait; None: another order does not make it pass."""
+        """Return the switches between waiting threads that make it fail; None: another order does not make it pass."""
         for left_out in dict.fromkeys([frozenset[int](), frozenset(bench.preemptions)]):
             possible = possible_choices(bench.mixer.records, left_out, bench.other_turns(frozenset()))
             numbers = tuple(each.switch for each in possible)
@@ -131,7 +132,7 @@ class _Search:
         return None
 
     def _first_turn(self, bench: Bench, numbers: tuple[int, ...], left_out: frozenset[int]) -> tuple[int, ...] | None:
-        """Return a single switch, the one that is nearest to the failure."""
+        """Return a single deciding switch, the one that is nearest to the failure."""
         jobs = max(self.count.how.jobs, 1)
         near = numbers[::-1][:MOST_TURNS]
         for start in range(0, len(near), jobs):
@@ -184,15 +185,15 @@ class _Search:
             explained += PASSES in [ended["how"] for ended in bench.ended([without, turned])]
         return Explained(explained + 1, len(self.others) + 1)
 
-    # ---- what it was told ----
+    # ---- inputs ----
 
     def _alone(self, bench: Bench, groups: list[list[Input]]) -> list[tuple[Input, ...]]:
         """Return the sets within one group that make the bad run pass alone, the smallest first.
 
-        Delta debugging from everything on ends at any set of which nothing can be left out; one of a single kind says
-        more as a rule than what led to it in a roundabout way.
+        Delta debugging from everything on ends at any set of which nothing can be left out; a set of one kind is
+        usually closer to the cause than one that leads to it indirectly.
         """
-        # Of two sets of one size the first is told: the same clock, as if both runs had begun at once.
+        # Of two sets of equal size the first is reported: the same clock, as if both runs had begun at once.
         kinds = [
             kind
             for group in groups[:MOST_ALONE]
@@ -205,7 +206,7 @@ class _Search:
         return sorted(sets, key=lambda each: (self._is_roundabout(bench, each), len(each)))
 
     def _is_roundabout(self, bench: Bench, inputs: tuple[Input, ...]) -> bool:
-        """Whether threads took turns in another order, too: then it may be that which made the run pass."""
+        """Whether threads took turns in another order, too: then that may be what made the run pass."""
         liberties = bench.ended([bench.with_inputs(inputs)])[0].get("liberties", {})
         return "lane" in liberties and all(each.told is not Told.SCHEDULE for each in inputs)
 
@@ -224,7 +225,7 @@ class _Search:
         return self._flip(best, others=others, replays=replays, explained=explained)
 
     def _confirmed(self, bench: Bench, reverse: Bench, inputs: tuple[Input, ...]) -> tuple[Replayed, ...]:
-        """Replay both runs with and without these."""
+        """Replay both runs with and without these inputs."""
         what = "this" if len(inputs) == 1 else "these"
         found = confirmed(
             bench,
@@ -241,7 +242,7 @@ class _Search:
             ],
         )
         if not back[-1].is_confirmed:
-            # The moments of the two runs do not fit one by one, perhaps: then all that was told in this way does.
+            # Perhaps the moments of the two runs do not correspond one by one: then use all inputs of this group.
             kinds = {(each.told, each.gate, each.name) for each in inputs}
             alike = [each for each in self.comparison.inputs if (each.told, each.gate, each.name) in kinds]
             if any(each.is_elapsed for each in inputs):
@@ -254,7 +255,7 @@ class _Search:
         return (*found, *back)
 
     def _explained(self, inputs: tuple[Input, ...]) -> Explained:
-        """Return of how many of the bad runs the same kind of inputs, from the same places, makes each pass."""
+        """Return how many of the bad runs pass with the same kind of inputs, from the same places."""
         explained = 0
         wanted = {self._source_of(self.twins, each) for each in inputs}
         for other in self.others:
@@ -272,7 +273,7 @@ class _Search:
         return each.told, each.gate, site.file, site.line
 
     def _other_way_round(self, groups: list[list[Input]], everything: dict[str, Any]) -> Flip:
-        """Look for what makes the good run fail: there the answers of the bad run may fit where these did not."""
+        """Search for inputs that make the good run fail: the bad run's answers may fit there where these did not."""
         groups = [group for group in groups if group and group[0].told is not Told.SCHEDULE]
         bench = Bench(self.count, self.twins, is_bad_base=False)
         ended = bench.ended([Trial(()), Trial([each for group in groups for each in group])])
@@ -288,11 +289,11 @@ class _Search:
             return self._flip(found, is_from_bad=True, replays=replays)
         schedule = [each for each in self.comparison.inputs if each.told is Told.SCHEDULE]
         if schedule and ended[0]["how"] == ended[1]["how"] == PASSES:
-            # Told all that the bad run was told, the good run passes: only the order of the threads is left.
+            # If the good run passes with all inputs of the bad run, only the thread schedule is left.
             replays = confirmed(bench, [("the good run with all other inputs of the bad run", Trial(()), PASSES)])
             why = "no other thread schedule that was tried made the bad run pass"
             return self._flip(schedule, replays=(*replays, Replayed("the bad run in another order", "", why, False)))
-        return self._flip(reason=f"With all that differs from the good run, the bad run {told(everything)}")
+        return self._flip(reason=f"With all that differs from the good run, the bad run {describe(everything)}")
 
     def _can_be_exchanged(self, each: Input) -> bool:
         return not each.is_handle and (each.told is not Told.SCHEDULE or bool(self.twins.bad_side.preemptions))
@@ -332,7 +333,7 @@ def _elapsed(group: list[Input]) -> list[Input]:
 def _of_one_boot(group: list[Input]) -> list[Input]:
     """Return answers of a clock that counts from an arbitrary moment as if both runs had begun at once.
 
-    As it stands an answer of the other run would be a jump of that clock, which no run has ever seen.
+    Unchanged, an answer of the other run would be a jump of that clock, which no run has ever seen.
     """
     if not group[0].gate.startswith(_ARBITRARY):
         return group
@@ -340,9 +341,9 @@ def _of_one_boot(group: list[Input]) -> list[Input]:
 
 
 def _groups(inputs: Sequence[Input]) -> list[list[Input]]:
-    """Put together what is alike: answers of one gate often matter together. The last ones come first.
+    """Group similar inputs: answers of one gate often matter together. The last ones come first.
 
-    Of two halves that both make the difference the first is followed, and what is nearer to the failure says more.
+    Of two halves that both make the difference the first is followed, and inputs nearer to the failure explain more.
     """
     groups: dict[tuple[str, str], list[Input]] = defaultdict(list)
     for each in reversed(inputs):

@@ -23,29 +23,29 @@ GRACE = 2.0
 """Seconds that a program has to end after SIGTERM before it is killed: pytest and servers clean up then."""
 
 _PID = struct.Struct("<q")
-"""Before the facts in the file in which the recorder reports: the process id of the program; 0: it has not begun."""
+"""Precedes the facts in the file in which the recorder reports: the process id of the program; 0: not started yet."""
 
 
 class Finished(NamedTuple):
-    """How a run went."""
+    """The result of a run."""
 
     outside: Outside
     """Its exit code and what it wrote."""
     path: Path
     """Its recording."""
     events: int
-    """How many crossings that holds."""
+    """Number of crossings in the recording."""
     error: str
     """Why there is no recording; empty: there is one."""
     is_overdue: bool
     """Whether it was ended because it took too long."""
 
 
-class Worker:
+class RecordingWorker:
     """A process that records a command once. It has no terminal: Ctrl-C reaches us alone, and its input is empty."""
 
     def __init__(self, argv: list[str], output: Path, settings: Settings, *, timeout: float | None) -> None:
-        """Begin; `timeout` is how many seconds the program may take."""
+        """Start the run; `timeout` is the program's time limit in seconds."""
         self.output = output
         self._stack = ExitStack()
         self._capture = self._stack.enter_context(captured())
@@ -71,20 +71,20 @@ class Worker:
             self._report.write(json.dumps(facts).encode())
             self._report.flush()
         finally:
-            # Never back into the caller's code: that one is somebody else's process.
+            # Never return into the caller's code: the state belongs to another process.
             os._exit(0)
 
     @property
     def seconds_left(self) -> float | None:
-        """Until `remind` has something to do; None: it never will."""
+        """Return the seconds until `remind` must be called; None: never."""
         return max(0.0, self._ends[0] - time.monotonic()) if self._ends else None
 
     def remind(self) -> None:
-        """End the program if it takes too long: first kindly, then not."""
+        """End the program if it takes too long: first with SIGTERM, then by killing it."""
         if not self._ends or self._ends[0] > time.monotonic():
             return
         self._is_overdue = True
-        # The recorder passes the first one on, and seals what there is, whatever ended the program.
+        # The recorder passes SIGTERM on, and seals the recording, whatever ended the program.
         if len(self._ends) == 2:
             os.kill(self.pid, signal.SIGTERM)
         else:
@@ -94,17 +94,17 @@ class Worker:
         del self._ends[0]
 
     def _program(self) -> list[int]:
-        """Return the process id of the program, if it runs, where /proc does not show it."""
+        """Return the process id of the program, if it runs and /proc does not show it."""
         written = os.pread(self._report.fileno(), _PID.size, 0)
         pid = _PID.unpack(written)[0] if len(written) == _PID.size else 0
         with suppress(ProcessLookupError):
-            # It may have ended, and its number be another one's: the program is in the recorder's session, or has
-            # made its own.
+            # It may have ended, and its number be reused: the program is in the recorder's session, or has made its
+            # own.
             return [pid] if pid and os.getsid(pid) in (self.pid, pid) else []
         return []
 
     def finish(self) -> Finished:
-        """Return how it went; to be called when it has ended."""
+        """Return the result; to be called when the process has ended."""
         os.waitpid(self.pid, 0)
         self._report.seek(_PID.size)
         text = self._report.read()
@@ -115,7 +115,7 @@ class Worker:
         return Finished(outside, path, facts.get("events", 0), facts.get("error", ""), self._is_overdue)
 
     def kill(self) -> None:
-        """Kill it with its program, and leave nothing behind."""
+        """Kill it with its program, and delete the recording."""
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)

@@ -1,1 +1,1 @@
-"""What recording and replaying both need to start a program: options, environment, process, the core's orders."""
+"""Shared by recording and replaying: the program's options, environment and process, and the core's orders."""

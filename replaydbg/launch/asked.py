@@ -1,4 +1,4 @@
-"""How a replay of edited code tells the pytest plugin in the program's process what is asked of it."""
+"""The question that a replay of edited code passes to the pytest plugin in the program's process."""
 
 VARIABLE = "REPLAYDBG_PYTEST_ASKED"
-"""The variable of its environment. No recording has it."""
+"""The environment variable that carries it. No recording contains it."""

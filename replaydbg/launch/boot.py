@@ -1,4 +1,4 @@
-"""What the core is told when it starts, in both modes: one value, written into a file whose name it is given."""
+"""The core's orders at its start, in both modes: one value, written into a file whose name it is given."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replaydbg.launch.interpreter import has_safe_path, held_warnings, split_opt
 
 
 def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, str]) -> dict[str, Any]:
-    """Return what the core is told in both modes; `start` is the environment that the interpreter is started with."""
+    """Return the core's fields in both modes; `start` is the environment with which the interpreter is started."""
     options = split_options(list(header["python"]["flags"]))
     target = header["target"]
     return {
@@ -23,7 +23,7 @@ def boot_values(header: Mapping[str, Any], table: list[Row], start: dict[str, st
         "path0": header["path0"],
         "environment": [(os.fsencode(name), os.fsencode(value)) for name, value in header["env"].items()],
         "start_ctype": os.fsencode(start["LC_CTYPE"]) if "LC_CTYPE" in start else None,
-        # Recordings from before there was a choice have no such field.
+        # Recordings made before this option existed have no such field.
         "real_ids": bool(header.get("real_ids", False)),
         "chaos": header.get("chaos"),
         "site": options.site,

@@ -1,4 +1,4 @@
-"""How a launcher ends as the program did that it started."""
+"""Let a launcher end the way its program did."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 
 def end_like(status: int) -> int:
-    """Return the exit code for a program's status; a signal ends us too: a shell sees what it would have seen."""
+    """Return the exit code for a program's status; a signal ends this process, too, so that a shell sees the same."""
     if status >= 0:
         return status
     for stream in (sys.stdout, sys.stderr):

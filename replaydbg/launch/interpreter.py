@@ -1,4 +1,4 @@
-"""How the program's interpreter is started: its options, its environment, and what it inherits."""
+"""The start of the program's interpreter: its options, its environment, and what it inherits."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ BOOTSTRAP = (
 
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 EMULATED = frozenset("SEIRP")
-"""Options that the core does in the interpreter's place."""
+"""Options that the core applies in place of the interpreter."""
 
 
 class Option(NamedTuple):
     """One option of the interpreter."""
 
     name: str
-    """Its letter, or the whole word of a long one; empty for a word that is no option."""
+    """Its letter, or the whole word of a long one; empty for a word that is not an option."""
     value: str | None
-    """Its value; None for an option that takes none, and where it is missing. The word, if it is no option."""
+    """Its value; None for an option that takes none, or if it is missing. The word, if it is not an option."""
 
 
 class Options(NamedTuple):
-    """The interpreter's options, split into what is passed on and what the core does in their place."""
+    """The interpreter's options, split into those that are passed on and those that the core applies."""
 
     passed: list[str]
     """Options for the bootstrap interpreter."""
     given: list[str]
-    """Options as they were given: the recording's `sys.orig_argv`."""
+    """Options as they were given: the beginning of the recording's `sys.orig_argv`."""
     site: bool
     """Whether `site` is imported (no -S)."""
     isolated: bool
@@ -54,7 +54,7 @@ class Options(NamedTuple):
 
 
 def leading_options(words: list[str]) -> tuple[list[str], list[str]]:
-    """Split a command line of the interpreter (without its name): its options, and from the script or -m or -c on."""
+    """Split an interpreter's command line (without its name) into its options and the rest: script, -m or -c."""
     index = 0
     while index < len(words):
         word = words[index]
@@ -73,7 +73,7 @@ def leading_options(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _run_letter(word: str) -> int:
-    """Return where in a word of options stands -m or -c, 0 for nowhere; behind -W and -X stands their value."""
+    """Return the index of -m or -c in a word of options, 0 if there is none; after -W and -X their value follows."""
     if word.startswith("--"):
         return 0
     for place, letter in enumerate(word[1:], 1):
@@ -85,7 +85,7 @@ def _run_letter(word: str) -> int:
 
 
 def parse_options(words: list[str]) -> list[Option]:
-    """Return the options in `words`, in which clusters such as -BWerror may stand."""
+    """Return the options in `words`, which may contain clusters such as -BWerror."""
     found: list[Option] = []
     rest = iter(words)
     for word in rest:
@@ -95,7 +95,7 @@ def parse_options(words: list[str]) -> list[Option]:
         if word.startswith("--"):
             found.append(Option(word, next(rest, None) if word in _WITH_VALUE else None))
             continue
-        # A letter that takes a value takes the rest of the word, or the next word.
+        # A letter with a value takes the rest of the word, or the next word.
         end = min((index for index in map(word.find, "WX") if index > 0), default=len(word))
         found.extend(Option(letter, None) for letter in word[1:end])
         if end < len(word):
@@ -104,10 +104,10 @@ def parse_options(words: list[str]) -> list[Option]:
 
 
 def split_options(given: list[str]) -> Options:
-    """Return what to pass on.
+    """Return the options to pass on.
 
-    Always -S and -P: the core imports `site`, and nothing of the working directory is imported before it. -E, -I and
-    -R are emulated, since they would ignore the hash seed too.
+    -S and -P are always passed: the core imports `site`, and nothing of the working directory is imported before it.
+    -E, -I and -R are emulated, since they would ignore the hash seed too.
     """
     options = parse_options(given)
     letters = {option.name for option in options}
@@ -137,15 +137,15 @@ def passed_words(options: list[Option]) -> list[str]:
 
 
 def has_safe_path(environment: Mapping[str, str], options: Options) -> bool:
-    """Return whether the program's `sys.path` has no entry of its own in front."""
+    """Return whether the interpreter adds no entry of its own to the front of the program's `sys.path`."""
     return options.safe_path or (not options.ignore_environment and bool(environment.get("PYTHONSAFEPATH")))
 
 
 def held_warnings(environment: Mapping[str, str], options: Options) -> list[str]:
-    """Return the warning options, if one of them names a category of a module: the core applies them then.
+    """Return the warning options, if one of them names a category of a module: then the core applies them.
 
     The interpreter imports that module at its start, before the core: its code would run unrecorded, and in a replay
-    unfenced. An empty list: there is none such, and all are passed on.
+    unfenced. An empty list: there is no such option, and all are passed on.
     """
     variable = "" if options.ignore_environment else environment.get("PYTHONWARNINGS", "")
     words = [*filter(None, variable.split(",")), *options.warnings]
@@ -153,7 +153,7 @@ def held_warnings(environment: Mapping[str, str], options: Options) -> list[str]
 
 
 def check_recordable(given: list[str], environment: Mapping[str, str]) -> None:
-    """Raise UsageError for options under which the interpreter would not run the program, or not the program alone."""
+    """Raise UsageError for options with which the interpreter would not run the program, or would run more than it."""
     letters = {option.name for option in parse_options(given)}
     if "i" in letters:
         raise UsageError("Interactive mode (-i) cannot be recorded. Run the program without it.")
@@ -165,7 +165,7 @@ def check_recordable(given: list[str], environment: Mapping[str, str]) -> None:
 
 
 def choose_hash_seed(environment: dict[str, str], options: Options) -> int:
-    """Return the seed of string hashes: the one that the environment fixes, or a fresh random one (never 0)."""
+    """Return the seed of string hashes: the one fixed by the environment, or a fresh random one (never 0)."""
     fixed = environment.get("PYTHONHASHSEED", "")
     if fixed.isdigit() and not options.ignore_environment and not options.is_randomized:
         return int(fixed)
@@ -173,7 +173,7 @@ def choose_hash_seed(environment: dict[str, str], options: Options) -> int:
 
 
 def start_environment(environment: dict[str, str], options: Options, seed: int) -> dict[str, str]:
-    """Return the environment for the bootstrap interpreter; the core puts the program's own back."""
+    """Return the environment for the bootstrap interpreter; the core restores the program's own."""
     env = dict(environment)
     if options.ignore_environment:
         env = {name: value for name, value in env.items() if not name.startswith("PYTHON")}
@@ -198,18 +198,18 @@ def _first_environment() -> list[bytes]:
         with open("/proc/self/environ", "rb") as file:  # noqa: PTH123
             return file.read().split(b"\0")
     except OSError:
-        from replaydbg.native import _core  # only where there is no /proc
+        from replaydbg.native import _core  # only for systems without /proc
 
         return list(_core.first_environment())
 
 
 def command_line(executable: str, passed: list[str], core: str, boot: str | int) -> list[str]:
-    """Return the argument list that starts the interpreter with the core in it; `boot` is a path or a descriptor."""
+    """Return the command line that starts the interpreter with the core in it; `boot` is a path or a descriptor."""
     return [executable, *passed, "-c", BOOTSTRAP.format(core=core, boot=boot)]
 
 
 def stream_kind(fd: int) -> str:
-    """Return what a standard stream is: `tty`, `pipe`, `file`, `null`, `socket` or `closed`."""
+    """Return the kind of a standard stream: `tty`, `pipe`, `file`, `null`, `socket` or `closed`."""
     try:
         mode = os.fstat(fd).st_mode
     except OSError:
@@ -239,7 +239,7 @@ def _open_fds() -> list[int]:
     try:
         return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208
     except OSError:
-        from replaydbg.native import _core  # only where there is no /proc
+        from replaydbg.native import _core  # only for systems without /proc
 
         return list(_core.descriptors())
 
@@ -265,6 +265,6 @@ def this_python() -> dict[str, object]:
 
 def soabi() -> str:
     """Return this interpreter's SOABI, such as `cpython-311-x86_64-linux-gnu` (sysconfig would cost 6 ms)."""
-    import _imp  # a module of the interpreter itself, here for this one question
+    import _imp  # a module of the interpreter itself, needed only here
 
     return _imp.extension_suffixes()[0].removeprefix(".").removesuffix(".so")

@@ -1,8 +1,8 @@
-"""What ends a command from outside: Ctrl-C, SIGTERM and SIGHUP.
+"""Signals that end a command from outside: Ctrl-C, SIGTERM and SIGHUP.
 
-Python raises KeyboardInterrupt for the first of them alone; the two others end the process without any clean-up, and
-its replay, or the programs of a hunt, would run on. Here each of them is an exception, and a second signal does not
-disturb the clean-up.
+Python raises KeyboardInterrupt for the first of them only; the two others end the process without any clean-up, and its
+replay, or the programs of a hunt, would run on. Here each of them is an exception, and a second signal does not disturb
+the clean-up.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from contextlib import contextmanager
 from types import FrameType
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""The signals that ask a command to end."""
+"""The signals that request the end of a command."""
 
 IMPATIENT = 3
-"""So many signals end a command at once, whatever it does."""
+"""Number of signals that end a command at once, whatever it does."""
 
 _PR_SET_PDEATHSIG = 1
 """The number of that option of prctl(2)."""
 
 
 class Terminated(BaseException):
-    """SIGTERM or SIGHUP asked this command to end.
+    """SIGTERM or SIGHUP requested the end of this command.
 
     Not a KeyboardInterrupt: a prompt goes on after a Ctrl-C, and must not after these.
     """
@@ -35,7 +35,7 @@ class Terminated(BaseException):
 
 
 INTERRUPTIONS = (KeyboardInterrupt, Terminated)
-"""What a signal raises that asks a command to end."""
+"""The exceptions for signals that request the end of a command."""
 
 
 def number_of(interruption: BaseException) -> int:
@@ -44,20 +44,20 @@ def number_of(interruption: BaseException) -> int:
 
 
 def raise_for(number: int) -> None:
-    """Raise what stands for the signal."""
+    """Raise the exception for the signal."""
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise Terminated(number)
 
 
 class _Requests:
-    """The signals that have asked this process to end."""
+    """The signals received so far that request the end of this process."""
 
     def __init__(self) -> None:
         self.count = self.postponed = self.depth = 0
 
     def came(self, number: int, frame: FrameType | None) -> None:
-        """Raise for the first signal; the following ones meet the clean-up, until there are too many of them."""
+        """Raise for the first signal; ignore the next ones during the clean-up, until there are too many of them."""
         self.count += 1
         if self.count >= IMPATIENT:
             die_by(number)
@@ -74,10 +74,10 @@ _requests = _Requests()
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise KeyboardInterrupt or Terminated in the block when a signal asks this process to end.
+    """Raise KeyboardInterrupt or Terminated in the block when a signal requests the end of this process.
 
-    Signals that are ignored stay so (nohup, jobs in the background of a shell). Outside of the main thread, where
-    Python handles no signals, nothing changes.
+    Ignored signals stay ignored (nohup, jobs in the background of a shell). Outside of the main thread, where Python
+    handles no signals, nothing changes.
     """
     try:
         before = {each: signal.getsignal(each) for each in ENDING if signal.getsignal(each) != signal.SIG_IGN}
@@ -96,7 +96,7 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def postponed() -> Iterator[None]:
-    """Let the block end before a signal raises: what it starts is known to whoever cleans up."""
+    """Delay the exception for a signal until the end of the block: the clean-up then knows what the block started."""
     _requests.depth += 1
     try:
         yield
@@ -108,7 +108,7 @@ def postponed() -> Iterator[None]:
 
 
 def forked() -> None:
-    """In a forked process: let signals end it as they end any other."""
+    """In a forked process: restore the default effect of the signals."""
     for each in ENDING:
         if signal.getsignal(each) == _requests.came:
             signal.signal(each, signal.SIG_DFL)
@@ -125,6 +125,6 @@ def end_with_parent(parent: int) -> None:
 
 
 def die_by(number: int) -> None:
-    """End by this signal, at once."""
+    """End this process by the signal, at once."""
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)

@@ -1,4 +1,4 @@
-"""Runs the program's process: starts it, stands aside for its signals, and returns how it ended."""
+"""Run the program's process: start it, forward signals to it, and return how it ended."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from typing import NamedTuple
 from replaydbg.launch.interruption import ENDING, raise_for
 
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""Sent to us by somebody who means the program."""
+"""Signals to us that are meant for the program."""
 
 _TYPED = (signal.SIGINT, signal.SIGQUIT)
-"""Ctrl-C and Ctrl-\\: a terminal sends them to the program as well as to us, a supervisor perhaps to us alone."""
+r"""Ctrl-C and Ctrl-\: a terminal sends them to the program as well as to us, a supervisor perhaps only to us."""
 
 _CONTINUING = 0.02
-"""Seconds until everybody in a group that is being continued runs again; after them who is still stopped stays so."""
+"""Seconds until all processes of a group that is being continued run again; a process still stopped then stays
+stopped.
+"""
 
 
 class Ended(NamedTuple):
@@ -42,8 +44,8 @@ def run_process(
 ) -> Ended:
     """Run `argv`; `fds` become its standard streams (None: inherit, -1: closed); `ignored` signals stay so in it.
 
-    `meanwhile` is given its process id once the process runs; it must not raise. `handled` tells how many signals the
-    program has handled by itself so far; without it none can be told.
+    `meanwhile` is called with its process id once the process runs; it must not raise. `handled` returns how many
+    signals the program has handled by itself so far; without it that number is unknown.
     """
     forward = _Forwarder(handled)
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
@@ -64,9 +66,9 @@ def run_replay(
 ) -> Ended:
     """Run `argv`, a replay; `fds` and `ignored` are as for `run_process`.
 
-    A signal that asks us to end ends the replay first, whether or not a terminal has sent it to both, and is handled
-    then as if it had just come. If that raises nothing, this raises KeyboardInterrupt or Terminated: how the replay
-    ended says nothing.
+    A signal that requests our end ends the replay first, whether or not a terminal has sent it to both, and is handled
+    then as if it had just arrived. If its handler returns, this raises KeyboardInterrupt or Terminated: the status of
+    the replay is meaningless.
     """
     ender = _Ender()
     before = {number: signal.signal(number, ender) for number in ENDING if signal.getsignal(number) != signal.SIG_IGN}
@@ -76,21 +78,21 @@ def run_replay(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    # The kernel sends a signal to all of a group before the first of them can end by it: it has come.
+    # The kernel sends a signal to all of a group before the first of them can end by it: it has arrived.
     if ender.number:
         signal.raise_signal(ender.number)
-        raise_for(ender.number)  # whoever handles it goes on
+        raise_for(ender.number)  # its handler continues from here
     return ended
 
 
 class _Ender:
-    """Kills the replay when a signal asks us to end; further ones change nothing."""
+    """Kills the replay when a signal requests our end; further signals are ignored."""
 
     def __init__(self) -> None:
         self.pid = self.number = 0
 
     def started(self, pid: int) -> None:
-        """The replay runs; a signal may have come before it was known."""
+        """Record that the replay runs; a signal may have arrived before."""
         self.pid = pid
         if self.number:
             self._kill()
@@ -116,10 +118,10 @@ def start_process(
 
 
 class _Forwarder:
-    """Passes a signal on to the program, unless it was sent to the whole group and the program has had it already.
+    """Forwards a signal to the program, unless it was sent to the whole group and the program has received it already.
 
-    A signal does not say to how many it was sent. A program that handled one at this moment got it from the same hand;
-    a second one would hit it while it is ending.
+    A signal does not show how many processes it was sent to. A program that handled one at this moment received it from
+    the same sender; a second one would hit it while it is exiting.
     """
 
     STEPS, STEP = 10, 0.005
@@ -136,12 +138,12 @@ class _Forwarder:
         try:
             os.kill(self.pid, number)
         except ProcessLookupError:
-            return  # it ended of the same signal, and has been waited for
+            return  # it ended by the same signal, and has been waited for
         time.sleep(self.STEP)
         self.known = max(self.known, self.handled())
 
     def _is_handled_by_itself(self) -> bool:
-        # The last look is right before the signal is passed on: a busy machine uses up all of the time.
+        # The last check is right before the signal is forwarded: on a busy machine all of the time may pass at once.
         for step in range(self.STEPS + 1):
             if step:
                 time.sleep(self.STEP)
@@ -152,7 +154,7 @@ class _Forwarder:
         return False
 
     def unless_typed(self, number: int, frame: FrameType | None) -> None:
-        """Pass it on, too, unless we are what a terminal's keys go to: the program has had it for certain then."""
+        """Forward it, too, unless we receive a terminal's keys: then the program has certainly received it."""
         if not _is_in_foreground():
             self(number, frame)
 
@@ -161,7 +163,7 @@ def _is_in_foreground() -> bool:
     try:
         terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
     except OSError:
-        return False  # we have no terminal
+        return False  # there is no terminal
     try:
         return os.tcgetpgrp(terminal) == os.getpgrp()
     finally:
@@ -190,7 +192,7 @@ def _wait(pid: int) -> Ended:
         _, status, usage = os.wait4(pid, os.WUNTRACED)
         if not os.WIFSTOPPED(status):
             return Ended(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime)
-        # Ctrl-Z stops the program, and the shell waits for us. But where we were stopped with it, and were continued a
+        # Ctrl-Z stops the program, and the shell waits for us. But if we were stopped with it, and were continued a
         # moment before it, nobody would continue us again.
         time.sleep(_CONTINUING)
         if os.waitid(os.P_PID, pid, os.WCONTINUED | os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:

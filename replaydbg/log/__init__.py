@@ -1,1 +1,1 @@
-"""The bytes of a recording: how values, events and files are written and read. It holds no policy."""
+"""The bytes of a recording: reading and writing values, events and files. It holds no policy."""

@@ -1,4 +1,4 @@
-"""How much a part of a recording may stand for: no more than the bytes that are really there can be believed to."""
+"""Limits on the expansion of compressed parts of a recording: in proportion to the bytes that are really stored."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 from typing import Any
 
 FLOOR = 64 << 20
-"""Bytes that any part may stand for, however small it is in the file."""
+"""Bytes to which any part may expand, however small it is in the file."""
 RATIO = 64
-"""Bytes that a stored byte may stand for, beyond FLOOR: texts reach 10, and larger contents are stored as they are."""
+"""Bytes to which a stored byte may expand, beyond FLOOR: texts reach 10, and larger contents are stored
+uncompressed.
+"""
 LOG_FLOOR = 768 << 20
 """The same for a log that a replay maps: one call, repeated ten million times, compresses to nearly nothing."""
 MOST_CONTAINERS = 1 << 19
@@ -17,26 +19,26 @@ MOST_CONTAINERS = 1 << 19
 MOST_ELEMENTS = 1 << 20
 """Elements of them. A recording has one for each source file, environment variable and block of 1 MiB."""
 MOST_DIGITS = 40
-"""Of an integer: numbers of 64 bits have 20."""
+"""Digits of an integer: numbers of 64 bits have 20."""
 
 
 def allowance(stored: int, *, floor: int = FLOOR) -> int:
-    """Return how many bytes `stored` bytes of a recording may stand for."""
+    """Return how many bytes `stored` bytes of a recording may expand to."""
     return max(floor, RATIO * stored)
 
 
 def load_json(data: bytes) -> Any:
-    """Return what a JSON text holds; its numbers are finite, and no integer is longer than 40 digits.
+    """Return the content of a JSON text; its numbers are finite, and no integer is longer than 40 digits.
 
-    Raises ValueError, also for one that would take much more memory than its length.
-    A few kilobytes of a compressed section can be 30 MB of brackets, which are a gigabyte of empty lists.
+    Raises ValueError, also for one that would take much more memory than its length. A few kilobytes of a compressed
+    section can be 30 MB of brackets, which are a gigabyte of empty lists.
     """
     if data.count(b"[") + data.count(b"{") > MOST_CONTAINERS or data.count(b",") > MOST_ELEMENTS:
         raise ValueError(f"it has more than {MOST_CONTAINERS:,} objects or {MOST_ELEMENTS:,} elements")
     try:
         return json.loads(data, parse_constant=_no_number, parse_float=_finite, parse_int=_integer)
     except RecursionError:
-        # json's own answer to brackets nested too deeply.
+        # json's own response to brackets nested too deeply.
         raise ValueError("it is nested too deeply") from None
 
 

@@ -12,7 +12,7 @@ from replaydbg.log.shared import expand, find_directory, load_shared
 MAGIC = b"RDBGREC\n"
 BLOCK_MAGIC = b"BLK1"
 FILE_HEADER = 32
-"""Size of what stands before the first block."""
+"""Length of the part before the first block."""
 FLAG_OK, FLAG_MARKED = 1, 2
 RAW, ZSTD, SHARED = 0, 1, 2
 
@@ -34,36 +34,36 @@ class FileHead(NamedTuple):
     ok: bool
     """Whether the file was written to its end."""
     index_offset: int
-    """Where the index begins; 0 if it was not written."""
+    """The offset of the index; 0 if it was not written."""
     is_sound: bool
-    """Whether the checksum holds. If not, the other fields mean nothing."""
+    """Whether the checksum is correct. If not, the other fields are meaningless."""
     is_marked: bool = False
-    """Whether the index is followed by the mark of who made it, see origin.py."""
+    """Whether the index is followed by the mark of the user who made it, see origin.py."""
 
 
-class Block(NamedTuple):
-    """Where one block stands and what it holds."""
+class StoredBlock(NamedTuple):
+    """The position and the content of one block."""
 
     section: str
     """The section's name."""
     offset: int
-    """Where the block begins in the file."""
+    """The offset of the block in the file."""
     codec: int
     """RAW, ZSTD or SHARED."""
     raw_offset: int
-    """Where its bytes belong in the section."""
+    """The offset of its bytes in the section."""
     raw_length: int
-    """How many bytes it stands for."""
+    """Length of its uncompressed bytes."""
     stored_offset: int
-    """Where the stored bytes begin in the file."""
+    """The offset of its stored bytes in the file."""
     stored_length: int
-    """How many bytes are stored."""
+    """Length of its stored bytes."""
     crc: int
     """Checksum of the stored bytes."""
 
     @property
     def end(self) -> int:
-        """Where the next block begins."""
+        """The offset of the next block."""
         return self.stored_offset + self.stored_length
 
 
@@ -75,7 +75,7 @@ def pack_head(*, format: int, ok: bool, index_offset: int, is_marked: bool = Fal
 
 
 def unpack_head(data: bytes) -> FileHead:
-    """Take apart the first 32 bytes, whose magic the caller has checked."""
+    """Parse the first 32 bytes, whose magic the caller has checked."""
     if len(data) < FILE_HEADER:
         return FileHead(0, False, 0, False)
     _, number, flags, index_offset = _HEAD.unpack_from(data)
@@ -85,15 +85,15 @@ def unpack_head(data: bytes) -> FileHead:
 
 
 def pack_block(section: str, raw_offset: int, raw_length: int, stored: bytes, codec: int) -> bytes:
-    """Return everything of a block but its stored bytes, which follow."""
+    """Return the header of a block, without its stored bytes, which follow."""
     name = section.encode()
     header = BLOCK_MAGIC + _BLOCK.pack(codec, 0, len(name), raw_offset, raw_length, len(stored), zlib.crc32(stored))
     # The checksum covers the name too: a damaged one would turn one section into another.
     return header + _BLOCK_CRC.pack(zlib.crc32(header + name)) + name
 
 
-def read_block(file: DataFile, offset: int) -> Block | None:
-    """Return the block that begins at `offset`; None if there is no whole and sound one."""
+def read_block(file: DataFile, offset: int) -> StoredBlock | None:
+    """Return the block at `offset`; None if there is no complete and undamaged one."""
     data = file.read(offset, BLOCK_HEADER + MAX_NAME)
     if len(data) < BLOCK_HEADER or not data.startswith(BLOCK_MAGIC):
         return None
@@ -102,7 +102,7 @@ def read_block(file: DataFile, offset: int) -> Block | None:
     (header_crc,) = _BLOCK_CRC.unpack_from(data, BLOCK_HEADER - _BLOCK_CRC.size)
     if name_length > MAX_NAME or header_crc != zlib.crc32(data[: BLOCK_HEADER - _BLOCK_CRC.size] + name):
         return None
-    block = Block(
+    block = StoredBlock(
         section=name.decode("ascii", "replace"),
         offset=offset,
         codec=codec,
@@ -116,8 +116,8 @@ def read_block(file: DataFile, offset: int) -> Block | None:
     return block if is_sane and block.end <= file.size else None
 
 
-def load_block(file: DataFile, block: Block) -> bytes | None:
-    """Return the bytes that `block` stands for; None if they are damaged. Never makes more than 1 MiB of them."""
+def load_block(file: DataFile, block: StoredBlock) -> bytes | None:
+    """Return the uncompressed bytes of `block`; None if they are damaged. Never returns more than 1 MiB."""
     stored = file.read(block.stored_offset, block.stored_length)
     if len(stored) != block.stored_length or zlib.crc32(stored) != block.crc:
         return None

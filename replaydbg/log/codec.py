@@ -1,7 +1,7 @@
-"""Values to bytes and back, for those who need no more than that.
+"""Convert values to bytes and back, for callers that need no more than that.
 
-Encoding is light and decoding is not: the launcher encodes before each recorded program starts, so the decoder and
-the classes of recorded values are imported when something is decoded.
+Encoding is light and decoding is not: the launcher encodes before each recorded program starts, so the decoder and the
+classes of recorded values are imported when something is decoded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["FORMAT", "decode_value", "encode_value"]
 
 
 def decode_value(data: bytes, types: Sequence[TypeName] = ()) -> Value:
-    """Return the one value that `data` holds; raises `replaydbg.log.decode.Malformed` if it is none, or more."""
+    """Return the only value in `data`; raises `replaydbg.log.decode.Malformed` if there is none, or more."""
     # Imported here: see the module's docstring.
     from replaydbg.log import decode
 

@@ -1,4 +1,4 @@
-"""Seals a live directory into one recording file, so that at every moment one of the two is whole."""
+"""Seal a live directory into one recording file, so that at every moment one of the two is complete."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from replaydbg.log.origin import MARK, Marker, own_key
 from replaydbg.log.shared import compressor
 
 COMPRESS_CONTENT_UP_TO = 32 << 20
-"""Content beyond this is stored as it is: compressing it would hold up the end of the program by a second and more."""
+"""Content beyond this size is stored uncompressed: compressing it would delay the program's exit by a second and
+more.
+"""
 
 
 class Beginning(NamedTuple):
-    """The first sections of a recording, for others that begin with the same."""
+    """The first sections of a recording, for reuse by others that begin with the same."""
 
     data: bytes
     entries: tuple[dict[str, object], ...]
@@ -34,7 +36,7 @@ class Writer:
     """Writes the blocks of a sealed recording to a file that is open for writing, from its beginning."""
 
     def __init__(self, file: BinaryIO, beginning: Beginning | None = None, *, key: bytes | None = None) -> None:
-        """`beginning`: sections that are there already; `key` marks the file as its user's own, None for no mark."""
+        """`beginning`: sections that are written already; `key` marks the file as its user's own, None for no mark."""
         self._file = file
         self._marker = Marker(key) if key is not None else None
         if key is not None and beginning is not None and beginning.marker is not None:
@@ -48,7 +50,7 @@ class Writer:
         raw_offset = total = 0
         for raw in pieces:
             packed = self._compress(raw) if is_compressed else raw
-            # A reader refuses a section that stands for much more than is stored of it: some of it is kept whole.
+            # A reader refuses a section that expands too far: some of it is kept uncompressed.
             is_credible = raw_offset + len(raw) <= allowance(total + len(packed))
             codec = ZSTD if len(packed) < len(raw) and is_credible else RAW
             stored = packed if codec == ZSTD else raw
@@ -57,14 +59,14 @@ class Writer:
             total += len(stored)
 
     def shared(self, name: str, blocks: Iterable[tuple[int, bytes]]) -> None:
-        """Add a section whose bytes others have, too: for each block how long it is, and what a BlockStore returned."""
+        """Add a section of shared blocks: the length of each, and the name that a BlockStore returned."""
         raw_offset = 0
         for length, stored in blocks:
             self._block(name, raw_offset, length, stored, SHARED)
             raw_offset += length
 
     def beginning(self, data: bytes) -> Beginning:
-        """Return what is written until now, which is `data`, for other writers."""
+        """Return what has been written so far, which is `data`, for other writers."""
         return Beginning(data, tuple(self._index), self._marker.copy() if self._marker is not None else None)
 
     def _block(self, name: str, raw_offset: int, length: int, stored: bytes, codec: int) -> None:
@@ -79,9 +81,9 @@ class Writer:
         self._index.append(entry)
 
     def finish(self, *, syncs: bool = True) -> None:
-        """Write the index, flush everything to the disk, and only then say that the file is whole.
+        """Write the index, flush everything to the disk, and only then mark the file as complete.
 
-        Without `syncs` nobody waits for the disk: if the machine stops at this moment, the file is lost.
+        Without `syncs` it does not wait for the disk: if the machine stops at this moment, the file is lost.
         """
         index_offset = self._file.tell()
         self.section("index", split(json.dumps(self._index).encode()))
@@ -103,7 +105,7 @@ class Writer:
 
 
 _packed = lru_cache(512)(pack_block)
-"""The same for blocks that others have, too: thousands of recordings of a session have most of them in common."""
+"""The same for blocks in common with others: thousands of recordings of a session share most of their blocks."""
 
 
 def split(data: bytes) -> Iterable[bytes]:
@@ -114,13 +116,13 @@ def split(data: bytes) -> Iterable[bytes]:
 def seal(live: Path, target: Path, end: dict[str, Any]) -> None:
     """Turn the live directory `live` into the sealed recording `target`, then remove it.
 
-    `end` is what becomes `end.json`. If anything fails the directory stays as it is, and still opens.
-    Raises Corrupt if the directory has no header, OSError if the target cannot be written.
+    `end` becomes `end.json`. If anything fails the directory stays unchanged, and still opens. Raises Corrupt if the
+    directory has no header, OSError if the target cannot be written.
     """
     header = live / "header.json"
     if not header.is_file():
         raise Corrupt(str(live), "it has no header")
-    # Beside the target, because a rename is atomic only within a file system.
+    # In the target's directory, because a rename is atomic only within a file system.
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         with open(partial, "xb", opener=_private) as file:
@@ -134,7 +136,7 @@ def seal(live: Path, target: Path, end: dict[str, Any]) -> None:
 
 
 def _private(path: str, flags: int) -> int:
-    """Open a file that its owner alone can read: a recording holds the environment, passwords and all."""
+    """Open a file that only its owner can read: a recording contains the environment, passwords included."""
     return os.open(path, flags, 0o600)
 
 
@@ -161,14 +163,14 @@ def _copy(
         end = data.size
         if is_log:
             header = read_log_header(data.read(0, LOG_HEADER))
-            # A log without a sound header is of a program that was killed in its first instructions.
+            # A log without a valid header belongs to a program that was killed in its first instructions.
             end = min(header.committed, data.size) if header is not None else 0
         is_compressed = compress_up_to is None or end <= compress_up_to
         writer.section(section, data.pieces(end), is_compressed=is_compressed)
 
 
 def remove_live(live: Path) -> None:
-    """Remove a live directory and what a recorder puts there; anything else in it stays, and so does it."""
+    """Remove a live directory and a recorder's files in it; with any other file in it, the directory stays."""
     for name in ("boot", "world", "content", "notes", "marks", "end.json", "log", MARK, "header.json"):
         (live / name).unlink(missing_ok=True)
     for folder in (live / "source", live / "heap"):
@@ -179,7 +181,7 @@ def remove_live(live: Path) -> None:
     try:
         live.rmdir()
     except OSError as error:
-        # Not empty: somebody keeps something of their own there.
+        # Not empty: it contains somebody's own files.
         if not any(live.iterdir()):
             raise error
 

@@ -1,6 +1,6 @@
-"""Decodes the primitives and values of the recording format, distrusting every byte.
+"""Decode the primitives and values of the recording format, without trusting any byte.
 
-Nothing here believes a length before the bytes are there, recurses without limit, or calls what a value names.
+A length is not trusted before the bytes are there, recursion is limited, and names in a value are never called.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _COMPLEX = struct.Struct("<dd")
 
 
 class Short(Exception):
-    """The bytes at hand end too early; `needed` is how many there must be from their beginning at least."""
+    """The bytes end too early; `needed` is their minimum number from the beginning."""
 
     def __init__(self, needed: int) -> None:
         self.needed = needed
@@ -25,15 +25,14 @@ class Short(Exception):
 
 
 class Malformed(Exception):
-    """The bytes are not what the format allows; the message says what was found."""
+    """The bytes violate the format; the message describes what was found."""
 
 
 class Cursor:
-    """Reads primitives and values from `data`, from `pos` on; `types` are the defined types, number 1 first.
+    """Reads primitives and values from `data`, starting at `pos`; `types` are the defined types, number 1 first.
 
     Every method moves `pos` past what it read, and raises Short or Malformed. `budget` is how many elements the
-    containers may have that are read from now on, and it is the caller's to renew: a few compressed bytes can
-    stand for a million elements.
+    containers read from now on may have; the caller renews it: a few compressed bytes can expand to a million elements.
     """
 
     __slots__ = ("budget", "content_end", "data", "pos", "types")
@@ -44,7 +43,7 @@ class Cursor:
         self.types = types
         self.budget = budget
         self.content_end = 0
-        """Where the last content ends that a value referred to."""
+        """The end of the last content that a value referred to."""
 
     def byte(self) -> int:
         """Read one byte."""
@@ -99,7 +98,7 @@ class Cursor:
             raise Malformed("a text is not UTF-8") from error
 
     def count(self, *, each: int = 1) -> int:
-        """Read how many elements follow, each of which takes `each` bytes at least."""
+        """Read the number of elements that follow, each of which takes at least `each` bytes."""
         count = self.varint()
         self.budget -= count * each
         if self.budget < 0:
@@ -109,7 +108,7 @@ class Cursor:
         return count
 
     def spend(self, elements: int) -> None:
-        """Charge for a value that takes as much memory as `elements` small ones."""
+        """Deduct a value that takes as much memory as `elements` small ones."""
         self.budget -= elements
         if self.budget < 0:
             raise Malformed("a record has more elements than a recording of this size can hold")
@@ -122,7 +121,7 @@ class Cursor:
         return self.types[number - 1]
 
     def value(self, depth: int = 0) -> Value:
-        """Read a value; it stands `depth` containers deep."""
+        """Read a value at a nesting depth of `depth` containers."""
         tag = self.byte()
         if tag >= encode.SMALL_INT:
             if tag >= encode.SMALL_INT_END:
@@ -154,7 +153,7 @@ def _bytes(cursor: Cursor, depth: int) -> bytes:
 
 
 _CONTAINER = 7
-"""Elements that a container counts for, besides its own: an empty set takes as much memory as seven numbers."""
+"""Elements that a container itself costs: an empty set takes as much memory as seven numbers."""
 
 
 def _bytearray(cursor: Cursor) -> bytearray:
@@ -225,7 +224,7 @@ def _cut(cursor: Cursor, depth: int) -> values.Cut:
     length = cursor.varint()
     digest = cursor.raw(8)
     start = cursor.raw(cursor.varint())
-    # A str may have been cut inside a character; its beginning is for reading only.
+    # A str may have been cut inside a character; its beginning is only for display.
     return values.Cut(length, digest, start if kind == encode.BYTES else start.decode("utf-8", "replace"))
 
 
@@ -273,7 +272,7 @@ _READERS: dict[int, Callable[[Cursor, int], Value]] = {
 
 
 def decode_value(data: bytes, types: Sequence[TypeName] = ()) -> Value:
-    """Return the one value that `data` holds; raises Malformed if it is none, or more."""
+    """Return the only value in `data`; raises Malformed if there is none, or more."""
     cursor = Cursor(data, types, budget=max(1 << 12, (1 + _CONTAINER) * len(data)))
     try:
         value = cursor.value()

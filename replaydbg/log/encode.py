@@ -1,7 +1,7 @@
-"""Encodes values as the recording format has them (docs/reference/format.md, section 3).
+"""Encode values in the recording format (docs/reference/format.md, section 3).
 
-The launcher encodes with it what the program's process is told, so it imports almost nothing: the classes
-of `replaydbg.events` cost several milliseconds and are looked up only when a value is not a plain one.
+The launcher uses it to encode its orders to the program's process, so it imports almost nothing: the classes of
+`replaydbg.events` cost several milliseconds and are looked up only when a value is not a plain one.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from replaydbg.events.values import TypeName
 
 FORMAT = 2
-"""The format number that is written, and the newest that is read. Its history stands in format.md."""
+"""The format number that is written, and the newest that is read. Its history is in format.md."""
 
 MAX_DEPTH = 200
-"""How deep values may be nested. Data of real programs stays below 20; hostile data must not exhaust the stack."""
+"""Maximum nesting depth of values. Data of real programs stays below 20; hostile data must not exhaust the stack."""
 
 NONE, FALSE, TRUE, INT, BIG_INT, FLOAT, STR, BYTES = range(8)
 TUPLE, LIST, DICT, STRUCT, STAT, ARGUMENT, BYTEARRAY, COMPLEX = range(8, 16)
@@ -57,10 +57,10 @@ def text(string: str) -> bytes:
 def encode_value(value: Any, type_id: Callable[[TypeName], int] | None = None) -> bytes:
     """Return `value` in the format's encoding.
 
-    `value` is made of None, bool, int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset
-    and the classes of `replaydbg.events.values`. `type_id` gives the number under which a type was defined; it
-    is needed for struct sequences and exceptions only. Raises TypeError for anything else (subclasses
-    included: they would come back as something else) and ValueError for nesting beyond MAX_DEPTH.
+    `value` is made of None, bool, int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset and the
+    classes of `replaydbg.events.values`. `type_id` returns the number of a defined type; it is needed for struct
+    sequences and exceptions only. Raises TypeError for anything else (subclasses included: they would be decoded as
+    another type) and ValueError for nesting beyond MAX_DEPTH.
     """
     out = bytearray()
     _encode(value, out, type_id, 0)

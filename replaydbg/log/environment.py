@@ -1,7 +1,7 @@
-"""Makes a Header and an End of the JSON in a recording, which may hold anything.
+"""Parse a Header and an End from the JSON in a recording, which may contain anything.
 
-Every field is checked by type and range here, so that nothing behind this module has to. What may be missing, because
-older recorders did not write it, gets an empty value.
+Every field is checked by type and range here, so that its users need not. Fields that may be missing, because older
+recorders did not write them, get an empty value.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from replaydbg.log.allowance import load_json
 from replaydbg.log.encode import FORMAT
 
 JSON_LIMIT = 32 << 20
-"""The longest header or end that is read. Real ones have some ten kilobytes; only `sources` grows with the program."""
+"""The longest header or end that is read. Real ones are some ten kilobytes; only `sources` grows with the program."""
 
 
 KINDS = ("script", "module", "command", "directory")
 STREAMS = ("tty", "pipe", "file", "null", "socket", "closed")
 _NAME = re.compile(r"[A-Za-z0-9_+-]+([.][A-Za-z0-9_+-]+)*")
-"""A build, whose name becomes a part of a file's name: no path."""
+"""A build, whose name becomes part of a file name: not a path."""
 _GATE = re.compile(r"[A-Za-z0-9_.()]{1,200}")
 _WORD = re.compile(r"[a-z_-]{1,40}")
 _NUMBER = re.compile(r"[1-9][0-9]?")
 MOST_GATES = 1023
-"""As many as the core has places for, see gate.c."""
+"""The capacity of the core, see gate.c."""
 MOST_FDS = 1 << 20
-"""The kernel's own limit for descriptors of a process, unless somebody raised it."""
+"""The kernel's default limit for descriptors of a process."""
 MOST_SIGNAL = 64
 MOST_WORDS = 1 << 20
-"""Arguments, options and variables each. The kernel takes no program with as many."""
+"""Maximum number of arguments, options and variables each. The kernel accepts no program with as many."""
 
 
 class _Fields:
     """Takes fields of a JSON object by type. A missing field gives an empty value, one of another type is damage."""
 
     def __init__(self, path: str, what: str, data: object, *, is_for_system: bool = True) -> None:
-        """`is_for_system`: its strings go to the system when a replay starts, so they must be such as it takes."""
+        """`is_for_system`: its strings are passed to the system when a replay starts, so they must be valid for it."""
         self._path = path
         self._is_for_system = is_for_system
         self._what = what
@@ -49,17 +49,17 @@ class _Fields:
 
     def _take(self, name: str, kinds: type | tuple[type, ...], default: Any) -> Any:
         value = self.data.get(name, default)
-        # A bool is an int for isinstance; in JSON the two are not alike.
+        # A bool is an int for isinstance; in JSON the two are different.
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
             raise Corrupt(self._path, f"{name!r} in its {self._what} is {type(value).__name__}, which is not valid")
         return value
 
     def wrong(self, name: str, why: str) -> Corrupt:
-        """Return the error for a value that the field `name` cannot have."""
+        """Return the error for an invalid value of the field `name`."""
         return Corrupt(self._path, f"{name!r} in its {self._what} {why}")
 
     def text(self, name: str) -> str:
-        """A string that the system can take: without NUL, and with lone surrogates only for bytes that are no text."""
+        """A string that is valid for the system: without NUL, and with lone surrogates only for undecodable bytes."""
         return self._sound(name, str(self._take(name, str, "")))
 
     def _sound(self, name: str, value: str) -> str:
@@ -82,7 +82,7 @@ class _Fields:
         return value
 
     def form(self, name: str, form: re.Pattern[str]) -> str:
-        """A string of that form, or an empty one."""
+        """A string that matches `form`, or an empty one."""
         value = self.text(name)
         if value and not (len(value) <= 200 and form.fullmatch(value)):
             raise self.wrong(name, f"is {value[:40]!r}, which is not valid")
@@ -137,7 +137,7 @@ class _Fields:
         return MappingProxyType(data)
 
     def variables(self, name: str) -> MappingProxyType[str, str]:
-        """An object that can be an environment."""
+        """An object that is a valid environment."""
         found = self.texts(name)
         if any(not key or "=" in key for key in found):
             raise self.wrong(name, "has an invalid variable name")
@@ -154,13 +154,13 @@ def _load(path: str, what: str, data: bytes, *, is_for_system: bool = True) -> _
 
 
 def parse_header(path: str, data: bytes) -> Header:
-    """Return the header that `data` (JSON) holds; `path` is for messages. Raises Corrupt or NewerFormat."""
+    """Return the header in `data` (JSON); `path` is for messages. Raises Corrupt or NewerFormat."""
     fields = _load(path, "header", data)
     number = fields.integer("format")
     if number > FORMAT:
         raise NewerFormat(path, number, FORMAT)
     if number < 1:
-        raise Corrupt(path, f"its header has format {number}, which never was")
+        raise Corrupt(path, f"its header has format {number}, which does not exist")
     python = fields.object("python")
     return Header(
         format=number,
@@ -231,8 +231,8 @@ def _gate(path: str, row: dict[str, Any]) -> GateRow:
 
 
 def parse_end(path: str, data: bytes) -> End:
-    """Return the end that `data` (JSON) holds; `path` is for messages. Raises Corrupt."""
-    fields = _load(path, "end", data, is_for_system=False)  # a program's own words may be any
+    """Return the end in `data` (JSON); `path` is for messages. Raises Corrupt."""
+    fields = _load(path, "end", data, is_for_system=False)  # strings from the program may contain anything
     return End(
         status=fields.integer("status", -MOST_SIGNAL, 255),
         seconds=fields.real("seconds"),

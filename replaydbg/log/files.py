@@ -1,4 +1,4 @@
-"""Opens the files of a recording as files, whatever somebody put in their place."""
+"""Open the files of a recording, and refuse anything that is not a regular file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from replaydbg.errors import NoSuchRecording, NotARecording
 
 PIECE = 1 << 20
-"""How many bytes are read at once, and the most that a block of a sealed recording holds."""
+"""Number of bytes that are read at once, and the maximum size of a block in a sealed recording."""
 
 
 class DataFile:
@@ -21,7 +21,7 @@ class DataFile:
     def __init__(self, path: Path, *, follow: bool = True) -> None:
         """Open `path`; a symbolic link is refused unless `follow`, and a device or pipe always."""
         self.path = path
-        # O_NONBLOCK: a named pipe in the place of a file must not make the reader wait for a writer.
+        # O_NONBLOCK: a named pipe in place of a file must not make the reader wait for a writer.
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
         try:
             self._fd = os.open(path, flags)
@@ -59,7 +59,7 @@ class DataFile:
             yield self.read(offset, min(PIECE, end - offset))
 
     def close(self) -> None:
-        """Close the file; again is harmless."""
+        """Close the file; may be called repeatedly."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -15,32 +15,32 @@ _HEADER = struct.Struct("<8sIIQQQIIQII")
 
 
 class LogHeader(NamedTuple):
-    """What a log file says about itself. Recording loads this: a named tuple, see config.py."""
+    """The header fields of a log file. Recording loads this: a named tuple, see config.py."""
 
     format: int
     """The format number."""
     stopped: StopReason
     """Why logging stopped before the program's end."""
     committed: int
-    """Where the last complete record ends, in bytes from the beginning of the file."""
+    """The end of the last complete record, in bytes from the beginning of the file."""
     crossings: int
-    """How many events it holds."""
+    """Number of events in the log."""
     start_ns: int
     """When the program started: nanoseconds since the epoch."""
     signals: int = 0
-    """How many signals it has handled."""
+    """Number of signals that the program has handled."""
     longest_ms: int = 0
-    """The most CPU time between two records, in milliseconds; less than 50 are not counted."""
+    """The most CPU time between two records, in milliseconds; below 50 it is not measured."""
     last_ns: int = 0
-    """When the last record was written, by the monotonic clock; 0: not known."""
+    """When the last record was written, by the monotonic clock; 0: unknown."""
     cpu_ms: int = 0
-    """CPU time until then, of the program and the children that it waited for; 0: not known."""
+    """CPU time until then, of the program and the children that it waited for; 0: unknown."""
     memory_mb: int = 0
-    """The largest address space that the program had, in MiB; 0: not known."""
+    """The largest address space that the program had, in MiB; 0: unknown."""
 
 
 def read_log_header(data: bytes) -> LogHeader | None:
-    """Take apart the first 64 bytes of a log file; None if they are no such header."""
+    """Parse the first 64 bytes of a log file; None if they are not such a header."""
     if len(data) < LOG_HEADER or not data.startswith(LOG_MAGIC):
         return None
     _, number, stopped, committed, *rest = _HEADER.unpack_from(data)

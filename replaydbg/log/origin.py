@@ -1,8 +1,8 @@
-"""Which recordings this user made: they end in a mark that only the holder of this user's key can make.
+"""Recognise the recordings that this user made: they end in a mark that needs this user's key.
 
-The key is a file of this user's own. A mark is a keyed hash over the bytes of a sealed file: it stays right when the
-file is renamed, moved or copied, and no other file has it. All it decides is whether a command warns that it runs a
-program of unknown origin. The mark of a live directory is over its place in the file system, which no copy has.
+The key is a file of the user's own. A mark is a keyed hash over the bytes of a sealed file: it stays valid when the
+file is renamed, moved or copied, and no other file has it. It only decides whether a command warns that it runs a
+program of unknown origin. The mark of a live directory covers its position in the file system, which no copy has.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _KEY_SIZE = 32
 
 
 def own_key() -> bytes | None:
-    """Return this user's key, which is made when it is first needed; None where it cannot be kept."""
+    """Return this user's key, which is made when it is first needed; None if it cannot be stored."""
     return _key_in(user_key_file())
 
 
-@cache  # by its path: a process may change where its data lies
+@cache  # cached by its path: a process may change where its data is stored
 def _key_in(path: Path) -> bytes | None:
     try:
         return _read(path) or _make(path)
@@ -47,7 +47,7 @@ def _read(path: Path) -> bytes | None:
         key = os.read(fd, _KEY_SIZE + 1)
     finally:
         os.close(fd)
-    # Somebody else's file is no secret of ours, nor is one that others may read.
+    # A file of somebody else is not a secret of ours, nor is one that others may read.
     is_private = found.st_uid == os.geteuid() and not found.st_mode & 0o077
     return key if len(key) == _KEY_SIZE and is_private else None
 
@@ -59,7 +59,7 @@ def _make(path: Path) -> bytes | None:
     try:
         os.write(fd, os.urandom(_KEY_SIZE))
         os.close(fd)
-        with suppress(FileExistsError):  # another recorder was quicker: its key is the one
+        with suppress(FileExistsError):  # another recorder was quicker: its key is used
             os.link(partial, path)
     finally:
         partial.unlink()
@@ -67,17 +67,17 @@ def _make(path: Path) -> bytes | None:
 
 
 class Marker:
-    """Makes the mark of a file from its blocks, as they are written or read."""
+    """Computes the mark of a file from its blocks, as they are written or read."""
 
     def __init__(self, key: bytes) -> None:
         self._hash = blake2b(key=key, digest_size=MARK_SIZE, person=b"replaydbg file")
 
     def add(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Add the next bytes."""
         self._hash.update(data)
 
     def copy(self) -> Marker:
-        """Return one that has taken the same bytes."""
+        """Return a copy with the same bytes."""
         other = Marker.__new__(Marker)
         other._hash = self._hash.copy()
         return other
@@ -130,4 +130,4 @@ def _has_mark(path: Path, key: bytes) -> bool:
 
 
 def _is_equal(one: bytes, other: bytes) -> bool:
-    return one == other  # who could measure how long this takes may read the key as well
+    return one == other  # an attacker who can measure the time this takes can read the key as well

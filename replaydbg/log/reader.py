@@ -1,4 +1,4 @@
-"""Opens recordings: sealed or live, whole, cut or damaged. Reading one executes nothing."""
+"""Open recordings: sealed or live, whole, cut or damaged. Reading one executes nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replaydbg.log.allowance import allowance
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
-from replaydbg.log.raw import Raw, RawStream
+from replaydbg.log.raw import RawRecord, RawStream
 from replaydbg.log.sections import LiveDirectory, SealedFile
 from replaydbg.log.stream import LogStream
 from replaydbg.log.unpack import Unpacked, records, unpack
@@ -24,13 +24,13 @@ from replaydbg.log.unpack import Unpacked, records, unpack
 _Stream = TypeVar("_Stream", bound=LogStream)
 
 MEMORY_LIMIT = 1 << 30
-"""The longest section or content that is given as one bytes object."""
+"""The longest section or content that is returned as one bytes object."""
 
 
 class Recording:
     """An open recording. Close it, or use it as a context manager.
 
-    What is damaged or missing does not raise: reading ends there, and `problems` says so.
+    Damaged or missing data does not raise: reading ends there, and `problems` describes it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,7 +45,7 @@ class Recording:
             self.end: End | None = self._read_end()
             """How the program ended; None if that was never written, or is lost."""
             self.log_header: LogHeader | None = self._read_log_header("log")
-            """What the event log says about itself; None if there is no event log."""
+            """The event log's header; None if there is no event log."""
             self._world_header = self._read_log_header("world")
         except BaseException:
             self.close()
@@ -63,21 +63,21 @@ class Recording:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is damaged or missing, as far as it was met: each a sentence. Reading more can add to it."""
+        """Sentences about damaged or missing data, as far as it was read. Reading more can add to them."""
         return tuple(self._sections.problems)
 
     @property
     def damage(self) -> tuple[str, ...]:
-        """Those of the problems that a killed recorder does not explain."""
+        """The problems that are not explained by a killed recorder."""
         return tuple(sentence for sentence, is_damage in self._sections.problems.items() if is_damage)
 
     @property
     def sections(self) -> tuple[str, ...]:
-        """The names of the sections that are there."""
+        """The names of the existing sections."""
         return self._sections.names()
 
     def size(self, name: str) -> int:
-        """Return how many bytes a section has (uncompressed); 0 if it is not there."""
+        """Return the size of a section in bytes (uncompressed); 0 if it does not exist."""
         return self._sections.size(name)
 
     def stored(self, name: str) -> int:
@@ -85,17 +85,17 @@ class Recording:
         return self._sections.stored(name)
 
     def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Yield the blocks of a section that has shared ones only, as `Writer.shared` takes them. Raises Corrupt."""
+        """Yield the blocks for `Writer.shared` of a section that has only shared ones. Raises Corrupt."""
         return self._sections.shared_blocks(name)
 
     def shared_names(self) -> set[str]:
-        """Return the names of all blocks outside it that it needs. Raises Corrupt if that cannot be told."""
+        """Return the names of all blocks outside it that it needs. Raises Corrupt if damage hides them."""
         if self.end is None and not self.is_live:
             raise Corrupt(str(self.path), "its end is missing")
         return self._sections.shared_names() | set(self.end.sources.values() if self.end is not None else ())
 
     def pieces(self, name: str) -> Iterator[bytes]:
-        """Yield a section's bytes a piece at a time, as far as they are sound; the rest is a problem."""
+        """Yield a section's bytes a piece at a time, up to the first damage, which becomes a problem."""
         return self._sections.pieces(name)
 
     def section(self, name: str, *, limit: int = MEMORY_LIMIT) -> bytes:
@@ -106,7 +106,7 @@ class Recording:
         return self._read(name, 0, size, limit)
 
     def content(self, ref: ContentRef) -> bytes:
-        """Return the bytes that `ref` stands for. Raises Corrupt if they are missing."""
+        """Return the bytes that `ref` refers to. Raises Corrupt if they are missing."""
         return self._read("content", ref.offset, ref.length, MEMORY_LIMIT)
 
     def events(
@@ -115,7 +115,7 @@ class Recording:
         """Yield the entries of the event log in order.
 
         With `gate` (a shell pattern such as `time.*`) only the events of those gates; `first` and `last` are the
-        numbers of the first and the last event; `controls` says whether control records come too.
+        numbers of the first and the last event; `controls`: whether to include control records.
         """
         stream = self._stream("log", self.log_header, LogStream)
         for entry in stream.entries():
@@ -130,17 +130,17 @@ class Recording:
         self._finish("event log", stream, f"{stream.crossings} events before that can be read")
 
     def world(self) -> Iterator[WorldAnswer]:
-        """Yield what the import system saw of the file system."""
+        """Yield the file system's answers to the import system."""
         stream = self._stream("world", self._world_header, LogStream)
         yield from stream.answers()
         self._finish("import world", stream, "everything before that can be read")
 
     def unpack(self, target: Path | Mapping[str, BinaryIO]) -> Unpacked:
-        """Write `log`, `world` and `content` as a replay needs them.
+        """Write `log`, `world` and `content` in the form that a replay needs.
 
         `target` is an existing directory, where none of the three may exist, or three files open for reading and
-        writing by these names. A log that is damaged is written up to its last sound record.
-        Raises Corrupt if there is no event log at all.
+        writing by these names. A log that is damaged is written up to its last undamaged record. Raises Corrupt if
+        there is no event log at all.
         """
         if self.log_header is None:
             raise Corrupt(str(self.path), "it has no event log")
@@ -148,7 +148,7 @@ class Recording:
         return unpack(self._sections, headers, self.header.gates, target)
 
     def close(self) -> None:
-        """Close the files; again is harmless."""
+        """Close the files; may be called repeatedly."""
         self._sections.close()
 
     def __enter__(self) -> Recording:
@@ -162,7 +162,7 @@ class Recording:
 
     def _read(self, name: str, start: int, length: int, limit: int) -> bytes:
         if length > limit:
-            raise Corrupt(str(self.path), f"{length} bytes of its section {name!r} are more than can be given at once")
+            raise Corrupt(str(self.path), f"{length} bytes of its section {name!r} are more than can be read at once")
         stored = self._sections.stored(name)
         if not self.is_live and stored and length > allowance(stored):
             claim = f"its section {name!r} claims {length:,} bytes, far more than its {stored:,} stored bytes"
@@ -208,8 +208,8 @@ class Recording:
             )
         return header
 
-    def records(self) -> Iterator[Raw]:
-        """Yield the records of the event log as the bytes that they are, definitions included."""
+    def records(self) -> Iterator[RawRecord]:
+        """Yield the records of the event log with their bytes, definitions included."""
         stream = self._stream("log", self.log_header, RawStream)
         yield from stream.records()
         self._finish("event log", stream, f"{stream.crossings} events before that can be read")
@@ -231,6 +231,6 @@ class Recording:
 def open_recording(path: Path | str) -> Recording:
     """Open a recording: a sealed file, or a live directory.
 
-    Raises NoSuchRecording, NotARecording, NewerFormat, or Corrupt where not even the header is left.
+    Raises NoSuchRecording, NotARecording, NewerFormat, or Corrupt if not even the header can be read.
     """
     return Recording(Path(path))

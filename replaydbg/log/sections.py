@@ -1,4 +1,4 @@
-"""Where the sections of a recording are read from: a sealed file, or the live directory of one that was not sealed."""
+"""Read the sections of a recording: from a sealed file, or from the live directory of one that was not sealed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from typing import Protocol
 
 from replaydbg.errors import BlocksMissing, Corrupt, NewerFormat, NotARecording, ReplaydbgError
 from replaydbg.log.allowance import load_json
-from replaydbg.log.blocks import BLOCK_HEADER, FILE_HEADER, MAGIC, SHARED, Block, load_block, read_block, unpack_head
+from replaydbg.log.blocks import (
+    BLOCK_HEADER,
+    FILE_HEADER,
+    MAGIC,
+    SHARED,
+    StoredBlock,
+    load_block,
+    read_block,
+    unpack_head,
+)
 from replaydbg.log.encode import FORMAT
 from replaydbg.log.environment import JSON_LIMIT
 from replaydbg.log.files import PIECE, DataFile
@@ -20,17 +29,17 @@ from replaydbg.log.shared import DIRECTORY, find_directory, load_source, names_i
 
 
 class Sections(Protocol):
-    """The named byte strings of a recording, each from its beginning as far as it could be found."""
+    """The named byte strings of a recording, each from its beginning as far as it was found."""
 
     problems: dict[str, bool]
-    """Sentences about what is damaged or missing, in the order met, each with whether it is damage."""
+    """Sentences about damaged or missing data, in the order met, each with whether it is damage."""
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the sections that have bytes."""
         ...
 
     def size(self, name: str) -> int:
-        """Return how many bytes of a section are there; 0 if it is not there."""
+        """Return the number of bytes found of a section; 0 if it does not exist."""
         ...
 
     def stored(self, name: str) -> int:
@@ -42,15 +51,15 @@ class Sections(Protocol):
         ...
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
-        """Yield a section's bytes from `start`; where they are damaged, adds a problem and ends."""
+        """Yield a section's bytes from `start`; at damage, add a problem and stop."""
         ...
 
     def shared_names(self) -> set[str]:
-        """Return the names of the files that its blocks are in. Raises Corrupt if a block of it is damaged."""
+        """Return the names of the files with its blocks. Raises Corrupt if a block of it is damaged."""
         ...
 
     def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Yield length and stored bytes of each block of a section that has shared ones only. Raises Corrupt."""
+        """Yield length and stored bytes of each block of a section that has only shared ones. Raises Corrupt."""
         ...
 
     def close(self) -> None:
@@ -59,14 +68,14 @@ class Sections(Protocol):
 
 
 class SealedFile:
-    """The sections of a sealed recording, or of what is left of one."""
+    """The sections of a sealed recording, or of its remains."""
 
     def __init__(self, path: Path) -> None:
         self.problems: dict[str, bool] = {}
         self.ok = False
-        """Whether the file says that it was written to its end."""
+        """Whether the file is marked as written to its end."""
         self._file = DataFile(path)
-        self._blocks: dict[str, list[Block]] = {}
+        self._blocks: dict[str, list[StoredBlock]] = {}
         self._gaps: set[str] = set()
         try:
             self._open()
@@ -86,7 +95,7 @@ class SealedFile:
         if head.format > FORMAT:
             raise NewerFormat(path, head.format, FORMAT)
         if head.format < 1:
-            raise Corrupt(path, "it has format 0, which never was")
+            raise Corrupt(path, "it has format 0, which does not exist")
         self.ok = head.ok
         if head.index_offset == 0:
             self.problems["It was not written to its end: it has no index."] = True
@@ -113,7 +122,7 @@ class SealedFile:
         return block is not None and block.section == MARK and load_block(self._file, block) is not None
 
     def _index(self, offset: int) -> list[tuple[str, int, int]] | None:
-        """Return section, offset in it and offset in the file of each block; None if the index is of no use."""
+        """Return section, offset in it and offset in the file of each block; None if the index is unusable."""
         data = b""
         while (block := read_block(self._file, offset)) is not None and block.section == "index":
             piece = load_block(self._file, block)
@@ -126,7 +135,7 @@ class SealedFile:
         try:
             for entry in load_json(data):
                 name, raw_offset, place = entry["section"], entry["raw_offset"], entry["offset"]
-                # Rising offsets: no block is used twice, however short the file that would stand for much.
+                # Rising offsets: no block is used twice, by which a short file could expand to very much.
                 if type(name) is not str or type(raw_offset) is not int or type(place) is not int or place <= last:
                     return None
                 found.append((name, raw_offset, place))
@@ -138,7 +147,7 @@ class SealedFile:
     def _walk(self) -> None:
         """Find the blocks without an index.
 
-        It never looks for a block's magic further on: recorded content can hold another recording, whose blocks
+        It never searches for a block's magic further on: recorded content can contain another recording, whose blocks
         must not be taken for ours.
         """
         offset = FILE_HEADER
@@ -154,14 +163,14 @@ class SealedFile:
         if offset == self._file.size and last == "index":
             return
         self.problems[f"Nothing can be read from byte {offset} of the file on."] = True
-        # Only the last block of a section is shorter than it may be. After a full one there may have been more.
+        # Only the last block of a section is shorter than the maximum. After a full one there may have been more.
         blocks = self._blocks.get(last)
         if not blocks or blocks[-1].raw_length == PIECE:
             self._gaps.add(last)
         if last in ("", "header", "world", "log"):
             self._gaps.add("content")
 
-    def _add(self, block: Block) -> None:
+    def _add(self, block: StoredBlock) -> None:
         blocks = self._blocks.setdefault(block.section, [])
         expected = blocks[-1].raw_offset + blocks[-1].raw_length if blocks else 0
         if block.raw_offset == expected and block.section not in self._gaps:
@@ -179,14 +188,14 @@ class SealedFile:
         return tuple(name for name, blocks in self._blocks.items() if blocks)
 
     def size(self, name: str) -> int:
-        """Return how many bytes of a section are there; 0 if it is not there."""
+        """Return the number of bytes found of a section; 0 if it does not exist."""
         blocks = self._blocks.get(name)
         if not blocks:
             return len(self._shared_source(name))
         return blocks[-1].raw_offset + blocks[-1].raw_length
 
     def _shared_source(self, name: str) -> bytes:
-        """Return a source that lies beside the recording, under the hash that names it; nothing if there is none."""
+        """Return a source that is stored beside the recording, under its hash; empty if there is none."""
         folder, _, digest = name.partition("/")
         if folder != "source":
             return b""
@@ -201,7 +210,7 @@ class SealedFile:
         return name not in self._gaps
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
-        """Yield a section's bytes from `start`; where they are damaged, adds a problem and ends."""
+        """Yield a section's bytes from `start`; at damage, add a problem and stop."""
         if name not in self._blocks and (source := self._shared_source(name)[start:]):
             yield source
         for block in self._blocks.get(name, ()):
@@ -214,21 +223,21 @@ class SealedFile:
             yield piece[max(0, start - block.raw_offset) :]
 
     def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Yield length and stored bytes of each block of a section that has shared ones only. Raises Corrupt."""
+        """Yield length and stored bytes of each block of a section that has only shared ones. Raises Corrupt."""
         for block in self._blocks.get(name, ()):
             if block.codec != SHARED:
                 raise Corrupt(str(self._file.path), f"a block of its section {name!r} is not shared")
             yield block.raw_length, self._stored(block)
 
     def shared_names(self) -> set[str]:
-        """Return the names of the files that its blocks are in. Raises Corrupt if a block of it is damaged."""
+        """Return the names of the files with its blocks. Raises Corrupt if a block of it is damaged."""
         found: set[str] = set()
         for block in (each for blocks in self._blocks.values() for each in blocks if each.codec == SHARED):
             found.update(names_in(self._stored(block)))
         return found
 
-    def _stored(self, block: Block) -> bytes:
-        """Return what is stored of a block. Raises Corrupt if that is damaged."""
+    def _stored(self, block: StoredBlock) -> bytes:
+        """Return the stored bytes of a block. Raises Corrupt if they are damaged."""
         stored = self._file.read(block.stored_offset, block.stored_length)
         if zlib.crc32(stored) != block.crc:
             raise Corrupt(str(self._file.path), f"a block of its section {block.section!r} is damaged")
@@ -283,7 +292,7 @@ class LiveDirectory:
 
     @contextmanager
     def _file(self, name: str) -> Iterator[DataFile | None]:
-        """Give a section's file. Those in folders are opened when asked for: there can be more than descriptors."""
+        """Yield a section's file. Those in folders are opened on demand: there can be more than descriptors."""
         folder, _, file_name = name.partition("/")
         if name in self._files or folder not in self._directories or "/" in file_name:
             yield self._files.get(name)
@@ -297,7 +306,7 @@ class LiveDirectory:
             yield file
 
     def size(self, name: str) -> int:
-        """Return how many bytes of a section are there; 0 if it is not there."""
+        """Return the number of bytes found of a section; 0 if it does not exist."""
         with self._file(name) as file:
             return 0 if file is None else file.size
 
@@ -306,7 +315,7 @@ class LiveDirectory:
         return self.size(name)
 
     def is_whole(self, name: str) -> bool:
-        """Whether nothing is known to be missing at the section's end: here nothing tells."""
+        """Whether nothing is known to be missing at the section's end: here this cannot be detected."""
         return True
 
     def pieces(self, name: str, start: int = 0) -> Iterator[bytes]:
@@ -316,7 +325,7 @@ class LiveDirectory:
                 yield from file.pieces(file.size, start)
 
     def shared_names(self) -> set[str]:
-        """It has all of it itself."""
+        """Return nothing: a live directory shares no blocks."""
         return set()
 
     def shared_blocks(self, name: str) -> Iterator[tuple[int, bytes]]:

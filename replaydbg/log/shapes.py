@@ -1,4 +1,4 @@
-"""Checks the shape of a value that a process of the recorded program sent, field by field."""
+"""Check the shape of a value that a process of the recorded program sent, field by field."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A list or a tuple of any length whose items have all one shape."""
+    """A list or a tuple of any length whose items all have one shape."""
 
     item: object
 
 
 @dataclass(frozen=True, slots=True)
 class DictOf:
-    """A dict of any length, from text to values that have all one shape."""
+    """A dict of any length, from text to values that all have one shape."""
 
     item: object
 
 
 def one_of(*shapes: object) -> OneOf:
-    """Return the shape of what has one of `shapes`."""
+    """Return the shape of a value that has one of `shapes`."""
     return OneOf(shapes)
 
 
 def fits(value: object, shape: object) -> bool:
     """Whether `value` has `shape`.
 
-    A type: it is of exactly that type. A range: it is an int in it. A str, None or bool: it is that. A tuple of
-    shapes: it is a list or tuple of as many items that have them. A dict: it is a dict that has these keys, with
-    values of these shapes, and may have others. `object`: anything.
+    A shape is one of these. A type: the value has exactly that type. A range: it is an int in the range. A str, None or
+    bool: it is equal. A tuple of shapes: it is a list or tuple with as many items, which have these shapes. A dict: it
+    is a dict with these keys, with values of these shapes, and may have others. `object`: anything.
     """
     if shape is object:
         return True
@@ -66,15 +66,15 @@ def fits(value: object, shape: object) -> bool:
 
 
 def checked(value: Any, shape: object, what: str) -> Any:
-    """Return `value`. Raises ForgedMessage, which says that `what` is malformed, if it does not have `shape`."""
+    """Return `value`. If it does not have `shape`, raises ForgedMessage with `what` as the name of the value."""
     if not fits(value, shape):
         raise ForgedMessage(f"it sent a malformed {what}")
     return value
 
 
 def decoded(payload: bytes, shape: object, what: str) -> Any:
-    """Return the value that `payload` holds. Raises ForgedMessage if it holds none, or one of another shape."""
-    # Imported here: whoever only starts something decodes nothing.
+    """Return the value encoded in `payload`. Raises ForgedMessage if there is none, or one of another shape."""
+    # Imported here: code that only starts a process decodes nothing.
     from replaydbg.log.decode import Malformed
 
     try:

@@ -13,10 +13,10 @@ from replaydbg.errors import ReplaydbgError
 from replaydbg.log.files import PIECE, DataFile
 
 DIRECTORY = "replaydbg-blocks"
-"""The name of the directory. A visible one: what uploads the files of a CI job leaves hidden ones out."""
+"""The name of the directory. It is not hidden: CI systems do not upload hidden files."""
 
 STEP = 1 << 15
-"""A log grows. In its last block what stands in whole steps of this size is shared, the rest is in the recording."""
+"""Granularity of a growing log's last block: whole steps of this size are shared, the rest is in the recording."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,20 +26,20 @@ _ENTRY = struct.Struct("<BII")
 _INLINE, _FILE = 0, 1
 _NAME = 16
 MOST_UP = 3
-"""How many directories above the recording are looked into."""
+"""Number of directories above the recording that are searched."""
 
 
 @cache
 def compressor() -> ZstdCompressor:
-    """Return what compresses: quickly, since somebody waits. One for all, where thousands of recordings are cut."""
-    # Imported here: opening a recording, which shares this package, must not need it before a block is read.
+    """Return the compressor: a fast one, since somebody waits. It is shared where thousands of recordings are cut."""
+    # Imported here: opening a recording, which uses this package, must not need it before a block is read.
     import zstandard
 
     return zstandard.ZstdCompressor(level=1)
 
 
 class BlockStore:
-    """The directory to write to. Several processes may write at once: what has a name already is there as a whole."""
+    """The directory to write to. Several processes may write at once: an existing file is always complete."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory / DIRECTORY
@@ -47,14 +47,14 @@ class BlockStore:
         self._compress = compressor().compress
 
     def put(self, raw: bytes) -> bytes:
-        """Store `raw` if it is not there yet, and return its name. Raises OSError."""
+        """Store `raw` unless it exists already, and return its name. Raises OSError."""
         name = hashlib.blake2b(raw, digest_size=_NAME)
         text = name.hexdigest()
         if text not in self._known:
             # Strings, not pathlib: the first recording of a session stores hundreds.
             path = f"{self.directory}/{text}"
             try:
-                os.utime(path)  # nobody clears it away while we need it
+                os.utime(path)  # keeps the clean-up from deleting it while it is needed
             except FileNotFoundError:
                 self._write(path, f"{self.directory}/.{text}.{os.getpid()}", raw)
             self._known.add(text)
@@ -79,12 +79,12 @@ class BlockStore:
             return os.open(path, flags, 0o600)
 
     def inline(self, raw: bytes) -> bytes:
-        """Return the entry of bytes that are in the recording itself."""
+        """Return the entry of bytes that are stored in the recording itself."""
         stored = self._compress(raw)
         return _ENTRY.pack(_INLINE, len(raw), len(stored)) + stored
 
     def entry(self, raw: bytes) -> bytes:
-        """Store `raw`, and return the entry that leads to it. Raises OSError."""
+        """Store `raw`, and return the entry that refers to it. Raises OSError."""
         return _ENTRY.pack(_FILE, len(raw), _NAME) + self.put(raw)
 
 
@@ -99,7 +99,7 @@ def find_directory(recording: Path) -> Path | None:
 
 
 def load_shared(stored: bytes, length: int, directory: Path | None) -> bytes | None:
-    """Return the `length` bytes that `stored` stands for; None if they are damaged or missing."""
+    """Return the `length` bytes that `stored` refers to; None if they are damaged or missing."""
     raw = b""
     at = 0
     while at + _ENTRY.size <= len(stored) and len(raw) < length:
@@ -118,7 +118,7 @@ def load_shared(stored: bytes, length: int, directory: Path | None) -> bytes | N
 
 
 def load_source(digest: str, directory: Path | None) -> bytes | None:
-    """Return the source of that hash, in hexadecimal; None if it is not there."""
+    """Return the source with that hash, in hexadecimal; None if there is none."""
     try:
         name = bytes.fromhex(digest)
     except ValueError:
@@ -154,14 +154,14 @@ def _read(directory: Path | None, name: bytes) -> bytes | None:
 def expand(stored: bytes, length: int | None) -> bytes | None:
     """Return the `length` bytes that were compressed to `stored`; None if they are damaged.
 
-    A `length` of None: as many as there are, at most 1 MiB.
+    With a `length` of None the size is not checked, but limited to 1 MiB.
     """
     # Imported here: listing recordings reads none of their blocks, and this costs 5 ms.
     import zstandard
 
     reader = zstandard.ZstdDecompressor(max_window_size=2 * PIECE).stream_reader(stored)
     try:
-        # A stream, because decompress() believes the size that the data claims. One byte more than due shows a lie.
+        # A stream, because decompress() trusts the size that the data claims. One byte too many reveals a false claim.
         raw = reader.read((PIECE if length is None else length) + 1)
     except zstandard.ZstdError:
         return None

@@ -1,4 +1,4 @@
-"""Whether a recording is whole, by reading all of it: what `replaydbg verify` calls sound."""
+"""Check that a recording is complete and undamaged by reading all of it, as `replaydbg verify` does."""
 
 from __future__ import annotations
 

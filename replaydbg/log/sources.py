@@ -1,4 +1,4 @@
-"""The texts of a program's source files that a recording holds."""
+"""The texts of a program's source files in a recording."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from replaydbg.log.reader import Recording
 def what_was_read(recording: Recording) -> dict[str, bytes]:
     """Return the sources that the importer itself read, by path; with cached bytecode it reads that instead."""
     found: dict[str, bytes] = {}
-    # Many answers can refer to one content: together they are no longer than the file lets one part be.
+    # Many answers can refer to one content: their total size is limited like that of one part of the file.
     left = allowance(recording.stored("content") + recording.stored("world"))
     for answer in recording.world():
         if answer.operation != "read" or answer.raised or answer.path.endswith(".pyc"):
@@ -20,7 +20,7 @@ def what_was_read(recording: Recording) -> dict[str, bytes]:
         try:
             data = recording.content(outcome) if isinstance(outcome, ContentRef) else outcome
         except Corrupt:
-            continue  # named by `verify`
+            continue  # `verify` reports it
         if isinstance(data, bytes):
             left -= len(data)
             if left < 0:
@@ -32,8 +32,8 @@ def what_was_read(recording: Recording) -> dict[str, bytes]:
 def sources_of(recording: Recording) -> dict[str, bytes]:
     """Return the sources of the modules that the program imported, and of its script, by path; no standard library.
 
-    What was read counts; of modules with cached bytecode it is what lay there when the program ended. Missing ones are
-    left out.
+    The text that was read takes precedence; for modules with cached bytecode it is the file's text when the program
+    ended. Missing ones are left out.
     """
     read = what_was_read(recording)
     found = {}
@@ -41,5 +41,5 @@ def sources_of(recording: Recording) -> dict[str, bytes]:
         try:
             found[path] = read[path] if path in read else recording.section(f"source/{name}")
         except Corrupt:
-            continue  # named by `verify`
+            continue  # `verify` reports it
     return found

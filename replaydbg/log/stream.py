@@ -1,4 +1,4 @@
-"""Decodes the records of a log from pieces of bytes, so that a log of any size takes little memory."""
+"""Decode the records of a log from pieces of bytes, so that a log of any size takes little memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from replaydbg.events.environment import GateRow
-from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, Why, WorldAnswer
+from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, SwitchReason, WorldAnswer
 from replaydbg.events.values import ExceptionValue, TypeName, Value
 from replaydbg.log.allowance import FLOOR, allowance
 from replaydbg.log.decode import Cursor, Malformed, Short
@@ -14,16 +14,18 @@ from replaydbg.log.decode import Cursor, Malformed, Short
 SHAPE_ARGUMENTS, SHAPE_DIGEST, SHAPE_FILLED = 1, 2, 4
 
 PLACE_LEVELS = 6
-"""How many fingerprints of its state a place in pure computation may have, besides that of its stack."""
+"""Maximum number of state fingerprints for a place in pure computation, besides that of its stack."""
 
 RECORD_LIMIT = 256 << 20
-"""The largest record that is believed, in bytes. Longer contents are kept apart from the log."""
+"""The largest valid record in bytes. Longer contents are stored apart from the log."""
 
 RECORD_FLOOR = FLOOR // 2
-"""The largest record of a log of which little is stored. It is in memory several times while it is decoded."""
+"""The largest record of a log with few stored bytes. Decoding holds it in memory several times."""
 
 MINIMUM_BUDGET = 1 << 22
-"""How many definitions, or elements in one record, any log may have; a longer one may have one for each stored byte."""
+"""Number of definitions, or elements in one record, that any log may have; a longer one may have one for each stored
+byte.
+"""
 
 _T = TypeVar("_T")
 _Code = tuple[str, str, int]
@@ -32,24 +34,24 @@ _Code = tuple[str, str, int]
 class LogStream:
     """The entries of one log, decoded from `pieces`, which begin after the log's header.
 
-    Iterating `entries` or `answers` ends at the first record that is not whole; then `problem` says whether that
-    is damage (None if everything was decoded), and `position` and `crossings` tell how far it came.
+    Iterating `entries` or `answers` ends at the first incomplete record; then `problem` describes damage, if any (None
+    if everything was decoded), and `position` and `crossings` are the progress made.
     """
 
     def __init__(self, pieces: Iterator[bytes], *, total: int, stored: int, gates: Sequence[GateRow] = ()) -> None:
-        """`total` is how many bytes the pieces have at most; `stored` how many the file spends on them."""
+        """`total` is the maximum size of all pieces in bytes; `stored` how many bytes of the file they take."""
         self.problem: str | None = None
-        """What ended the decoding early, in words that follow "the log"."""
+        """Why the decoding ended early, as text that follows "the log"."""
         self.position = 0
-        """Where the last whole record ends, in bytes after the log's header."""
+        """The end of the last complete record, in bytes after the log's header."""
         self.crossings = 0
-        """How many events were decoded."""
+        """Number of decoded events."""
         self._pieces = pieces
         self._total = total
         self._budget = max(MINIMUM_BUDGET, stored)
         self._record_limit = min(RECORD_LIMIT, allowance(stored, floor=RECORD_FLOOR))
         self._definitions = 0
-        # What is defined stays in memory until the end of the log: all of it together has a limit.
+        # Definitions stay in memory until the end of the log: their total size has a limit.
         self._defined_elements = 0
         self._defined_bytes = 0
         self._defined_limit = allowance(stored)
@@ -64,7 +66,7 @@ class LogStream:
 
     @property
     def content_end(self) -> int:
-        """Where the last content ends that the records so far refer to."""
+        """The end of the last content that the records so far refer to."""
         return self._cursor.content_end
 
     def entries(self) -> Iterator[Entry]:
@@ -80,7 +82,7 @@ class LogStream:
                 yield answer
 
     def _decode(self, read: Callable[[Cursor], Value]) -> Iterator[Value]:
-        """Yield what `read` makes of each record; definitions come as None."""
+        """Yield the result of `read` for each record; None for definitions."""
         cursor = self._cursor
         while True:
             start = cursor.pos
@@ -102,14 +104,17 @@ class LogStream:
             yield record
 
     def _fill(self, start: int, needed: int) -> bool:
-        """Drop what lies before `start` and fetch until `needed` bytes are there; False if there are not so many."""
+        """Discard the bytes before `start` and fetch until `needed` bytes are available;
+
+        False if there are not enough.
+        """
         cursor = self._cursor
         needed -= start
         if needed > min(self._total - self.position, self._record_limit):
             return False
         kept = [cursor.data[start:]]
         have = len(kept[0])
-        # Twice what there is, or a long record would be begun again for each piece of it.
+        # Doubled each time, or a long record would be restarted for each piece of it.
         wanted = max(needed, 2 * have)
         while have < wanted:
             piece = next(self._pieces, b"")
@@ -221,7 +226,7 @@ class LogStream:
             self._types.append(TypeName(cursor.text(), cursor.text()))
         else:
             raise Malformed(f"definition {rest} is not known")
-        # Counted last: one that breaks off at the end of a piece is read again.
+        # Counted last: a record that breaks off at the end of a piece is read again.
         self._definitions += 1
         self._defined_elements += budget - cursor.budget
         self._defined_bytes += cursor.pos - start
@@ -268,7 +273,7 @@ _CONTROLS = (
 _LATER_CONTROLS = {20: ControlKind.NO_MEMORY}
 """By their numbers."""
 
-_WHYS = tuple(Why)
+_WHYS = tuple(SwitchReason)
 """In the order of their numbers in the format."""
 
 

@@ -1,4 +1,4 @@
-"""Writes the raw files that a replay maps into memory, cut where a damaged recording stops being sound."""
+"""Write the raw files that a replay maps into memory, truncated where a damaged recording becomes unreadable."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _EMPTY = LogHeader(FORMAT, StopReason.NOT_STOPPED, LOG_HEADER, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """What was written for a replay."""
+    """The files written for a replay."""
 
     log: LogHeader
     """The header of the event log as written."""
     is_cut: bool
     """Whether a part of the event log or of the content was lost, so that the replay ends earlier."""
     is_world_cut: bool
-    """Whether a part of the import world was lost, without which the program finds other modules than it did."""
+    """Whether a part of the import world was lost, without which the program finds other modules than recorded."""
 
 
 def records(pieces: Iterator[bytes], end: int) -> Iterator[bytes]:
-    """Yield what of `pieces` lies after the log's header and before `end`."""
+    """Yield the part of `pieces` after the log's header and before `end`."""
     offset = 0
     for piece in pieces:
         part = piece[max(0, LOG_HEADER - offset) : max(0, end - offset)]
@@ -54,7 +54,7 @@ def unpack(
     with ExitStack() as stack:
         files: Mapping[str, BinaryIO]
         if isinstance(target, Path):
-            # "x": a file that exists, or a symbolic link, is not written through.
+            # "x": an existing file or symbolic link is not overwritten.
             files = {name: stack.enter_context((target / name).open("x+b")) for name in ("log", "world", "content")}
         else:
             files = target
@@ -71,7 +71,7 @@ def unpack(
 
 
 def _check_claim(sections: Sections, name: str, floor: int) -> None:
-    """Raise Corrupt where a section would take far more memory than what is stored of it can stand for."""
+    """Raise Corrupt if a section claims to expand to far more memory than its stored bytes allow."""
     size, stored = sections.size(name), sections.stored(name)
     if size > allowance(stored, floor=floor):
         raise Corrupt(
@@ -98,7 +98,10 @@ def _write_log(
     out: BinaryIO,
     content: int | None,
 ) -> tuple[LogHeader, bool]:
-    """Write one log; `content` is how much of the content there is, None for all. Tell whether it was cut."""
+    """Write one log and return its header and whether it was truncated;
+
+    `content` is the available size of the content, None for all.
+    """
     size = _copy(sections.pieces(name), out, header.committed)
     if size == header.committed and content is None:
         return header, False
@@ -113,7 +116,7 @@ def _write_log(
 def _sound_end(
     sections: Sections, name: str, size: int, gates: Sequence[GateRow], content: int | None
 ) -> tuple[int, int]:
-    """Return where the last record ends that is whole and whose content is there, and the events up to it."""
+    """Return the end of the last record that is complete with its content, and the number of events up to it."""
     stream = LogStream(
         records(sections.pieces(name), size),
         total=max(0, size - LOG_HEADER),

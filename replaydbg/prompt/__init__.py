@@ -1,1 +1,1 @@
-"""The debugger's prompt: lines from a terminal or from anywhere else, and what they say on it."""
+"""The debugger's prompt: reads command lines from a terminal or another source and prints the answers."""

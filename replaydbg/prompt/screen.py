@@ -1,4 +1,4 @@
-"""Where the prompt's answers go: plain text, or coloured text on a terminal."""
+"""Output of the prompt: plain text, or coloured text on a terminal."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 HIGHLIGHTED = 5000
-"""Longer files are highlighted only where they are shown: a thousand lines take 15 ms."""
+"""Number of lines above which a file is highlighted only where it is shown: a thousand lines take 15 ms."""
 
 
 class Screen:
-    """Prints text that came from a recording safely. `check` is called at each line, and may raise to give up."""
+    """Prints text that came from a recording safely. `check` is called at each line, and may raise to cancel."""
 
     def __init__(self, out: TextIO, err: TextIO, *, is_coloured: bool, check: Callable[[], None]) -> None:
         self._out, self._err = out, err
         self.check = check
-        """Raises Cancelled if what runs is to be given up."""
+        """Raises Cancelled if the running command is to be cancelled."""
         self._console: Console | None = None
         self._highlighted: dict[str, list[Any]] = {}
         if is_coloured:
-            # Imported here: rich takes 20 ms and more, and only a terminal shows what it does.
+            # Imported here: rich takes 20 ms and more, and only a terminal shows its effects.
             from rich.console import Console
 
             self._console = Console(file=out, highlight=False, soft_wrap=True)
@@ -38,22 +38,22 @@ class Screen:
             self._one(printable(each.expandtabs()), style)
 
     def complain(self, text: str) -> None:
-        """Print a sentence about what could not be done."""
+        """Print an error message."""
         self._out.flush()
         self._err.write("".join(f"{printable(each)}\n" for each in text.split("\n")))
         self._err.flush()
 
     def settle(self) -> None:
-        """Let everything be seen, and progress no longer."""
+        """Flush all output, and clear the progress line."""
         try:
             self.check()
         except Cancelled:
-            return  # it has ended already
+            return  # it has already ended
         finally:
             self._out.flush()
 
     def source(self, file: str, lines: Sequence[str], rows: Sequence[SourceRow]) -> None:
-        """Print lines of a file, whose whole text is `lines`: hits, number, and an arrow at the current one."""
+        """Print lines of a file, whose whole text is `lines`: hit count, number, and an arrow at the current one."""
         width = len(str(max((row.number for row in rows), default=0)))
         most = max((len(f"{row.hits:,}") for row in rows if row.hits is not None), default=0)
         for row in rows:
@@ -67,7 +67,7 @@ class Screen:
         if self._console is None:
             self._out.write(text + "\n")
             return
-        from rich.text import Text  # it is loaded already
+        from rich.text import Text  # imported already
 
         self._console.print(Text(text, style))
 
@@ -75,14 +75,17 @@ class Screen:
         if self._console is None:
             self._out.write((head + printable(row.text.expandtabs())).rstrip() + "\n")
             return
-        from rich.text import Text  # it is loaded already
+        from rich.text import Text  # imported already
 
         code = self._code(file, lines, row)
         self._console.print(Text.assemble((head, "bold yellow" if row.is_current else "dim"), code))
 
     def _code(self, file: str, lines: Sequence[str], row: SourceRow) -> Any:
-        """The line in colours; those of a file are kept, since what a line is may depend on the lines before it."""
-        from rich.syntax import Syntax  # a terminal alone
+        """Return the line in colours.
+
+        Highlighted files are cached: a line's colours may depend on the lines before it.
+        """
+        from rich.syntax import Syntax  # only a terminal needs it
 
         if len(lines) > HIGHLIGHTED:
             return Syntax("", "python", theme="ansi_dark").highlight(printable(row.text.expandtabs()))[:-1]

@@ -1,4 +1,4 @@
-"""The terminal's part: Ctrl-C, progress, and lines that are edited, completed and remembered by readline."""
+"""The terminal's part of the prompt: Ctrl-C, progress, and readline's editing, completion and history."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 PROMPT = "(replaydbg) "
 REMEMBERED = 2000
 SHOWN_AFTER = 0.2
-"""Seconds after which what takes long is said to."""
+"""Seconds after which a long operation shows its progress."""
 
 EVERY = 0.1
-"""Seconds between two looks at it."""
+"""Seconds between two updates of the progress line."""
 
 IMPATIENT = 3
-"""So many times Ctrl-C while one thing runs end the debugger."""
+"""Number of Ctrl-C during one operation that ends the debugger."""
 
 
 class Interrupts:
-    """What Ctrl-C does: while something runs it gives that up; otherwise it is a KeyboardInterrupt.
+    """The effect of Ctrl-C: it cancels a running operation, and at other times raises KeyboardInterrupt.
 
-    Only between the lines of a prompt it is nothing: it was meant for what has just ended.
+    Only between the lines of a prompt it is ignored: it was meant for the operation that has just ended.
     """
 
     def __init__(self) -> None:
@@ -43,14 +43,14 @@ class Interrupts:
         """Ends the command, and lets nothing disturb that."""
 
     def check(self) -> None:
-        """Raise Cancelled if there was a Ctrl-C since something began to run."""
+        """Raise Cancelled if there was a Ctrl-C since the operation began."""
         if self._number:
             self._number = 0
             raise Cancelled
 
     @contextmanager
     def busy(self, session: Session | None = None) -> Iterator[None]:
-        """While something runs."""
+        """Context of a running operation."""
         self._number, self._is_busy, self._session = 0, True, session
         try:
             yield
@@ -59,7 +59,7 @@ class Interrupts:
 
     @contextmanager
     def prompting(self) -> Iterator[None]:
-        """While lines are read and done, one after the other."""
+        """Context in which lines are read and executed, one after the other."""
         self._is_prompting = True
         try:
             yield
@@ -67,7 +67,7 @@ class Interrupts:
             self._is_prompting = False
 
     def read(self, read: Callable[[], str]) -> str:
-        """Return the line that `read` gives. Raises what that raises, and KeyboardInterrupt."""
+        """Return the line that `read` returns. Raises what that raises, and KeyboardInterrupt."""
         self._is_reading = True
         try:
             return read()
@@ -76,7 +76,7 @@ class Interrupts:
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """While this decides what Ctrl-C does."""
+        """Context in which this handler decides what Ctrl-C does."""
         before = signal.getsignal(signal.SIGINT)
         if callable(before):
             self._end = before
@@ -94,29 +94,29 @@ class Interrupts:
             elif self._session is not None:
                 self._session.work.cancel()
         elif self._is_reading:
-            self._is_reading = False  # a second one shall not meet whoever deals with the first
+            self._is_reading = False  # a second one must not interrupt whoever handles the first
             raise KeyboardInterrupt
         elif not self._is_prompting:
             self._end(number, frame)
 
 
 class AtOnce:
-    """What Ctrl-C does in a command that answers one question: it ends the command, as Python's own handler does."""
+    """Ctrl-C in a command that answers one question: it ends the command, as Python's own handler does."""
 
     def check(self) -> None:
-        """Nothing has to be raised later."""
+        """Do nothing: the handler has already raised."""
 
     def busy(self, session: Session | None = None) -> AbstractContextManager[None]:
-        """While something runs."""
+        """Context of a running operation."""
         return nullcontext()
 
     def installed(self) -> AbstractContextManager[None]:
-        """While this decides what Ctrl-C does."""
+        """Context in which this handler decides what Ctrl-C does."""
         return nullcontext()
 
 
 class ProgressLine:
-    """Shows progress on stderr when something takes longer than a moment, and gives up at a Ctrl-C."""
+    """Shows progress on stderr when an operation takes longer than a moment, and cancels it at a Ctrl-C."""
 
     def __init__(self, err: TextIO, check: Callable[[], None], *, is_quiet: bool = False) -> None:
         self._err, self._check, self._is_quiet = err, check, is_quiet
@@ -125,7 +125,7 @@ class ProgressLine:
         self._shown_at = 0.0
 
     def __call__(self, progress: WorkProgress) -> None:
-        """Show it. Raises Cancelled."""
+        """Show the progress. Raises Cancelled."""
         self._check()
         is_new = not self._is_shown or progress.seconds > self._shown_at + EVERY
         if self._is_quiet or progress.seconds < SHOWN_AFTER or not is_new:
@@ -133,14 +133,14 @@ class ProgressLine:
         self._shown_at = progress.seconds
         if self._is_terminal:
             share = f" {progress.done:.0%}" if progress.done else ""
-            self._err.write(f"\r{progress.what}{share}, {progress.seconds:.1f} s (Ctrl-C gives up)\x1b[K")
+            self._err.write(f"\r{progress.what}{share}, {progress.seconds:.1f} s (Ctrl-C cancels)\x1b[K")
         elif not self._is_shown:
             self._err.write(f"replaydbg: {progress.what} ...\n")
         self._is_shown = True
         self._err.flush()
 
     def clear(self) -> None:
-        """What took long has ended."""
+        """Clear the line when the operation has ended."""
         if self._is_shown and self._is_terminal:
             self._err.write("\r\x1b[K")
             self._err.flush()
@@ -155,11 +155,11 @@ class ProgressLine:
             self.clear()
 
 
-class Lines:
-    """Lines from a terminal."""
+class LineReader:
+    """Reads lines from a terminal."""
 
     def __init__(self, prompt: Prompt, history: Path | None) -> None:
-        """Of `prompt`; `history` keeps what was typed, from one session to the next."""
+        """Read lines for `prompt`; `history` is the file that keeps them from one session to the next."""
         self._prompt = prompt
         self._history = history
         self._found: list[str] = []
@@ -174,12 +174,12 @@ class Lines:
         try:
             return input("> " if self._prompt.view.commanded else PROMPT)
         except EOFError:
-            # The shell's own prompt shall begin a line.
+            # The shell's next prompt must begin on a new line.
             self._prompt.view.screen.line()
             raise
 
     def save(self) -> None:
-        """Keep what was typed. Where nothing can be written, nothing is."""
+        """Save the history, if it can be written."""
         if self._history is None:
             return
         try:
@@ -204,7 +204,7 @@ class Lines:
 
 
 def completions(prompt: Prompt, before: str, text: str) -> list[str]:
-    """Return the words that may stand for `text` where `before` stands before it in the line."""
+    """Return the completions of `text`, where `before` precedes it in the line."""
     word = before.split()[0] if before.split() else ""
     try:
         if not word:
@@ -215,7 +215,7 @@ def completions(prompt: Prompt, before: str, text: str) -> list[str]:
             return _of_values(prompt, text)
         return sorted(each for each in _words(prompt, kind) if each.startswith(text))
     except ReplaydbgError:
-        return []  # nothing can be proposed where the program cannot be asked
+        return []  # no completions while the program cannot be queried
 
 
 def _words(prompt: Prompt, kind: str) -> set[str]:
@@ -232,14 +232,14 @@ def _words(prompt: Prompt, kind: str) -> set[str]:
     if kind == "lanes":
         return {str(each.id) for each in prompt.view.here.lanes}
     if kind == "subjects":
-        from replaydbg.commands.about import SUBJECTS  # it knows every module of the prompt
+        from replaydbg.commands.about import SUBJECTS  # imported here: it imports every module of the prompt
 
         return set(SUBJECTS)
     return {"commands": set(prompt.vocabulary.names), "marks": {each[1:] for each in marks}}.get(kind, set())
 
 
 def _of_values(prompt: Prompt, text: str) -> list[str]:
-    """Names of variables; behind a dot, attributes."""
+    """Return names of variables; after a dot, attributes."""
     view = prompt.view
     owner, dot, begun = text.rpartition(".")
     if dot:

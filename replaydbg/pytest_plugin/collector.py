@@ -1,4 +1,4 @@
-"""Watches a recorded pytest from outside: cuts a recording for each test that is kept, and has it examined."""
+"""Watch a recorded pytest from outside: cut a recording for each test that is kept, and have it examined."""
 
 from __future__ import annotations
 
@@ -13,68 +13,70 @@ from typing import Any
 
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.process import Ended
+from replaydbg.log.edit.cut import LiveRecording, LogPosition
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.shared import BlockStore
-from replaydbg.pytest_plugin import names, texts
-from replaydbg.pytest_plugin.cut import Live, Place
+from replaydbg.pytest_plugin import report_text, shared_names
 from replaydbg.pytest_plugin.examiner import Examiner
 from replaydbg.pytest_plugin.results import Failure, Result
+from replaydbg.pytest_plugin.run_sources import RunSources
 from replaydbg.record.ending import notes_of
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
-from replaydbg.store.sessions import say
+from replaydbg.store.sessions import write_messages
 
 _LOOK_EVERY = 0.03
-"""Seconds. A look is one stat call."""
+"""Seconds between two checks for new marks. A check is one stat call."""
 
 _BAD = ("failed", "interrupted", "crashed")
-"""Outcomes of tests that are listed with what is found out about them."""
+"""Outcomes of tests that are listed with the results of their examination."""
 
 _MOST_MARKS = 100
-"""So many named moments are in a recording, the last ones."""
+"""Number of named moments in a recording: the last ones."""
 
 _NOT_EXAMINED = "the process ended in the middle of the test, and such recordings are not examined"
 
 _MOST_SNAPSHOTS = 20
-"""So many snapshots of a test are in its recording: the last ones, and that of its failure."""
+"""Number of a test's snapshots in its recording: the last ones, and that of its failure."""
 
 _NO_COUNTS = {"failed": 0, "left_out": 0, "pause_ns": 0, "longest_pause_ns": 0, "copies_ns": 0}
 
 
 class Collector(threading.Thread):
-    """The thread beside the one that waits for the program. It writes nothing to any stream."""
+    """A thread that runs while the launcher waits for the program. It writes nothing to any stream."""
 
     def __init__(self, live: Path, directory: Path, *, bisects: bool) -> None:
         super().__init__(name="collector", daemon=True)
         self._live = live
         self._marks_file = str(live / "marks")
         self._directory = directory
-        self._cutter = Live(live, BlockStore(directory))
+        store = BlockStore(directory)
+        self._cutter = LiveRecording(live, store, RunSources(live, store))
         self._examiner = Examiner(bisects=bisects)
         self._began = time.monotonic()
         self._read = 0
         self._marks: list[dict[str, Any]] = []
         self._open: dict[str, Any] | None = None
         self._snapshots_before = 0
-        """How many snapshots there were when the last test began."""
-        self._failures: list[tuple[Place, dict[str, Any]]] = []
+        """Number of snapshots when the last test began."""
+        self._failures: list[tuple[LogPosition, dict[str, Any]]] = []
         self._is_over = threading.Event()
-        self._untold: dict[str, Result] = {}
-        """What could not be written about tests, by their directories."""
+        self._unwritten: dict[str, Result] = {}
+        """Results of tests that could not be written, by their directories."""
 
     def run(self) -> None:
-        """Look for marks until the program has ended."""
+        """Process marks until the program has ended."""
         while not self._is_over.wait(_LOOK_EVERY):
             self._look()
 
     def finish(self, ended: Ended) -> None:
-        """Take in the rest: the program has ended. A test that it ended in is kept, too."""
+        """Process the rest after the end of the program. A test that was running then is kept, too."""
         self._is_over.set()
         self.join()
         self._look()
         if self._open is not None and self._open.get("crash"):
             log, world = (_header_of(self._live / name) for name in ("log", "world"))
-            place = Place(log[0], world[0], log[1], snapshots_taken(self._live))
+            place = LogPosition(log[0], world[0], log[1], snapshots_taken(self._live))
             self._keep(place, {**self._open, "outcome": "crashed", "status": ended.status})
         self._examiner.close()
 
@@ -86,7 +88,7 @@ class Collector(threading.Thread):
                 file.seek(self._read)
                 data = file.read()
         except OSError:
-            return  # nothing is marked yet
+            return  # there are no marks yet
         whole, _, _ = data.rpartition(b"\n")
         if not whole:
             return
@@ -96,116 +98,119 @@ class Collector(threading.Thread):
 
     def _take(self, line: str) -> None:
         *numbers, text = line.split(" ", 4)
-        place = Place(*(int(each) for each in numbers))
+        place = LogPosition(*(int(each) for each in numbers))
         try:
-            told = json.loads(text)
+            content = json.loads(text)
         except ValueError:
-            told = {"name": "" if names.why_no_name(text) else text, "is_own": True}  # a mark of the program's own
-        if not isinstance(told, dict):
+            content = {
+                "name": "" if shared_names.why_no_name(text) else text,
+                "is_own": True,
+            }
+        if not isinstance(content, dict):
             return
-        do = told.get("do")
-        if name := told.get("name"):
-            is_called = not do and not told.get("is_own")  # by `mark_called`
+        do = content.get("do")
+        if name := content.get("name"):
+            is_called = not do and not content.get("is_own")  # by `mark_called`
             self._marks.append({"name": str(name), "event": place.events, "is_called": is_called})
         if do == "collected":
-            with suppress(OSError):  # said where something is kept
+            with suppress(OSError):  # reported with a recording that is kept
                 self._cutter.sources.update(place.world)
         elif do == "begin":
-            self._open, self._failures, self._snapshots_before = told, [], place.snapshots
-            # Of the tests before it nobody needs the names.
+            self._open, self._failures, self._snapshots_before = content, [], place.snapshots
+            # The names of earlier tests are not needed.
             self._marks = [each for each in self._marks if each["name"] == "collected"] + self._marks[-1:]
         elif do == "raised":
-            self._failures.append((place, told))
+            self._failures.append((place, content))
         elif do == "end":
             begun, self._open = self._open or {}, None
-            if told["keep"]:
-                self._keep(place, {**begun, **told})
+            if content["keep"]:
+                self._keep(place, {**begun, **content})
 
-    def _keep(self, place: Place, told: dict[str, Any]) -> None:
+    def _keep(self, place: LogPosition, content: dict[str, Any]) -> None:
         began = time.monotonic()
-        folder = os.path.join(self._directory, told["slug"])  # noqa: PTH118 - there may be thousands
-        is_bad = told["outcome"] in _BAD
-        failed = self._failures[told["failure"]] if 0 <= told.get("failure", -1) < len(self._failures) else None
+        folder = os.path.join(self._directory, content["slug"])  # noqa: PTH118 - there may be thousands
+        is_bad = content["outcome"] in _BAD
+        failed = self._failures[content["failure"]] if 0 <= content.get("failure", -1) < len(self._failures) else None
         failure = _failure_of(failed) if failed is not None else None
         snapshots = self._snapshots(place, failed[0].snapshots if failed is not None else 0)
         heap = {facts["number"]: data for facts, data in snapshots}
-        end = self._end(place, told, failure)
+        end = self._end(place, content, failure)
         if snapshots:
             end["snapshots"] = _NO_COUNTS | {"listed": [facts for facts, _ in snapshots]}
         result = Result(
-            nodeid=told["node"],
-            attempt=told["attempt"],
-            outcome=told["outcome"],
+            nodeid=content["node"],
+            attempt=content["attempt"],
+            outcome=content["outcome"],
             failure=failure,
             size=0,
             events=place.events,
             sealing=0.0,
-            hash_seed=told.get("seed", 0),
+            hash_seed=content.get("seed", 0),
             kept=time.time(),
         )
         try:
             make_empty(folder)
-            size = self._cutter.cut(place, f"{folder}/{names.RECORDING}", end, heap)
+            size = self._cutter.cut(place, f"{folder}/{shared_names.RECORDING}", end, heap)
         except OSError as error:
-            self._tell_unwritten(folder, replace(result, is_examined=True, unwritten=error.strerror or str(error)))
+            self._report_unwritten(folder, replace(result, is_examined=True, unwritten=error.strerror or str(error)))
             return
         except Exception as error:  # noqa: BLE001 - that one cannot be made shall not cost all that come later
-            self._tell_unwritten(
+            self._report_unwritten(
                 folder, replace(result, is_examined=True, unwritten=f"{type(error).__name__}: {error}")
             )
             return
-        # Of others there is nothing to say that the list of all does not.
+        # For other tests the list of all has everything.
         if is_bad:
             result = replace(result, size=size, sealing=round(time.monotonic() - began, 4))
             if result.outcome == "crashed":
-                # Whoever waits for the process shall hear of its end now.
-                texts.write_about(Path(folder), replace(result, is_examined=True, verification=_NOT_EXAMINED))
+                # Whoever waits for the process must learn of its end now.
+                report_text.write_about(Path(folder), replace(result, is_examined=True, verification=_NOT_EXAMINED))
                 return
-            texts.write_about(Path(folder), result)
+            report_text.write_about(Path(folder), result)
             self._examiner.add(Path(folder), result)
 
-    def _tell_unwritten(self, folder: str, result: Result) -> None:
-        """Say why there is no recording; where not even that can be written, to whoever waits for it."""
-        if not texts.write_about(Path(folder), result):
-            self._untold[folder] = result
-            reasons = {os.path.basename(each): it.unwritten for each, it in self._untold.items()}  # noqa: PTH119
-            say(self._live.parent, (json.dumps(each) for each in reasons.items()))
+    def _report_unwritten(self, folder: str, result: Result) -> None:
+        """Report why there is no recording; if even that cannot be written, report it in the session's directory."""
+        if not report_text.write_about(Path(folder), result):
+            self._unwritten[folder] = result
+            reasons = {os.path.basename(each): it.unwritten for each, it in self._unwritten.items()}  # noqa: PTH119
+            write_messages(self._live.parent, (json.dumps(each) for each in reasons.items()))
 
-    def tell_again(self) -> None:
-        """Write what there was no room for: the session's own files are gone."""
-        for folder, result in self._untold.items():
+    def retry_writes(self) -> None:
+        """Retry writes for which there was no room: the session's own files have been deleted."""
+        for folder, result in self._unwritten.items():
             with suppress(OSError):
                 make_empty(folder)
-            texts.write_about(Path(folder), result)
+            report_text.write_about(Path(folder), result)
 
-    def _snapshots(self, place: Place, of_failure: int) -> list[tuple[dict[str, Any], bytes]]:
+    def _snapshots(self, place: LogPosition, of_failure: int) -> list[tuple[dict[str, Any], bytes]]:
         """Return those that were taken while the test ran; `of_failure` is the number of one, or 0."""
         numbers = list(range(self._snapshots_before + 1, place.snapshots + 1))
         wanted = {*numbers[-_MOST_SNAPSHOTS:], *([of_failure] if of_failure else [])}
         found: list[tuple[dict[str, Any], bytes]] = []
-        with suppress(ReplaydbgError, OSError):  # a picture more or less
+        with suppress(ReplaydbgError, OSError):  # a recording works without a snapshot
             found.extend(packed_snapshots(self._live, sorted(wanted)))
         return found
 
-    def _end(self, place: Place, told: dict[str, Any], failure: Failure | None) -> dict[str, Any]:
-        """Return what becomes the recording's `end.json`."""
-        is_bad = told["outcome"] in _BAD
+    def _end(self, place: LogPosition, content: dict[str, Any], failure: Failure | None) -> dict[str, Any]:
+        """Return the content of the recording's `end.json`."""
+        is_bad = content["outcome"] in _BAD
         return {
-            "status": told.get("status", 1 if is_bad else 0),
+            "status": content.get("status", 1 if is_bad else 0),
             "seconds": round(time.monotonic() - self._began, 3),
             "cpu_seconds": 0.0,
             "reason": "the process ended in the middle of the test"
-            if told["outcome"] == "crashed"
+            if content["outcome"] == "crashed"
             else "the test ended",
             "events": place.events,
             "notes": notes_of(self._live),
             "ok": True,
             "marks": [each for each in self._marks[-_MOST_MARKS:] if each["event"] <= place.events],
             "test": {
-                "nodeid": told["node"],
-                "outcome": told["outcome"],
-                "attempt": told["attempt"],
-                "began": told.get("began", 0),
+                "nodeid": content["node"],
+                "outcome": content["outcome"],
+                "attempt": content["attempt"],
+                "began": content.get("began", 0),
                 "failure": asdict(failure) if failure is not None else None,
             },
             "snapshots": None,
@@ -213,32 +218,32 @@ class Collector(threading.Thread):
 
 
 def make_empty(folder: str) -> None:
-    """Make the directory of a test, or take out of it what an earlier session had put there. Raises OSError."""
+    """Create the directory of a test, or remove an earlier session's files from it. Raises OSError."""
     try:
         os.mkdir(folder, DIRECTORY_MODE)  # noqa: PTH102 - most are new, and there may be thousands
     except FileExistsError:
-        for name in (f"{names.RECORDING}.index", names.META, names.SUMMARY):
+        for name in (f"{shared_names.RECORDING}.index", shared_names.META, shared_names.SUMMARY):
             Path(folder, name).unlink(missing_ok=True)
     except FileNotFoundError:
         make_directory(Path(folder))
 
 
-def _failure_of(failed: tuple[Place, dict[str, Any]]) -> Failure:
-    place, told = failed
+def _failure_of(failed: tuple[LogPosition, dict[str, Any]]) -> Failure:
+    place, content = failed
     return Failure(
-        type=told["type"],
-        message=told["message"],
-        file=told["file"],
-        line=told["line"],
-        own_file=told["own_file"],
-        own_line=told["own_line"],
-        phase=told["phase"],
+        type=content["type"],
+        message=content["message"],
+        file=content["file"],
+        line=content["line"],
+        own_file=content["own_file"],
+        own_line=content["own_line"],
+        phase=content["phase"],
         event=place.events,
     )
 
 
 def _header_of(path: Path) -> tuple[int, int]:
-    """Return where a log ends, and its number of events."""
+    """Return the length of a log, and its number of events."""
     with path.open("rb") as file:
         header = read_log_header(file.read(LOG_HEADER))
     assert header is not None, path

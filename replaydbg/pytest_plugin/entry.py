@@ -1,4 +1,4 @@
-"""What pytest loads at each start, also where nothing is recorded: options, and the decision.
+"""The module that pytest loads at each start, even if nothing is recorded: options, and the decision to record.
 
 It imports next to nothing.
 """
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 _state = {"is_active": False}
-"""A pytest inside this process (pytester, `pytest.main` in a test) is part of the recorded one, and records nothing."""
+"""A pytest inside this process (pytester, `pytest.main` in a test) is part of the recorded one, and is not recorded
+itself.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,9 +52,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, None, None]:
-    """Start again as a recorded process, if that is asked for: before output is captured and the user's code runs."""
+    """Restart as a recorded process, if requested: before output is captured and the user's code runs."""
     if not _state["is_active"] and mode_of(early_config) != "off":
-        # Imported here: nothing of it is needed where nothing is recorded.
+        # Imported here: an unrecorded session does not need it.
         from replaydbg.pytest_plugin import relaunch
 
         relaunch.ensure_recorded(early_config)
@@ -60,7 +62,7 @@ def pytest_load_initial_conftests(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take part in a recorded session."""
+    """Register the plugins of a recorded session."""
     config.addinivalue_line(
         "markers",
         "replaydbg(mode): which recordings of this test are kept, if the session is recorded: "

@@ -1,4 +1,4 @@
-"""The process that examines a kept recording: does a replay agree, and who wrote what the failing line reads?"""
+"""The process that examines a kept recording: does a replay agree, and who wrote the values in the failing line?"""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from replaydbg.debugger.source.statements import names_in_line, what_has
 from replaydbg.engine.messages import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.reader import open_recording
-from replaydbg.pytest_plugin.alone import Smaller, make_smaller
-from replaydbg.pytest_plugin.leftovers import other_values
+from replaydbg.pytest_plugin.hidden_dependencies import other_values
+from replaydbg.pytest_plugin.minimize import Smaller, make_smaller
 from replaydbg.pytest_plugin.results import Written, Wrong
 from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
 
 _LONGEST = 200
 _NO_DATA = ("module", "type", "function", "method", "builtin_function_or_method")
-"""Types of what is written by imports and definitions, which nobody asks for."""
+"""Types of values that imports and definitions write, whose writes are of no interest."""
 _CLASSES = ("<class '", "<enum '", "<flag '")
-"""How the texts of classes begin, whatever the types of those are."""
+"""Prefixes of the texts of classes, whatever their metaclasses are."""
 
 
 def main(path: str, bisects: str = "") -> None:
-    """Print a JSON object a line, each with more of what is known."""
-    os.nice(5)  # the tests go on meanwhile
-    for told in examined(Path(path), bisects=bool(bisects)):
-        sys.stdout.write(json.dumps(told) + "\n")
+    """Print a JSON object for each line, each with further results."""
+    os.nice(5)  # the tests are still running
+    for report in examined(Path(path), bisects=bool(bisects)):
+        sys.stdout.write(json.dumps(report) + "\n")
         sys.stdout.flush()
 
 
 def examined(recording: Path, *, bisects: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield what is found out, piece by piece."""
+    """Yield the results, one after the other."""
     smaller = recording.with_name(f"alone-{recording.name}")
     try:
         alone = without_others(recording, smaller)
@@ -68,15 +68,18 @@ def examined(recording: Path, *, bisects: bool = False) -> Iterator[dict[str, An
 
 
 def _other_values(session: Session) -> str | None:
-    """Return what is not as it was when the test failed; None: nothing. Empty: that cannot be told."""
+    """Return a value that differs from the time of the failure;
+
+    None: there is none. Empty: this cannot be determined.
+    """
     try:
         return "; ".join(other_values(session)) or None
     except ReplaydbgError:
-        return ""  # such as of a failure without an exception: nothing is left out then, and nothing claimed
+        return ""  # for instance a failure without an exception: then leave nothing out, and report nothing
 
 
 def _take_place(smaller: Path, recording: Path) -> None:
-    """Put the smaller recording in the place of the whole one; a session goes on with its own name for it."""
+    """Replace the whole recording by the smaller one; a session uses its own name for it."""
     for source, target in ((smaller, recording), (index_path(smaller), index_path(recording))):
         link = source.with_name(f".{source.name}")
         link.unlink(missing_ok=True)
@@ -86,7 +89,7 @@ def _take_place(smaller: Path, recording: Path) -> None:
 
 
 def _explained(session: Session, *, bisects: bool) -> Iterator[dict[str, Any]]:
-    """Yield what a session that stands at the failure tells of it."""
+    """Yield the answers of a session whose position is the failure."""
     try:
         number = frame_of_test(session)
         if number is None:
@@ -100,40 +103,40 @@ def _explained(session: Session, *, bisects: bool) -> Iterator[dict[str, Any]]:
 
 
 def without_others(recording: Path, smaller: Path) -> dict[str, Any]:
-    """Write `smaller` without the tests before it that it does not need; tell whether a replay agrees then.
+    """Write `smaller` without earlier tests that the last one does not need; return whether a replay agrees then.
 
-    Nothing is told where it needs all. Raises OSError, ReplaydbgError.
+    Returns an empty dictionary if it needs all of them. Raises OSError, ReplaydbgError.
     """
-    made, told, agreed = _made(recording, smaller, until_failure=False)
+    made, report, agreed = _made(recording, smaller, until_failure=False)
     if made is None:
         return {}
-    if not told["verified"] and 0 < made.failed <= agreed:
-        # What pytest does to tell of a failure depends on what it has in memory of earlier ones.
-        before = told
-        made, told, _ = _made(recording, smaller, until_failure=True)
-        if made is None or not told["verified"] or not _fails(smaller):
-            told = before
-    if made is None or not told["verified"]:
-        return {"leftovers": told["verification"]}
-    return told | {"left_out": made.left_out, "events": made.events, "size": made.size}
+    if not report["verified"] and 0 < made.failed <= agreed:
+        # What pytest does to report a failure depends on its memory of earlier ones.
+        before = report
+        made, report, _ = _made(recording, smaller, until_failure=True)
+        if made is None or not report["verified"] or not _fails(smaller):
+            report = before
+    if made is None or not report["verified"]:
+        return {"leftovers": report["verification"]}
+    return report | {"left_out": made.left_out, "events": made.events, "size": made.size}
 
 
 def _made(recording: Path, target: Path, *, until_failure: bool) -> tuple[Smaller | None, dict[str, Any], int]:
-    """Make the smaller recording; tell what a replay of it says, and after how many events that ended."""
+    """Make the smaller recording; return the result of its replay, and the number of events at the end of that."""
     with open_recording(recording) as opened:
         made = make_smaller(opened, target, until_failure=until_failure)
     return (None, {"verified": False, "verification": ""}, 0) if made is None else (made, *_replayed(target))
 
 
 def _fails(recording: Path) -> bool:
-    """Whether the test fails in a replay: a recording that ends there has nothing more to compare."""
+    """Whether the test fails in a replay: a recording that ends there has no later events to compare."""
     with Session(recording) as session:
-        # Where its exception was not raised, a session opens at the line that failed when it was recorded.
+        # If its exception was not raised, a session opens at the line that failed in the recording.
         return session.failure is not None and session.failure in session.index.raised
 
 
 def verified(recording: Path) -> dict[str, Any]:
-    """Replay it, and tell whether that came to the end of the recording."""
+    """Replay it, and return whether the replay reached the end of the recording."""
     return _replayed(recording)[0]
 
 
@@ -158,7 +161,7 @@ def _replayed(recording: Path) -> tuple[dict[str, Any], int]:
 
 
 def writes(session: Session, number: int) -> Iterator[Written]:
-    """Yield the last write of what a frame's line reads, with what it is now; the session stands at the failure."""
+    """Yield the last write of each name in a frame's line, with its present value; the session is at the failure."""
     frame = session.ask.stack()[number]
     names: dict[str, LastWrite] = {}
     for name in names_in_line(_source(session, frame), frame.line):
@@ -181,7 +184,7 @@ def writes(session: Session, number: int) -> Iterator[Written]:
 
 
 def _last_write(session: Session, name: str, number: int) -> LastWrite | None:
-    """Return the last write of a name, or of what has it where it cannot be followed itself."""
+    """Return the last write of a name, or of its container if it cannot be followed itself."""
     while name:
         try:
             found = session.run.why(name, number)
@@ -199,14 +202,14 @@ def _value(session: Session, name: str, number: int) -> Variable | None:
 
 
 def bisected(session: Session) -> Wrong | None:
-    """Return the line after which what the failing line claims was true no more; None if it never was."""
+    """Return the line after which the failing line's assertion became false; None if it was false from the start."""
     try:
         claim = assertion_of_test(session)
     except UsageError:
-        return None  # it claims nothing
+        return None  # it is not an assertion
     found = bisect_assertion(session, claim)
     if found is None or found.culprit is None or not was_true(found):
-        return None  # it was never true: who wrote what it reads is told already
+        return None  # it was never true: the last writes of its names were reported already
     culprit = found.culprit
     changed = [each for each in culprit.values if each.before != each.after]
     return Wrong(

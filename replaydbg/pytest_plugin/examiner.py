@@ -1,4 +1,4 @@
-"""Has kept recordings replayed, one after the other, in a process of its own each: it may take long, or crash."""
+"""Examine kept recordings, one after the other, each in a process of its own: a replay may take long, or crash."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from replaydbg.pytest_plugin import names, texts
+from replaydbg.pytest_plugin import report_text, shared_names
 from replaydbg.pytest_plugin.results import Result
 
 SECONDS = 60
-"""So long may an examination take: the replay, and the answers."""
+"""Time limit of an examination in seconds: the replay, and the answers."""
 
 _START = "import sys;del sys.path[0];from replaydbg.pytest_plugin.examine import main;main(*sys.argv[1:])"
 
@@ -35,11 +35,11 @@ class Examiner:
         self._thread.start()
 
     def add(self, folder: Path, result: Result) -> None:
-        """Examine this one, too."""
+        """Add a recording to the queue."""
         self._queue.put((folder, result))
 
     def close(self) -> None:
-        """Give up what is not done: the session has ended, and waited as long as it wanted to."""
+        """Cancel what is not done: the session has ended, and its time limit for waiting has passed."""
         with self._lock:
             self._is_closed = True
             if self._process is not None:
@@ -50,21 +50,21 @@ class Examiner:
     def _work(self) -> None:
         while (item := self._queue.get()) is not None:
             folder, result = item
-            told: dict[str, Any] = {}
+            report: dict[str, Any] = {}
             for each in self._examine(folder):
-                told |= each
-                texts.write_about(folder, result.with_examination(told))
-            told = {"is_examined": True, **(told or {"verification": "there was no time"})}
-            texts.write_about(folder, result.with_examination(told))
+                report |= each
+                report_text.write_about(folder, result.with_examination(report))
+            report = {"is_examined": True, **(report or {"verification": "it was not examined in time"})}
+            report_text.write_about(folder, result.with_examination(report))
 
     def _examine(self, folder: Path) -> Iterator[dict[str, Any]]:
-        """Yield what is found out, each as soon as it is known."""
-        environment = {name: value for name, value in os.environ.items() if name != names.VARIABLE}
+        """Yield the results, each as soon as it is known."""
+        environment = {name: value for name, value in os.environ.items() if name != shared_names.VARIABLE}
         with self._lock:
             if self._is_closed:
                 return
             self._process = process = subprocess.Popen(
-                [sys.executable, "-c", _START, str(folder / names.RECORDING), "bisect" if self._bisects else ""],
+                [sys.executable, "-c", _START, str(folder / shared_names.RECORDING), "bisect" if self._bisects else ""],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -75,7 +75,7 @@ class Examiner:
         limit.start()
         try:
             for line in process.stdout or ():
-                with suppress(ValueError):  # the last one may be cut
+                with suppress(ValueError):  # the last line may be truncated
                     yield json.loads(line)
         finally:
             limit.cancel()

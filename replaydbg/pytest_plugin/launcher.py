@@ -1,4 +1,4 @@
-"""The launcher of a recorded pytest: records it, and has the collector cut a recording for each test that is kept."""
+"""The launcher of a recorded pytest: records it, and runs the collector, which cuts a recording for each kept test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from replaydbg.errors import CannotRecord, ReplaydbgError
 from replaydbg.launch.endings import end_like
 from replaydbg.launch.interpreter import leading_options
 from replaydbg.launch.process import Ended
-from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin import shared_names
 from replaydbg.record import RecordResult, record
 from replaydbg.store.sessions import SESSION, begin_session
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def main(asked: str, words: list[str]) -> None:
-    """Record the program that `words` name, and end as it ends. `asked` are our orders, as JSON. Does not return."""
+    """Record the program in `words`, and end as it ends. `asked` are our orders, as JSON. Does not return."""
     gc.freeze()
     orders = json.loads(asked)
     directory = Path(orders["directory"])
@@ -39,10 +39,10 @@ def main(asked: str, words: list[str]) -> None:
 
 
 def _run_unrecorded(words: list[str], reason: str) -> None:
-    """Become the program, which has not run: a full disk shall not cost the tests. Raises OSError if that fails."""
+    """Become the program, which has not run: a full disk must not prevent the tests. Raises OSError if that fails."""
     sys.stderr.write(f"replaydbg: {reason}. The tests run unrecorded.\n")
     sys.stderr.flush()
-    os.environ[names.VARIABLE] = names.unrecorded(os.getpid())
+    os.environ[shared_names.VARIABLE] = shared_names.unrecorded(os.getpid())
     own, _ = leading_options(sys.orig_argv[1:])
     os.execv(sys.executable, [sys.executable, *own, *words])
 
@@ -59,16 +59,16 @@ def _record_in(directory: Path, words: list[str], *, bisects: bool) -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
         for each in found:
-            each.tell_again()
+            each.retry_writes()
 
 
 def _record(words: list[str], directory: Path, work: Path, found: list[Collector], *, bisects: bool) -> int:
     seed = _hash_seed()
-    told = names.Told(os.getpid(), seed, str(directory))
-    os.environ[names.VARIABLE] = told.as_text()
+    token = shared_names.LaunchToken(os.getpid(), seed, str(directory))
+    os.environ[shared_names.VARIABLE] = token.as_text()
 
     def started(live: Path, sealed: Path) -> None:
-        # Imported here: while the program starts, so that it starts no later.
+        # Imported here: while the program starts, so that it does not start later.
         from replaydbg.pytest_plugin.collector import Collector
 
         found.append(Collector(live, directory, bisects=bisects))
@@ -77,14 +77,14 @@ def _record(words: list[str], directory: Path, work: Path, found: list[Collector
     def finish(live: Path, ended: Ended, seconds: float) -> RecordResult:
         for each in found:
             each.finish(ended)
-        # Imported here: at the start, for which somebody waits, nothing of it is needed.
+        # Imported here: the start, for which the user waits, does not need it.
         from replaydbg.record.sealing import check_begun
         from replaydbg.store.clearing import clear_if_many
 
-        if ended.status >= 0:  # else somebody ended it, and wants nothing to run
+        if ended.status >= 0:  # else a signal ended it, and nothing else should run
             check_begun(live, ended)
 
-        with suppress(OSError):  # another time, perhaps
+        with suppress(OSError):  # the next session may clean up
             clear_if_many(directory)
         return RecordResult(live, ended.status, 0, 0, [], None, None)
 

@@ -1,7 +1,7 @@
 """The plugin in a process that is recorded: marks where tests begin, fail and end.
 
-What it does is part of the recording. So it asks the outside for nothing while tests run: a mark is an audit event,
-which the recorder hears.
+Its own actions are part of the recording. So it makes no requests to the outside while tests run: a mark is an audit
+event, which the recorder receives.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from replaydbg.pytest_plugin import names
-from replaydbg.pytest_plugin.parts import Parts, mark
+from replaydbg.pytest_plugin import shared_names
+from replaydbg.pytest_plugin.session_marks import Parts, mark
 from replaydbg.pytest_plugin.settings import MODES, mode_of
 
 if TYPE_CHECKING:
@@ -28,40 +28,40 @@ _LONGEST = 2000
 
 
 class TestRecording:
-    """What the fixture `replaydbg_recording` gives."""
+    """The value of the fixture `replaydbg_recording`."""
 
     __test__ = False
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
-        """Where the recording will be, if it is kept; None: the session is not recorded."""
+        """The path of the recording, if it is kept; None: the session is not recorded."""
         self.is_kept = False
         """Whether `keep` was called."""
 
     def mark(self, name: str) -> None:
-        """Name this moment: in the debugger it is `@NAME`. Raises UsageError for a name that means something else."""
-        problem = names.why_no_name(name)
+        """Name this moment: in the debugger it is `@NAME`. Raises UsageError for a name with another meaning."""
+        problem = shared_names.why_no_name(name)
         if problem:
             raise pytest.UsageError(problem)
         mark_called(name)
 
     def snapshot(self, name: str = "") -> None:
-        """Keep a picture of the program's objects."""
+        """Take a snapshot of the program's objects."""
         _audit("replaydbg.snapshot", name)
 
     def keep(self) -> None:
-        """Keep the recording however the test ends."""
+        """Keep the recording whatever the test's outcome."""
         self.is_kept = True
 
 
 def mark_called(name: str) -> None:
-    """Name this moment. By the calls of this function a debugger finds the line from which each was named."""
+    """Name this moment. From the calls of this function a debugger finds the line at which each was named."""
     mark(name=name)
 
 
 @dataclass(slots=True)
 class Running:
-    """A test that runs."""
+    """The running test."""
 
     nodeid: str
     mode: str
@@ -71,46 +71,46 @@ class Running:
     is_begun: bool = False
     outcome: str = "passed"
     raised: int = 0
-    """Exceptions that came out of its phases."""
+    """Number of exceptions raised by its phases."""
     failure: int = -1
-    """Which of them made it fail first, from 0."""
+    """The index of the one that made it fail first, from 0."""
 
 
 _running: pytest.StashKey[Running] = pytest.StashKey()
 
 
 def recording_of(item: pytest.Item) -> TestRecording:
-    """Return what the fixture gives for a test."""
+    """Return the value of the fixture for a test."""
     running = item.stash.get(_running, None)
     return running.recording if running is not None else TestRecording(None)
 
 
 class Recorded:
-    """The hooks."""
+    """The plugin's hooks."""
 
-    def __init__(self, config: pytest.Config, told: names.Told) -> None:
+    def __init__(self, config: pytest.Config, token: shared_names.LaunchToken) -> None:
         self._config = config
         self._mode = mode_of(config)
-        self._told = told
+        self._token = token
         self._slugs: dict[str, str] = {}
         self._attempts: dict[str, int] = {}
-        """By node id: how often a test of that name was begun in this process."""
+        """By node id: how many attempts of a test with that name were begun in this process."""
         self._parts = Parts()
         self._item: pytest.Item | None = None
-        """That of the test that runs."""
+        """The item of the running test."""
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Say that all that tests have in common is there."""
+        """Mark that the state shared by all tests is complete."""
         mark(do="collected", name="collected")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
-        """Ask whether this test is left out: only a replay of a test alone has its reports in the place of it."""
-        told = self._parts.begin(item)
-        reports = told.get("reports")
+        """Ask whether this test is left out: only a replay of a single test has its reports in place of it."""
+        answer = self._parts.begin(item)
+        reports = answer.get("reports")
         if reports is None:
-            if told:
-                self._parts.take_over(item, told)
+            if answer:
+                self._parts.take_over(item, answer)
             return None
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         for each in reports:
@@ -121,26 +121,26 @@ class Recorded:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logstart(self) -> Generator[None, None, None]:
-        """Mark what is said of a test, as opposed to what it does."""
-        self._parts.say()
+        """Mark reports of a test, as opposed to its own work."""
+        self._parts.begin_reports()
         result = yield
-        self._parts.said()
+        self._parts.end_reports()
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None, None, None]:
-        """The same, with the report."""
+        """Do the same, with the report."""
         self._parts.report(self._config, report)
         result = yield
-        self._parts.said()
+        self._parts.end_reports()
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logfinish(self) -> Generator[None, None, None]:
-        """The same."""
-        self._parts.say()
+        """Do the same."""
+        self._parts.begin_reports()
         result = yield
-        self._parts.said(is_last=True)
+        self._parts.end_reports(is_last=True)
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -161,7 +161,7 @@ class Recorded:
             running = item.stash[_running] = self._begin(item)
             self._item = item
         except pytest.UsageError:
-            # Other plugins tear down what they set up: they must have had their turn.
+            # Other plugins tear down what they set up: they must run first.
             yield
             raise
         mark(
@@ -170,7 +170,7 @@ class Recorded:
             node=running.nodeid,
             slug=running.slug,
             attempt=running.attempt,
-            seed=self._told.seed,
+            seed=self._token.seed,
             crash=running.mode != "off",
         )
         return (yield)
@@ -181,15 +181,15 @@ class Recorded:
         if mode not in MODES:
             raise pytest.UsageError(f"{item.nodeid}: the marker replaydbg has no mode {mode!r}")
         attempt = self._attempt_of(item)
-        slug = names.slug(item.nodeid, attempt)
+        slug = shared_names.slug(item.nodeid, attempt)
         if self._slugs.setdefault(slug, item.nodeid) != item.nodeid:
-            slug = names.slug(f"{item.nodeid}|", attempt)
-        path = Path(self._told.directory) / slug / names.RECORDING
+            slug = shared_names.slug(f"{item.nodeid}|", attempt)
+        path = Path(self._token.directory) / slug / shared_names.RECORDING
         return Running(item.nodeid, mode, attempt, slug, TestRecording(path))
 
     def _attempt_of(self, item: pytest.Item) -> int:
-        """Return how often the test that runs was run before: by a plugin, or because it was asked for twice."""
-        # pytest-rerunfailures counts from 1, and also those in a worker process that is no more.
+        """Return the number of earlier attempts of the running test: by a plugin, or because it was selected twice."""
+        # pytest-rerunfailures counts from 1, and includes attempts in a worker process that no longer exists.
         return max(self._attempts.get(item.nodeid, 1), int(getattr(item, "execution_count", 1))) - 1
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -200,11 +200,11 @@ class Recorded:
         running = item.stash.get(_running, None)
         if running is None:
             return (yield)
-        # Before anything else is done with it. Whether it counts as a failure the report will say.
+        # Before anything else is done with it. The report will show whether it counts as a failure.
         was_seen = self._see(running, item, call)
         report = yield
         if report.failed:
-            # pytest's part for unittest puts it there only now.
+            # pytest's unittest plugin stores it there only now.
             if not was_seen and not self._see(running, item, call):
                 mark(do="raised", name="failure", **_place(report))
                 running.raised += 1
@@ -212,32 +212,32 @@ class Recorded:
             if running.failure < 0:
                 running.failure = running.raised - 1
             if running.mode != "off":
-                self._say(item, running, report)
+                self._add_section(item, running, report)
         elif report.skipped and running.outcome == "passed":
             running.outcome = "skipped"
         if report.when == "teardown":
             if self._end(running) and running.outcome != "failed":
-                # It goes with the report, to whoever shows it.
-                setattr(report, names.KEPT, [running.slug, running.outcome])
+                # It travels with the report to the process that shows it.
+                setattr(report, shared_names.KEPT, [running.slug, running.outcome])
             del item.stash[_running]
             self._item = None
         return report
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Tell the process that shows results by whom a worker is recorded."""
+        """Send the identity of the worker's recorder to the process that shows results."""
         output = getattr(self._config, "workeroutput", None)
         if output is not None:
-            output[names.LAUNCHER] = self._told.parent
+            output[shared_names.LAUNCHER] = self._token.parent
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
-        """Mark the end of the test that Ctrl-C or `pytest.exit` has ended, as where pytest is asked to end."""
+        """Mark the end of the test that Ctrl-C or `pytest.exit` has interrupted, at the point of the interruption."""
         item, self._item = self._item, None
         running = item.stash.get(_running, None) if item is not None else None
         if item is None or running is None or running.mode == "off":
             return
-        if running.outcome != "failed":  # else it was `--pdb` that was left
+        if running.outcome != "failed":  # else the user left `--pdb`
             running.outcome, running.failure = "interrupted", running.raised
             _audit("replaydbg.snapshot", "failure", excinfo.value)
             mark(do="raised", name="failure", **failure_of(excinfo, item, _phase()))
@@ -247,7 +247,7 @@ class Recorded:
             shown.expect(running.slug)
 
     def _see(self, running: Running, item: pytest.Item, call: pytest.CallInfo[None]) -> bool:
-        """Mark an exception that came out of a phase, with a picture of all that its frames hold."""
+        """Mark an exception raised by a phase, with a snapshot of all that its frames hold."""
         if call.excinfo is None or isinstance(call.excinfo.value, pytest.skip.Exception):
             return False
         _audit("replaydbg.snapshot", "failure", call.excinfo.value)
@@ -255,12 +255,12 @@ class Recorded:
         running.raised += 1
         return True
 
-    def _say(self, item: pytest.Item, running: Running, report: pytest.TestReport) -> None:
+    def _add_section(self, item: pytest.Item, running: Running, report: pytest.TestReport) -> None:
         path = shown_path(running.recording.path)
         report.sections.append(("replaydbg", f"{path}\nreplaydbg debug {path}"))
         known = ("replaydbg_recording", path)
         if known not in item.user_properties:
-            # The item's go into the reports that are still to come, and of those JUnit's file takes the last one.
+            # The item's properties go into later reports, and JUnit's file uses those of the last one.
             item.user_properties.append(known)
             report.user_properties.append(known)
 
@@ -276,17 +276,17 @@ class Recorded:
 
 
 def shown_path(path: Path | None) -> str:
-    """Return a path as short as it stays right from where pytest was started."""
+    """Return a path in the shortest form that is valid in pytest's starting directory."""
     text = str(path or "")
     here = os.getcwd()  # noqa: PTH109 - tests replace what pathlib calls
     return text[len(here) + 1 :] if text.startswith(here + "/") else text
 
 
 def failure_of(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item, phase: str) -> dict[str, Any]:
-    """Return what is told of an exception that a test fails with."""
+    """Return the facts about an exception that made a test fail."""
     value = excinfo.value
     while isinstance(value, BaseExceptionGroup) and value.exceptions:
-        value = value.exceptions[0]  # what a task of a group has raised
+        value = value.exceptions[0]  # raised by a task of a group
     # `traceback.walk_tb` and not `extract_tb`: that would read the sources.
     entries = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(value.__traceback__)]
     last = entries[-1] if entries else ("", 0)
@@ -304,7 +304,7 @@ def failure_of(excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item, 
 
 
 def _phase() -> str:
-    """Return the phase of the test that runs: pytest has it in the environment, behind the test's name."""
+    """Return the phase of the running test: pytest has it in the environment, after the test's name."""
     phase = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" (")[2].removesuffix(")")
     return phase if phase in ("setup", "teardown") else "call"
 

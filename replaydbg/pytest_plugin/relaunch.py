@@ -1,4 +1,4 @@
-"""Makes pytest start again as a recorded process: the recorder is there from an interpreter's start, or not at all."""
+"""Restart pytest as a recorded process: the recorder must be present from the interpreter's start."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ import pytest
 
 from replaydbg.launch import interpreter
 from replaydbg.launch.asked import VARIABLE
-from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin import shared_names
 from replaydbg.pytest_plugin.settings import bisects, directory_of
 
 START = (
     "import sys;del sys.path[0];"
     "from replaydbg.pytest_plugin.launcher import main;main(sys.argv[1], sys.orig_argv[sys.orig_argv.index('-c') + 3:])"
 )
-"""The command of the launcher. The working directory is no place to import the tool from."""
+"""The command line of the launcher. The tool must not be imported from the working directory."""
 
 _PROGRAMS = ("pytest", "py.test", "coverage")
 
 
-_told: list[names.Told | None] = [None]
+_token: list[shared_names.LaunchToken | None] = [None]
 _is_given_up = [False]
-"""Whether this process was a launcher, which found that nothing can be recorded, and said so."""
+"""Whether this process was a launcher that found that nothing can be recorded, and has reported it."""
 
 
-def told() -> names.Told | None:
-    """Return what the launcher of this process says; None: there is none. The variable that said it is gone then.
+def launch_token() -> shared_names.LaunchToken | None:
+    """Return the token from this process's launcher; None: there is none. Removes its environment variable.
 
-    Tests compare the environment, print it, and hand it on.
+    Tests compare the environment, print it, and pass it on.
     """
-    text = os.environ.pop(names.VARIABLE, "")
+    text = os.environ.pop(shared_names.VARIABLE, "")
     if text:
-        _told[0] = names.read_told(text)
-        _is_given_up[0] = text == names.unrecorded(os.getpid())
-    return _told[0]
+        _token[0] = shared_names.read_launch_token(text)
+        _is_given_up[0] = text == shared_names.unrecorded(os.getpid())
+    return _token[0]
 
 
 def asked() -> dict[str, Any] | None:
-    """Return what is asked in a replay of edited code; None: nothing, it is recorded, or replayed as it was."""
+    """Return the question in a replay of edited code; None: the process is recorded, or is another replay."""
     text = os.environ.pop(VARIABLE, "")
     found: dict[str, Any] | None = json.loads(text) if text else None
     return found
 
 
 def ensure_recorded(config: pytest.Config) -> None:
-    """Replace this process by the launcher of the same command, unless it is recorded, or hands the tests to others."""
-    if is_worker(config) or hands_out(config) or told() is not None or _is_given_up[0]:
+    """Replace this process by the launcher of the same command, unless it is recorded, or distributes the tests."""
+    if is_worker(config) or hands_out(config) or launch_token() is not None or _is_given_up[0]:
         return
     own, words = interpreter.leading_options(sys.orig_argv[1:])
     reason = why_not(words)
@@ -64,25 +64,25 @@ def ensure_recorded(config: pytest.Config) -> None:
 
 
 def orders(config: pytest.Config) -> str:
-    """Return what the launcher is told."""
+    """Return the orders of the launcher."""
     asked: dict[str, Any] = {"directory": directory_of(config), "bisects": bisects(config)}
     return json.dumps(asked)
 
 
 def why_not(words: list[str]) -> str:
-    """Return why the command that started this process cannot simply be started again; empty: it can."""
+    """Return why the command that started this process cannot simply be restarted; empty: it can."""
     if not words:
         return "pytest runs inside an interactive interpreter"
     name = words[1] if words[0] == "-m" and len(words) > 1 else words[0]
     base = os.path.basename(os.path.dirname(name) if name.endswith("__main__.py") else name)  # noqa: PTH119,PTH120
     if base.removesuffix(".py") in _PROGRAMS:
         return ""
-    # It may have done anything until here, and would do it twice.
+    # It may have had side effects before this point, and would repeat them.
     return f"pytest was started by {base!r}; record that as a whole, with `replaydbg record`"
 
 
 def is_worker(config: pytest.Config) -> bool:
-    """Whether this is a process of pytest-xdist that runs tests. While options are read, none looks like one yet."""
+    """Whether this is a worker process of pytest-xdist. While options are read, none can be recognised yet."""
     return hasattr(config, "workerinput")
 
 

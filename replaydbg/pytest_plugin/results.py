@@ -1,4 +1,4 @@
-"""What is known of a test that was kept: written beside its recording, read by whoever shows it."""
+"""The result of a test that was kept: written beside its recording, read by every process that shows it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin import shared_names
 from replaydbg.store.private import open_private
 
 SCHEMA_VERSION = 2
@@ -19,21 +19,21 @@ class Failure:
     """The exception that a test failed with."""
 
     type: str
-    """Its type's name, as a traceback has it; empty: none was raised (a strict xfail that passes)."""
+    """The name of its type, as in a traceback; empty: none was raised (a strict xfail that passes)."""
     message: str
     """Its text; the first 2,000 characters."""
     file: str
-    """Where it was raised."""
+    """The file in which it was raised."""
     line: int
-    """Where it was raised."""
+    """The line at which it was raised."""
     own_file: str
-    """Where in the test, or what is nearest to it, it came from."""
+    """The file of the frame in the test, or of the one nearest to it."""
     own_line: int
-    """The line there."""
+    """The line of that frame."""
     phase: str
     """`setup`, `call` or `teardown`."""
     event: int
-    """How many events there were when it was seen."""
+    """Number of events when it was caught."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,34 +43,34 @@ class Written:
     name: str
     """A variable, or an attribute or item that it leads to."""
     value: str
-    """What it is at the failure."""
+    """Its value at the failure."""
     where: str
     """The line that wrote it."""
     source: str
-    """Its text."""
+    """The source text of that line."""
     moment: str
-    """When, as every command takes it."""
+    """Its moment, in the form that every command accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """The line after which what the failing line claims was false."""
+    """The line after which the failing line's assertion became false."""
 
     what: str
-    """What was false, in words."""
+    """The assertion as text."""
     where: str
     """The line."""
     source: str
-    """Its text."""
+    """The source text of that line."""
     moment: str
-    """When it ran, as every command takes it."""
+    """Its moment, in the form that every command accepts."""
     values: tuple[str, ...]
-    """What the claim is made of, before and after it."""
+    """The parts of the assertion, before and after the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A kept test."""
+    """The result of a kept test."""
 
     nodeid: str
     """As pytest names it."""
@@ -81,45 +81,45 @@ class Result:
     failure: Failure | None
     """The exception, if there was one."""
     size: int
-    """Of the recording, in bytes; blocks that it shares are not counted."""
+    """Size of the recording in bytes, without shared blocks."""
     events: int
-    """How many it has."""
+    """Number of events in it."""
     sealing: float
-    """Seconds that making it took, beside the session."""
+    """Seconds to write it, while the session went on."""
     is_examined: bool = False
-    """Whether all that follows is known."""
+    """Whether all following fields are known."""
     verified: bool | None = None
-    """Whether a replay agreed to its end; None: it was not tried, or took too long."""
+    """Whether a replay agreed to the end; None: it was not tried, or took too long."""
     verification: str = ""
     """Why it did not agree, or was not tried."""
     left_out: int = 0
-    """So many of the tests before it are not in the recording: it did the same without them."""
+    """Number of earlier tests that are not in the recording: it did the same without them."""
     leftovers: str = ""
-    """Where it went another way without them, if it did: then they are in the recording."""
+    """Where it differed without them, if it did: then they are in the recording."""
     writes: tuple[Written, ...] = ()
     """The last write of each name in the failing line."""
     wrong: Wrong | None = None
-    """What a bisection has found, if one was asked for, and the line claims something."""
+    """The result of a bisection, if requested, and if the line is an assertion."""
     problem: str = ""
-    """Why those could not be found."""
+    """Why these could not be found."""
     hash_seed: int = 0
     """The seed of string hashes."""
     kept: float = 0.0
-    """When it was kept, in seconds since the epoch: an earlier session may have left the same directory."""
+    """When it was kept, in seconds since the epoch: an earlier session may have left a directory with the same name."""
     unwritten: str = ""
     """Why there is no recording; empty: there is one."""
     schema_version: int = field(default=SCHEMA_VERSION)
-    """Grows when a field changes its meaning or goes."""
+    """Grows when a field changes its meaning or is removed."""
 
-    def with_examination(self, told: dict[str, Any]) -> Result:
-        """Return the same with what an examination has found."""
-        writes = tuple(Written(**each) for each in told.get("writes", ()))
-        return replace(self, **told | {"writes": writes, "wrong": _wrong(told.get("wrong"))})
+    def with_examination(self, examination: dict[str, Any]) -> Result:
+        """Return the same with the results of an examination."""
+        writes = tuple(Written(**each) for each in examination.get("writes", ()))
+        return replace(self, **examination | {"writes": writes, "wrong": _wrong(examination.get("wrong"))})
 
 
 def write_result(directory: Path, result: Result) -> None:
-    """Write `meta.json` as a whole. Raises OSError."""
-    path = directory / names.META
+    """Write `meta.json` atomically. Raises OSError."""
+    path = directory / shared_names.META
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     with open_private(partial) as file:
         file.write(json.dumps(asdict(result), indent=1) + "\n")
@@ -127,7 +127,7 @@ def write_result(directory: Path, result: Result) -> None:
 
 
 def parse_result(text: str) -> Result:
-    """Return what `meta.json` holds. Raises ValueError."""
+    """Return the result in `meta.json`. Raises ValueError."""
     try:
         data = json.loads(text)
         failure = Failure(**data.pop("failure")) if data.get("failure") else None

@@ -1,4 +1,7 @@
-"""What pytest's options and configuration files say. Every pytest of the environment loads it: it imports nothing."""
+"""Settings from pytest's options and configuration files.
+
+Every pytest of the environment loads it: it imports nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ MODES = ("off", "on", "retain-on-failure", "retry")
 
 
 def mode_of(config: pytest.Config) -> str:
-    """Return the mode: the option's, or that of the configuration file. Raises UsageError."""
+    """Return the mode from the option or the configuration file. Raises UsageError."""
     given = getattr(config.known_args_namespace, "replaydbg", None)
     mode = str(given or config.getini("replaydbg") or "off")
     if mode not in MODES:
@@ -20,7 +23,7 @@ def mode_of(config: pytest.Config) -> str:
 
 
 def directory_of(config: pytest.Config) -> str:
-    """Return where recordings go."""
+    """Return the directory of the recordings."""
     given = getattr(config.known_args_namespace, "replaydbg_dir", None)
     return os.path.abspath(str(given or config.getini("replaydbg_dir")))  # noqa: PTH100 - pathlib resolves links
 
@@ -31,13 +34,13 @@ def bisects(config: pytest.Config) -> bool:
 
 
 def wait_of(config: pytest.Config) -> float:
-    """Return for how long the end of the session may wait, in seconds. Raises UsageError."""
+    """Return the maximum time for which the end of the session waits, in seconds. Raises UsageError."""
     given = getattr(config.known_args_namespace, "replaydbg_wait", None)
     text = str(given or config.getini("replaydbg_wait"))
     try:
         seconds = float(text)
     except ValueError:
         raise pytest.UsageError(f"replaydbg_wait = {text!r} is not a number of seconds") from None
-    if not seconds >= 0:  # also what is not a number
+    if not seconds >= 0:  # NaN, too
         raise pytest.UsageError(f"replaydbg_wait = {text!r}: nothing waits so long; 0 does not wait at all")
     return seconds

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.pytest_plugin import names
+from replaydbg.pytest_plugin import shared_names
 from replaydbg.pytest_plugin.settings import directory_of, mode_of, wait_of
 from replaydbg.store.private import make_directory
 
@@ -20,22 +20,22 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from replaydbg.pytest_plugin.results import Result
 
-# Bound now: tests replace functions of modules, and what plugins freeze stays frozen.
+# Bound now: tests replace functions of modules, and tools that freeze time must not affect these.
 _sleep, _now, _epoch = time.sleep, time.monotonic, time.time
 _LOOK_EVERY = 0.05
 _CUTTING = 1.0
-"""Seconds. So long may the recording of a test be on its way when the process is recorded no more."""
+"""Seconds that a test's recording may still take when the process is no longer recorded."""
 _CRASHED = "???"
-"""What pytest-xdist says of the phase in which a worker ended."""
+"""pytest-xdist's name of the phase in which a worker crashed."""
 
 
 class Shown:
-    """The hooks."""
+    """The plugin's hooks."""
 
-    def __init__(self, config: pytest.Config, told: names.Told | None) -> None:
+    def __init__(self, config: pytest.Config, token: shared_names.LaunchToken | None) -> None:
         self._config = config
         self._mode = mode_of(config)
-        self._told = told
+        self._token = token
         self._directory = directory_of(config)
         self._wait = wait_of(config)
         self._began = _epoch()
@@ -43,39 +43,39 @@ class Shown:
         """The directories of kept tests, with the reports of their failures."""
         self._results: dict[str, Result] = {}
         self._missing: dict[str, str] = {}
-        """Directories of kept tests of which nothing is known, with why if that is known."""
-        self._recorded = {"": told} if told is not None else {}
-        """What is said to the processes that are recorded, by the name of the worker; empty: this one."""
+        """Directories of kept tests without a result, with the reason if it is known."""
+        self._recorded = {"": token} if token is not None else {}
+        """The tokens of the recorded processes, by the name of the worker; empty: this process."""
         self._gives_up = 0.0
-        """When nothing more comes of what such a process ran."""
+        """The time after which no further results of such a process are expected."""
         self._unlisted = ""
         """Why the lists of all results could not be written."""
         self._passed: dict[str, tuple[str, str, str]] = {}
-        """Directory, outcome and node id of what is kept though it did not fail."""
+        """Directory, outcome and node id of recordings that are kept without a failure."""
         self._crashed: list[str] = []
-        """Directories of tests in which a worker ended; they are there if it was recorded."""
+        """Directories of tests in which a worker crashed; they exist if it was recorded."""
 
     def pytest_report_header(self) -> str:
-        """Say that the session is recorded."""
-        seed = f", hash seed {self._told.seed}" if self._told is not None else ""
+        """Announce that the session is recorded."""
+        seed = f", hash seed {self._token.seed}" if self._token is not None else ""
         return f"replaydbg: {self._mode}, recordings in {_shown(self._directory)}{seed}"
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Take the lists of an earlier session away: should this one not come to its end, they are not its own."""
+        """Remove the lists of an earlier session: if this one is interrupted, they must not remain."""
         if session.config.option.collectonly:
             return
         for ending in ("md", "json"):
-            with suppress(OSError):  # most often there is none
-                os.unlink(os.path.join(self._directory, f"{names.INDEX}.{ending}"))  # noqa: PTH108,PTH118
+            with suppress(OSError):  # usually there is none
+                os.unlink(os.path.join(self._directory, f"{shared_names.INDEX}.{ending}"))  # noqa: PTH108,PTH118
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Remember where the recordings of tests will be."""
-        if kept := getattr(report, names.KEPT, None):
+        """Record where the recordings of tests will be."""
+        if kept := getattr(report, shared_names.KEPT, None):
             directory, outcome = kept
             self._passed[directory] = (directory, outcome, report.nodeid)
         if report.when == _CRASHED:
-            self._crashed.append(self._folder(names.slug(report.nodeid)))
+            self._crashed.append(self._folder(shared_names.slug(report.nodeid)))
         for name, value in report.user_properties:
             if name == "replaydbg_recording":
                 reports = self._folders.setdefault(os.path.dirname(str(value)), [])  # noqa: PTH120
@@ -83,7 +83,7 @@ class Shown:
                     reports.append(report)
 
     def expect(self, slug: str) -> None:
-        """Remember the directory of a test of which no report tells that it is kept."""
+        """Record the directory of a kept test that no report mentions."""
         self._folders.setdefault(self._folder(slug), [])
 
     def _folder(self, slug: str) -> str:
@@ -91,14 +91,14 @@ class Shown:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Wait a while for what is found out about the recordings, and put it into the reports."""
+        """Wait a while for the results of the recordings' examination, and add them to the reports."""
         for folder in self._crashed:
             if os.path.isdir(folder):  # noqa: PTH112
                 self._folders.setdefault(folder, [])
         if not self._folders and not self._passed:
             return
         # Imported here and below: most sessions keep nothing, and it would be loaded in each.
-        from replaydbg.pytest_plugin import texts
+        from replaydbg.pytest_plugin import report_text
 
         until = _now() + self._wait
         self._gives_up = min(until, _now() + _CUTTING)
@@ -106,13 +106,15 @@ class Shown:
             worker = str(getattr(reports[0], "worker_id", "")) if reports else ""
             result = self._result(folder, until, self._recorded.get(worker))
             if result is None:
-                text = texts.nothing_text(folder, self._wait, self._missing[folder])
+                text = report_text.nothing_text(folder, self._wait, self._missing[folder])
             else:
-                result = self._results[folder] = result if result.is_examined else texts.unfinished(result, self._wait)
-                text = texts.section(result, folder)
+                result = self._results[folder] = (
+                    result if result.is_examined else report_text.unfinished(result, self._wait)
+                )
+                text = report_text.section(result, folder)
             for number, report in enumerate(reports):
                 if number and result is not None:
-                    text = texts.section(result, folder, is_first=False)
+                    text = report_text.section(result, folder, is_first=False)
                 report.sections[:] = [(name, text if name == "replaydbg" else it) for name, it in report.sections]
         if self._results or self._passed:
             try:
@@ -122,26 +124,26 @@ class Shown:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Hear from a worker by whom it is recorded."""
-        launcher = getattr(node, "workeroutput", {}).get(names.LAUNCHER)
+        """Receive the identity of a worker's recorder."""
+        launcher = getattr(node, "workeroutput", {}).get(shared_names.LAUNCHER)
         if launcher is not None:
-            self._recorded[node.gateway.id] = names.Told(launcher, 0, self._directory)
+            self._recorded[node.gateway.id] = shared_names.LaunchToken(launcher, 0, self._directory)
 
-    def _result(self, folder: str, until: float, told: names.Told | None) -> Result | None:
+    def _result(self, folder: str, until: float, token: shared_names.LaunchToken | None) -> Result | None:
         reason = ""
         while True:
-            result = _read(Path(folder) / names.META)
+            result = _read(Path(folder) / shared_names.META)
             if result is not None and result.kept < self._began:
-                result = None  # an earlier session's
+                result = None  # it belongs to an earlier session
             if (result is not None and result.is_examined) or _now() >= until:
                 break
-            if result is None and told is not None:
-                from replaydbg.pytest_plugin.stopped import why_stopped, why_unwritten
+            if result is None and token is not None:
+                from replaydbg.pytest_plugin.recording_errors import why_stopped, why_unwritten
 
-                reason = why_unwritten(told, os.path.basename(folder))  # noqa: PTH119
+                reason = why_unwritten(token, os.path.basename(folder))  # noqa: PTH119
                 if reason:
                     break
-                reason = why_stopped(told)
+                reason = why_stopped(token)
                 if reason and _now() >= self._gives_up:
                     break
             _sleep(_LOOK_EVERY)
@@ -150,41 +152,41 @@ class Shown:
         return result
 
     def _write_lists(self) -> None:
-        from replaydbg.pytest_plugin import texts
+        from replaydbg.pytest_plugin import report_text
         from replaydbg.pytest_plugin.results import SCHEMA_VERSION
 
         failed = sorted(self._results.items())
-        passed = [texts.Passed(*each) for each in sorted(self._passed.values())]
+        passed = [report_text.Passed(*each) for each in sorted(self._passed.values())]
         directory = Path(self._directory)
-        text = texts.index(failed, passed, _shown(self._directory))
+        text = report_text.index(failed, passed, _shown(self._directory))
         data: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "results": [{"directory": os.path.basename(folder), **asdict(each)} for folder, each in failed],  # noqa: PTH119
             "passed": [each._asdict() for each in passed],
         }
         make_directory(directory)
-        texts.write(directory / f"{names.INDEX}.md", text)
-        texts.write(directory / f"{names.INDEX}.json", json.dumps(data, indent=1) + "\n")
+        report_text.write(directory / f"{shared_names.INDEX}.md", text)
+        report_text.write(directory / f"{shared_names.INDEX}.json", json.dumps(data, indent=1) + "\n")
         step_summary = os.environ.get("GITHUB_STEP_SUMMARY")
         if step_summary and failed:
-            texts.write(Path(step_summary), texts.index(failed, [], ""), "a")
+            report_text.write(Path(step_summary), report_text.index(failed, [], ""), "a")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """List the recordings of failing tests."""
         if not (self._results or self._missing):
             return
-        from replaydbg.pytest_plugin import texts
+        from replaydbg.pytest_plugin import report_text
 
         terminalreporter.section("replaydbg")
         for folder, reason in self._missing.items():
-            terminalreporter.write_line(texts.nothing_text(folder, self._wait, reason))
+            terminalreporter.write_line(report_text.nothing_text(folder, self._wait, reason))
         for folder, each in self._results.items():
-            # Of what was not examined the report has said why.
-            is_told = each.is_examined or each.verified is not None
-            verified = f": {texts.verified_text(each)}" if is_told else ""
+            # For those that were not examined the report has given the reason.
+            is_known = each.is_examined or each.verified is not None
+            verified = f": {report_text.verified_text(each)}" if is_known else ""
             terminalreporter.write_line(f"{each.nodeid}{verified}")
             if not each.unwritten:
-                terminalreporter.write_line(f"  {texts.command(folder)}")
+                terminalreporter.write_line(f"  {report_text.command(folder)}")
         if self._unlisted:
             terminalreporter.write_line(f"The list of all could not be written: {self._unlisted}")
 
@@ -195,7 +197,7 @@ def _read(path: Path) -> Result | None:
     try:
         return parse_result(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None  # not there yet
+        return None  # not written yet
 
 
 def _shown(path: str) -> str:

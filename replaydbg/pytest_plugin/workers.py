@@ -1,4 +1,4 @@
-"""The plugin in the process of pytest-xdist that hands out the tests: each worker is started as a recorded process."""
+"""The plugin in the pytest-xdist process that distributes the tests: each worker is started as a recorded process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from replaydbg.pytest_plugin import relaunch
 
 
 class Workers:
-    """The hooks."""
+    """The plugin's hooks."""
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_setupnodes(self, config: pytest.Config, specs: list[Any]) -> None:
-        """Have execnet start our launcher in the place of the interpreter; what it adds is the program to record."""
+        """Have execnet start our launcher in place of the interpreter; its arguments are then the program to record."""
         for spec in specs:
             if getattr(spec, "popen", False) and not getattr(spec, "python", None):
                 words = [sys.executable, "-c", relaunch.START, relaunch.orders(config)]

@@ -1,4 +1,4 @@
-"""Records a program again and again, its threads each time interleaved in another way, until it fails."""
+"""Record a program repeatedly, its threads interleaved in another way each time, until it fails."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def record_until_failure(
         raise UsageError("--chaos-runs must be at least 1.")
     first = settings.chaos or 0
     for seed in range(first, first + runs):
-        # Nobody would come to end a run that hangs.
+        # Nobody would be there to end a run that hangs.
         result = record(argv, output=output, settings=settings._replace(chaos=seed, on_deadlock="stop"))
         if result.status != 0:
             return result

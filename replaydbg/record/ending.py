@@ -1,4 +1,4 @@
-"""What is found out when a recorded program has ended: notes, packages, and the sources that it imported."""
+"""Data collected when a recorded program has ended: notes, packages, and the sources that it imported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOURCE_LIMIT = 8 << 20
 
 
 def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
-    """Return the content of `end.json`, without the sources (see `archive_sources`); takes in the core's notes."""
+    """Return the content of `end.json`, without the sources (see `archive_sources`); includes the core's notes."""
     header = _log_header(live / "log")
     after = computed_after(header, ended.cpu_seconds, time.monotonic_ns())
     notes = notes_of(live)
@@ -38,7 +38,7 @@ def describe_end(live: Path, ended: Ended, seconds: float) -> dict[str, Any]:
 
 
 def log_was_made(live: Path) -> bool:
-    """Whether the program's process came as far as having both logs to write to: before that no program runs."""
+    """Whether the program's process got as far as having both logs to write to: before that no program runs."""
     try:
         for name in ("log", "world"):
             with (live / name).open("rb") as file:
@@ -58,7 +58,7 @@ def computed_after(header: LogHeader, cpu_seconds: float, now_ns: int) -> float:
 
 
 def _log_header(path: Path) -> LogHeader:
-    """Return what the log says about itself; of one that was never begun, that it is empty."""
+    """Return the header of the log; for one that was never begun, an empty one."""
     try:
         with path.open("rb") as file:
             header = read_log_header(file.read(LOG_HEADER))
@@ -68,11 +68,11 @@ def _log_header(path: Path) -> LogHeader:
 
 
 def notes_of(live: Path) -> list[dict[str, Any]]:
-    """Return what has been met until now that cannot be recorded."""
+    """Return the notes so far on what cannot be recorded."""
     try:
         lines = (live / "notes").read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
-        return []  # nothing was met
+        return []  # there are no notes
     pairs = [(kind, text) for kind, _, text in (line.partition("\t") for line in lines if line)]
     notes = [
         {"kind": kind, "text": text.replace("\v", "\n"), "count": 1} for kind, text in pairs if kind not in _OF_CHILDREN
@@ -81,13 +81,13 @@ def notes_of(live: Path) -> list[dict[str, Any]]:
 
 
 _OF_CHILDREN = frozenset({"child", "silent"})
-"""Kinds of lines that are counted: a child process had standard streams, and these turned out to have nothing of it."""
+"""Kinds of notes that are counted: a child process had standard streams, and it wrote nothing to them."""
 
 _STREAMS = {1: "standard output", 2: "standard error", 3: "standard output and standard error"}
 
 
 def _children(pairs: list[tuple[str, str]]) -> list[dict[str, Any]]:
-    """Return the note of the child processes that could write to the program's streams, if there were any."""
+    """Return the note on the child processes that could write to the program's streams, if there were any."""
     silent = max((int(text) for kind, text in pairs if kind == "silent" and text.isdigit()), default=0)
     had = [int(text) & 3 & ~silent for kind, text in pairs if kind == "child" and text.isdigit()]
     had = [streams for streams in had if streams]
@@ -108,7 +108,7 @@ def packages() -> dict[str, str]:
         try:
             names = [path.name for path in Path(directory).iterdir()] if directory else []
         except OSError:
-            continue  # sys.path names what need not exist
+            continue  # entries of sys.path need not exist
         for name in names:
             if name.endswith(".dist-info"):
                 package, _, version = name.removesuffix(".dist-info").rpartition("-")
@@ -117,9 +117,9 @@ def packages() -> dict[str, str]:
 
 
 def archive_sources(live: Path) -> dict[str, str]:
-    """Copy the sources that the importer looked at, as they are now, into `source/`; return their names there by path.
+    """Copy the sources that the importer read, as they are now, into `source/`; return their names there by path.
 
-    The standard library stays out. Raises OSError if there is no room for them.
+    The standard library is left out. Raises OSError if there is no room for them.
     """
     stored: dict[str, str] = {}
     try:
@@ -140,14 +140,14 @@ def archive_sources(live: Path) -> dict[str, str]:
 
 
 def source_name(content: bytes) -> str:
-    """Return the name under which a source is kept."""
+    """Return the name under which a source is stored."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
 def source_of(path: str) -> bytes | None:
-    """Return what is in an imported file now; None if it is of the standard library, is no source, or is gone.
+    """Return the present content of an imported file; None for the standard library, a missing file, or no source.
 
-    What ran is in the import world all the same.
+    The code that ran is in the import world in any case.
     """
     standard = str(Path(sys.base_prefix) / "lib")
     if path.startswith(standard) and "site-packages" not in path:
@@ -162,7 +162,7 @@ def source_of(path: str) -> bytes | None:
 
 
 def imported(data: bytes) -> list[str]:
-    """Return the Python files named in a part of a world log; they are found by spelling, without decoding it."""
+    """Return the Python files named in a part of a world log; they are found by pattern, without decoding it."""
     found: dict[str, None] = {}
     for operation in (b"\x04stat", b"\x04read"):
         start = data.find(operation)
@@ -175,7 +175,7 @@ def imported(data: bytes) -> list[str]:
 
 
 def _text_at(data: bytes, at: int) -> str:
-    """Return the text with its length in front that begins at `at`; paths of 16 KiB and more do not exist."""
+    """Return the length-prefixed text at `at`; paths of 16 KiB and more do not exist."""
     if at + 2 > len(data):
         return ""
     size, at = (data[at], at + 1) if data[at] < 0x80 else (data[at] & 0x7F | data[at + 1] << 7, at + 2)

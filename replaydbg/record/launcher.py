@@ -1,4 +1,4 @@
-"""Records one run: makes the live directory, runs the program with the core in it, seals the recording."""
+"""Record one run: make the live directory, run the program with the core in it, seal the recording."""
 
 from __future__ import annotations
 
@@ -47,14 +47,13 @@ def record(
 ) -> RecordResult:
     """Record the program that `argv` names, see `find_target`, and seal the recording.
 
-    `output` is where the recording goes (default: a new name in the store); `settings` are loaded where not given;
-    `stdout` and `stderr` are descriptors for the program's streams, None to inherit; `trace` says where every tick
-    is written, None for nowhere; `started` is called once the program runs, with the live directory and the path
-    that the recording will have; it must not raise; `snapshots` says when the heap is looked at; `hash_seed` is
-    that of string hashes, None for what `choose_hash_seed` chooses; `finish` takes the place of `seal_recording`
-    when the program has ended; `running` is given its process id, and must not raise. Raises UsageError for a target
-    that cannot be recorded, UnsupportedPython in an interpreter that the core is not made for, NotBuilt without the
-    core, CannotRecord where nothing can be written.
+    `output` is the recording's path (default: a new name in the store); `settings` are loaded if not given; `stdout`
+    and `stderr` are descriptors for the program's streams, None to inherit; `trace` orders a trace of every tick, None
+    for none; `started` is called once the program runs, with the live directory and the path that the recording will
+    have; it must not raise; `snapshots` orders snapshots of the heap; `hash_seed` is that of string hashes, None for
+    the choice of `choose_hash_seed`; `finish` replaces `seal_recording` when the program has ended; `running` is called
+    with its process id, and must not raise. Raises UsageError for a target that cannot be recorded, UnsupportedPython
+    in an interpreter that the core does not support, NotBuilt without the core, CannotRecord if nothing can be written.
     """
     check_interpreter()
     settings = load_settings() if settings is None else settings
@@ -93,7 +92,7 @@ def record(
             handled=lambda: _handled_signals(live),
         )
         seconds = time.monotonic() - began
-    with postponed():  # who ends a whole group means the program, and wants its recording
+    with postponed():  # a signal to a whole group is meant for the program, and its recording is wanted
         if finish is not None:
             return finish(live, ended, seconds)
         # Imported here: see _load_sealing.
@@ -170,11 +169,11 @@ def _handled_signals(live: Path) -> int:
 
 
 def _load_sealing() -> None:
-    """Import what only sealing needs (20 ms, zstandard and dataclasses most of it) while the program runs."""
+    """Import modules that only sealing needs (20 ms, zstandard and dataclasses most of it) while the program runs."""
     try:
         import zstandard  # noqa: F401
 
         import replaydbg.record.sealing  # noqa: F401
     except ImportError:
-        # Said when the recording is to be sealed: the program runs already, and must be waited for.
+        # Reported when the recording is to be sealed: the program runs already, and must be waited for.
         return

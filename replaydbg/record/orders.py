@@ -1,4 +1,4 @@
-"""When snapshots of the heap are taken while a program is recorded."""
+"""Orders for snapshots of the heap during a recording."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from replaydbg.errors import UsageError
 
 # Recording loads this: a named tuple, see config.py.
 class SnapshotOrders(NamedTuple):
-    """When one is taken, besides where the program asks for it with `replaydbg.snapshot`."""
+    """When to take a snapshot, besides the program's own calls of `replaydbg.snapshot`."""
 
     every_events: int = 0
-    """So many events apart; 0: not by events."""
+    """Number of events between snapshots; 0: not by events."""
     every_ns: int = 0
-    """So many nanoseconds apart; 0: not by time."""
+    """Nanoseconds between snapshots; 0: not by time."""
     at_exceptions: bool = False
-    """Whether one is taken when an exception ends the program or a thread."""
+    """Whether to take one when an exception ends the program or a thread."""
     signal: int = 0
-    """At this signal, at the next event; 0: at none."""
+    """The signal that requests one at the next event; 0: none."""
     share: float = 0.02
-    """Those that are due by events or by time are left out where all would cost more than this share of the run."""
+    """Maximum share of the run's time for snapshots by events or by time: beyond it they are skipped."""
     checks: tuple[str, ...] = ()
-    """Expressions that are to hold whenever one is taken, seen from the program's main module."""
+    """Expressions that must be true at each snapshot, evaluated in the program's main module."""
     objects: int = 0
-    """At most so many objects in one, which says so; 0: twenty million."""
+    """Maximum number of objects in one, which notes the limit; 0: twenty million."""
     which_all: bool = False
-    """Whether modules of the standard library and installed ones are looked at, too."""
+    """Whether to include modules of the standard library and installed ones."""
 
     def as_boot(self) -> dict[str, Any]:
-        """Return it as the core is told."""
+        """Return the fields for the core."""
         return {
             "every_events": self.every_events,
             "every_ns": self.every_ns,
@@ -59,7 +59,7 @@ def parse_every(text: str) -> tuple[int, int]:
 
 def parse_signal(name: str) -> int:
     """Return the number of a signal such as `USR2`. Raises UsageError."""
-    # Imported here: hardly anybody asks.
+    # Imported here: it is seldom needed.
     import signal
 
     try:

@@ -1,4 +1,4 @@
-"""Where a recording is written while the program runs: its live directory, with what must be in it before the start."""
+"""The live directory to which a recording is written while the program runs, with the files needed before the start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from replaydbg.log.origin import mark_live
 from replaydbg.store.directory import LIVE, SEALED, Store
 
 _FIRST_SIZE = 1 << 20
-"""With how much room each log begins (FIRST_SIZE in log.c)."""
+"""Initial size of each log (FIRST_SIZE in log.c)."""
 
 
 def make_live_directory(output: Path | None, store: Path) -> Path:
@@ -41,11 +41,11 @@ def make_live_directory(output: Path | None, store: Path) -> Path:
 
 @contextmanager
 def removed_unless_begun(live: Path) -> Iterator[None]:
-    """Remove the live directory if the block raises before the program has a log: an empty one is of no use."""
+    """Remove the live directory if the block raises before the program has a log: an empty one is useless."""
     try:
         yield
     except BaseException:
-        # Imported here: it seldom happens, and these need more than the start does.
+        # Imported here: it seldom happens, and takes longer to load than the start itself.
         from replaydbg.log.container import remove_live
         from replaydbg.record.ending import log_was_made
 
@@ -55,7 +55,7 @@ def removed_unless_begun(live: Path) -> Iterator[None]:
 
 
 def write_start(live: Path, header: dict[str, Any], boot: dict[str, Any]) -> Path:
-    """Write the header and what the core is told; return the path of the latter.
+    """Write the header and the core's orders; return the path of the latter.
 
     Raises CannotRecord.
     """
@@ -70,7 +70,7 @@ def write_start(live: Path, header: dict[str, Any], boot: dict[str, Any]) -> Pat
 
 
 def why_no_log(live: Path) -> str:
-    """Return why the program's process could not make its two logs, by asking for the same room again."""
+    """Return why the program's process could not make its two logs, by allocating the same space again."""
     try:
         for name in ("log", "world"):
             with (live / name).open("wb") as file:

@@ -1,4 +1,4 @@
-"""Seals a recording when its program has ended. It is loaded while the program runs: it needs more than the start."""
+"""Seal a recording when its program has ended. Loaded while the program runs: its imports are slow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from replaydbg.record.snapshots import finish_snapshots
 from replaydbg.store.directory import sealed_path
 
 NOT_STARTED = 126
-"""What the program's process exits with if it cannot make the log (EXIT_NOT_STARTED in core.h); programs may, too."""
+"""The exit code of the program's process if it cannot make the log (EXIT_NOT_STARTED in core.h); programs may use
+it, too.
+"""
 
 
 def check_begun(live: Path, ended: Ended) -> None:
@@ -32,7 +34,7 @@ def check_begun(live: Path, ended: Ended) -> None:
 
 
 def seal_recording(live: Path, ended: Ended, seconds: float) -> RecordResult:
-    """Write how the program ended, and turn the live directory into one file; where that fails it stays as it is.
+    """Write how the program ended, and turn the live directory into one file; if that fails it stays unchanged.
 
     Raises CannotRecord, and leaves nothing, if the log could not be made: then the program did not run.
     """

@@ -1,4 +1,4 @@
-"""Brings the snapshots that were taken while a program was recorded into the form in which they are kept."""
+"""Convert the snapshots taken during a recording into their stored form."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ from replaydbg.launch.proc import has_proc
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from replaydbg.heap.series import Series
+    from replaydbg.heap.series import SnapshotPacker
     from replaydbg.heap.snapshot import Snapshot
 
 _STATE = struct.Struct("<7Q")
-"""Of heap_record.c: taken, done, failed, left out, pauses together and the longest, CPU time of the copies; then ids of
-processes."""
+"""As in heap_record.c: taken, done, failed, left out, total of the pauses and the longest, CPU time of the copies;
+then process ids.
+"""
 
 _LONGEST = 130.0
 """Seconds: a copy of the program ends itself before that."""
 
 _SHORT = 5.0
-"""Seconds for one that is asked for while the program goes on."""
+"""Time limit in seconds for a snapshot that is requested while the program goes on."""
 
 
 def finish_snapshots(live: Path) -> dict[str, Any] | None:
-    """Wait for those that are still written, compress them; return what `end.json` says of them, or None."""
+    """Wait for snapshots that are still being written, compress them; return their entry for `end.json`, or None."""
     folder = live / "heap"
     if not (folder / "state").is_file():
         return None
     _await(folder / "state")
     taken, _, _, left_out, pause, longest, copies = _STATE.unpack_from(_state(folder / "state"))
-    # Imported here: most programs that are recorded have no snapshots, and all wait for the sealing.
-    from replaydbg.heap.series import Series
+    # Imported here: most recorded programs have no snapshots, and all wait for the sealing.
+    from replaydbg.heap.series import SnapshotPacker
 
     listed = []
-    series = Series()
+    series = SnapshotPacker()
     run = f"{live.name} {time.time_ns()}"
     for path in sorted(folder.iterdir()):
         if path.name.isdigit():
@@ -69,17 +70,17 @@ def snapshots_taken(live: Path) -> int:
 
 
 def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield what `end.json` says of snapshots while the program goes on, and their bytes; without those that failed.
+    """Yield the entries for `end.json` of snapshots while the program goes on, and their bytes; without failed ones.
 
     `numbers` ascend: most are coded against the one before. Raises OSError.
     """
     from replaydbg.heap.raw import read_raw
-    from replaydbg.heap.series import Series
+    from replaydbg.heap.series import SnapshotPacker
 
     if not numbers or not (live / "heap" / "state").is_file():
         return
     _await(live / "heap" / "state", seconds=_SHORT)
-    series = Series()
+    series = SnapshotPacker()
     run = f"{live.name} {time.time_ns()}"
     for number in numbers:
         path = live / "heap" / f"{number:06}"
@@ -128,13 +129,13 @@ def _has_not_ended(pid: int) -> bool:
         os.close(process)
 
 
-def _compress(path: Path, run: str, series: Series) -> dict[str, Any] | None:
+def _compress(path: Path, run: str, series: SnapshotPacker) -> dict[str, Any] | None:
     from replaydbg.heap.raw import read_raw
 
     try:
         snapshot = read_raw(path.read_bytes(), str(path), run=run, is_trusted=True)
     except Corrupt:
-        # Of a copy that was killed in the middle: counted as failed.
+        # Files of a copy that was killed in the middle: it counts as failed.
         path.unlink()
         return None
     partial = path.with_suffix(".packed")
@@ -159,14 +160,14 @@ def _facts(snapshot: Snapshot, path: Path) -> dict[str, Any]:
 
 
 def _checks(path: Path) -> list[dict[str, Any]]:
-    """Return what the invariants said at a snapshot: whether each held, None where that could not be told."""
+    """Return the results of the invariants at a snapshot: whether each held, None if it could not be evaluated."""
     # Imported here: few programs have invariants, and all wait for the sealing.
     import ast
 
     try:
-        told = ast.literal_eval(path.read_text(encoding="utf-8"))
-        return [{"name": str(name), "holds": holds, "text": str(text)} for name, holds, text in told]
+        checks = ast.literal_eval(path.read_text(encoding="utf-8"))
+        return [{"name": str(name), "holds": holds, "text": str(text)} for name, holds, text in checks]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, SyntaxError, TypeError):
-        return [{"name": "the invariants", "holds": None, "text": "what they said cannot be read"}]
+        return [{"name": "the invariants", "holds": None, "text": "their report cannot be read"}]

@@ -1,4 +1,4 @@
-"""What a command line asks to record: a script, a module, a command, a directory or archive, or a console script."""
+"""Find the program to record: a script, a module, a command, a directory or archive, or a console script."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ _PYTHON = ("python", "pypy")
 
 
 class Target(NamedTuple):
-    """A program as the interpreter will be told to run it."""
+    """A program in the form in which the interpreter runs it."""
 
     kind: str
     """`script`, `module`, `command` or `directory` (a zip archive too)."""
     what: str
     """The file's absolute path, the module's name, or the code."""
     argv: list[str]
-    """What `sys.argv` is at the start."""
+    """The initial `sys.argv`."""
     options: list[str]
-    """The interpreter's command line after its own options: what ends `sys.orig_argv`."""
+    """The interpreter's command line after its own options: the end of `sys.orig_argv`."""
     path0: str | None
-    """What the interpreter puts first into `sys.path`; None where it finds that out by itself."""
+    """The first entry of `sys.path` set by the interpreter; None if it determines that by itself."""
 
 
 def find_target(argv: list[str]) -> Target:
     """Return the program that `argv` names (`prog.py a`, `-m module a`, `-c code a`, `dir a`, `console-script a`).
 
-    Raises UsageError for one that is not there or cannot be recorded.
+    Raises UsageError for one that does not exist or cannot be recorded.
     """
     if not argv:
         raise UsageError("Nothing to record: name a script, -m module, -c code, or a console script.")
@@ -59,7 +59,7 @@ def _cwd() -> str:
 def _file_target(argv: list[str]) -> Target:
     first, *rest = argv
     if not os.path.exists(first):  # noqa: PTH110
-        # Imported here and below: 2 ms that only a console script needs.
+        # Imported here and below: it takes 2 ms, which only a console script needs.
         import shutil
 
         found = None if os.sep in first else shutil.which(first)
@@ -83,7 +83,7 @@ def _is_archive(path: str) -> bool:
 
 
 def _check_console_script(path: str) -> None:
-    """Refuse a command that is no Python script, or one of another Python."""
+    """Refuse a command that is not a Python script, or belongs to another Python."""
     with open(path, "rb") as file:  # noqa: PTH123
         line = file.readline(1024)
         second = file.readline(1024)

@@ -1,4 +1,4 @@
-"""Replaying: the launcher of a replay, and what it says of a divergence."""
+"""Replaying: the launcher of a replay, and its report of a divergence."""
 
 from replaydbg.replay.launcher import replay
 from replaydbg.replay.result import ReplayResult

@@ -1,4 +1,4 @@
-"""Which of the sources that a recorded program ran are others today."""
+"""Find the sources of a recorded program that have changed since."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from replaydbg.log.reader import Recording
 def changed_sources(
     recording: Recording, sources: Mapping[str, str] | None = None, *, only_moved: bool = False
 ) -> tuple[str, ...]:
-    """Return the recorded paths of those that are missing or have another content today.
+    """Return the recorded paths of the sources that are missing or have another content today.
 
-    `sources` maps directories of the recording to where they are today; with `only_moved` nothing else is looked at.
-    A recording that was never sealed does not know its sources: then the script alone is named, if there is one.
+    `sources` maps directories of the recording to those of today; with `only_moved` no other files are checked. A
+    recording that was never sealed has no list of sources: then only the script is compared, if there is one.
     """
     if recording.end is None or not recording.end.sources:
         return (recording.header.target,) if recording.header.kind == "script" else ("?",)
@@ -30,7 +30,7 @@ def changed_sources(
 
 
 def where_today(path: str, sources: Mapping[str, str]) -> str | None:
-    """Return where the file `path` of the recording is read from, or None if it lies below none of the directories."""
+    """Return where the file `path` of the recording is read today, or None if it is below none of the directories."""
     for old, new in sources.items():
         if path == old or path.startswith(old.rstrip("/") + "/"):
             return new.rstrip("/") + path[len(old.rstrip("/")) :]
@@ -41,5 +41,5 @@ def _digest(path: Path) -> str:
     try:
         return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
     except OSError:
-        # Missing, or not ours to read: no digest is this one.
+        # Missing or unreadable: no digest equals this one.
         return ""

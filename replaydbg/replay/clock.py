@@ -1,4 +1,4 @@
-"""What the step clock of a replay is told, and what it reports: values, and their way to the core and back."""
+"""Orders to the step clock of a replay, and its report: values, and their encoding for the core."""
 
 from __future__ import annotations
 
@@ -25,46 +25,48 @@ _REPORT = {
 
 
 @dataclass(frozen=True, slots=True)
-class Breakpoint:
+class LineBreakpoint:
     """A line whose passages are counted, and at one of which a replay may stop."""
 
     file: str
-    """The file as the program's code objects name it."""
+    """The file name as in the program's code objects."""
     line: int
     """From 1."""
     stop_at: int = 0
-    """The replay stops at this passage, before the line runs; 0: at none."""
+    """The passage at which the replay stops, before the line runs; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A position: so many events consumed, then so many lines begun since."""
+    """A position: the number of consumed events, then the number of lines begun since."""
 
     event: int
     """From 0, the start of the program."""
     step: int
     """From 1; the last of these lines has not run yet."""
     point: int = 0
-    """Inside that line, behind so many events and writes to standard streams; 0: before it."""
+    """A point inside that line, after this number of events and writes to standard streams; 0: before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """What the clock does."""
+    """Orders to the clock."""
 
     start_event: int = 0
-    """It starts when this event has been consumed; 0: with the program's first line."""
+    """The clock starts when this event has been consumed; 0: with the program's first line."""
     stop_at: Moment | None = None
-    """Where the replay ends; None: where the recording does."""
-    breakpoints: tuple[Breakpoint, ...] = ()
+    """Where the replay ends; None: at the end of the recording."""
+    breakpoints: tuple[LineBreakpoint, ...] = ()
     """At most 255."""
     hits: bool = False
     """Whether passages are counted for each line."""
     activations: bool = False
-    """Whether the clock knows, where it stops, which line the same frame (or its caller) was at before."""
+    """Whether the clock tracks the previous line of the same frame (or of its caller) for the position where it
+    stops.
+    """
 
     def as_boot(self, fd: int, steps_fd: int) -> dict[str, Any]:
-        """Return what the core is told."""
+        """Return the fields for the core."""
         return {
             "fd": fd,
             "steps_fd": steps_fd,
@@ -79,26 +81,26 @@ class Orders:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """How often the lines of one function (or class body, or module) were begun."""
+    """How many times each line of one function (or class body, or module) was begun."""
 
     file: str
-    """The file as its code object names it."""
+    """The file name as in its code object."""
     function: str
     """The qualified name; `<module>` for a module."""
     first_line: int
-    """Where it begins."""
+    """The first line of the function."""
     lines: dict[int, int]
-    """Line number to number of passages, in the order of the lines; only those that were passed."""
+    """Line number to number of passages, in the order of the lines; only lines that were passed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BreakpointHits:
-    """What became of a breakpoint."""
+    """The result for a breakpoint."""
 
-    breakpoint: Breakpoint
-    """As it was asked for."""
+    breakpoint: LineBreakpoint
+    """The breakpoint as requested."""
     count: int
-    """Passages."""
+    """Number of passages."""
     first: int
     """The first passage, counted in lines since the clock started; 0: none."""
     last: int
@@ -107,14 +109,14 @@ class BreakpointHits:
 
 @dataclass(frozen=True, slots=True)
 class LineBefore:
-    """The line that a step backwards over calls goes to."""
+    """The target of a step backwards over calls."""
 
     is_same_activation: bool
-    """It ran in the same activation of the same frame; False: it is the caller's."""
+    """Whether it ran in the same activation of the same frame; False: it is the caller's."""
     count: int
-    """Lines since the clock started."""
+    """Number of lines since the clock started."""
     file: str
-    """As its code object names it."""
+    """The file name as in its code object."""
     line: int
     """From 1."""
     function: str
@@ -123,45 +125,46 @@ class LineBefore:
 
 @dataclass(frozen=True, slots=True)
 class ClockReport:
-    """What the clock counted until the replay ended."""
+    """The clock's counts until the replay ended."""
 
     is_started: bool
     """False: the replay ended before `start_event`."""
     lines: int
-    """Lines begun since the clock started."""
+    """Number of lines begun since the clock started."""
     last_own: int
     """The count of the last line that is not of a library; 0: none ran."""
     lines_since_event: int
-    """Those after the last event."""
+    """Number of lines after the last event."""
     event: int
-    """Events consumed."""
+    """Number of consumed events."""
     digest: int
     """64 bits over the path: equal for equal code objects and instructions in equal order."""
     per_event: tuple[int, ...]
-    """For each event after the start: lines begun between the one before and it."""
+    """For each event after the start: number of lines begun between the previous event and it."""
     hits: tuple[Hits, ...]
-    """By file and line; empty unless asked for."""
+    """By file and line; empty unless requested."""
     breakpoints: tuple[BreakpointHits, ...]
-    """In the order asked for."""
+    """In the order of the request."""
     has_stopped: bool
-    """Whether it stopped where it was told to."""
-    stopped_by: Breakpoint | None = None
-    """The breakpoint that did it, if one did."""
+    """Whether it stopped at a requested stop."""
+    stopped_by: LineBreakpoint | None = None
+    """The breakpoint that stopped it, if one did."""
     before: LineBefore | None = field(default=None)
-    """None unless `activations` was asked for, or if no such line ran since the clock started."""
+    """None unless `activations` was requested, or if no such line ran since the clock started."""
     uncaught: tuple[Any, ...] = ()
-    """For the debugger's index: of the exception that ended the program the line's count, the lane, type, message and
-    address; empty: there was none, or it is to be looked for among all that were raised."""
+    """For the debugger's index: of the exception that ended the program the line's count, the lane, type, message
+    and address; empty: there was none, or it must be found among all raised exceptions.
+    """
 
 
 def read_report(data: bytes, steps: bytes, orders: Orders) -> ClockReport:
-    """Return what the core reported; raises ReplaydbgError if it ended without a report."""
+    """Return the core's report; raises ReplaydbgError if it ended without one."""
     if not data:
         raise ReplaydbgError("The replay ended without the step clock's report: the interpreter was killed or crashed.")
     report = decoded(data, _REPORT, "report of the step clock")
     stopped: int = report["stopped"]
     if stopped > len(orders.breakpoints) or len(report["breakpoints"]) != len(orders.breakpoints):
-        raise ForgedMessage("it reported breakpoints that were not asked for")
+        raise ForgedMessage("it reported unknown breakpoints")
     return ClockReport(
         is_started=bool(report["is_on"]),
         lines=report["lines"],
@@ -183,7 +186,7 @@ def read_report(data: bytes, steps: bytes, orders: Orders) -> ClockReport:
 
 
 def read_varints(data: bytes) -> Iterator[int]:
-    """Yield the unsigned numbers that `data` is made of. Raises ForgedMessage if one has more than 64 bits."""
+    """Yield the unsigned numbers encoded in `data`. Raises ForgedMessage if one has more than 64 bits."""
     number = shift = 0
     for byte in data:
         number |= (byte & 0x7F) << shift

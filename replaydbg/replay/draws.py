@@ -1,6 +1,6 @@
-"""The random numbers and readings of the clock that a replayed program took, and whether edited code takes others.
+"""The random numbers and clock readings of a replayed program, and whether edited code takes others.
 
-One that takes one more or one less gets, from there on, what was meant for another purpose.
+Code that takes one more or one less gets, from there on, values that were recorded for another purpose.
 """
 
 from __future__ import annotations
@@ -10,60 +10,59 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 _SEED = "_random.Random.seed"
-"""The seed of a generator is drawn where its module is imported, in edited code perhaps earlier or later."""
+"""A generator's seed is drawn when its module is imported, in edited code perhaps earlier or later."""
 
 Draw: TypeAlias = tuple[str, str]
-"""What was asked for, such as `random()` or `time.time`, and the program's function that did; empty: none of its own
-did."""
+"""The request, such as `random()` or `time.time`, and the program's function that made it; empty: none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What was taken of one kind, in order."""
+class DrawSequence:
+    """The requests of one kind, in order."""
 
     draws: tuple[Draw, ...] = ()
     """The first ones; the core keeps 100,000."""
     total: int = 0
-    """How many there were."""
+    """The total number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """What one replay took until the outcome was known."""
+    """The requests of one replay until the outcome was known."""
 
-    numbers: Taken
+    numbers: DrawSequence
     """Random numbers whose seed the program did not choose."""
-    clock: Taken
+    clock: DrawSequence
     """Readings of the clock."""
 
 
-NO_DRAWS = Draws(Taken(), Taken())
-"""Of a replay that took none, or was ended before the core could tell."""
+NO_DRAWS = Draws(DrawSequence(), DrawSequence())
+"""For a replay that took none, or was ended before the core could report."""
 
 
 def has_own_draws(draws: Draws) -> bool:
-    """Whether functions of the program took any, and not libraries by themselves alone."""
+    """Whether functions of the program took any, and not only libraries by themselves."""
     return any(draw[1] for taken in (draws.numbers, draws.clock) for draw in taken.draws)
 
 
 def numbers_shift(recorded: Draws, now: Draws) -> str:
-    """Return in words from where on random numbers went to another purpose than recorded; empty: nowhere.
+    """Return a text for the place from which on random numbers served another purpose than recorded; empty: none.
 
-    To take more after all the recorded ones is no difference: the recorded program ended there.
+    Taking more after all the recorded ones is not a difference: the recorded program ended there.
     """
     return _shift(recorded.numbers, now.numbers, "random number", "takes", "were taken")
 
 
 def clock_shift(recorded: Draws, now: Draws) -> str:
-    """Return the same of readings of the clock; only those that the program's own functions caused are compared."""
+    """Return the same for readings of the clock; only those that the program's own functions caused are compared."""
     return _shift(_of_functions(recorded.clock), _of_functions(now.clock), "reading of the clock", "makes", "were made")
 
 
-def _shift(recorded: Taken, now: Taken, what: str, takes: str, were_taken: str) -> str:
+def _shift(recorded: DrawSequence, now: DrawSequence, what: str, takes: str, were_taken: str) -> str:
     recorded, now = _without_seeds(recorded), _without_seeds(now)
     new_names: dict[str, str] = {}
     for index, (before, after) in enumerate(zip(recorded.draws, now.draws, strict=False)):
-        # A function may have another name in other code: the same one each time.
+        # A function may have another name in edited code, but always the same one.
         is_same = before[0] == after[0] and new_names.setdefault(before[1], after[1]) == after[1]
         if not is_same:
             return f"{what} {index + 1} was {_shown(before)} and is {_shown(after)}"
@@ -74,14 +73,14 @@ def _shift(recorded: Taken, now: Taken, what: str, takes: str, were_taken: str) 
     return ""
 
 
-def _without_seeds(taken: Taken) -> Taken:
+def _without_seeds(taken: DrawSequence) -> DrawSequence:
     own = tuple(draw for draw in taken.draws if draw[0] != _SEED)
-    return Taken(own, taken.total - len(taken.draws) + len(own))
+    return DrawSequence(own, taken.total - len(taken.draws) + len(own))
 
 
-def _of_functions(taken: Taken) -> Taken:
+def _of_functions(taken: DrawSequence) -> DrawSequence:
     own: Sequence[Draw] = tuple(draw for draw in taken.draws if draw[1])
-    return Taken(tuple(own), len(own))
+    return DrawSequence(tuple(own), len(own))
 
 
 def _shown(draw: Draw) -> str:

@@ -1,4 +1,4 @@
-"""How the program of a replay ended: status, exception, what an expression was worth; and the liberties taken."""
+"""The end of a replayed program: status, exception, the value of the check; and the deviations of the replay."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_crossing, show_value
 from replaydbg.log.shapes import COUNT, DictOf, ListOf, decoded, one_of
-from replaydbg.replay.draws import NO_DRAWS, Draws, Taken
+from replaydbg.replay.draws import NO_DRAWS, Draws, DrawSequence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from replaydbg.log.reader import Recording
 
 MOST_SHOWN_EVENTS = 300_000
-"""What was recorded at later events than this is not looked up for a liberty: reading that far takes seconds."""
+"""Number of the event above which recorded data is not looked up for a deviation: reading that far takes seconds."""
 
 MEANINGS = {
     "skipped": "recorded, but not requested",
@@ -32,11 +32,11 @@ MEANINGS = {
     "follows": "not requested in the recording, but follows from what was",
     "unused": "the program ended before requesting what was recorded",
 }
-"""The kinds of liberties, and what each means."""
+"""The kinds of deviations, with their meanings."""
 
 _TEXT_OR_NONE = one_of(None, str)
 _LIBERTY = (one_of(*MEANINGS), COUNT, str, object, bytes, str, COUNT, str, COUNT, str)
-_TOLD = {
+_REPORT = {
     "liberties": ListOf(_LIBERTY),
     "counts": DictOf(COUNT),
     "uncaught": one_of((), (str, _TEXT_OR_NONE, ListOf((str, COUNT, str, bool)))),
@@ -48,17 +48,17 @@ _TOLD = {
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ExceptionFrame:
     """A frame of the exception that ended the program."""
 
     file: str
-    """As its code object names it."""
+    """The file name as in its code object."""
     line: int
-    """From 1; 0: it has none."""
+    """From 1; 0: unknown."""
     function: str
     """The qualified name."""
     is_library: bool
-    """It came with the interpreter, or was installed."""
+    """Whether its code is part of the interpreter, or of an installed package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ class Uncaught:
     type: str
     """The qualified name of its class; empty: a test failed, and no exception was raised (a strict xfail)."""
     text: str | None
-    """`str()` of it; None where that could not be told without running code of the program."""
-    frames: tuple[Frame, ...]
+    """`str()` of it; None if that could not be computed without running code of the program."""
+    frames: tuple[ExceptionFrame, ...]
     """Innermost last; at most 60."""
 
     @property
-    def place(self) -> Frame | None:
+    def place(self) -> ExceptionFrame | None:
         """Where it was raised: the innermost frame of the program's own code, or of any."""
         own = [frame for frame in self.frames if not frame.is_library]
         frames = own or list(self.frames)
@@ -88,14 +88,14 @@ class Uncaught:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a program ended."""
+    """The outcome of a program."""
 
     status: int | None
-    """Its exit code, or minus the number of the signal that ended it; None if it did not come to that."""
+    """Its exit code, or minus the number of the signal that ended it; None if it did not end."""
     exception: Uncaught | None
-    """The exception that nobody caught in the main thread, if there was one."""
-    said: str = ""
-    """The same in words, where it is no program that ended; empty: it is."""
+    """The uncaught exception of the main thread, if there was one."""
+    sentence: str = ""
+    """A text in place of the other fields, if it is not a program that ended; else empty."""
 
     @property
     def is_failure(self) -> bool:
@@ -112,14 +112,14 @@ class Outcome:
         """Return it in one line."""
         if self.exception is not None:
             return str(self.exception)
-        if self.said:
-            return self.said
+        if self.sentence:
+            return self.sentence
         return "no exception" if self.status is None else f"exit code {self.status}"
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
-    """What became of the expression that was evaluated at the program's end."""
+class CheckResult:
+    """The result of the expression that was evaluated at the program's end."""
 
     verdict: str
     """`holds`, `fails` or `raised`."""
@@ -129,22 +129,22 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Liberty:
-    """One way in which a replay of edited code was not as recorded."""
+    """One deviation of a replay of edited code from the recording."""
 
     kind: str
     """One of MEANINGS."""
     event: int
-    """The number of the recorded event that it is about; 0: it is about none."""
+    """The number of the recorded event concerned; 0: none."""
     recorded: str
-    """That event in words; empty if there is none."""
+    """A text for that event; empty if there is none."""
     asked: str
-    """What the program asked for; empty if nothing."""
+    """The program's request; empty if there was none."""
     detail: str
     """More about it; may be empty."""
     lane: int
-    """The lane that took it: 0 is the main one."""
+    """The lane that deviated: 0 is the main one."""
     file: str
-    """Where the program stood, in its own code."""
+    """The program's own source file that was running."""
     line: int
     """The line there."""
     function: str
@@ -166,57 +166,57 @@ class Liberty:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
-    """What the core told at the end of a replay."""
+class ReplayEnding:
+    """The core's report at the end of a replay."""
 
     liberties: tuple[Liberty, ...]
-    """In the order in which they were taken; at most 2000."""
+    """In order of occurrence; at most 2000."""
     liberty_counts: dict[str, int]
-    """How many of each kind there were; those of which there were none are left out."""
+    """Number of deviations of each kind; kinds without any are left out."""
     exception: Uncaught | None
     """What ended the program."""
-    check: Check | None
-    """None if nothing was asked, or if the program's end was not reached."""
-    said: str = ""
-    """What the program said came of what it was replayed for; empty: nothing."""
+    check: CheckResult | None
+    """None if no check was requested, or if the program's end was not reached."""
+    answer: str = ""
+    """The program's own report of its result, such as a test's; empty: none."""
     draws: Draws = NO_DRAWS
-    """Which random numbers and readings of the clock it took."""
+    """The random numbers and readings of the clock that it took."""
 
 
-NOTHING = Ending((), {}, None, None)
-"""Of a replay that was ended before the core could tell."""
+NOTHING = ReplayEnding((), {}, None, None)
+"""For a replay that was ended before the core could report."""
 
 
-def read_ending(data: bytes, recording: Recording) -> Ending:
-    """Return what the core told."""
+def read_ending(data: bytes, recording: Recording) -> ReplayEnding:
+    """Return the core's report."""
     if not data:
         return NOTHING
-    told = decoded(data, _TOLD, "report of the end")
-    liberties = tuple(_liberty(*each) for each in told["liberties"])
-    return Ending(
+    report = decoded(data, _REPORT, "report of the end")
+    liberties = tuple(_liberty(*each) for each in report["liberties"])
+    return ReplayEnding(
         liberties=_with_events(liberties, recording),
-        liberty_counts={kind: count for kind, count in told["counts"].items() if count},
-        exception=_uncaught(*told["uncaught"]) if told["uncaught"] else None,
-        check=_check(*told["check"]) if told["check"] else None,
-        said=told["said"][0] if told["said"] else "",
-        draws=Draws(*(_taken(told["kinds"], *each) for each in told["draws"])),
+        liberty_counts={kind: count for kind, count in report["counts"].items() if count},
+        exception=_uncaught(*report["uncaught"]) if report["uncaught"] else None,
+        check=_check(*report["check"]) if report["check"] else None,
+        answer=report["said"][0] if report["said"] else "",
+        draws=Draws(*(_taken(report["kinds"], *each) for each in report["draws"])),
     )
 
 
-def _taken(kinds: Sequence[tuple[str, str]], data: bytes, total: int) -> Taken:
-    """Return a sequence: two bytes for each draw, the number of its kind from 1."""
+def _taken(kinds: Sequence[tuple[str, str]], data: bytes, total: int) -> DrawSequence:
+    """Decode a sequence: two bytes for each draw, the number of its kind from 1."""
     numbers = [data[at] | data[at + 1] << 8 for at in range(0, len(data) - 1, 2)]
     if max(numbers, default=0) > len(kinds) or min(numbers, default=1) < 1:
         raise ForgedMessage("it sent a malformed report of the end")
-    return Taken(tuple((kinds[number - 1][0], kinds[number - 1][1]) for number in numbers), total)
+    return DrawSequence(tuple((kinds[number - 1][0], kinds[number - 1][1]) for number in numbers), total)
 
 
 def _uncaught(name: str, text: str | None, frames: list[tuple[str, int, str, bool]]) -> Uncaught:
-    return Uncaught(name, text, tuple(Frame(*frame) for frame in frames))
+    return Uncaught(name, text, tuple(ExceptionFrame(*frame) for frame in frames))
 
 
-def _check(verdict: str, error: str, text: str | None) -> Check:
-    return Check(verdict, f"{error}: {text}" if error and text else error)
+def _check(verdict: str, error: str, text: str | None) -> CheckResult:
+    return CheckResult(verdict, f"{error}: {text}" if error and text else error)
 
 
 def _liberty(
@@ -248,6 +248,6 @@ def _with_events(liberties: tuple[Liberty, ...], recording: Recording) -> tuple[
             if isinstance(event, Event) and event.number >= last:
                 break
     except ReplaydbgError:
-        # The recording is damaged further on: those events stay without words.
+        # The recording is damaged further on: later events get no text.
         return liberties
     return tuple(replace(each, recorded=texts.get(each.event, "")) for each in liberties)

@@ -1,7 +1,7 @@
-"""What follows from a recording about the files that were there when the program began: each path, and what it was.
+"""Derive from a recording which files existed when the program began: each path, and its kind.
 
-The first thing that a program asked of a path says how it was then. A replay of edited code is answered with that where
-the recording has no answer; the core follows what the program does afterwards.
+The first request of a program for a path shows its initial state. A replay of edited code is answered with that where
+the recording has no answer; the core tracks the program's changes afterwards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PHYSICAL = 6
 _DIRECTORIES = {DIRECTORY, PHYSICAL}
 
 MOST_EVENTS = 500_000
-"""Later events are not read for it, which would take seconds."""
+"""Number of the event above which the recording is not read for it, which would take seconds."""
 
 
 _STARTS = frozenset(
@@ -40,13 +40,13 @@ _STARTS = frozenset(
 """Other programs may make and remove any file."""
 
 _known: dict[tuple[str, int, int], dict[str, Any]] = {}
-"""Of the last recording: one is replayed many times."""
+"""A cache for the last recording: one is replayed many times."""
 
 
 def known_paths(recording: Recording) -> dict[str, Any]:
-    """Return what the core is told: the working directory, the paths with what they were, and whether that is all.
+    """Return the fields for the core: the working directory, the paths with their kinds, and whether they are complete.
 
-    It is not all where C code that was installed, or `ctypes`, ran in the program: it may make files unseen.
+    They are incomplete if installed C code, or `ctypes`, ran in the program: it may make files unseen.
     """
     about = recording.path.stat()
     key = (str(recording.path), about.st_mtime_ns, about.st_size)
@@ -84,7 +84,7 @@ def _find_paths(recording: Recording) -> dict[str, Any]:
             continue
         was = _SAYS[event.gate](event)
         if was != UNKNOWN and now.get(whole, UNKNOWN) not in (UNKNOWN, was) and {was, now[whole]} != _DIRECTORIES:
-            unsure.add(whole)  # somebody else has changed it
+            unsure.add(whole)  # another process has changed it
         first.setdefault(whole, was)
         now[whole] = _after(event, was)
         if event.gate in ("posix.rename", "posix.replace") and len(event.arguments) > 1:
@@ -102,7 +102,7 @@ def _find_paths(recording: Recording) -> dict[str, Any]:
 
 
 def _after(event: Event, was: int) -> int:
-    """Return what a path is after a call that concerns it."""
+    """Return the kind of a path after a call that concerns it."""
     if event.raised:
         return was
     name = event.gate.rpartition(".")[2]
@@ -114,16 +114,16 @@ def _after(event: Event, was: int) -> int:
 
 
 def _with_parents(first: dict[str, int], cwd: str) -> dict[str, int]:
-    """Return it with the directories in which something was, which were there as well."""
+    """Return the paths with the parent directories of existing files, which existed as well."""
     found = {path: kind for path, kind in first.items() if kind != UNKNOWN}
     known = (DIRECTORY, REGULAR, PHYSICAL)
     there = [path for path, kind in found.items() if kind in known]
     for path in there:
         for parent in PurePosixPath(path).parents:
-            # What was asked of it first may say that the program made it.
+            # The first request for it may show that the program made it.
             if str(parent) not in first:
                 found[str(parent)] = DIRECTORY
-    # The kernel's name of the working directory leads through no link.
+    # The kernel's name of the working directory contains no link.
     found |= dict.fromkeys((cwd, *map(str, PurePosixPath(cwd).parents)), PHYSICAL)
     return found
 
@@ -133,7 +133,7 @@ def _encoded(found: dict[str, int]) -> dict[bytes, int]:
 
 
 def _whole(path: str, cwd: str) -> str:
-    """Return it as an absolute path; empty if it goes up, perhaps through a link."""
+    """Return an absolute path; empty if it contains "..", which may follow a link."""
     if not path or ".." in path.split("/"):
         return ""
     whole = os.path.normpath(os.path.join(cwd, path))  # noqa: PTH118
@@ -163,7 +163,7 @@ def _of_access(event: Event) -> int:
 
 
 def _of_making(event: Event) -> int:
-    # What is in the way may be a file.
+    # The obstacle may be a file.
     return UNKNOWN if event.raised else ABSENT
 
 
@@ -187,4 +187,4 @@ _SAYS: dict[str, Callable[[Event], int]] = {
     "posix.open": _of_removal,
     "_io.FileIO.__init__": _of_removal,
 }
-"""What the first call of each says of how the path was before."""
+"""For each call, what it shows about the earlier kind of the path."""

@@ -1,4 +1,4 @@
-"""Finds the interpreter that a replay runs in: one of this user's, never one that a recording names."""
+"""Find the interpreter for a replay: one of this user's, never one that a recording names."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from replaydbg.events.environment import PythonBuild
 
 _QUESTION = "import sys,_imp;print(sys.hexversion,_imp.extension_suffixes()[0])"
-"""The build as well as the version: a free-threaded or a debug one has the same version."""
+"""The build as well as the version: a free-threaded or a debug build has the same version."""
 
 _PATIENCE = 10.0
-"""Seconds that an interpreter has for the answer."""
+"""Seconds that an interpreter has to answer."""
 
 
 def find_python(path: str, python: PythonBuild) -> str:
     """Return an interpreter of the recorded version and build.
 
-    This one, if it is one; otherwise what the setting `python` names, or one by that name on PATH, or one that pyenv
-    installed. Raises WrongPython where there is none; `path` is that of the recording.
+    This is the running one if it matches; else the one that the setting `python` names, or one by that name on PATH, or
+    one that pyenv installed. Raises WrongPython if there is none; `path` is that of the recording.
     """
     if python.hexversion == sys.hexversion and python.soabi == interpreter.soabi():
         return sys.executable
@@ -45,7 +45,7 @@ def _candidates(hexversion: int) -> Iterator[str]:
     if named:
         yield named
     for directory in os.get_exec_path():
-        if Path(directory).is_absolute():  # the working directory may be of anybody
+        if Path(directory).is_absolute():  # the working directory may be somebody else's
             yield f"{directory}/python{major}.{minor}"
     versions = Path(os.environ.get("PYENV_ROOT") or Path("~/.pyenv").expanduser()) / "versions"
     if versions.is_absolute():
@@ -55,7 +55,7 @@ def _candidates(hexversion: int) -> Iterator[str]:
 def _is_build(candidate: str, python: PythonBuild) -> bool:
     if not os.access(candidate, os.X_OK):
         return False
-    import subprocess  # 3 ms that a replay in the same interpreter need not take
+    import subprocess  # it takes 3 ms, which a replay in the same interpreter need not pay
 
     try:
         answer = subprocess.run(

@@ -1,4 +1,4 @@
-"""Replays a recording: starts the recorded interpreter with the log instead of the outside, and reads how it ended."""
+"""Replay a recording: start the recorded interpreter with the log in place of the outside, and read how it ended."""
 
 from __future__ import annotations
 
@@ -36,10 +36,12 @@ if TYPE_CHECKING:
     from replaydbg.trace.orders import TraceOrders
 
 MOST_WRITTEN = 64 << 20
-"""Bytes that the program's process may write into one of the files that report how it ended."""
+"""Maximum size in bytes of each report file that the program's process writes."""
 
 HIGH = 200
-"""Our descriptors in the program's process start above those that it will use; the core moves them higher still."""
+"""The program's process gets our descriptors at numbers above those that it will use; the core moves them higher
+still.
+"""
 
 
 def replay(
@@ -57,16 +59,16 @@ def replay(
 ) -> ReplayResult:
     """Run the recording at `path` again, verified, touching nothing outside.
 
-    `name` is how a command names the recording, for messages (default: its path). `current_source` runs today's source
+    `name` is the recording's name in commands, for messages (default: its path). `current_source` runs today's source
     files instead of the recorded ones; `stop_at` ends the replay before that event; `clock` counts lines; `stdout` and
-    `stderr` are descriptors for what the program prints, None for our own; `trace` says where every tick is written,
-    None for nowhere. `with_outcome` asks how the program ended.
+    `stderr` are descriptors for the program's output, None for our own; `trace` orders a trace of every tick, None for
+    none. `with_outcome` adds how the program ended.
 
-    `lenient` is for edited code, and says how: what it asks is looked for in the whole recording, and each liberty is
-    listed; where the recording has no answer, `cannot_test` says so.
+    `lenient` is for edited code, and has its options: answers are searched for in the whole recording, and each
+    deviation is listed; if the recording has no answer, the result's `cannot_test` contains the reason.
 
-    Raises the errors of `open_recording`, WrongPython if the recorded Python is not here, NotBuilt without the core for
-    it, UsageError for a `check` that is no expression, NoFence where the kernel does not fence the replay in.
+    Raises the errors of `open_recording`, WrongPython if the recorded Python is not installed, NotBuilt without the
+    core for it, UsageError for a `check` that is not an expression, NoFence if the kernel does not fence the replay in.
     """
     if lenient is not None:
         lenient.must_be_sound()
@@ -101,18 +103,18 @@ def replay(
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """All that the process of a replay is started with."""
+    """The start parameters of a replay's process."""
 
     command: list[str]
     """The interpreter and its options."""
     env: dict[str, str]
     """The environment."""
     streams: list[int]
-    """What stands for the program's standard streams; -1: closed."""
+    """Descriptors in place of the program's standard streams; -1: closed."""
     ignored: list[int]
     """The numbers of the signals that it ignores from the start."""
     report: BinaryIO
-    """Where it says why it ended early, if it does."""
+    """The file to which it reports why it ended early, if it does."""
     is_cut: bool
     """Whether a part of the log is damaged or missing."""
 
@@ -127,10 +129,10 @@ def prepare(
     follows: bool = False,
     variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Start:
-    """Return what a replay of `recording` is started with; the files for it are closed with `stack`.
+    """Return the start parameters of a replay of `recording`; the files for it are closed with `stack`.
 
-    `more` is told to the core besides what every replay needs; `variables` are in the environment besides those that
-    were recorded. With `follows` the recording is a live directory whose program runs: the replay runs behind it.
+    `more` are further fields for the core besides those that every replay needs; `variables` are added to the recorded
+    environment. With `follows` the recording is a live directory whose program runs: the replay follows behind it.
     Raises WrongPython, NotBuilt and Corrupt.
     """
     header = recording.header
@@ -176,13 +178,13 @@ def prepare(
 def _cpu_limits(recording: Recording, more: dict[str, Any], *, is_cut: bool) -> CpuLimits:
     by_lines = any(more.get(name) is not None for name in ("clock", "engine", "trace"))
     limits = cpu_limits(recording, is_cut=is_cut, by_lines=by_lines)
-    # Where the debugger has looked once, it is known where the replay ends.
+    # After the debugger's first replay, the end of the replay is known.
     return limits._replace(after=0.0) if more.get("engine", {}).get("last_line") else limits
 
 
 @dataclass(frozen=True, slots=True)
 class _Counting:
-    """What the step clock of a replay is told, and the files that it writes."""
+    """The orders to the step clock of a replay, and the files that it writes."""
 
     orders: Orders
     totals: BinaryIO
@@ -198,14 +200,14 @@ class _Counting:
         return self.orders.as_boot(inheritable(stack, self.totals.fileno()), inheritable(stack, self.steps.fileno()))
 
     def report(self) -> ClockReport:
-        # Imported here: a replay without a clock need not.
+        # Imported here: a replay without a clock does not need it.
         from replaydbg.replay.clock import read_report
 
         return read_report(_whole(self.totals), _whole(self.steps), self.orders)
 
 
 def _followed(live: Path, stack: ExitStack) -> dict[str, BinaryIO]:
-    """Return the logs of a program that runs, as soon as they are there; raises Corrupt if they never are."""
+    """Return the logs of a running program, as soon as they exist; raises Corrupt if they never do."""
     # Imported here: few replays run behind their recording.
     import time
 
@@ -227,7 +229,7 @@ def _boot_fields(header: Header, env: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _recorded_table(header: Header) -> list[Row]:
-    """Return the rows of this tool under the recording's ids; a row that it has and we lack stays unbound."""
+    """Return the rows of this tool under the recording's ids; a row of the recording that we lack stays unbound."""
     own = {row.full_name: row for row in gate_table(sys.path)}
     table: list[Row] = []
     for gate in header.gates:
@@ -250,7 +252,7 @@ def _memory_file(name: str) -> BinaryIO:
 
 def inheritable(stack: ExitStack, fd: int) -> int:
     """Return an inheritable copy of `fd` with a high number."""
-    import fcntl  # here for one call; nothing else of the launcher needs it
+    import fcntl  # imported for one call; nothing else in the launcher needs it
 
     copy = fcntl.fcntl(fd, fcntl.F_DUPFD, HIGH)
     stack.callback(os.close, copy)
@@ -258,9 +260,10 @@ def inheritable(stack: ExitStack, fd: int) -> int:
 
 
 def _stand_in(stack: ExitStack, kind: str, fd: int) -> int:
-    """Return a descriptor of the kind that the program's standard stream `fd` was; -1 for closed.
+    """Return a descriptor of the same kind as the program's standard stream `fd`; -1 for closed.
 
-    The interpreter chooses buffering by what it finds at its start. Nothing is read from these or written to them.
+    The interpreter chooses buffering by the kinds of its streams at the start. Nothing is read from these or written to
+    them.
     """
     if kind == "closed":
         return -1
@@ -270,7 +273,7 @@ def _stand_in(stack: ExitStack, kind: str, fd: int) -> int:
         reader, writer = os.pipe()
         use, keep = (reader, writer) if fd == 0 else (writer, reader)
     elif kind == "socket":
-        import socket  # 2 ms that the usual replay need not take
+        import socket  # it takes 2 ms, which the usual replay need not pay
 
         ends = socket.socketpair()
         keep, use = (end.detach() for end in ends)

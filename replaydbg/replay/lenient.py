@@ -1,4 +1,4 @@
-"""How a replay of edited code is asked for: what it may run, how long, and what is asked of it."""
+"""Options of a replay of edited code: its sources, its time limit, and the expression to evaluate."""
 
 from __future__ import annotations
 
@@ -15,42 +15,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lenient:
-    """A replay in which what the program asks is looked for in the whole recording.
+    """A replay that searches the whole recording for answers to the program's requests.
 
-    Events behind the record END of the log are answers of last resort.
+    Events after the record END of the log are answers of last resort.
     """
 
     sources: Mapping[str, str] = field(default_factory=dict)
-    """Directories of the recording, and where their modules (and the script) are read today. The program goes on to see
-    the recorded names; what it opens as data comes from the recording."""
+    """Directories of the recording, and where their modules (and the script) are read today.
+
+    The program still sees the recorded names; files that it opens as data come from the recording.
+    """
     check: str | None = None
     """An expression that is evaluated in `__main__` at the program's end, also after an exception."""
     cpu_seconds: int | None = None
-    """How long the edited program may compute; longer, and it cannot be tested."""
+    """CPU time limit of the edited program; if it takes longer, the result is inconclusive."""
     asked: str = ""
-    """What the pytest plugin in the program is asked, see `tested`."""
+    """The question to the pytest plugin in the program, see `tested`."""
     answers_to: int = 0
-    """No event after this one is an answer; 0: all may be."""
+    """No event after this one is used as an answer; 0: all may be."""
 
     data: frozenset[str] = frozenset()
-    """Absolute paths of the recording below `sources` that are read as data where they are today."""
+    """Absolute paths of the recording below `sources` whose data is read from today's files."""
     reseed: int = 0
     """Other random numbers than recorded, the same ones for the same value; 0: as recorded."""
 
     def must_be_sound(self) -> None:
-        """Raise UsageError if the check is no expression."""
+        """Raise UsageError if the check is not an expression."""
         if self.check is not None:
             check_expression(self.check)
 
     def as_boot(self, recording: Recording, *, current_source: bool) -> dict[str, Any]:
-        """Return what the core is told; `current_source`: today's source files run."""
+        """Return the fields for the core; `current_source`: today's source files run."""
         return {
             "lenient": True,
             "check": self.check,
             "cpu_seconds": self.cpu_seconds,
             "answers_to": self.answers_to,
             "reseed": self.reseed,
-            # Code that is not edited asks for nothing else.
+            # Unedited code makes no other requests.
             "facts": _facts(recording) if current_source or self.sources else None,
             "data": sorted(os.fsencode(path) for path in self.data),
             "sources": [tuple(os.fsencode(_plain(each)) for each in pair) for pair in self.sources.items()],
@@ -58,24 +60,24 @@ class Lenient:
         }
 
     def _is_edited(self, recording: Recording, *, current_source: bool) -> bool:
-        """Whether other code runs than was recorded: then a place in a computation may never be met again."""
+        """Whether other code runs than was recorded: then a place in a computation may never be reached."""
         if not current_source and not self.sources:
             return False
-        # Imported here: only edited code is looked for.
+        # Imported here: only edited code needs the search.
         from replaydbg.replay.changed import changed_sources
 
         return bool(changed_sources(recording, self.sources, only_moved=not current_source))
 
 
 def _facts(recording: Recording) -> dict[str, Any]:
-    # Imported here: only edited code asks for it.
+    # Imported here: only edited code needs it.
     from replaydbg.replay.facts import known_paths
 
     return known_paths(recording)
 
 
 def check_expression(check: str) -> None:
-    """Raise UsageError if it is no expression."""
+    """Raise UsageError if it is not an expression."""
     try:
         compile(check, "<check>", "eval")
     except (SyntaxError, ValueError) as error:

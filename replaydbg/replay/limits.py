@@ -1,4 +1,4 @@
-"""How long a replay may compute without using up a record: what the recording knows of it, with room to spare."""
+"""Limits on a replay's CPU time without consuming a record: the recorded time, with a margin."""
 
 from __future__ import annotations
 
@@ -10,31 +10,33 @@ if TYPE_CHECKING:
     from replaydbg.log.reader import Recording
 
 AFTER_FACTOR, AFTER_FACTOR_BY_LINES, AFTER_LEAST = 2.0, 3.0, 0.5
-"""Of a program that was killed while it computed: a replay may be slower, one that looks at each line is. Seconds for a
-start that took no time."""
+"""For a program that was killed while it computed: a replay may be slower, and one that traces each line is.
+
+The last value is in seconds, for very short computations.
+"""
 
 BETWEEN_FACTOR, BETWEEN_FACTOR_BY_LINES, BETWEEN_LEAST = 20.0, 100.0, 30.0
-"""Between two records. Nothing but a loop without an end comes near it."""
+"""Between two records. Only an endless loop comes near it."""
 
 UNKNOWN = 5.0
-"""Seconds, for a recording that does not say how long the program computed."""
+"""Seconds, for a recording without the program's CPU time."""
 
 
 class CpuLimits(NamedTuple):
     """Seconds of CPU time."""
 
     after: float
-    """After the last record; 0: the program ended by itself, and the replay does."""
+    """After the last record; 0: the program ended by itself, and the replay does, too."""
     between: float
-    """Before that."""
+    """Before the last record."""
 
     def as_boot(self) -> dict[str, int]:
-        """Return it as the core reads it, in milliseconds."""
+        """Return the limits for the core, in milliseconds."""
         return {"cpu_after": int(self.after * 1000), "cpu_between": int(self.between * 1000)}
 
 
 def cpu_limits(recording: Recording, *, is_cut: bool, by_lines: bool) -> CpuLimits:
-    """Return the limits of a replay; `by_lines`: it looks at each line, `is_cut`: a part of the log is missing."""
+    """Return the limits of a replay; `by_lines`: it traces each line, `is_cut`: a part of the log is missing."""
     after, between = _recorded(recording)
     factors = (AFTER_FACTOR_BY_LINES, BETWEEN_FACTOR_BY_LINES) if by_lines else (AFTER_FACTOR, BETWEEN_FACTOR)
     ends = ended_by_itself(recording) and not is_cut
@@ -45,21 +47,21 @@ def cpu_limits(recording: Recording, *, is_cut: bool, by_lines: bool) -> CpuLimi
 
 
 def _recorded(recording: Recording) -> tuple[float, float]:
-    """Return how long the program computed after its last record, and at most between two."""
+    """Return the program's CPU time after its last record, and its maximum between two records."""
     end, log = recording.end, recording.log_header
     if end is not None:
-        # A recording by an earlier version says how long the whole run took.
+        # A recording by an earlier version only has the time of the whole run.
         total = max(end.cpu_seconds, end.seconds)
         return _seconds(end.raw, "cpu_after", total), _seconds(end.raw, "cpu_between", total)
     if log is not None and log.last_ns:
-        # Its recorder was killed, too: nobody knows when the program ended.
+        # Its recorder was killed, too: the time of the program's end is unknown.
         total = log.cpu_ms / 1000
         return max(total, 1.0), max(log.longest_ms / 1000, 1.0)
     return UNKNOWN, UNKNOWN
 
 
-def _seconds(end: Any, name: str, otherwise: float) -> float:
+def _seconds(end: Any, name: str, default: float) -> float:
     value = end.get(name)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    # Seconds in milliseconds fit into the core's numbers.
-    return min(max(float(value if is_number else otherwise), 0.0), 1e5)
+    # As milliseconds the seconds fit into the core's numbers.
+    return min(max(float(value if is_number else default), 0.0), 1e5)

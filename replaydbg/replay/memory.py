@@ -1,4 +1,4 @@
-"""How much memory a replay may take: a limit from outside, for recordings that claim or do anything."""
+"""A memory limit for replays, set from outside, since a recording may claim or do anything."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from replaydbg.log.reader import Recording
 
 _OWN = 1 << 30
-"""What the replay's own tables may take besides, in bytes: counts of lines, activations, an index of the log."""
+"""Size in bytes of the replay's own tables: counts of lines, activations, an index of the log."""
 
 _SESSION = 5 << 30
-"""Addresses that a process of the debugger reserves and hardly uses, in bytes."""
+"""Address space that a process of the debugger reserves and hardly uses, in bytes."""
 
 _UNKNOWN = 4 << 30
-"""For recordings that do not have the peak: the program was killed, or recorded by an older version."""
+"""For recordings without the peak: the program was killed, or recorded by an older version."""
 
 _LARGEST = 1 << 46
 """More address space than a process can have."""
@@ -25,7 +25,7 @@ _LARGEST = 1 << 46
 def memory_limit(recording: Recording, files: Iterable[BinaryIO], *, is_session: bool) -> int:
     """Return the largest address space, in bytes, that a replay of `recording` may have.
 
-    `files` are the parts of the log, which are mapped whole; `is_session` is for processes of the debugger.
+    `files` are the parts of the log, which are mapped as a whole; `is_session` is for processes of the debugger.
     """
     header = recording.log_header
     peak = header.memory_mb << 20 if header is not None else 0

@@ -1,4 +1,4 @@
-"""What the core says when it ends a replay: read, compared with the recording, and put into words."""
+"""The core's report when it ends a replay: parsed, compared with the recording, and turned into messages."""
 
 from __future__ import annotations
 
@@ -64,42 +64,42 @@ CAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class ReplayStop:
     """Where and why the core ended a replay."""
 
     kind: str
-    """One of CAUSES, or `stop` where it was told to, or `drift`: replayed to its end, but see `drift` and `unsure`."""
+    """One of CAUSES, or `stop` at a requested stop, or `drift`: replayed to its end, but see `drift` and `unsure`."""
     detail: str
     """More about it; may be empty."""
     gate: str
-    """What the program asked for; empty if nothing."""
+    """The gate that the program called; empty if none."""
     event: int
-    """The number of the event that it asked for."""
+    """The number of the requested event."""
     arguments: Any
-    """The arguments that it asked with, or None."""
+    """The arguments of the call, or None."""
     written: bytes
-    """The beginning of the bytes that were not those recorded; empty where it was something else."""
+    """The beginning of the bytes that differ from the recorded ones; empty for other causes."""
     stack: tuple[str, ...]
     """The program's frames, innermost last."""
     lane: int
-    """The lane that asked: 0 is the main one."""
+    """The lane that made the request: 0 is the main one."""
     drift: int
-    """The event before which the garbage collector was first seen to stand elsewhere; 0: never."""
+    """The event before which the garbage collector's state was first seen to differ; 0: never."""
     unsure: int
-    """The event before which a signal handler ran at a place that could not be told from others; 0: never."""
+    """The event before which a signal handler ran at a place that could not be distinguished from others; 0: never."""
     memory: int
     """The event before which another process first wrote into shared memory while the program computed; 0: never."""
     is_mixed: bool
-    """Whether bytes were shown in the order of writing although the program had moved about in its output."""
+    """Whether bytes were shown in the order of writing although the program had moved its position in the output."""
 
     @property
     def is_end_of_log(self) -> bool:
-        """Whether the recording simply has no more (the program was killed), which is no divergence."""
+        """Whether the recording simply ends here (the program was killed), which is not a divergence."""
         return self.kind == "computing" or (self.kind == "end" and not self.detail)
 
     def divergence(self, recording: Recording, name: str) -> Divergence:
-        """Return the error that says all this beside what was recorded; `name` is how a command names the recording."""
-        # The core sees only that it cannot go on: whether the file is damaged is known after all of it has been read.
+        """Return an error that compares this with the recorded event; `name` is the recording's name in commands."""
+        # The core only detects that it cannot continue: damage to the file shows when all of it has been read.
         if self.kind == "corrupt" and is_sound(recording):
             return replace(self, kind="unusable").divergence(recording, name)
         before, recorded = _around(recording, self.event)
@@ -146,8 +146,8 @@ class Stop:
         )
 
 
-def ended_otherwise(name: str, events: int, status: int, recorded: int | None) -> Divergence:
-    """Return the error of a program that ended with another status than recorded, without asking for anything else."""
+def ended_differently(name: str, events: int, status: int, recorded: int | None) -> Divergence:
+    """Return the error for a program that ended with another status than recorded, although every event matched."""
     kind, observed = "status", f"it ended with status {status}"
     if status == -signal.SIGSYS:
         kind = "refused"
@@ -166,7 +166,7 @@ def ended_otherwise(name: str, events: int, status: int, recorded: int | None) -
 
 
 def ended_early(name: str, events: int, status: int, recorded: int | None) -> Divergence:
-    """Return the error of a program that ended without coming to the end of its recording, whatever its status is."""
+    """Return the error for a program that ended before the end of its recording, whatever its status is."""
     return Divergence(
         recording=name,
         event=events,
@@ -190,11 +190,11 @@ def _signal_name(number: int) -> str:
         return str(number)
 
 
-def read_report(data: bytes) -> Stop:
-    """Return what the core reported when it ended the replay."""
+def read_report(data: bytes) -> ReplayStop:
+    """Return the core's report at the end of the replay."""
     report = decoded(data, _REPORT, "report")
     frames = [f'File "{file}", line {line}, in {function}' for file, line, function in report["stack"]]
-    return Stop(
+    return ReplayStop(
         kind=report["kind"],
         detail=report["detail"],
         gate=report["gate"],
@@ -221,6 +221,6 @@ def _around(recording: Recording, number: int) -> tuple[Event | None, Event | No
                 return (last[0] if last else None, event)
             last.append(event)
     except ReplaydbgError:
-        # The recording is damaged further on; what was read until then is shown.
+        # The recording is damaged further on; the part before it is shown.
         return (last[0] if last else None, None)
     return (last[0] if last else None, None)

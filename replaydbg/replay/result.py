@@ -1,4 +1,4 @@
-"""What came of a replay: the core's report, the program's status, and what was recorded, put together."""
+"""The result of a replay: the core's report, the program's status, and the recorded end combined."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from replaydbg.errors import Divergence, NoFence
 from replaydbg.log.reader import Recording
 
 ENDS_EARLY = 6
-"""The exit code of a replay that came to the end of the recording before the program's own end."""
+"""The exit code of a replay that reached the end of the recording before the program's own end."""
 
 DIVERGED = 4
 """The exit code of a replay that diverged."""
@@ -23,66 +23,68 @@ _ENDS_ITSELF = frozenset(
     }.items()
     for name in names
 )
-"""Calls with which a program ends itself: they never return, so a recording that ends in one of them is whole."""
+"""Calls with which a program ends itself: they never return, so a recording that ends in one of them is complete."""
 
 if TYPE_CHECKING:
     from replaydbg.replay.clock import ClockReport
     from replaydbg.replay.draws import Draws
-    from replaydbg.replay.ending import Check, Liberty, Outcome
-    from replaydbg.replay.report import Stop
+    from replaydbg.replay.ending import CheckResult, Liberty, Outcome
+    from replaydbg.replay.report import ReplayStop
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """What came of a replay."""
+    """The result of a replay."""
 
     status: int
     """The program's exit code, or minus the number of the signal that ended it when it was recorded."""
     divergence: Divergence | None
-    """Where the program went another way than when it was recorded; None if nowhere."""
+    """Where the program diverged from the recording; None if nowhere."""
     events: int
-    """How many events were replayed (0 where the program ended by itself: then all)."""
+    """Number of replayed events (0 if the program ended by itself: then all)."""
     ended_early: str
     """Why the recording ends before the program did (a kill, a full disk); empty if it does not."""
     stack: tuple[str, ...] = ()
-    """Where the program stood when it was stopped, innermost last."""
+    """The program's stack when it was stopped, innermost last."""
     drift: int = 0
-    """The event before which the garbage collector was first seen to stand elsewhere than recorded; 0: never."""
+    """The event before which the garbage collector's state was first seen to differ from the recording; 0: never."""
     unsure: int = 0
-    """The event before which a signal handler ran at a place that could not be told from others; 0: never."""
+    """The event before which a signal handler ran at a place that could not be distinguished from others; 0: never."""
     python: str = ""
     """The version of Python that ran it."""
     clock: ClockReport | None = None
-    """What the step clock counted, if there was one."""
+    """The counts of the step clock, if there was one."""
     outcome: Outcome | None = None
-    """How the program ended; None unless it was asked for, or if the replay ended before the program did."""
+    """How the program ended; None unless requested, or if the replay ended before the program did."""
     liberties: tuple[Liberty, ...] = ()
-    """What a lenient replay did otherwise than recorded, in that order; at most the first 2000."""
+    """The deviations of a lenient replay, in order; at most the first 2000."""
     liberty_counts: dict[str, int] = field(default_factory=dict)
-    """How many of each kind there were."""
+    """Number of deviations of each kind."""
     cannot_test: str = ""
-    """Why a lenient replay could not say how the edited program ends on these inputs; empty if it could."""
-    check: Check | None = None
-    """What the expression was worth at the program's end; None if none was given, or if it was not reached."""
-    said: str = ""
-    """What the program said came of what it was replayed for, in a lenient replay; empty: nothing."""
+    """Why a lenient replay did not find out how the edited program ends on these inputs; empty if it did."""
+    check: CheckResult | None = None
+    """The result of the check at the program's end; None if none was given, or if the end was not reached."""
+    answer: str = ""
+    """The program's own report of its result in a lenient replay, such as a test's; empty: none."""
     draws: Draws | None = None
-    """Which random numbers and readings of the clock it took; None unless it was asked how the program ended."""
+    """The random numbers and readings of the clock that it took; None unless the outcome was requested."""
     is_mixed: bool = False
-    """Whether the program moved about in an output file, and its bytes were shown in the order of writing instead."""
+    """Whether the program moved its position in an output file, and its bytes were shown in the order of writing
+    instead.
+    """
     missing: tuple[str, ...] = ()
-    """What the recording says that it does not contain: what child processes wrote to the same streams."""
+    """Parts of the output that are not in the recording: those that child processes wrote to the same streams."""
     uncovered: tuple[str, ...] = ()
-    """What the program did that no recording covers, as was noted while it was recorded."""
+    """Actions of the program that no recording covers, as noted during the recording."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether the replay came to the program's own end, without a divergence."""
+        """Whether the replay reached the program's own end, without a divergence."""
         return self.divergence is None and not self.ended_early
 
     @property
     def exit_code(self) -> int:
-        """What a command exits with: the program's own code only if all of its run was replayed."""
+        """The exit code of a command: the program's own code only if all of its run was replayed."""
         if self.divergence is not None:
             return DIVERGED
         if self.ended_early:
@@ -91,20 +93,20 @@ class ReplayResult:
 
 
 _WHOLE = b"whole"
-"""The report of a replay that came to the program's end with all events used up."""
+"""The report of a replay that reached the program's end with all events used."""
 
 
 def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
-    """Return what came of a replay that had to be as recorded."""
+    """Return the result of a replay that must match the recording."""
     end = recording.end
     recorded = end.status if end is not None else None
     events = end.events if end is not None else 0
     is_as_recorded = status == recorded or (status != -signal.SIGSYS and (recorded is None or is_cut))
-    # One that a signal ends (a crash of C code) reports nothing; any other end without a report came too early.
+    # A replay ended by a signal (a crash of C code) reports nothing; any other end without a report came too early.
     if is_as_recorded and (report == _WHOLE or (not report and status < 0)):
         return ReplayResult(status, None, events, (end.reason or "") if end is not None else "")
-    # Imported here: 20 ms that a replay in which nothing happened need not take.
-    from replaydbg.replay.report import ended_early, ended_otherwise, read_report
+    # Imported here: it takes 20 ms, which a replay without incidents need not pay.
+    from replaydbg.replay.report import ended_differently, ended_early, read_report
 
     if report and report != _WHOLE:
         stop = read_report(report)
@@ -118,20 +120,20 @@ def strict_result(recording: Recording, status: int, report: bytes, is_cut: bool
     elif not report and status >= 0:
         return ReplayResult(4, ended_early(name, events, status, recorded), 0, "")
     if recorded is not None and recorded < 0 <= status:
-        # A signal from outside ended it after its last crossing; none comes in a replay, which went on to the end.
+        # A signal from outside ended it after its last crossing; a replay gets no such signal, and ran to the end.
         return ReplayResult(recorded, None, events, why_it_ends(recording, is_cut))
-    return ReplayResult(4, ended_otherwise(name, events, status, recorded), 0, "")
+    return ReplayResult(4, ended_differently(name, events, status, recorded), 0, "")
 
 
-def _ended_otherwise(name: str, events: int, status: int, recorded: int | None) -> Divergence:
+def _ended_differently(name: str, events: int, status: int, recorded: int | None) -> Divergence:
     # Imported here, as above.
-    from replaydbg.replay.report import ended_otherwise
+    from replaydbg.replay.report import ended_differently
 
-    return ended_otherwise(name, events, status, recorded)
+    return ended_differently(name, events, status, recorded)
 
 
 def lenient_result(recording: Recording, status: int, report: bytes, is_cut: bool, name: str) -> ReplayResult:
-    """Return what came of a lenient replay: how it ended is not compared with anything."""
+    """Return the result of a lenient replay: its end is not compared with the recording."""
     end = recording.end
     if report:
         # Imported here, as in `strict_result`.
@@ -144,14 +146,14 @@ def lenient_result(recording: Recording, status: int, report: bytes, is_cut: boo
     if status == -signal.SIGXCPU:
         return ReplayResult(status, None, 0, "", cannot_test="it exceeded the CPU time limit")
     if status == -signal.SIGSYS:
-        error = _ended_otherwise(name, 0, status, 0)
+        error = _ended_differently(name, 0, status, 0)
         return ReplayResult(4, error, 0, "", cannot_test=error.as_reason())
     return ReplayResult(status, None, end.events if end is not None else 0, "")
 
 
 def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> ReplayResult:
-    """Return `result` with what the core told of the program's end."""
-    # Imported here: most replays ask for none.
+    """Return `result` with the core's report of the program's end."""
+    # Imported here: most replays do not request it.
     from replaydbg.replay.ending import Outcome, read_ending
 
     ending = read_ending(data, recording)
@@ -159,7 +161,7 @@ def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> Repl
     if result.divergence is None and not result.cannot_test:
         outcome = Outcome(result.status, ending.exception)
     elif ending.exception is not None:
-        # It is known how it ended; what was missing is how the interpreter showed it, or cleaned up.
+        # The outcome is known; only the interpreter's display of it, or its clean-up, was missing.
         outcome = Outcome(None, ending.exception)
     return replace(
         result,
@@ -168,12 +170,12 @@ def with_ending(result: ReplayResult, data: bytes, recording: Recording) -> Repl
         liberties=ending.liberties,
         liberty_counts=ending.liberty_counts,
         check=ending.check,
-        said=ending.said,
+        answer=ending.answer,
         draws=ending.draws,
     )
 
 
-def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> ReplayResult:
+def _stopped(recording: Recording, stop: ReplayStop, is_cut: bool, name: str) -> ReplayResult:
     if stop.kind == "fence":
         raise NoFence(stop.detail)
     if stop.kind == "stop":
@@ -189,11 +191,11 @@ def _stopped(recording: Recording, stop: Stop, is_cut: bool, name: str) -> Repla
 
 
 COMPUTING = "; the replay stops after about as much computation as was recorded"
-"""What follows the reason why a recording ends, where the program computes after its last event."""
+"""Follows the reason why a recording ends if the program computes after its last event."""
 
 
-def _ended_itself(stop: Stop, status: int) -> bool:
-    """Whether the program's last act, which never returned, was to send itself the signal that ended it."""
+def _ended_itself(stop: ReplayStop, status: int) -> bool:
+    """Whether the program's last action, which never returned, was to send itself the signal that ended it."""
     if status >= 0 or stop.gate not in _ENDS_ITSELF:
         return False
     arguments = stop.arguments if isinstance(stop.arguments, tuple) else ()
@@ -201,12 +203,12 @@ def _ended_itself(stop: Stop, status: int) -> bool:
 
 
 def missing(recording: Recording) -> tuple[str, ...]:
-    """Return what the recording says that it does not contain of the program's output."""
+    """Return the notes of a recording on missing parts of the program's output."""
     return _noted(recording, "children")
 
 
 def uncovered(recording: Recording) -> tuple[str, ...]:
-    """Return what the recording says that the program did and no recording covers."""
+    """Return the notes of a recording on actions of the program that no recording covers."""
     return _noted(recording, "uncovered")
 
 
@@ -216,13 +218,13 @@ def _noted(recording: Recording, kind: str) -> tuple[str, ...]:
 
 
 def ended_by_itself(recording: Recording) -> bool:
-    """Whether the program ran to an end that a replay comes to as well."""
+    """Whether the program ran to an end that a replay reaches as well."""
     end = recording.end
     return end is not None and not end.reason and end.status >= 0
 
 
 def why_it_ends(recording: Recording, is_cut: bool) -> str:
-    """Return in words why a recording ends before the program's own end."""
+    """Return a text that explains why a recording ends before the program's own end."""
     if is_cut:
         return "a part of it is damaged or missing" if recording.damage else "its recorder ended before it was complete"
     end = recording.end

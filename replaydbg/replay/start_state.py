@@ -1,8 +1,8 @@
 """Build the start of a replay's interpreter: validated options and variables, none copied from the recording unchecked.
 
-A recording may be of unknown origin, and what is decided here comes before the fence. So there are two lists: the
-options and the variables that shape the interpreter's own state, each with the values that it may have. The rest of the
-recorded options and the recorded environment are put back by the core behind the fence (surroundings.c).
+A recording may be of unknown origin, and these choices take effect before the fence. So there are two lists: the
+options and the variables that shape the interpreter's own state, each with the values that it may have. The core
+restores the rest of the recorded options and the recorded environment behind the fence (surroundings.c).
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ _LETTERS = frozenset("bBdEiIOPqRsSuvx")
 """Options without a value. -h, -V, -? print something and exit; -c and -m run something."""
 
 _MOST_TIMES = 4
-"""How often an option of one letter is passed on. Beyond three -v, two -O and two -b nothing changes."""
+"""Maximum number of times that an option of one letter is passed on.
+
+Beyond three -v, two -O and two -b nothing changes.
+"""
 
 _HASH_BASED = ("always", "default", "never")
 
@@ -43,9 +46,9 @@ _X_VALUES: dict[str, str] = {
     "utf8": "[01]",
     "warn_default_encoding": "",
 }
-"""The -X options that are passed on and what their values look like. Empty: the value means nothing and is left out.
+"""The -X options that are passed on, with patterns for their values. Empty: the value has no effect and is left out.
 
-Others only stand in `sys._xoptions`, where the core puts them. Of those that CPython knows, `pycache_prefix` names a
+Others only appear in `sys._xoptions`, where the core puts them. Of those that CPython knows, `pycache_prefix` names a
 directory to import from, `presite` a module to import, and `perf` a file to write.
 """
 
@@ -74,36 +77,39 @@ _VARIABLES: dict[str, str] = {
     "PYTHON_FROZEN_MODULES": "on|off",
     "PYTHON_GIL": "[01]",
 }
-"""The variables that the interpreter is started with, and their values. One of `_FLAG` that looks otherwise means 1."""
+"""The variables with which the interpreter is started, and their values.
+
+Any other value of one with `_FLAG` means 1.
+"""
 
 _LOCALE = re.compile("[A-Za-z0-9][A-Za-z0-9_@+-]*([.][A-Za-z0-9_@+-]+)?")
-"""The name of a locale, which the C library looks for in the system's own directory: no path."""
+"""The name of a locale, which the C library searches for in the system's own directory: not a path."""
 
 _LOCALE_VARIABLES = ("LC_ALL", "LC_CTYPE", "LANG")
 _NO_LOCALE = "no-such-locale"
-"""What stands for a name that is none: the C library does not find it either."""
+"""Replaces an invalid name: the C library does not find it either."""
 
 _OWN = ("LD_LIBRARY_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS")
 """Variables that the interpreter gets from this command's own environment: it may not start without them."""
 
 _OWN_PYTHON = ("PYTHONHOME", "PYTHONPLATLIBDIR")
-"""The same, where the interpreter is the one that runs this."""
+"""The same, if the interpreter is the one that runs this."""
 
 
 @dataclass(frozen=True, slots=True)
 class StartState:
-    """What a replay's interpreter is started with, and what the core adds behind the fence."""
+    """The start parameters of a replay's interpreter, and those that the core adds behind the fence."""
 
     words: list[str]
     """Its options."""
     env: dict[str, str]
     """Its whole environment."""
     boot: dict[str, Any]
-    """What the core puts back."""
+    """The fields that the core restores."""
 
 
 def start_state(header: Header, path: str, executable: str, recorded_start: Mapping[str, str]) -> StartState:
-    """Return it; `recorded_start` is the environment that the recorded interpreter was started with.
+    """Return the start state; `recorded_start` is the environment with which the recorded interpreter was started.
 
     Raises CannotStart for an option or a value that no recorder writes.
     """
@@ -141,7 +147,7 @@ def _python_variables(path: str, recorded: Mapping[str, str]) -> dict[str, str]:
         if value:
             env[name] = value
     if recorded.get("PYTHONWARNINGS"):
-        env["PYTHONWARNINGS"] = recorded["PYTHONWARNINGS"]  # no module's, see held_warnings
+        env["PYTHONWARNINGS"] = recorded["PYTHONWARNINGS"]  # it names no module, see held_warnings
     return env
 
 

@@ -1,4 +1,4 @@
-"""Counting the lines of a recorded run: positions, hits, and stopping at a line. Runs the program again, verified."""
+"""Count the lines of a recorded run: positions, hits, and stopping at a line. Runs the program again, verified."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.errors import ReplaydbgError
-from replaydbg.replay.clock import Breakpoint, BreakpointHits, Hits, LineBefore, Moment, Orders
+from replaydbg.replay.clock import BreakpointHits, Hits, LineBefore, LineBreakpoint, Moment, Orders
 from replaydbg.replay.launcher import replay
 from replaydbg.replay.result import ReplayResult
 
@@ -18,21 +18,21 @@ TRACING = "tracing"
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
-    """Where a counting replay stood when it was told to stop; the line named has not run yet."""
+class ClockStop:
+    """The position of a counting replay when it stopped as ordered; the line named has not run yet."""
 
     moment: Moment
     """The position."""
     count: int
-    """Lines since the clock started, this one included."""
+    """Number of lines since the clock started, including this one."""
     digest: int
     """Of the path up to here."""
     stack: tuple[str, ...]
     """The program's frames, innermost last."""
-    breakpoint: Breakpoint | None
-    """Which one stopped it, if one did."""
+    breakpoint: LineBreakpoint | None
+    """The breakpoint that stopped it, if one did."""
     before: LineBefore | None
-    """Where a step backwards over calls goes (`activations`)."""
+    """The target of a step backwards over calls (`activations`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +40,22 @@ class Steps:
     """The lines that a recorded program runs."""
 
     python: str
-    """The version whose lines these are; a position means nothing to another one."""
+    """The version of Python that ran these lines; a position is meaningless for another one."""
     mechanism: str
     """MONITORING or TRACING: the same program has other lines under each."""
     start_event: int
     """The event after which counting began; 0: at the program's start."""
     total: int
-    """Lines begun."""
+    """Number of lines begun."""
     per_event: tuple[int, ...]
-    """For each event after `start_event`: lines begun between the one before and it."""
+    """For each event after `start_event`: number of lines begun between the previous event and it."""
     digest: int
     """64 bits over the path: equal for equal places in equal order."""
     hits: tuple[Hits, ...]
-    """Passages for each line, if asked for."""
+    """Passages for each line, if requested."""
     breakpoints: tuple[BreakpointHits, ...]
-    """In the order asked for."""
-    stop: Stop | None
+    """In the order of the request."""
+    stop: ClockStop | None
     """Where the replay was stopped; None: it ran to the end."""
 
     def moment(self, count: int) -> Moment:
@@ -74,17 +74,17 @@ def count(
     name: str = "",
     start_event: int = 0,
     stop_at: Moment | None = None,
-    breakpoints: tuple[Breakpoint, ...] = (),
+    breakpoints: tuple[LineBreakpoint, ...] = (),
     hits: bool = False,
     activations: bool = False,
     stdout: int | None = None,
     stderr: int | None = None,
 ) -> Steps:
-    """Replay the recording at `path` under the step clock and return what it counted.
+    """Replay the recording at `path` under the step clock and return its counts.
 
     `start_event` starts the clock when that event has been consumed, `stop_at` and the breakpoints' `stop_at` end the
-    replay at a line. `name`, `stdout` and `stderr` are as for `replay`, except that what the program prints goes
-    nowhere unless they say where. Raises what `replay` does, and Divergence.
+    replay at a line. `name`, `stdout` and `stderr` are as for `replay`, except that the program's output is discarded
+    by default. Raises what `replay` raises, and Divergence.
     """
     orders = Orders(start_event, stop_at, breakpoints, hits, activations)
     null = os.open(os.devnull, os.O_WRONLY)
@@ -111,7 +111,7 @@ def _steps(result: ReplayResult, start_event: int) -> Steps:
     stop = None
     if report.has_stopped:
         moment = Moment(report.event, report.lines_since_event)
-        stop = Stop(moment, report.lines, report.digest, result.stack, report.stopped_by, report.before)
+        stop = ClockStop(moment, report.lines, report.digest, result.stack, report.stopped_by, report.before)
     return Steps(
         python=result.python,
         mechanism=TRACING if result.python.startswith("3.11.") else MONITORING,

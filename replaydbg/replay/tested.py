@@ -1,6 +1,6 @@
-"""Recordings of a single test, replayed with edited code: what is asked of the pytest plugin in it, and what it says.
+"""Recordings of a single test, replayed with edited code: the question to the pytest plugin in it, and its answer.
 
-The end of the program is no measure here: such a recording ends with the test, and pytest goes on.
+The end of the program is irrelevant here: such a recording ends with the test, and pytest goes on.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 from replaydbg.events.records import ControlKind, Event
 from replaydbg.log.reader import Recording
-from replaydbg.replay.ending import Check, Frame, Outcome, Uncaught
+from replaydbg.replay.ending import CheckResult, ExceptionFrame, Outcome, Uncaught
 from replaydbg.replay.result import ReplayResult
 
 QUESTION = "posix.listxattr"
-"""With it the plugin asks before each test whether that is left out."""
+"""The event with which the plugin asks before each test whether that is left out."""
 _OURS = str(Path(__file__).parents[1]) + "/"
 _PLUGIN = "/pytest_plugin/relaunch.py"
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3.")
@@ -29,26 +29,28 @@ class Tested:
     """The test that a recording is of."""
 
     node: str
-    """As pytest names it."""
+    """Its pytest node id."""
     ran: tuple[tuple[str, int, int], ...]
-    """The tests that run in it, in order; it is the last one. Of each: its name, how many of that name were collected
-    before it, and how often one of that name had been begun."""
+    """The tests that run in it, in order; it is the last one.
+
+    For each: its name, the number of earlier tests collected with that name, and the number of earlier attempts.
+    """
     attempt: int
-    """Which of its attempts it is, from 0: a test may be run again."""
+    """The number of this attempt, from 0: a test may be run again."""
     phase: str
     """Where it failed: `setup`, `call` or `teardown`; empty if it did not."""
     outcome: Outcome | None
     """How it ended; None if the process ended in it."""
     failed_at: int
-    """How many events there were when it had failed: what comes then is pytest's work, to tell of it. 0: it did not."""
+    """Number of events at the time of its failure: the rest is pytest's own work to report it. 0: it did not fail."""
 
     def asked(self, check: str | None) -> str:
-        """Return what the plugin is asked, as the variable has it."""
+        """Return the question to the plugin, as the variable's value."""
         return json.dumps({"tests": self.ran, "attempt": self.attempt, "phase": self.phase, "check": check or ""})
 
 
 def tested(recording: Recording) -> Tested | None:
-    """Return which test a recording is of; None: it is of none, or does not say enough."""
+    """Return the test in a recording; None: there is none, or its data is incomplete."""
     raw: object = recording.end.raw.get("test") if recording.end is not None else None
     if not isinstance(raw, dict):
         return None
@@ -57,16 +59,16 @@ def tested(recording: Recording) -> Tested | None:
         outcome = _failed(failure, "own_file", "own_line") if failure else _ended_well(str(raw["outcome"]))
         phase, failed_at = (str(failure["phase"]), int(failure["event"])) if failure else ("", 0)
     except (KeyError, TypeError, ValueError):
-        return None  # anything may stand there
+        return None  # the recording may contain anything
     ran = tuple((*each, before) for each, before in _begun(recording).items())
     is_there = any(each[0] == node for each in ran)
     return Tested(node, ran, attempt, phase, outcome, failed_at) if is_there else None
 
 
 def plugin_today(recording: Recording) -> dict[str, str]:
-    """Return where our own package lay when it was recorded, and lies today; nothing if it is the same directory.
+    """Return our own package's directory at the time of the recording, and today; empty if it is the same directory.
 
-    What is asked in a replay of edited code is asked of a part of the plugin that no recording has loaded.
+    The question in a replay of edited code goes to a part of the plugin that no recording has loaded.
     """
     sources = recording.end.sources if recording.end is not None else {}
     recorded = next((path.removesuffix(_PLUGIN) for path in sources if path.endswith(_PLUGIN)), "")
@@ -82,11 +84,11 @@ def _begun(recording: Recording) -> dict[tuple[str, int], int]:
             if entry.gate == QUESTION:
                 is_left_out = "reports" in _answer(entry.outcome)
         elif entry.kind is ControlKind.MARK:
-            told = _read(entry.name or "")
-            if told.get("do") == "item":
-                before = int(told.get("before", 0))
-            elif told.get("do") == "begin" and not is_left_out:
-                found.setdefault((str(told.get("node")), before), int(told.get("attempt", 0)))
+            mark = _read(entry.name or "")
+            if mark.get("do") == "item":
+                before = int(mark.get("before", 0))
+            elif mark.get("do") == "begin" and not is_left_out:
+                found.setdefault((str(mark.get("node")), before), int(mark.get("attempt", 0)))
     return found
 
 
@@ -94,15 +96,15 @@ def _answer(outcome: object) -> dict[str, Any]:
     return _read(str(outcome[0])) if isinstance(outcome, list) and len(outcome) == 1 else {}
 
 
-def judged(result: ReplayResult) -> tuple[Outcome | None, Check | None, str]:
-    """Return how the test ends with edited code, what the expression was worth, and why neither is known."""
-    said = _read(result.said)
-    what = said.get("outcome")
-    check = Check(*said["check"]) if said.get("check") else None
+def judged(result: ReplayResult) -> tuple[Outcome | None, CheckResult | None, str]:
+    """Return how the test ends with edited code, the result of the check, and why neither is known."""
+    answer = _read(result.answer)
+    what = answer.get("outcome")
+    check = CheckResult(*answer["check"]) if answer.get("check") else None
     if what == "passed":
         return _ended_well("passed"), check, ""
     if what == "failed":
-        return _failed(said, "own_file", "own_line"), check, ""
+        return _failed(answer, "own_file", "own_line"), check, ""
     reasons = {
         "skipped": "the test is skipped",
         "missing": "no such test",
@@ -110,25 +112,25 @@ def judged(result: ReplayResult) -> tuple[Outcome | None, Check | None, str]:
     }
     if what not in reasons:
         return None, None, result.cannot_test or result.ended_early or "the test did not finish"
-    more = str(said.get("message", "")).strip()
+    more = str(answer.get("message", "")).strip()
     return None, None, f"{reasons[what]}: {more}" if more else reasons[what]
 
 
 def of_test(result: ReplayResult) -> ReplayResult:
-    """Return the result with those liberties alone that code of the program's took: pytest's own work is no matter."""
+    """Return the result with only those deviations that the program's own code took: pytest's own do not matter."""
     kept = tuple(each for each in result.liberties if not _is_of_pytest(each.file))
     return replace(result, liberties=kept, liberty_counts=dict(Counter(each.kind for each in kept)))
 
 
 def _is_of_pytest(file: str) -> bool:
-    """Whether no code of the program's stood on the stack: then the innermost code of all is told."""
+    """Whether no code of the program was on the stack: then the innermost frame of all is reported."""
     return not file or file.startswith(("<frozen ", _OURS)) or any(part in file for part in _INSTALLED)
 
 
-def _failed(told: dict[str, Any], file: str, line: str) -> Outcome:
-    text = str(told["message"]).partition("\n")[0]
-    frame = Frame(str(told[file]), int(told[line]), "", is_library=False)
-    return Outcome(1, Uncaught(str(told["type"]), text, (frame,)))
+def _failed(failure: dict[str, Any], file: str, line: str) -> Outcome:
+    text = str(failure["message"]).partition("\n")[0]
+    frame = ExceptionFrame(str(failure[file]), int(failure[line]), "", is_library=False)
+    return Outcome(1, Uncaught(str(failure["type"]), text, (frame,)))
 
 
 def _ended_well(outcome: str) -> Outcome | None:
@@ -136,8 +138,8 @@ def _ended_well(outcome: str) -> Outcome | None:
 
 
 def _read(text: str) -> dict[str, Any]:
-    with suppress(ValueError):  # a mark of the program's own
-        told = json.loads(text)
-        if isinstance(told, dict):
-            return told
+    with suppress(ValueError):  # a mark made by the program itself
+        content = json.loads(text)
+        if isinstance(content, dict):
+            return content
     return {}

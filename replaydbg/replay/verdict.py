@@ -1,4 +1,4 @@
-"""Whether edited code still fails on recorded inputs: a replay of what was recorded, then one of the edited code."""
+"""Test whether edited code still fails on recorded inputs: replay the recorded code, then the edited code."""
 
 from __future__ import annotations
 
@@ -21,59 +21,59 @@ GOOD, BAD, CANNOT_TEST = "good", "bad", "cannot test"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What came of it."""
+class CodeVerdict:
+    """The verdict with its evidence."""
 
     word: str
     """GOOD, BAD or CANNOT_TEST."""
     sentence: str
-    """The same for people, with the outcome."""
+    """The verdict as a sentence, with the outcome."""
     recorded: Outcome | None
-    """How the program ended when it was recorded; None if that was not looked at: an expression was asked for."""
+    """The recorded outcome; None if it was not needed: a check was given."""
     now: Outcome | None
-    """How the edited program ends on the recorded inputs; None if that cannot be told."""
+    """How the edited program ends on the recorded inputs; None if the replay is inconclusive."""
     changed: tuple[str, ...]
-    """The recorded paths of the sources that are others today."""
+    """The recorded paths of the sources that have changed."""
     result: ReplayResult
-    """Of the last replay: with the liberties that it took."""
+    """The result of the last replay, with its deviations."""
     numbers_shift: str = ""
-    """From where on random numbers went to another purpose than recorded, in words; empty: nowhere, or not looked."""
+    """The place from which on random numbers served another purpose than recorded; empty: none, or not compared."""
     clock_shift: str = ""
-    """The same of readings of the clock."""
+    """The same for readings of the clock."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """One question about one recording."""
+    """A test of one recording."""
 
     path: Path
     """The recording."""
     name: str = ""
-    """How a command names it, for messages."""
+    """Its name in commands, for messages."""
     sources: Mapping[str, str] | None = None
     """Directories of the recording, and where they are today."""
     check: str | None = None
-    """An expression that holds where the program is good; None: it is bad if it fails as it did when recorded."""
+    """An expression that is true if the program is good; None: it is bad if it fails as recorded."""
     cpu_seconds: int | None = None
-    """How long the edited program may compute; None: as long as it likes."""
+    """CPU time limit of the edited program in seconds; None: no limit."""
     stdout: int | None = None
-    """A descriptor for what the edited program prints; None: our own."""
+    """A descriptor for the edited program's output; None: our own."""
     stderr: int | None = None
     """The same for its errors."""
     data: frozenset[str] = frozenset()
-    """Absolute paths of the recording below `sources` that are read as data where they are today."""
+    """Absolute paths of the recording below `sources` whose data is read from today's files."""
     is_replayed_unchanged: bool = False
-    """Whether the code is run even if none of the recorded sources has changed: a module may have come besides."""
+    """Whether to run the code even if none of the recorded sources has changed: there may be a new module."""
 
-    def judge(self) -> Verdict:
-        """Replay, and return the verdict. Raises what `replay` does."""
+    def judge(self) -> CodeVerdict:
+        """Replay, and return the verdict. Raises what `replay` raises."""
         with open_recording(self.path) as recording:
             test = tested(recording)
             if test is not None and self.check is not None:
                 check_expression(self.check)
             plugin_of_test = plugin_today(recording) if test is not None else {}
             sources = {**plugin_of_test, **(self.sources or {})} if test is not None else self.sources
-            # Of a test that failed elsewhere: what else was imported need not be here, and comes from the recording.
+            # For a test that failed elsewhere: other imports need not exist here, and come from the recording.
             moved_only = test is not None and bool(self.sources)
             changed = changed_sources(recording, self.sources, only_moved=moved_only)
         recorded = None
@@ -82,31 +82,31 @@ class Judge:
             why = _why_no_measure(before, test)
             recorded = test.outcome if test is not None else before.outcome
             if why or recorded is None:
-                return Verdict(CANNOT_TEST, f"{CANNOT_TEST}: {why}", None, None, changed, before)
+                return CodeVerdict(CANNOT_TEST, f"{CANNOT_TEST}: {why}", None, None, changed, before)
             if not changed and not self.is_replayed_unchanged:
                 word, sentence = _compare(recorded, recorded)
                 sentence = f"{sentence} (no source has changed)"
-                return Verdict(word, sentence, recorded, recorded, changed, before)
+                return CodeVerdict(word, sentence, recorded, recorded, changed, before)
         elif self.is_replayed_unchanged:
             before = self._as_recorded(is_shown=False)
         now = self._now(test, sources or {}, is_current=not moved_only)
         word, sentence = self._of(now, recorded)
-        verdict = Verdict(word, sentence, recorded, now.outcome, changed, now)
+        verdict = CodeVerdict(word, sentence, recorded, now.outcome, changed, now)
         if not self.is_replayed_unchanged or before.draws is None or now.draws is None:
             return verdict
         recorded_draws = before.draws
         if test is not None and (has_own_draws(before.draws) or has_own_draws(now.draws)):
-            # The recording goes on behind the test's end; the recorded code is replayed to there, too.
+            # The recording continues after the test's end; the recorded code is replayed to there, too.
             recorded_draws = self._now(test, plugin_of_test, is_current=False, is_edited=False).draws or recorded_draws
         elif test is not None:
             return verdict
         shifts = numbers_shift(recorded_draws, now.draws), clock_shift(recorded_draws, now.draws)
         return replace(verdict, numbers_shift=shifts[0], clock_shift=shifts[1])
 
-    def with_other_numbers(self, seed: int, verdict: Verdict, *, is_edited: bool) -> str:
+    def with_other_numbers(self, seed: int, verdict: CodeVerdict, *, is_edited: bool) -> str:
         """Return the verdict of a replay with other random numbers than recorded, the same ones for the same `seed`.
 
-        Of the edited code, or of the recorded code; `verdict` is what `judge` returned.
+        It runs the edited code, or the recorded code; `verdict` is the result of `judge`.
         """
         with open_recording(self.path) as recording:
             test = tested(recording)
@@ -127,7 +127,7 @@ class Judge:
         reseed: int = 0,
         is_edited: bool = True,
     ) -> ReplayResult:
-        """Replay leniently: today's code, or with `is_current` false the recorded one, but for `sources`."""
+        """Replay leniently: today's code, or with `is_current` false the recorded one, except for `sources`."""
         now = replay(
             self.path,
             name=self.name,
@@ -203,7 +203,7 @@ def _compare(recorded: Outcome, now: Outcome) -> tuple[str, str]:
 
 
 def _shown(outcome: Outcome) -> str:
-    """Return it with its place relative to the working directory, if it lies below that."""
+    """Return its text with its place relative to the working directory, if it is below that."""
     text = str(outcome)
     place = outcome.exception.place if outcome.exception is not None else None
     if place is not None and place.file.startswith(str(Path.cwd()) + os.sep):

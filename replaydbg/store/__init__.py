@@ -1,1 +1,1 @@
-"""Where recordings live: a directory of the user, in which each has a name such as `run-12`."""
+"""The store of recordings: a directory of the user, in which each has a name such as `run-12`."""

@@ -1,4 +1,4 @@
-"""Removes blocks that no recording uses any more: of tests that were run again, and of recordings that were removed."""
+"""Remove blocks that no recording uses any more: those of replaced test recordings and of removed recordings."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from replaydbg.store.private import open_private
 from replaydbg.store.sessions import WORK, oldest_session
 
 _COUNT = ".cleared"
-"""The file in the directory of blocks that says how many were left at the last time."""
+"""The file in the directory of blocks with their number after the last clean-up."""
 _FEWEST = 256
-"""So many blocks are worth no look at whether they are used."""
+"""Number of blocks up to which a clean-up is not worthwhile."""
 _YOUNG = 60.0
-"""Seconds. A younger block may be of somebody of whom we know nothing, such as a session on another machine."""
+"""Seconds. A younger block may belong to an unknown user, such as a session on another machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """What was removed."""
+    """The result of a clean-up."""
 
     blocks: int
-    """How many."""
+    """Number of removed blocks."""
     size: int
-    """Their bytes."""
+    """Their total size in bytes."""
     kept: int
-    """How many blocks are left."""
+    """Number of blocks left."""
     why_not: str = ""
-    """Why nothing was removed; empty: there was no hindrance."""
+    """Why nothing was removed; empty: there was no obstacle."""
 
 
 def clear_if_many(directory: Path) -> Cleared | None:
-    """Clear, if there are twice as many blocks as were left at the last time; None: there are not.
+    """Clean up if the number of blocks has doubled since the last time; None: it has not.
 
-    Otherwise it costs what listing their directory does.
+    If not, the cost is that of listing their directory.
     """
     blocks = directory / DIRECTORY
     try:
@@ -49,16 +49,16 @@ def clear_if_many(directory: Path) -> Cleared | None:
     except OSError:
         return None  # nothing was ever stored
     left = 0
-    with suppress(OSError, ValueError):  # it was never cleared
+    with suppress(OSError, ValueError):  # there was no clean-up before
         left = int((blocks / _COUNT).read_text(encoding="ascii"))
     return clear(directory) if number > max(2 * left, _FEWEST) else None
 
 
 def clear(directory: Path) -> Cleared:
-    """Remove the blocks in a directory of recordings that none of those in it uses. Raises OSError.
+    """Remove the blocks in a directory of recordings that none of the recordings in it uses. Raises OSError.
 
-    Sessions that run meanwhile, there or beside us, keep theirs: whoever stores a block makes it as young as it is
-    then, also one that is there already, and nothing is removed that is younger than the oldest session that runs.
+    Concurrent sessions keep their blocks: storing a block sets its time to the present, even if it exists already, and
+    only blocks older than the oldest running session are removed.
     """
     blocks = directory / DIRECTORY
     until = min(oldest_session(directory), time.time() - _YOUNG)
@@ -71,8 +71,8 @@ def clear(directory: Path) -> Cleared:
     removed = old - used
     for name in sorted(removed):
         path = blocks / name
-        with suppress(FileNotFoundError):  # somebody else clears, too
-            if path.stat().st_mtime < until:  # still: a session may have begun just now
+        with suppress(FileNotFoundError):  # another process cleans up, too
+            if path.stat().st_mtime < until:  # checked again: a session may have begun just now
                 path.unlink()
     kept = len(present) - len(removed)
     with open_private(blocks / _COUNT) as file:
@@ -83,7 +83,7 @@ def clear(directory: Path) -> Cleared:
 def _used(directory: Path) -> set[str]:
     used: set[str] = set()
     for path in _recordings(directory):
-        # What is none, or has lost what it cannot be opened without, needs nothing any more.
+        # A file that is not a recording, or is damaged beyond opening, needs no blocks.
         with suppress(NotARecording, BlocksMissing, NoSuchRecording), open_recording(path) as recording:
             used |= recording.shared_names()
     return used
@@ -92,5 +92,5 @@ def _used(directory: Path) -> set[str]:
 def _recordings(directory: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(directory):
         folders[:] = [name for name in folders if name != DIRECTORY and not name.startswith(WORK)]
-        # One that is being written has another name, and is of a session that runs.
+        # A recording that is being written has another name, and belongs to a running session.
         yield from (Path(folder) / name for name in files if name.endswith(SEALED))

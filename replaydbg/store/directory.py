@@ -10,12 +10,12 @@ from typing import NamedTuple
 from replaydbg.errors import NoSuchRecording, UsageError
 
 SEALED, LIVE = ".rdbg", ".rdbg-live"
-"""The endings of a sealed recording and of a live directory."""
+"""The suffixes of a sealed recording and of a live directory."""
 
 _RUN = re.compile(r"run-([1-9][0-9]{0,17})")
 
 
-class Stored(NamedTuple):
+class StoredRecording(NamedTuple):
     """One recording of the store."""
 
     name: str
@@ -41,10 +41,9 @@ class Store:
     def create(self) -> Path:
         """Make the live directory of a new recording and return it.
 
-        Two recorders that ask at the same moment get different names. Raises OSError if the store cannot be
-        written.
+        Two concurrent recorders get different names. Raises OSError if the store cannot be written.
         """
-        # Recordings hold environments and file contents: they are their user's alone.
+        # Recordings contain environments and file contents: only their user may read them.
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         number = max((stored.number for stored in self.list()), default=0)
         while True:
@@ -54,35 +53,35 @@ class Store:
                 live.mkdir(mode=0o700)
             except FileExistsError:
                 continue
-            # Another recorder may have taken the number, sealed, and removed its directory since we looked.
+            # Another recorder may have taken the number, sealed, and removed its directory since the check.
             if not os.path.lexists(sealed_path(live)):
                 return live
             live.rmdir()
 
-    def list(self) -> list[Stored]:
+    def list(self) -> list[StoredRecording]:
         """Return the recordings, oldest first; one that is both sealed and live counts as sealed."""
-        found: dict[str, Stored] = {}
+        found: dict[str, StoredRecording] = {}
         try:
             paths = sorted(self.directory.iterdir())
         except OSError:
-            # Nothing was recorded yet.
+            # There are no recordings yet.
             return []
         for path in paths:
             if path.name.startswith("."):
                 continue
             if path.name.endswith(LIVE):
                 name = path.name.removesuffix(LIVE)
-                found.setdefault(name, Stored(name, path, True))
+                found.setdefault(name, StoredRecording(name, path, True))
             elif path.name.endswith(SEALED):
                 name = path.name.removesuffix(SEALED)
-                found[name] = Stored(name, path, False)
+                found[name] = StoredRecording(name, path, False)
         return sorted(found.values(), key=lambda stored: (stored.number, stored.name))
 
     def resolve(self, text: str) -> Path:
-        """Return the recording that `text` means: `latest`, a name in the store, or a path, with its ending or without.
+        """Return the recording that `text` names: `latest`, a name in the store, or a path, with or without its suffix.
 
-        A name in the store wins over a file of that name in the working directory, which `./` in front means.
-        Raises NoSuchRecording, or UsageError for an empty text.
+        A name in the store takes precedence over a file with that name in the working directory, which needs a `./` in
+        front. Raises NoSuchRecording, or UsageError for an empty text.
         """
         if not text:
             raise UsageError("The name of a recording is empty. `replaydbg ls` shows those that exist.")
@@ -107,7 +106,7 @@ class Store:
         raise NoSuchRecording(text, str(self.directory))
 
     def name_of(self, path: Path) -> str:
-        """Return what `resolve` makes `path` of: a name if it lies in the store, otherwise the path itself."""
+        """Return the text that `resolve` turns into `path`: a name if it is in the store, else the path itself."""
         for ending in (SEALED, LIVE):
             if path.parent == self.directory and path.name.endswith(ending):
                 return path.name.removesuffix(ending)
@@ -115,7 +114,7 @@ class Store:
 
 
 def sealed_path(live: Path) -> Path:
-    """Return where the live directory `live` is sealed to."""
+    """Return the path to which the live directory `live` is sealed."""
     return live.with_name(live.name.removesuffix(LIVE) + SEALED)
 
 

@@ -1,4 +1,4 @@
-"""Files and directories that are their owner's alone: what is recorded holds environments, arguments and values."""
+"""Files and directories with access for their owner only: recordings contain environments, arguments and values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FILE_MODE, DIRECTORY_MODE = 0o600, 0o700
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and those above it that are missing; one that is there stays as it is. Raises OSError."""
+    """Make a directory and its missing parents; an existing one stays unchanged. Raises OSError."""
     missing = []
     while not path.is_dir():
         missing.append(path)
@@ -20,10 +20,10 @@ def make_directory(path: Path) -> None:
 
 
 def open_private(path: Path, mode: str = "w", *, errors: str = "strict") -> IO[str]:
-    """Open a text file, which is its owner's alone if it is made now. Raises OSError."""
+    """Open a text file, with access for its owner only if it is created now. Raises OSError."""
     return open(path, mode, encoding="utf-8", errors=errors, opener=private)
 
 
 def private(path: str, flags: int) -> int:
-    """Open a file so that it is its owner's alone if it is made now: an opener for `open`."""
+    """Open a file, with access for its owner only if it is created now: an opener for `open`."""
     return os.open(path, flags, FILE_MODE)

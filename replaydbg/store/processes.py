@@ -1,4 +1,4 @@
-"""Which processes there are."""
+"""Check whether a process exists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def exists(pid: int) -> bool:
-    """Whether there is a process `pid`, of whatever user; one counts that has ended and has not been waited for."""
+    """Whether there is a process `pid`, of any user; one that has ended and has not been waited for counts."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

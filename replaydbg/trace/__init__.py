@@ -1,1 +1,1 @@
-"""The trace of a run, every tick and event of it: what it is, how its files are read, and how two of them compare."""
+"""The trace of a run, with every tick and event: its format, reading its files, and comparing two of them."""

@@ -1,4 +1,4 @@
-"""Compares the traces of two runs: the first difference, and what ran inside crossings in one of them."""
+"""Compare the traces of two runs: the first difference, and Python code inside crossings in one of them."""
 
 from __future__ import annotations
 
@@ -6,58 +6,58 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from replaydbg.trace.files import BLOCK, Block, Ending, Inside, Item, Kind, TraceFiles, ending, lanes
+from replaydbg.trace.files import BLOCK, Inside, Kind, TraceBlock, TraceEnd, TraceFiles, TraceItem, ending, lanes
 
 COMMON = 6
-"""How many ticks before the first difference are told."""
+"""Number of ticks before the first difference that are reported."""
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """What one of the runs did where they part."""
+class TraceSide:
+    """The action of one of the runs at the difference."""
 
-    item: Item | None
-    """None: it had nothing more, having been killed."""
+    item: TraceItem | None
+    """None: the trace ended here, because the run was killed."""
     file: str = ""
-    """Of a tick: as its code object names it."""
+    """For a tick: the file name in its code object."""
     line: int = 0
-    """Of a tick: from 1."""
+    """For a tick: the line, from 1."""
     function: str = ""
-    """Of a tick: the qualified name."""
+    """For a tick: the qualified name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """Where two runs part for the first time."""
+class TraceDifference:
+    """The first difference between two runs."""
 
     tick: int
-    """Ticks that both ran before it, and one more."""
+    """Number of ticks that both ran before it, plus one."""
     event: int
-    """Events before it, in both."""
+    """Number of events before it, in both."""
     gate: int
-    """The gate of the last of them; 0: not known."""
-    recorded: Side
-    """What the first run did."""
-    replayed: Side
-    """What the second one did."""
-    common: tuple[Side, ...]
-    """The last ticks and events that both have, the latest last."""
+    """The gate of the last of them; 0: unknown."""
+    recorded: TraceSide
+    """The action of the first run."""
+    replayed: TraceSide
+    """The action of the second one."""
+    common: tuple[TraceSide, ...]
+    """The last ticks and events in common, the latest last."""
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two traces beside each other."""
+class TraceComparison:
+    """The comparison of two traces."""
 
     ticks: int
-    """Ticks that are equal."""
+    """Number of equal ticks."""
     events: int
-    """Events that are equal."""
+    """Number of equal events."""
     lanes: int
-    """How many lanes there were; 0 where that is not known, as the end has not been seen."""
-    ending: Ending
-    """Why the comparison ends: WHOLE where it has seen everything."""
-    difference: Difference | None
-    """None: equal, as far as it goes."""
+    """Number of lanes; 0 if unknown, because the end was not reached."""
+    ending: TraceEnd
+    """Why the comparison ends: WHOLE if it is complete."""
+    difference: TraceDifference | None
+    """None: equal as far as compared."""
 
 
 class Key(NamedTuple):
@@ -71,19 +71,19 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class InsideBoth:
-    """A Python function that began inside a gate, and how often in each run."""
+    """A Python function that began inside a gate, with its counts in both runs."""
 
     key: Key
-    """Which function in which gate."""
+    """The function and the gate."""
     recorded: int
-    """How often in the first run."""
+    """Its count in the first run."""
     replayed: int
-    """How often in the second."""
+    """Its count in the second."""
     first_event: int
-    """Events before the first time."""
+    """Number of events before the first time."""
 
 
-def compare(recorded: TraceFiles, replayed: TraceFiles) -> Comparison:
+def compare(recorded: TraceFiles, replayed: TraceFiles) -> TraceComparison:
     """Find the first difference between two traces. Only the blocks around it are decoded."""
     index, blocks = _first_unequal(recorded, replayed)
     if index == min(blocks):
@@ -92,15 +92,15 @@ def compare(recorded: TraceFiles, replayed: TraceFiles) -> Comparison:
     pairs = zip(one.items, other.items, strict=False)
     place = next((at for at, (mine, its) in enumerate(pairs) if mine != its), None)
     if place is None:
-        # One ends inside the block, without an end.
+        # One trace ends inside the block, without an end record.
         place = min(len(one.items), len(other.items))
     if _is_cut(one, place) or _is_cut(other, place):
-        return _counted(one, place, Ending.LIMIT)
+        return _counted(one, place, TraceEnd.LIMIT)
     return _differ(recorded, replayed, index, place)
 
 
 def insides(recorded: TraceFiles, replayed: TraceFiles) -> tuple[InsideBoth, ...]:
-    """Return what Python ran inside crossings: first what one run did more often, then in the order of beginning."""
+    """Return Python functions inside crossings: those with different counts first, then in the order of beginning."""
     first: dict[Key, int] = {}
     counts: list[Counter[Key]] = [Counter(), Counter()]
     for count, trace in zip(counts, (recorded, replayed), strict=True):
@@ -125,37 +125,37 @@ def _first_unequal(one: TraceFiles, other: TraceFiles) -> tuple[int, tuple[int, 
     return min(blocks), blocks
 
 
-def _is_cut(block: Block, place: int) -> bool:
+def _is_cut(block: TraceBlock, place: int) -> bool:
     if place >= len(block.items) or block.items[place].kind is not Kind.END:
         return False
-    return ending(block.items[place]) in (Ending.LIMIT, Ending.NO_ROOM)
+    return ending(block.items[place]) in (TraceEnd.LIMIT, TraceEnd.NO_ROOM)
 
 
-def _counted(block: Block, place: int, why: Ending) -> Comparison:
+def _counted(block: TraceBlock, place: int, why: TraceEnd) -> TraceComparison:
     kinds = Counter(item.kind for item in block.items[:place])
     last = block.items[place - 1] if place else None
     count = lanes(last) if last is not None and last.kind is Kind.END else 0
-    return Comparison(block.ticks + kinds[Kind.TICK], block.events + kinds[Kind.EVENT], count, why, None)
+    return TraceComparison(block.ticks + kinds[Kind.TICK], block.events + kinds[Kind.EVENT], count, why, None)
 
 
-def _one_is_shorter(recorded: TraceFiles, replayed: TraceFiles, blocks: tuple[int, int]) -> Comparison:
+def _one_is_shorter(recorded: TraceFiles, replayed: TraceFiles, blocks: tuple[int, int]) -> TraceComparison:
     if min(blocks) == 0:
-        return Comparison(0, 0, 0, Ending.KILLED, None)
+        return TraceComparison(0, 0, 0, TraceEnd.KILLED, None)
     last = recorded.block(min(blocks) - 1)
     end = last.items[-1] if last.items else None
     if end is None or end.kind is not Kind.END:
-        return _counted(last, len(last.items), Ending.KILLED)
+        return _counted(last, len(last.items), TraceEnd.KILLED)
     return _counted(last, len(last.items), ending(end))
 
 
-def _differ(recorded: TraceFiles, replayed: TraceFiles, index: int, place: int) -> Comparison:
+def _differ(recorded: TraceFiles, replayed: TraceFiles, index: int, place: int) -> TraceComparison:
     block, other = recorded.block(index), replayed.block(index)
-    counted = _counted(block, place, Ending.WHOLE)
+    counted = _counted(block, place, TraceEnd.WHOLE)
     before = block.items[:place]
     if len(before) < COMMON and index:
         before = recorded.block(index - 1).items + before
     gate = next((item.number for item in reversed(before) if item.kind is Kind.EVENT), 0)
-    difference = Difference(
+    difference = TraceDifference(
         tick=counted.ticks + 1,
         event=counted.events,
         gate=gate,
@@ -163,15 +163,15 @@ def _differ(recorded: TraceFiles, replayed: TraceFiles, index: int, place: int) 
         replayed=_side(replayed, other, place),
         common=tuple(_seen(recorded, item) for item in before[-COMMON:]),
     )
-    return Comparison(counted.ticks, counted.events, 0, Ending.WHOLE, difference)
+    return TraceComparison(counted.ticks, counted.events, 0, TraceEnd.WHOLE, difference)
 
 
-def _side(trace: TraceFiles, block: Block, place: int) -> Side:
-    return _seen(trace, block.items[place]) if place < len(block.items) else Side(None)
+def _side(trace: TraceFiles, block: TraceBlock, place: int) -> TraceSide:
+    return _seen(trace, block.items[place]) if place < len(block.items) else TraceSide(None)
 
 
-def _seen(trace: TraceFiles, item: Item) -> Side:
+def _seen(trace: TraceFiles, item: TraceItem) -> TraceSide:
     if item.kind is not Kind.TICK:
-        return Side(item)
+        return TraceSide(item)
     code = trace.codes[item.number - 1]
-    return Side(item, code.file, code.line(item.instruction), code.function)
+    return TraceSide(item, code.file, code.line(item.instruction), code.function)

@@ -1,11 +1,11 @@
-"""Reads the two files of a trace, as replaydbg/native/trace.c writes them.
+"""Read the two files of a trace, as written by replaydbg/native/trace.c.
 
-`ticks` has blocks of 64 KiB. A block's head: ticks and events before it (8 bytes each, little-endian), the lane that
-runs, the number of code objects met so far, and how many bytes of the block are used (4 bytes each), then 4 unused.
+`ticks` has blocks of 64 KiB. A block's head: ticks and events before it (8 bytes each, little-endian), the running
+lane, the number of code objects met so far, and how many bytes of the block are used (4 bytes each), then 4 unused.
 Then records, each a varint whose low two bits are its kind: a tick (number of the code object, then a varint for the
-instruction, then, when the number is met for the first time, 8 bytes for what it means), an event (number of the gate),
-another lane, the end (why, and how many lanes there were). `codes` has records too, each with its length before it and
-a value as in the event log.
+instruction, then, when the number is met for the first time, 8 bytes for its meaning), an event (number of the gate),
+another lane, the end (why, and the number of lanes). `codes` has records too, each with its length before it and a
+value as in the event log.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from typing import Any
 from replaydbg.log.codec import decode_value
 
 BLOCK = 1 << 16
-"""Bytes of a block of the file `ticks`."""
+"""Size in bytes of a block of the file `ticks`."""
 _HEAD = struct.Struct("<QQIII4x")
 _CODE, _CODE_INSIDE, _BEGUN_INSIDE = range(3)
 
 
 class Kind(Enum):
-    """What an item of a trace is."""
+    """The kind of an item of a trace."""
 
     TICK = "tick"
     EVENT = "event"
     END = "end"
 
 
-class Ending(Enum):
+class TraceEnd(Enum):
     """Why a trace ends."""
 
     WHOLE = "the run ended"
     LIMIT = "the limit was reached"
-    NO_ROOM = "it could not be written on"
+    NO_ROOM = "it could not be written any further"
     KILLED = "the run was killed: what it did last is missing"
 
 
-_ENDINGS = (Ending.WHOLE, Ending.LIMIT, Ending.NO_ROOM)
+_ENDINGS = (TraceEnd.WHOLE, TraceEnd.LIMIT, TraceEnd.NO_ROOM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class Code:
     """A code object: a function, a class body, a module."""
 
     file: str
-    """As the code object names it."""
+    """The file name in the code object."""
     function: str
     """The qualified name."""
     first_line: int
-    """Where it begins."""
+    """The first line of the code."""
     lines: bytes
     """The line of each instruction, see `line`."""
 
@@ -71,7 +71,7 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class TraceItem:
     """A tick, an event, or the end of a trace."""
 
     kind: Kind
@@ -79,35 +79,35 @@ class Item:
     lane: int
     """The lane that ran; 0 is the main one."""
     number: int
-    """Of the code object, of the gate (0: none), or see `ending` and `lanes`."""
+    """The number of the code object, or of the gate (0: none); for an end see `ending` and `lanes`."""
     instruction: int = 0
-    """Of a tick: in code units."""
+    """For a tick: in code units."""
     identity: bytes = b""
-    """Of a tick in a code object that is met for the first time: what its number means."""
+    """For a tick in a code object that is met for the first time: the meaning of its number."""
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TraceBlock:
     """One block, decoded."""
 
     ticks: int
-    """Ticks before it."""
+    """Number of ticks before it."""
     events: int
-    """Events before it."""
-    items: tuple[Item, ...]
-    """What is in it, in order."""
+    """Number of events before it."""
+    items: tuple[TraceItem, ...]
+    """Its items, in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A Python function that began while a gate was open, and no program code was being called back."""
+    """A Python function that began while a gate was open, outside a callback of the program's code."""
 
     code: Code
     """The function."""
     gate: int
-    """The gate's number; 0: none was, and it was the tool's own work."""
+    """The gate's number; 0: none was open, and it was the tool's own work."""
     event: int
-    """Events before it."""
+    """Number of events before it."""
     lane: int
     """The lane in which it ran."""
 
@@ -116,21 +116,21 @@ class TraceFiles:
     """The trace that a run has written into a directory."""
 
     def __init__(self, directory: Path) -> None:
-        """Read the code objects; the ticks are read when they are asked for."""
+        """Read the code objects; ticks are read on demand."""
         self.path = directory / "ticks"
         """The file of ticks, compared byte for byte."""
         self.codes: list[Code] = []
         """The code object with the number n is the one at n - 1."""
         self.insides: list[Inside] = []
-        """In the order in which they began."""
+        """In the order of beginning."""
         self._read_codes((directory / "codes").read_bytes())
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are."""
+        """The number of blocks."""
         return self.path.stat().st_size // BLOCK
 
-    def block(self, index: int) -> Block:
+    def block(self, index: int) -> TraceBlock:
         """Return a block, decoded."""
         with self.path.open("rb") as file:
             file.seek(index * BLOCK)
@@ -147,20 +147,20 @@ class TraceFiles:
                 (self.codes if kind == _CODE else inside).append(Code(*rest))
 
 
-def ending(item: Item) -> Ending:
+def ending(item: TraceItem) -> TraceEnd:
     """Return why the trace ends at `item`, which is of the kind END."""
     return _ENDINGS[item.number & 3]
 
 
-def lanes(item: Item) -> int:
-    """Return how many lanes there were until `item`, which is of the kind END."""
+def lanes(item: TraceItem) -> int:
+    """Return the number of lanes up to `item`, which is of the kind END."""
     return item.number >> 2
 
 
-def decode_block(data: bytes) -> Block:
+def decode_block(data: bytes) -> TraceBlock:
     """Return the content of one block."""
     ticks, events, lane, codes, used = _HEAD.unpack_from(data)
-    items: list[Item] = []
+    items: list[TraceItem] = []
     at = _HEAD.size
     while at < used:
         number, at = _varint(data, at)
@@ -171,12 +171,12 @@ def decode_block(data: bytes) -> Block:
             if number > codes:
                 codes = number
                 identity, at = data[at : at + 8], at + 8
-            items.append(Item(Kind.TICK, lane, number, instruction, identity))
+            items.append(TraceItem(Kind.TICK, lane, number, instruction, identity))
         elif kind == 2:
             lane = number
         else:
-            items.append(Item(Kind.EVENT if kind == 1 else Kind.END, lane, number))
-    return Block(ticks, events, tuple(items))
+            items.append(TraceItem(Kind.EVENT if kind == 1 else Kind.END, lane, number))
+    return TraceBlock(ticks, events, tuple(items))
 
 
 def _values(data: bytes) -> Iterator[list[Any]]:
@@ -184,7 +184,7 @@ def _values(data: bytes) -> Iterator[list[Any]]:
     while at < len(data):
         length, at = _varint(data, at)
         if at + length > len(data):
-            return  # the run was killed in the middle of writing it
+            return  # the run was killed while writing it
         value = decode_value(data[at : at + length])
         assert isinstance(value, list), value
         yield value

@@ -1,4 +1,4 @@
-"""What the core is told about the trace that it shall write."""
+"""The orders to the core for the trace."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class TraceOrders(NamedTuple):
     directory: Path
     """An existing directory; the files in it are overwritten."""
     limit: int
-    """How large each file may become, in bytes; the trace ends there, and the program goes on."""
+    """Maximum size of each file, in bytes; the trace ends there, and the program goes on."""
 
     def as_boot(self) -> dict[str, object]:
-        """Return what the core is told."""
+        """Return the fields for the core."""
         return {"directory": os.fsencode(self.directory), "limit": self.limit}

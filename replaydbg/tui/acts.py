@@ -1,19 +1,19 @@
-"""What the keys do: moving, panels, breakpoints, marks, and the line in which something is typed."""
+"""The actions of the keys: moving, panels, breakpoints, marks, and the input line."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 
-from replaydbg.tui.base import Base
+from replaydbg.tui.base import ActionBase
 from replaydbg.tui.bottom import AskLine
-from replaydbg.tui.card import Card
+from replaydbg.tui.card import OpeningCard
 from replaydbg.tui.dialogs import Dialog, text_rows
 from replaydbg.tui.keys import ACTS
 from replaydbg.tui.panels import TABS, LowerPanel, NotesPanel
-from replaydbg.tui.rows import Row, Rows, plain
-from replaydbg.tui.scene import Said
+from replaydbg.tui.rows import PanelRow, Rows, plain
+from replaydbg.tui.scene import ConsoleLine
 from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
 
 _PANELS = {1: "source", 2: "stack", 3: "values", 4: "heap", 5: "timeline", 6: "lower"}
@@ -22,15 +22,15 @@ _PANELS = {1: "source", 2: "stack", 3: "values", 4: "heap", 5: "timeline", 6: "l
 _BY_NAME = {each.id: each for each in ACTS}
 
 
-class Acts(Base):
-    """The acts that need no dialog of their own."""
+class BasicActions(ActionBase):
+    """Actions that need no dialog of their own."""
 
     last_search = ""
 
     # ---- moving ----
 
     def action_order(self, line: str) -> None:
-        """Do a line that the prompt would take."""
+        """Execute a command of the prompt."""
         self.order(line)
 
     def action_run_to(self, word: str) -> None:
@@ -40,7 +40,7 @@ class Acts(Base):
             self.order(f"{word} {place}")
 
     def place_under_cursor(self) -> str:
-        """Return FILE:LINE of the source panel's cursor; empty, and said, if there is none."""
+        """Return FILE:LINE of the source panel's cursor; if there is none, show a notice and return an empty string."""
         panel = self.part(SourcePanel)
         if not panel.file:
             self.complain("No source is shown.")
@@ -48,7 +48,7 @@ class Acts(Base):
         return f"{panel.file}:{panel.line}"
 
     def action_failure(self) -> None:
-        """Go to where the program, or the test, failed."""
+        """Go to the failure of the program or the test."""
         failure = self.overview.failure if self.overview is not None else None
         if failure is not None:
             self.order(f"seek-ticks {failure.count}")
@@ -56,35 +56,35 @@ class Acts(Base):
             self.complain("The program did not fail.")
 
     def action_ask_seek(self) -> None:
-        """Ask where to go."""
+        """Ask for the moment to go to."""
         self.part(AskLine).ask("go to (71%, 120:35, @exc, @out:3, @t+1.2s, @mark)", self._seek)
 
     def _seek(self, text: str) -> None:
         share = text.rstrip("%")
-        # On the timeline a bare number below 100 with a point in it can only be a share.
+        # On the timeline a bare number below 100 with a decimal point can only be a percentage.
         self.order(f"seek {share}%" if "." in share and "@" not in share else f"seek {text}")
 
     def action_cancel(self) -> None:
-        """Give up what takes long; otherwise put the card away."""
+        """Cancel the running operation; if there is none, close the card."""
         if self.scene is None:
             self.owner.cancel()
             self.exit(130)
         elif not self.owner.cancel():
-            self.part(Card).display = False
+            self.part(OpeningCard).display = False
 
     def action_interrupt(self) -> None:
-        """Ctrl-C: give up what takes long; when nothing does, leave."""
+        """Handle Ctrl-C: cancel the running operation; if there is none, quit."""
         if self.scene is None or not self.owner.cancel():
             self.exit(130 if self.scene is None else 0)
 
     async def action_quit(self) -> None:
-        """Leave."""
+        """Quit."""
         self.exit(0)
 
     # ---- panels ----
 
     def action_panel(self, number: int) -> None:
-        """Focus a panel; of the sixth, the next of its tabs if it has the focus already."""
+        """Focus a panel; for the sixth panel, the next of its tabs if it has the focus already."""
         lower = self.part(LowerPanel)
         if number == 6 and lower.rows.has_focus:
             lower.select_next()
@@ -109,7 +109,7 @@ class Acts(Base):
         self.refresh_events()
 
     def action_focus_back(self) -> None:
-        """Focus a panel when a line was typed."""
+        """Restore the focus to a panel after the input line."""
         if self.main.focused is None:
             self.main.set_focus(self.part(SourcePanel))
 
@@ -131,7 +131,7 @@ class Acts(Base):
             self.order(f"break {file}:{line}")
 
     def action_ask_mark(self) -> None:
-        """Ask how this moment is to be named."""
+        """Ask for the name of a new mark at this moment."""
         self.part(AskLine).ask("mark this moment as (NAME [note])", self._mark)
 
     def _mark(self, text: str) -> None:
@@ -143,9 +143,10 @@ class Acts(Base):
         marks = self.scene.marks if self.scene is not None else ()
         known = [("@start", "the program's first line"), ("@end", "its last"), ("@last", "the interpreter's last")]
         rows = [
-            Row(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}") for each in marks
+            PanelRow(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}")
+            for each in marks
         ]
-        rows += [Row(((name, "bold"), (f"  {text}", "dim")), name) for name, text in known]
+        rows += [PanelRow(((name, "bold"), (f"  {text}", "dim")), name) for name, text in known]
         self.push_screen(Dialog("Go to a mark", rows, hint="Enter goes there"), self._go_to)
 
     def _go_to(self, moment: object) -> None:
@@ -155,41 +156,41 @@ class Acts(Base):
             self.order(f"seek-ticks {moment}")
 
     def action_delete(self) -> None:
-        """Remove what is under the cursor: a watched expression, a mark, a breakpoint."""
+        """Remove the item under the cursor: a watched expression, a mark, a breakpoint."""
         values, notes = self.part(ValuesPanel), self.part(NotesPanel)
         if values.has_focus and values.chosen is not None and values.chosen.watch:
             self.order(f"undisplay {values.chosen.watch}")
         elif notes.has_focus and notes.chosen_mark is not None:
             name = notes.chosen_mark.name
             self.ask(lambda desk: desk.remove_mark(name))
-        elif self.part(Timeline).has_focus:
-            self.part(Timeline).remove_last_track()
+        elif self.part(TimelinePanel).has_focus:
+            self.part(TimelinePanel).remove_last_track()
             self.lay_out()
         elif notes.has_focus and notes.chosen_point is not None:
             self.order(f"clear {notes.chosen_point.number}")
 
     def action_copy_moment(self) -> None:
-        """Put a link to this moment into the clipboard, through the terminal."""
+        """Copy a link to this moment to the clipboard, through the terminal."""
         if self.scene is None or self.overview is None:
             return
         link = f"rdbg://{self.overview.name}@{self.scene.moment}"
         self.copy_to_clipboard(link)
-        self.say([Said(link)])
+        self.add_to_console([ConsoleLine(link)])
         self.inform(f"Copied {link}")
 
     def inform(self, text: str) -> None:
-        """Say something until the next key."""
+        """Show a notice until the next key."""
 
-    # ---- lines that are typed ----
+    # ---- the input line ----
 
     def action_ask_command(self) -> None:
-        """Ask for any line of the prompt, or the name of an act."""
+        """Ask for any command of the prompt, or the name of an action."""
         label = ">" if self.scene is not None and self.scene.is_commanded else ":"
         words = self.overview.words if self.overview is not None else ()
         self.part(AskLine).ask(label, self.do_typed, words=dict.fromkeys((*words, *_BY_NAME)))
 
     def do_typed(self, line: str) -> None:
-        """Do a line that was typed: what has a panel or a dialog of its own is shown there."""
+        """Execute a line that was typed: words with a panel or a dialog of their own are answered there."""
         word, _, rest = line.partition(" ")
         is_commanded = self.scene is not None and self.scene.is_commanded
         if not rest and word in _BY_NAME and not is_commanded and not self._is_word(word):
@@ -198,30 +199,30 @@ class Acts(Base):
             self.order(line, is_typed=True)
 
     def take_pasted(self, text: str) -> None:
-        """Put pasted text behind `:`, to be looked at before it is done."""
+        """Put pasted text after `:`, to be checked before it is executed."""
         lines = text.strip().splitlines()
         if self.screen is not self.main or not lines:
             return
         self.action_ask_command()
         self.part(AskLine).type(lines[0].removeprefix(":"))
         if len(lines) > 1:
-            self.complain(f"Of {len(lines):,} lines that were pasted the first one is here.")
+            self.complain(f"{len(lines):,} lines were pasted; only the first one is used.")
 
     def _is_word(self, word: str) -> bool:
         return self.overview is not None and word in self.overview.words
 
     @abstractmethod
     def typed_answer(self, word: str, rest: str) -> bool:
-        """Answer a word of the prompt in a panel or a dialog; False: it has none."""
+        """Answer a word of the prompt in a panel or a dialog; False: there is none for it."""
 
     def action_ask_watch(self) -> None:
-        """Ask what shall be watched."""
+        """Ask for an expression to watch."""
         value = self.part(ValuesPanel).chosen if self.part(ValuesPanel).has_focus else None
         start = value.expression if value is not None and not value.watch else ""
         self.part(AskLine).ask("watch", lambda text: self.action_order(f"display {text}"), value=start)
 
     def action_ask_search(self) -> None:
-        """Ask what to look for in the source; nothing: the same as before."""
+        """Ask for text to search in the source; empty: the same as before."""
         self.part(AskLine).ask("/", self._search, value=self.last_search)
 
     def _search(self, text: str) -> None:
@@ -232,14 +233,14 @@ class Acts(Base):
     # ---- help ----
 
     def action_help(self) -> None:
-        """Say what the focused panel shows, and which keys there are."""
+        """Show the focused panel's help and the keys."""
         focused = self.focused
-        own = focused.HELP if isinstance(focused, (Rows, Timeline)) else ""
+        own = focused.HELP if isinstance(focused, (Rows, TimelinePanel)) else ""
         rows = text_rows(own)
         group = ""
         for each in ACTS:
             if each.group != group:
                 group = each.group
                 rows += [plain(""), plain(group, "accent")]
-            rows.append(Row(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))))
+            rows.append(PanelRow(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))))
         self.push_screen(Dialog("Help", rows, hint="Esc closes; : help lists the words of the command line"))

@@ -11,23 +11,23 @@ from replaydbg.render.texts import moment_text
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """One of the answers."""
+class FirstDifference:
+    """One of the first differences."""
 
     name: str
-    """What differs first."""
+    """The kind of difference."""
     lines: tuple[str, ...]
-    """Where, and how."""
+    """The place and the details."""
     moments: tuple[str, str] | None
-    """Where to look at it, in each run; empty: nowhere. None: there is no such difference."""
+    """The moment to go to in each run; empty: none. None: there is no such difference."""
 
 
-def differences(one: Path, two: Path) -> tuple[Difference, ...]:
-    """Return the first differences in control flow, in inputs and in values. Raises what `first_differences` does."""
+def differences(one: Path, two: Path) -> tuple[FirstDifference, ...]:
+    """Return the first differences in control flow, in inputs and in values. Raises what `first_differences` raises."""
     found = first_differences(one, two)
     moments = (_way(found), _input(found), _values(found))
     return tuple(
-        Difference(
+        FirstDifference(
             table.title,
             tuple(
                 printable(line) for line in (*map(_row_text, table.rows), *table.notes[: None if not table.rows else 1])

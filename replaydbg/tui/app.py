@@ -1,4 +1,4 @@
-"""The terminal UI itself: its panels, what they are told, and what is asked of the session's thread."""
+"""The terminal UI itself: its panels, their updates, and its requests to the session's thread."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from replaydbg.errors import UsageError
-from replaydbg.tui.asking import Asking
+from replaydbg.tui.asking import QueryActions
 from replaydbg.tui.bottom import AskLine, StatusLine
-from replaydbg.tui.card import Card
+from replaydbg.tui.card import OpeningCard
 from replaydbg.tui.glyphs import ASCII, UNICODE, AsciiBars
 from replaydbg.tui.heap import HeapPanel
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
@@ -41,41 +41,41 @@ from replaydbg.tui.messages import (
     Trouble,
     WriterFound,
 )
-from replaydbg.tui.owner import Owner, Work
+from replaydbg.tui.owner import SessionThread, Work
 from replaydbg.tui.panels import ConsolePanel, EventsPanel, LowerPanel, NotesPanel, OutputPanel
 from replaydbg.tui.plain import PlainText, escaped
 from replaydbg.tui.rows import Rows
-from replaydbg.tui.scene import HeapRow, MarkRow, Overview, PointRow, Reply, Said, Scene, SourceText, ValueRow
+from replaydbg.tui.scene import ConsoleLine, HeapRow, MarkRow, Overview, PointRow, Reply, Scene, SourceText, ValueRow
 from replaydbg.tui.source import SourcePanel
 from replaydbg.tui.stack import StackPanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
 
 NARROW = 100
-"""Below so many columns: the source, one other panel, and the timeline."""
+"""Width in columns below which only the source, one other panel, and the timeline are shown."""
 
 LOW = 30
 
 TINY = 16
-"""Below so many lines: one panel, and two lines of the timeline."""
+"""Height in lines below which only one panel and two lines of the timeline are shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What is to happen with an answer."""
+class _ReplyHandler:
+    """The callback for a reply."""
 
     then: Callable[[Reply], None] | None = None
     is_typed: bool = False
 
 
-class ReplayApp(Asking):
-    """One recording, looked at. Its result is the exit code."""
+class ReplayApp(QueryActions):
+    """The view of one recording. Its result is the exit code."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "replaydbg"
     ENABLE_COMMAND_PALETTE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+c", "interrupt", "Give up, or leave", show=False, priority=True, system=True),
+        Binding("ctrl+c", "interrupt", "Cancel, or quit", show=False, priority=True, system=True),
     ]
 
     def __init__(
@@ -87,11 +87,11 @@ class ReplayApp(Asking):
         is_ascii: bool = False,
         theme: str = "dark",
         keys: Mapping[str, str] | None = None,
-        owner: Callable[..., Owner] = Owner,
+        owner: Callable[..., SessionThread] = SessionThread,
     ) -> None:
-        """Look at the recording at `path`, first at `moment`, or where it failed; `keys` are those of each act.
+        """Open the recording at `path`, first at `moment`, or at its failure; `keys` are those of each action.
 
-        Raises UsageError for a theme that there is not.
+        Raises UsageError for an unknown theme.
         """
         super().__init__()
         self.keys = keymap() if keys is None else keys
@@ -99,7 +99,7 @@ class ReplayApp(Asking):
             self.bind(textual_keys(self.keys[each.id]), each.action, description=each.title, show=False)
         name = {"dark": "textual-dark", "light": "textual-light"}.get(theme, theme)
         if name not in self.available_themes:
-            raise UsageError(f"There is no theme {theme!r}: there are dark, light, {', '.join(self.available_themes)}.")
+            raise UsageError(f"No such theme: {theme!r}. Available: dark, light, {', '.join(self.available_themes)}.")
         self.theme = name
         self.path = path
         self.owner = owner(path, self.post_message, moment=moment, memory=memory)
@@ -109,10 +109,10 @@ class ReplayApp(Asking):
         self.texts: dict[str, SourceText] = {}
         self.panel_shown = 3
         self.is_source_hidden = False
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, _ReplyHandler] = {}
         self._terminal = Size(80, 24)
         self.failure_message = ""
-        """What is to be said after the terminal is restored."""
+        """A message to be printed after the terminal is restored."""
 
     # ---- its parts ----
 
@@ -120,7 +120,7 @@ class ReplayApp(Asking):
         """Make the panels."""
         with Horizontal(id="body"):
             with Vertical(id="left"):
-                yield Card()
+                yield OpeningCard()
                 yield SourcePanel()
                 yield LowerPanel()
             with Vertical(id="right"):
@@ -128,23 +128,23 @@ class ReplayApp(Asking):
                 yield ValuesPanel()
                 yield HeapPanel()
         yield PlainText(id="tabs")
-        yield Timeline()
+        yield TimelinePanel()
         yield AskLine()
         yield StatusLine(self.keys)
 
     def on_mount(self) -> None:
-        """Begin to replay: the first frame is painted before anything is known."""
+        """Start the replay: the first frame is painted before anything is known."""
         for panel in self.main.query(Rows):
             panel.glyphs = self.glyphs
-        self.part(Timeline).glyphs = self.glyphs
+        self.part(TimelinePanel).glyphs = self.glyphs
         self.main.set_class(self.glyphs is ASCII, "-ascii")
-        # Of the class: there is no place for it in one app. What an app before this one has set must not stay.
+        # Of the class: Textual has no such setting for one app. A value set by an earlier app must not persist.
         ScrollBar.renderer = AsciiBars if self.glyphs is ASCII else ScrollBarRender
-        self.part(Card).waiting(self.path.name)
+        self.part(OpeningCard).waiting(self.path.name)
         self.set_keymap(panel_keymap(self.keys))
         self.part(SourcePanel).focus()
         for number in (signal.SIGTERM, signal.SIGHUP):
-            # Otherwise it would end without giving the terminal back.
+            # Without it the process would end without restoring the terminal.
             asyncio.get_running_loop().add_signal_handler(number, self.exit, 128 + number)
         self.owner.start()
 
@@ -153,18 +153,18 @@ class ReplayApp(Asking):
         self.owner.close()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay the panels out for that size."""
+        """Lay the panels out for the new size."""
         self._terminal = event.size
         self.lay_out()
 
     def lay_out(self) -> None:
-        """Show what there is room for."""
+        """Show the panels that fit."""
         width, height = self._terminal
         is_narrow = width < NARROW
         self.main.set_class(height < LOW, "-low")
         is_tiny = height < TINY
         self.main.set_class(is_tiny, "-tiny")
-        # Then the source takes turns with the others.
+        # Then the source takes turns with the other panels.
         is_narrow = is_narrow or is_tiny
         self.main.set_class(is_narrow, "-narrow")
         self.main.set_class(is_tiny and self.is_source_hidden, "-alone")
@@ -183,12 +183,12 @@ class ReplayApp(Asking):
             else f"[@click=app.panel({number})] {number} {title} [/]"
             for number, title in titles.items()
         )
-        self.main.query_one("#tabs", PlainText).say(Content.from_markup("".join(tabs)))
-        timeline = self.part(Timeline)
+        self.main.query_one("#tabs", PlainText).set_text(Content.from_markup("".join(tabs)))
+        timeline = self.part(TimelinePanel)
         timeline.styles.height = 2 if is_tiny else min(2 + timeline.rows_wanted(), max(height // 4 + 1, 5))
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Fill the palette: all acts, and what every app of Textual has."""
+        """Fill the palette: all actions, and the standard commands of Textual apps."""
         for each in ACTS:
             yield SystemCommand(
                 escaped(each.title),
@@ -202,155 +202,155 @@ class ReplayApp(Asking):
     def ask(
         self, work: Work, *, slot: str = "", then: Callable[[Reply], None] | None = None, is_typed: bool = False
     ) -> int:
-        """Have something done with the session; what it answers is shown, and `then` is called with it."""
+        """Request work from the session's thread; the reply is shown, and `then` is called with it."""
         number = self.owner.ask(work, slot=slot)
-        self._asked[number] = _Asked(then, is_typed)
+        self._asked[number] = _ReplyHandler(then, is_typed)
         return number
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something was asked of the session's thread that it has not answered."""
+        """Whether a request to the session's thread is not answered yet."""
         return self.scene is None or bool(self._asked)
 
     def on_order(self, message: Order) -> None:
-        """Do what a panel wants."""
+        """Execute a panel's order."""
         self.order(message.line, is_typed=message.is_typed)
 
     def order(self, line: str, *, is_typed: bool = False) -> None:
-        """Do a line that the prompt would take; `is_typed`: what it says is shown in the console."""
+        """Execute a command of the prompt; `is_typed`: its output is shown in the console."""
         if is_typed:
-            self.say([Said(f"(rdbg) {line}", "bold")])
-        self.part(Card).display = False
+            self.add_to_console([ConsoleLine(f"(rdbg) {line}", "bold")])
+        self.part(OpeningCard).display = False
         self.part(StatusLine).notice("")
         self.ask(lambda desk: desk.do(line), is_typed=is_typed)
 
     def on_scrubbed(self, message: Scrubbed) -> None:
-        """Follow the timeline."""
+        """Follow the timeline's cursor."""
         count = message.count
-        self.part(Card).display = False
+        self.part(OpeningCard).display = False
         self.ask(lambda desk: desk.scrub(count), slot="seek")
 
     def on_opened(self, message: Opened) -> None:
-        """Show the run, and where it failed."""
+        """Show the run, and its failure."""
         if not self.is_shown:
             return
         self.overview = message.overview
-        self.part(Timeline).set_overview(message.overview)
+        self.part(TimelinePanel).set_overview(message.overview)
         self.part(OutputPanel).set_overview(message.overview)
         self.part(SourcePanel).set_failure(message.overview.failed_at)
         self.take(message.reply)
         if self.scene is not None:
-            self.part(Card).tell(message.overview, self.scene)
+            self.part(OpeningCard).show_run(message.overview, self.scene)
             if message.overview.failure is not None and self.scene.at is not None:
                 self.part(ValuesPanel).select_first_of(self.scene.at.text)
-            # The card says it better, and the keys are what is wanted now.
+            # The card shows the same in more detail, and the status line is needed for the keys now.
             self.part(StatusLine).notice("")
         self.lay_out()
-        # The run's index and the screen stay: a collection would go over them again and again, 60 ms each time.
+        # The run's index and the screen stay: a collection would traverse them again and again, 60 ms each time.
         gc.freeze()
 
     def on_replied(self, message: Replied) -> None:
-        """Show what came of an order."""
+        """Show the result of an order."""
         if not self.is_shown:
             return
-        asked = self._asked.pop(message.number, _Asked())
+        asked = self._asked.pop(message.number, _ReplyHandler())
         self.take(message.reply, is_typed=asked.is_typed)
         if asked.then is not None and not message.reply.error:
             asked.then(message.reply)
 
     def take(self, reply: Reply, *, is_typed: bool = False) -> None:
-        """Show what came from the session's thread."""
+        """Show a reply of the session's thread."""
         for text in reply.texts:
             self.texts[text.file] = text
         if reply.is_over:
             self.exit(0)
             return
-        self.say(reply.said)
+        self.add_to_console(reply.printed)
         if reply.error:
-            self.say([Said(reply.error, "error")])
+            self.add_to_console([ConsoleLine(reply.error, "error")])
             self.part(StatusLine).notice(reply.error, is_error=True)
         if reply.scene is not None:
             self.show_scene(reply.scene)
-        if reply.said and not reply.error and not is_typed:
-            self.inform(reply.said[-1].text)
-        if is_typed and (reply.said or reply.error):
+        if reply.printed and not reply.error and not is_typed:
+            self.inform(reply.printed[-1].text)
+        if is_typed and (reply.printed or reply.error):
             self.show_tab("console")
 
     def show_scene(self, scene: Scene) -> None:
-        """Let all panels show where the session stands."""
+        """Update all panels to the session's position."""
         is_elsewhere = self.scene is None or scene.count != self.scene.count
         self.scene = scene
         at = scene.at
         self.part(SourcePanel).show_scene(scene, self.texts.get(at.file) if at is not None else None)
         self.part(StackPanel).show_scene(scene)
         self.part(ValuesPanel).show_scene(scene)
-        self.part(Timeline).show_scene(scene)
+        self.part(TimelinePanel).show_scene(scene)
         self.part(OutputPanel).show_scene(scene)
         self.part(NotesPanel).show_scene(scene)
-        changed = "  (changed: another run than the recorded one)" if scene.is_changed else ""
+        changed = "  (changed: this run differs from the recording)" if scene.is_changed else ""
         way = "  (backwards)" if scene.direction else ""
         self.sub_title = f"{scene.moment} {scene.percent}{changed}{way}"
         if is_elsewhere:
             self.part(StatusLine).notice(f"{scene.reason}{changed}" if scene.reason or changed else "")
             self.refresh_events()
 
-    def say(self, said: Sequence[Said]) -> None:
-        """Put lines into the console."""
-        self.part(ConsolePanel).say(said)
+    def add_to_console(self, lines: Sequence[ConsoleLine]) -> None:
+        """Add lines to the console."""
+        self.part(ConsolePanel).add_lines(lines)
 
     def on_progressed(self, message: Progressed) -> None:
-        """Say what takes long."""
+        """Show the progress of a long operation."""
         if not self.is_shown:
             return
         self.part(StatusLine).progress(message.what, message.done, message.seconds)
 
     def on_cannot_open(self, message: CannotOpen) -> None:
-        """Leave, and say why."""
+        """Quit, and report why."""
         self.failure_message = message.error
         self.exit(message.exit_code)
 
     def on_restarted(self, message: Restarted) -> None:
-        """Say that the session was begun anew."""
+        """Report that the session was restarted."""
         if not self.is_shown:
             return
-        self.say([Said(message.text, "warning")])
+        self.add_to_console([ConsoleLine(message.text, "warning")])
         self.part(StatusLine).notice(message.text, is_error=True)
 
     def on_trouble(self, message: Trouble) -> None:
-        """Keep what failed where it can be read."""
+        """Log an internal error where it can be read."""
         if not self.is_shown:
             return
-        self.say([Said(line, "error") for line in message.text.splitlines()])
+        self.add_to_console([ConsoleLine(line, "error") for line in message.text.splitlines()])
 
     def on_lanes_found(self, message: LanesFound) -> None:
-        """Show when which lane ran."""
+        """Show when each lane ran."""
         if not self.is_shown:
             return
-        self.part(Timeline).set_lanes(message.lanes)
+        self.part(TimelinePanel).set_lanes(message.lanes)
         self.lay_out()
 
     def on_marks_found(self, message: MarksFound) -> None:
-        """Show what is known better."""
+        """Show more precise marks."""
         if self.is_shown and self.overview is not None:
             self.overview = message.added_to(self.overview)
-            self.part(Timeline).set_overview(self.overview)
+            self.part(TimelinePanel).set_overview(self.overview)
 
     def on_writer_found(self, message: WriterFound) -> None:
-        """Show where a value was written that memory was compared for."""
+        """Show where a value of the memory comparison was written."""
         if self.is_shown:
             self.part(HeapPanel).set_written(message.path, message.text)
 
     def on_track_found(self, message: TrackFound) -> None:
-        """Show a row of moments."""
+        """Show a row of moments on the timeline."""
         if not self.is_shown:
             return
-        self.part(Timeline).set_track(message.track)
+        self.part(TimelinePanel).set_track(message.track)
         self.lay_out()
 
     # ---- the panels ----
 
     def on_rows_chosen(self, message: Rows.Chosen) -> None:
-        """Do what choosing a row of a panel means."""
+        """Handle the choice of a panel's row."""
         panel, key = message.panel, message.key
         if isinstance(panel, StackPanel) and isinstance(key, str):
             self.order(key)
@@ -368,32 +368,32 @@ class ReplayApp(Asking):
             self.ask_object(key.path)
 
     def on_source_panel_point_wanted(self, message: SourcePanel.PointWanted) -> None:
-        """A click in front of a line."""
+        """Toggle a breakpoint after a click in front of a line."""
         self.toggle_point(message.file, message.line)
 
     def complain(self, text: str) -> None:
-        """Say what could not be done, until the next key."""
+        """Show an error message until the next key."""
         self.part(StatusLine).notice(text, is_error=True)
 
     def inform(self, text: str) -> None:
-        """Say something until the next key."""
+        """Show a notice until the next key."""
         self.part(StatusLine).notice(text)
 
-    def on_timeline_range_wanted(self, message: Timeline.RangeWanted) -> None:
+    def on_timeline_panel_range_wanted(self, message: TimelinePanel.RangeWanted) -> None:
         """Show another part of the run on the timeline."""
         first, last = message.first, message.last
 
         def show(reply: Reply) -> None:
             if isinstance(reply.answer, tuple):
-                self.part(Timeline).set_range(first, last, reply.answer)
+                self.part(TimelinePanel).set_range(first, last, reply.answer)
 
         self.ask(lambda desk: desk.density(first, last), slot="range", then=show)
 
     def on_heap_panel_scope_wanted(self, message: HeapPanel.ScopeWanted) -> None:
-        """Show objects of other code, too."""
+        """Show objects of other scopes, too."""
         self.compare(self.compared, scope=message.scope)
 
     def take_note(self) -> None:
-        """Whatever is typed, a notice was read."""
+        """Clear the notice: any key confirms that it was read."""
         if self.is_shown and not self.part(AskLine).is_open:
             self.part(StatusLine).notice("")

@@ -1,36 +1,36 @@
-"""What the keys ask of the run: who wrote a value, what it was, what changed in memory, where it went wrong."""
+"""Queries of the run: who wrote a value, its history, what changed in memory, where it went wrong."""
 
 from __future__ import annotations
 
-from replaydbg.tui.acts import Acts
+from replaydbg.tui.acts import BasicActions
 from replaydbg.tui.bottom import AskLine
 from replaydbg.tui.dialogs import Dialog
 from replaydbg.tui.heap import HeapPanel
 from replaydbg.tui.messages import TrackFound
 from replaydbg.tui.panels import EventsPanel, LowerPanel
-from replaydbg.tui.rows import Row, plain
-from replaydbg.tui.scene import BEHIND, WRONG, Answer, Choice, EventsAnswer, HeapAnswer, Reply, Said, Track
+from replaydbg.tui.rows import PanelRow, plain
+from replaydbg.tui.scene import BEHIND, WRONG, AnswerList, Choice, ConsoleLine, EventsAnswer, HeapAnswer, Reply, Track
 from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
 
 
-class Asking(Acts):
-    """The acts whose answers are lists, or fill a panel."""
+class QueryActions(BasicActions):
+    """Actions whose answers are lists, or fill a panel."""
 
     compared = ""
-    """The moment that memory was compared with last."""
+    """The moment of the last memory comparison."""
 
     # ---- answers ----
 
     def question(self, name: str, *about: object) -> None:
-        """Put one of the questions of questions.py, and show the answer as a list to choose from."""
+        """Ask one of the queries of questions.py, and show the answer as a list to choose from."""
         self.ask(lambda desk: desk.ask(name, *about), then=self.show_answer)
 
     def show_answer(self, reply: Reply) -> None:
         """Show an answer, and go where the user chooses."""
         answer = reply.answer
-        if not isinstance(answer, Answer):
+        if not isinstance(answer, AnswerList):
             return
         rows = [
             plain(each.text, each.style, each if each.count or each.path or each.why else None)
@@ -51,7 +51,7 @@ class Asking(Acts):
     # ---- values ----
 
     def action_who_wrote(self) -> None:
-        """Ask who wrote the value that is selected: of the heap panel, otherwise of the values."""
+        """Find who wrote the selected value: in the heap panel if it has the focus, else in the values panel."""
         heap, values = self.part(HeapPanel), self.part(ValuesPanel)
         if heap.has_focus and heap.chosen is not None:
             path = heap.chosen.path
@@ -62,11 +62,11 @@ class Asking(Acts):
             self.part(AskLine).ask("who wrote", self.ask_why)
 
     def ask_why(self, expression: str) -> None:
-        """Ask who wrote a value."""
+        """Find who wrote a value."""
         self.question("who_wrote", expression)
 
     def action_history(self) -> None:
-        """Ask for all values that the selected one ever had."""
+        """List all values that the selected expression had over the run."""
         value = self.part(ValuesPanel).chosen
         if value is not None and value.expression:
             self._ask_history(value.expression)
@@ -77,7 +77,7 @@ class Asking(Acts):
         self.question("history", expression)
 
     def typed_answer(self, word: str, rest: str) -> bool:
-        """Answer a word of the prompt in a panel or a dialog; False: it has none."""
+        """Answer a word of the prompt in a panel or a dialog; False: there is none for it."""
         if word == "bisect":
             self._bisect("bad", rest)
         elif word in ("log", "dprintf"):
@@ -86,17 +86,17 @@ class Asking(Acts):
             self.compare(rest)
         else:
             return False
-        self.say([Said(f"(rdbg) {word} {rest}", "bold")])
+        self.add_to_console([ConsoleLine(f"(rdbg) {word} {rest}", "bold")])
         return True
 
     # ---- lines ----
 
     def ask_visits(self, file: str, line: int) -> None:
-        """Ask when a line ran."""
+        """List the moments at which a line ran."""
         self.question("visits", file, line)
 
     def action_ask_print(self) -> None:
-        """Ask what is to be printed at the line under the cursor, over the whole run."""
+        """Ask for an expression to print at the line under the cursor, over the whole run."""
         panel = self.part(SourcePanel)
         if self.place_under_cursor():
             file, line = panel.file, panel.line
@@ -111,25 +111,31 @@ class Asking(Acts):
         assert isinstance(reply.answer, tuple), reply.answer
         track, lines = reply.answer
         assert isinstance(track, Track), track
-        self.part(Timeline).set_track(track)
+        self.part(TimelinePanel).set_track(track)
         more = " and more" if track.more else ""
-        self.say([Said(f"{track.key}: {len(track.marks):,} times{more}", "bold"), *(Said(each) for each in lines)])
+        self.add_to_console(
+            [
+                ConsoleLine(f"{track.key}: {len(track.marks):,} times{more}", "bold"),
+                *(ConsoleLine(each) for each in lines),
+            ]
+        )
         self.show_tab("console")
         self.lay_out()
 
     # ---- memory ----
 
     def action_ask_diff(self) -> None:
-        """Ask with which moment memory is to be compared."""
+        """Ask for the moment with which memory is to be compared."""
         marks = self.scene.marks if self.scene is not None else ()
         snapshots = self.overview.snapshots if self.overview is not None else ()
         rows = [
-            Row(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}") for each in marks
+            PanelRow(((f"@{each.name}", "bold"), (f"  {each.moment}  {each.note}", "")), f"@{each.name}")
+            for each in marks
         ]
-        rows += [Row(((f"snapshot {each.text}", "bold"),), f"@{each.text.split()[0]}") for each in snapshots]
-        rows.append(Row((("@start", "bold"), ("  the program's first line", "dim")), "@start"))
-        rows.append(Row((("another moment, or two ...", "accent"),), ""))
-        hint = "Enter: what changed between there and here"
+        rows += [PanelRow(((f"snapshot {each.text}", "bold"),), f"@{each.text.split()[0]}") for each in snapshots]
+        rows.append(PanelRow((("@start", "bold"), ("  the program's first line", "dim")), "@start"))
+        rows.append(PanelRow((("another moment, or two ...", "accent"),), ""))
+        hint = "Enter: show what changed between that moment and this one"
         self.push_screen(Dialog("Compare memory with", rows, hint=hint), self._compare_chosen)
 
     def _compare_chosen(self, key: object) -> None:
@@ -140,7 +146,7 @@ class Asking(Acts):
             self.compare(key)
 
     def compare(self, moments: str, *, scope: str = "mine") -> None:
-        """Show what changed in memory between a moment and here, or between two moments."""
+        """Show the memory changes between a moment and here, or between two moments."""
         self.compared = moments
         since, _, until = moments.strip().partition(" ")
         self.ask(lambda desk: desk.compare(since, until.strip(), scope), then=self._compared)
@@ -151,13 +157,13 @@ class Asking(Acts):
         self.action_panel(4)
 
     def ask_object(self, path: str) -> None:
-        """Ask what is known of an object."""
+        """Show the facts about an object."""
         self.ask(lambda desk: desk.about_object(path), then=self.show_answer)
 
     # ---- events ----
 
     def refresh_events(self) -> None:
-        """Read the events around here, if they are seen."""
+        """Read the events around this moment, if their panel is visible."""
         if self.part(LowerPanel).selected == "events":
             self.ask(lambda desk: desk.ask("events_around"), slot="events", then=self._show_events)
 
@@ -166,31 +172,31 @@ class Asking(Acts):
         if not isinstance(answer, EventsAnswer):
             return
         rows = [
-            Row(((text, "" if number <= answer.here else "dim"),), str(number) if number else None)
+            PanelRow(((text, "" if number <= answer.here else "dim"),), str(number) if number else None)
             for number, text in answer.rows
         ]
         before = sum(1 for number, _ in answer.rows if number <= answer.here)
-        self.part(EventsPanel).show(rows or [plain("Nothing was asked.", "dim")], cursor=max(before - 1, 0))
+        self.part(EventsPanel).show(rows or [plain("No previous question.", "dim")], cursor=max(before - 1, 0))
 
     # ---- bisection ----
 
     def action_bisect(self) -> None:
-        """Ask what is wrong, and find the first line after which it is."""
+        """Ask for a predicate, and find the first line after which it holds."""
         claim = self.overview.claim if self.overview is not None else None
-        rows = [plain(f"what this test claims is not true: {claim.source}", "", claim)] if claim is not None else []
+        rows = [plain(f"this assertion of the test is false: {claim.source}", "", claim)] if claim is not None else []
         rows += [plain(text, "", kind) for kind, text in WRONG.items()]
-        rows += [plain(""), plain("Behind it may stand", "accent")]
-        rows += [Row(((f"  {words:<15}", "bold"), (text, ""))) for words, text in BEHIND.items()]
-        hint = "Enter: then say which; it looks from the program's start up to its failure"
-        self.push_screen(Dialog("Something is wrong when", rows, hint=hint), self._ask_predicate)
+        rows += [plain(""), plain("Options", "accent")]
+        rows += [PanelRow(((f"  {words:<15}", "bold"), (text, ""))) for words, text in BEHIND.items()]
+        hint = "Enter: then type the condition; the search covers the run up to its failure"
+        self.push_screen(Dialog("The run is bad when", rows, hint=hint), self._ask_predicate)
 
     def _ask_predicate(self, kind: object) -> None:
         if kind is not None and not isinstance(kind, str):
             self.question("bisect_claim", kind, self._show_looks)
         elif kind is not None:
             text = WRONG[kind]
-            self.part(AskLine).ask(f"bisect: {text}:", lambda said: self._bisect(kind, said))
-            self.inform(f"then, if wanted: {'  '.join(BEHIND)}")
+            self.part(AskLine).ask(f"bisect: {text}:", lambda answer: self._bisect(kind, answer))
+            self.inform(f"options: {'  '.join(BEHIND)}")
 
     def _bisect(self, kind: str, text: str) -> None:
         self.inform("")

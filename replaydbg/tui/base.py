@@ -1,4 +1,4 @@
-"""What all acts of the terminal UI stand on: what is known of the run, and how the session's thread is asked."""
+"""The common base of the terminal UI's actions: the state of the run, and requests to the session's thread."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from typing import TypeVar, overload
 from textual.screen import Screen
 from textual.widget import Widget
 
-from replaydbg.tui.owner import Owner, Work
-from replaydbg.tui.scene import Overview, Reply, Said, Scene, SourceText
+from replaydbg.tui.owner import SessionThread, Work
+from replaydbg.tui.scene import ConsoleLine, Overview, Reply, Scene, SourceText
 from replaydbg.tui.typed import TypedApp
 
 Part = TypeVar("Part", bound=Widget)
 
 
-class Base(TypedApp):
-    """The part of the app that acts need."""
+class ActionBase(TypedApp):
+    """The part of the app that actions need."""
 
     scene: Scene | None
-    """Where the session stands; None before it is open."""
+    """The session's present state; None before it is open."""
     overview: Overview | None
     texts: dict[str, SourceText]
-    """The source files that are known, by name."""
+    """The source files that were loaded, by name."""
     panel_shown: int
-    """Which one a narrow terminal shows."""
+    """The number of the panel that a narrow terminal shows."""
     is_source_hidden: bool
-    """Whether it stands in place of the source where there is room for one."""
-    owner: Owner
+    """Whether another panel replaces the source where there is room for only one."""
+    owner: SessionThread
     keys: Mapping[str, str]
-    """The keys of each act."""
+    """The keys of each action."""
 
     @property
     def main(self) -> Screen[object]:
-        """The screen with the panels, whatever lies over it."""
+        """The screen with the panels, whatever dialog is on top of it."""
         return self.screen_stack[0]
 
     @property
     def is_shown(self) -> bool:
-        """Whether the panels are there: what comes from the session's thread may be late."""
+        """Whether the panels exist: messages from the session's thread may arrive late."""
         return bool(self.screen_stack) and bool(self.main.query("#status"))
 
     @overload
@@ -56,19 +56,19 @@ class Base(TypedApp):
     def ask(
         self, work: Work, *, slot: str = "", then: Callable[[Reply], None] | None = None, is_typed: bool = False
     ) -> int:
-        """Have something done with the session; what it answers is shown, and `then` is called with it."""
+        """Request work from the session's thread; the reply is shown, and `then` is called with it."""
 
     @abstractmethod
     def order(self, line: str, *, is_typed: bool = False) -> None:
-        """Do a line that the prompt would take; `is_typed`: what it says is shown in the console."""
+        """Execute a command of the prompt; `is_typed`: its output is shown in the console."""
 
     @abstractmethod
-    def say(self, said: Sequence[Said]) -> None:
-        """Put lines into the console."""
+    def add_to_console(self, lines: Sequence[ConsoleLine]) -> None:
+        """Add lines to the console."""
 
     @abstractmethod
     def refresh_events(self) -> None:
-        """Read the events around here, if they are seen."""
+        """Read the events around this moment, if their panel is visible."""
 
     @abstractmethod
     def show_tab(self, name: str) -> None:
@@ -76,8 +76,8 @@ class Base(TypedApp):
 
     @abstractmethod
     def lay_out(self) -> None:
-        """Show what there is room for."""
+        """Show the panels that fit."""
 
     @abstractmethod
     def complain(self, text: str) -> None:
-        """Say what could not be done, until the next key."""
+        """Show an error message until the next key."""

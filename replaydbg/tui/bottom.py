@@ -1,4 +1,4 @@
-"""The bottom line: keys, notices, progress; and the line in which something is typed."""
+"""The bottom line: keys, notices, progress; and the input line."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from replaydbg.tui.plain import PlainText
 
 
 class StatusLine(PlainText):
-    """One line: what takes long, else the last notice, else the keys that are used most."""
+    """One line: the progress of a long operation, else the last notice, else the most important keys."""
 
     def __init__(self, keys: Mapping[str, str], hint: str = "") -> None:
-        """`keys` are those of each act; `hint` is shown in their place."""
+        """Show `keys`, those of each action; `hint` is shown in their place."""
         super().__init__(id="status")
         self._keys, self._hint = keys, hint
         self._notice = ""
@@ -29,7 +29,7 @@ class StatusLine(PlainText):
         self._progress = ""
 
     def hint(self) -> Text:
-        """The keys that are used most."""
+        """The most important keys."""
         text = Text(self._hint and f" {self._hint}", no_wrap=True)
         for each in ACTS if not self._hint else ():
             keys = self._keys[each.id].split()
@@ -42,7 +42,7 @@ class StatusLine(PlainText):
         return text
 
     async def on_click(self, event: events.Click) -> None:
-        """Do what the key under the mouse does; a notice was read."""
+        """Run the action of the clicked key; a click confirms that a notice was read."""
         if self.shown or self._hint:
             self.notice("")
             return
@@ -59,14 +59,14 @@ class StatusLine(PlainText):
             await self.app.run_action("command_palette")
 
     def notice(self, text: str, *, is_error: bool = False) -> None:
-        """Say something until the next key."""
+        """Show a notice until the next key."""
         self._notice, self._is_error = text.split("\n")[0], is_error
         self._draw()
 
     def progress(self, what: str, done: float, seconds: float) -> None:
-        """Say what takes long; with nothing it has ended."""
+        """Show the progress of a long operation; an empty `what` ends it."""
         share = f" {done:.0%}" if done else ""
-        self._progress = f"{what}{share}, {seconds:.1f} s (Esc gives up)" if what else ""
+        self._progress = f"{what}{share}, {seconds:.1f} s (Esc cancels)" if what else ""
         self._draw()
 
     def on_mount(self) -> None:
@@ -75,55 +75,56 @@ class StatusLine(PlainText):
 
     @property
     def shown(self) -> str:
-        """What stands there."""
+        """The text shown at present."""
         return self._progress or self._notice
 
     def _draw(self) -> None:
         self.set_class(bool(self._progress), "-busy")
         self.set_class(self._is_error and bool(self._notice) and not self._progress, "-error")
-        # It is one line high, whatever stands in it: laying the screen out again takes longer than drawing it.
-        self.say(Text(self.shown, no_wrap=True) if self.shown else self.hint(), layout=False)
+        # It is one line high, whatever its content: a new layout of the screen takes longer than drawing it.
+        self.set_text(Text(self.shown, no_wrap=True) if self.shown else self.hint(), layout=False)
 
 
-class Line(Input):
-    """Remembers what was typed."""
+class InputLine(Input):
+    """An input line with a history."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "earlier(-1)", show=False),
         Binding("down", "earlier(1)", show=False),
         Binding("escape", "give_up", show=False),
-        # At the end of the line that takes what is proposed.
+        # At the end of the line it accepts the suggestion.
         Binding("tab", "cursor_right", show=False),
     ]
 
     def __init__(self) -> None:
-        # What comes right behind the key that asked is there before the focus is told: it must not be selected then.
+        # Text typed right after the key that opened the line arrives before the focus event: it must not be selected
+        # then.
         super().__init__(id="line", compact=True, select_on_focus=False)
         self.history: list[str] = []
         self._at = 0
 
     def begin(self, value: str, history: list[str]) -> None:
-        """Take another question."""
+        """Start another question."""
         self.history, self._at = history, len(history)
         self.value = value
         self.select_all()
 
     def take(self, text: str) -> None:
-        """Put text where the cursor is, or in place of what is selected."""
+        """Insert text at the cursor, or in place of the selection."""
         self.replace(text, *self.selection)
 
     def action_earlier(self, by: int) -> None:
-        """Bring back what was typed before."""
+        """Bring back an earlier entry."""
         self._at = max(0, min(self._at + by, len(self.history)))
         self.value = self.history[self._at] if self._at < len(self.history) else ""
         self.cursor_position = len(self.value)
 
     async def action_submit(self) -> None:
-        """Give the answer, before the next key is looked at."""
+        """Submit the answer, before the next key is processed."""
         self._asker.answer(self.value)
 
     def action_give_up(self) -> None:
-        """Type nothing."""
+        """Close the line without an answer."""
         self._asker.close()
 
     @property
@@ -133,7 +134,7 @@ class Line(Input):
 
 
 class AskLine(Horizontal):
-    """A question, and a line for the answer. It is there only while something is asked."""
+    """A question with an input line for the answer. It is visible only while a question is open."""
 
     def __init__(self) -> None:
         super().__init__(id="ask")
@@ -144,13 +145,13 @@ class AskLine(Horizontal):
     def compose(self) -> ComposeResult:
         """Make both."""
         yield PlainText(id="question")
-        yield Line()
+        yield InputLine()
 
     def ask(self, label: str, then: Callable[[str], None], *, value: str = "", words: Iterable[str] = ()) -> None:
-        """Let the user type an answer; `then` is called with it, unless that is given up. `words` are proposed."""
+        """Ask for an answer; `then` is called with it, unless the user cancels. `words` are suggested."""
         self._then, self._label = then, label
-        self.query_one("#question", PlainText).say(f"{label} ")
-        line = self.query_one(Line)
+        self.query_one("#question", PlainText).set_text(f"{label} ")
+        line = self.query_one(InputLine)
         history = self._histories.setdefault(label, [])
         line.suggester = SuggestFromList([*reversed(history), *words]) if words else None
         line.begin(value, history)
@@ -158,11 +159,11 @@ class AskLine(Horizontal):
         self.screen.set_focus(line)
 
     def type(self, text: str) -> None:
-        """Type some of the answer."""
-        self.query_one(Line).take(text)
+        """Insert text into the answer."""
+        self.query_one(InputLine).take(text)
 
     def close(self) -> None:
-        """Ask no longer."""
+        """Close the question."""
         self._then = None
         self.remove_class("-open")
         self.screen.set_focus(None)
@@ -170,11 +171,11 @@ class AskLine(Horizontal):
 
     @property
     def is_open(self) -> bool:
-        """Whether something is asked."""
+        """Whether a question is open."""
         return self.has_class("-open")
 
     def answer(self, text: str) -> None:
-        """Take the answer."""
+        """Submit the answer."""
         then, text = self._then, text.strip()
         history = self._histories[self._label]
         if text and text not in history[-1:]:
@@ -184,8 +185,8 @@ class AskLine(Horizontal):
             then(text)
 
     def on_descendant_blur(self, event: events.DescendantBlur) -> None:
-        """Whoever looks at something else asks no longer."""
+        """Close the question when another widget gets the focus."""
         focused = self.screen.focused
-        if self.is_open and self._then is not None and focused is not None and not isinstance(focused, Line):
+        if self.is_open and self._then is not None and focused is not None and not isinstance(focused, InputLine):
             self._then = None
             self.remove_class("-open")

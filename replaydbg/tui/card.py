@@ -1,4 +1,4 @@
-"""The card that a recording opens with: what happened."""
+"""The opening card of a recording: a summary of the run."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from replaydbg.tui.plain import PlainText, set_title
 from replaydbg.tui.scene import Overview, Scene
 
 
-class Card(PlainText):
-    """A few lines that go away with the first move."""
+class OpeningCard(PlainText):
+    """A few lines that disappear with the first move."""
 
     def __init__(self) -> None:
         super().__init__(id="card")
 
     def waiting(self, name: str) -> None:
-        """Say that the recording is being replayed."""
+        """Show that the recording is being replayed."""
         set_title(self, name)
-        self.say("The recording is replayed once, to know what ran and where. Esc gives up.")
+        self.set_text("Replaying the recording once to index it. Esc cancels.")
 
-    def tell(self, overview: Overview, scene: Scene) -> None:
-        """Say how the run ended."""
+    def show_run(self, overview: Overview, scene: Scene) -> None:
+        """Show how the run ended."""
         text = Text(no_wrap=True, overflow="ellipsis")
         failure = overview.failure
         self.set_class(failure is not None, "-failed")
@@ -33,6 +33,6 @@ class Card(PlainText):
         text.append(f"{overview.command}   Python {overview.python}; {overview.events:,} events\n")
         if overview.limitation:
             text.append(f"{overview.limitation}\n")
-        how = "N a step back   W who wrote the selected value   e back here"
-        text.append(how if failure is not None else "N a step back   C to the breakpoint before   g to the start")
-        self.say(text)
+        how = "N step back   W who wrote the selected value   e return here"
+        text.append(how if failure is not None else "N step back   C previous breakpoint   g start")
+        self.set_text(text)

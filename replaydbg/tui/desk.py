@@ -1,4 +1,4 @@
-"""The worker's side of the terminal UI: a session, the words that move it, and what is to be shown of it."""
+"""The worker's side of the terminal UI: a session, the commands that move it, and the data to be shown."""
 
 from __future__ import annotations
 
@@ -20,84 +20,84 @@ from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgErro
 from replaydbg.events.show import printable
 from replaydbg.tui import questions
 from replaydbg.tui.gather import Gatherer
-from replaydbg.tui.memory import Memory, writer_text
+from replaydbg.tui.memory import SnapshotPair, writer_text
 from replaydbg.tui.messages import WriterFound
-from replaydbg.tui.notes import Note, load_notes, save_notes
+from replaydbg.tui.notes import MarkNote, load_notes, save_notes
 from replaydbg.tui.overview import density, overview
 from replaydbg.tui.quiet import hits, lane_spans, no_hits, own_exceptions, snapshots
-from replaydbg.tui.scene import HeapAnswer, Overview, Reply, Said, Scene
+from replaydbg.tui.scene import ConsoleLine, HeapAnswer, Overview, Reply, Scene
 from replaydbg.tui.sourcefile import source_text
 
 MOST_WRITERS = 10
-"""Changed values of which it is looked who wrote them: each is a search backwards through the run."""
+"""Number of changed values whose writers are looked for: each is a search backwards through the run."""
 
 MOST_TRIES = 20
-"""So often what nobody waits for is begun anew, when somebody waited for something else meanwhile."""
+"""Number of restarts of a background task that was cancelled for a request of the user."""
 
 
-class Scribe:
-    """Keeps what a line says, for the console."""
+class ConsoleLog:
+    """Collects the output of a command, for the console."""
 
     def __init__(self, check: Callable[[], None]) -> None:
-        """`check` raises Cancelled if what runs is given up."""
+        """`check` raises Cancelled if the running command is to be cancelled."""
         self.check = check
-        self._said: list[Said] = []
+        self._lines: list[ConsoleLine] = []
 
     def line(self, text: str = "", style: str = "") -> None:
-        """Keep a line, or several."""
+        """Add a line, or several."""
         self.check()
-        self._said += [Said(printable(each.expandtabs()), style) for each in text.split("\n")]
+        self._lines += [ConsoleLine(printable(each.expandtabs()), style) for each in text.split("\n")]
 
     def complain(self, text: str) -> None:
-        """Keep a sentence about what could not be done."""
-        self._said += [Said(printable(each), "error") for each in text.split("\n")]
+        """Add an error message."""
+        self._lines += [ConsoleLine(printable(each), "error") for each in text.split("\n")]
 
     def settle(self) -> None:
-        """Nothing is to be done: all is shown at the end."""
+        """Do nothing: the collected output is shown at the end."""
 
     def source(self, file: str, lines: Sequence[str], rows: Sequence[SourceRow]) -> None:
-        """Keep lines of a file."""
+        """Add lines of a file."""
         for row in rows:
             mark = "->" if row.is_current else "  "
             self.line(f"{row.hits or '':>8} {mark} {row.number:>5}  {row.text}", "bold" if row.is_current else "")
 
-    def taken(self) -> tuple[Said, ...]:
-        """Return what was said, and begin anew."""
-        said, self._said = tuple(self._said), []
-        return said
+    def take_lines(self) -> tuple[ConsoleLine, ...]:
+        """Return the collected output, and clear it."""
+        lines, self._lines = tuple(self._lines), []
+        return lines
 
 
 class SilentView(View):
-    """Where it has arrived is drawn by the panels, so that nothing is said of it."""
+    """A view that does not print its position: the panels show it."""
 
     def show_here(self, around: int = 0) -> None:
-        """The source panel shows it."""
+        """Do nothing: the source panel shows it."""
 
     def show_displays(self) -> None:
-        """The panel of the watched expressions shows them."""
+        """Do nothing: the panel of the watched expressions shows them."""
 
 
 class Busy:
-    """What gives up a line is the check of the scribe."""
+    """A stand-in for the prompt's Ctrl-C handling: here the scribe's check cancels a command."""
 
     @contextmanager
     def busy(self, session: Session | None = None) -> Iterator[None]:
-        """Do nothing else meanwhile."""
+        """Context of a running operation; nothing has to be done."""
         yield
 
 
 @dataclass(slots=True)
 class _Quiet:
-    """Something to be found out that nobody waits for."""
+    """A background task."""
 
     begin: Callable[[], Generator[Message | None]]
     steps: Generator[Message | None]
     tries: int
-    """How often it was begun before."""
+    """Number of restarts."""
 
 
-class Desk:
-    """A session with a prompt that nobody sees, and what was shown of it already. For one thread."""
+class SessionHost:
+    """A session with an invisible prompt, and a record of what was already shown of it. For one thread."""
 
     def __init__(
         self,
@@ -110,17 +110,17 @@ class Desk:
         """Open the recording; see `Session` for what it raises."""
         self._path, self._progress, self._memory = path, progress, memory
         self.session = Session(path, progress=progress, memory=memory)
-        self.scribe = Scribe(check)
+        self.scribe = ConsoleLog(check)
         self.prompt = Prompt(self.session, self.scribe, Busy(), view=SilentView(self.session, self.scribe))
         self._gatherer = Gatherer()
         self._sent: set[str] = set()
-        self.memory = Memory()
-        """The snapshots of the heap that were compared last."""
+        self.memory = SnapshotPair()
+        """The snapshots of the last heap comparison."""
         self._compared: HeapAnswer | None = None
         self._writers: dict[str, str] = {}
-        """Where changed values of that were written, as far as it is known."""
+        """The writers of changed values in that comparison, as far as known."""
         self._left = 0
-        """Where the session is to come back to; 0: it is there."""
+        """The position to which the session must return; 0: it is there."""
         self._is_scrubbing = False
         self._known_points: frozenset[int] = frozenset()
         self._quiet: deque[_Quiet] = deque()
@@ -134,14 +134,14 @@ class Desk:
             try:
                 self.session.marks.add(note.name, Moment(note.event, note.step))
             except UsageError:
-                continue  # somebody else wrote it there; it is kept out of what we write
+                continue  # another program wrote it there; our own file will not contain it
             self._gatherer.notes[note.name] = note.text
 
     def _keep_notes(self) -> None:
-        """Write the marks down if they are others than before."""
+        """Save the marks if they have changed."""
         notes = self._gatherer.notes
         marks = tuple(
-            Note(name, moment.event, moment.step, notes.get(name, ""))
+            MarkNote(name, moment.event, moment.step, notes.get(name, ""))
             for name, moment in self.session.marks.moments.items()
         )
         if marks == self._kept:
@@ -150,7 +150,9 @@ class Desk:
         try:
             save_notes(self._path, marks)
         except OSError as error:
-            raise ReplaydbgError(f"The marks are kept for this session alone: {error.strerror}.") from error
+            raise ReplaydbgError(
+                f"Cannot save the marks; they last only for this session: {error.strerror}."
+            ) from error
 
     def close(self) -> None:
         """End all its processes."""
@@ -158,11 +160,11 @@ class Desk:
 
     @property
     def view(self) -> View:
-        """What the prompt looks at."""
+        """The prompt's view of the session."""
         return self.prompt.view
 
     def restart(self) -> None:
-        """Open the recording anew, and go where it stood, with the marks and breakpoints that there were."""
+        """Reopen the recording, and restore the position, the marks and the breakpoints."""
         lost = self.session
         lost.close()
         self.session = Session(self._path, progress=self._progress, memory=self._memory)
@@ -172,11 +174,11 @@ class Desk:
         self.session.seek(min(self._left or lost.here.count, self.session.index.total))
         self._left = 0
 
-    # ---- being elsewhere for a while ----
+    # ---- visiting other positions ----
 
     @contextmanager
     def elsewhere(self, count: int) -> Iterator[None]:
-        """Let the session stand at a line of the run, to be asked there; then it comes back."""
+        """Move the session to a line of the run for a query; afterwards it returns."""
         self._left = self.session.here.count
         try:
             self.session.seek(count)
@@ -185,32 +187,32 @@ class Desk:
             self.come_back()
 
     def come_back(self) -> None:
-        """Go where the session was left; may be cancelled as what was asked there was, and is done later then."""
+        """Return to the original position; if that is cancelled as the query was, it is repeated later."""
         if self._left:
             self.session.seek(self._left)
             self._left = 0
 
-    # ---- what is shown ----
+    # ---- data to be shown ----
 
     def overview(self) -> Overview:
-        """Return what is shown of the run as a whole."""
+        """Return the data of the run as a whole."""
         found = overview(self.session, self.prompt.vocabulary.names)
         self._quietly(lambda: own_exceptions(self.session, found.exceptions))
         return found
 
     def opening(self, moment: str) -> Reply:
-        """Return what is shown first: where the program failed, or `moment`."""
+        """Return the opening view: at the failure of the program, or at `moment`."""
         if moment:
             self.session.seek(moment)
         self.view.arrive()
         return self.shown()
 
     def scene(self) -> Scene:
-        """Return where the session stands."""
+        """Return the session's present state."""
         return self._gatherer.scene(self.view)
 
     def shown(self) -> Reply:
-        """Return where it stands, with the source that is shown there and was not before."""
+        """Return the present state, with the selected source file if it was not shown before."""
         scene = self.scene()
         files = dict.fromkeys(each.file for each in ([scene.at] if scene.at is not None else []))
         new = [each for each in files if each not in self._sent]
@@ -218,19 +220,19 @@ class Desk:
         return Reply(
             scene=scene,
             texts=tuple(source_text(self.session, each) for each in new),
-            said=self.scribe.taken(),
+            printed=self.scribe.take_lines(),
             is_over=self.prompt.is_over,
         )
 
-    # ---- what nobody waits for ----
+    # ---- background tasks ----
 
     @property
     def has_quiet_work(self) -> bool:
-        """Whether there is something to be found out that nobody waits for."""
+        """Whether there is a background task."""
         return bool(self._quiet)
 
     def work_quietly(self) -> Message | None:
-        """Do a little of it; return what was found. What is cancelled, since somebody waits, begins anew later."""
+        """Run a small part of a background task; return its result. A cancelled task is restarted later."""
         work = self._quiet[0]
         try:
             return next(work.steps)
@@ -241,7 +243,7 @@ class Desk:
             if work.tries < MOST_TRIES:
                 self._quietly(work.begin, tries=work.tries + 1)
         except (ReplaydbgError, OSError):
-            self._quiet.popleft()  # what cannot be read is told to those who ask for it
+            self._quiet.popleft()  # unreadable data is reported to direct queries only
         return None
 
     def _quietly(self, begin: Callable[[], Generator[Message | None]], *, tries: int = 0) -> None:
@@ -255,10 +257,10 @@ class Desk:
             self._quietly(partial(hits, self.session, points[number]))
         self._known_points = frozenset(points)
 
-    # ---- what is done ----
+    # ---- commands ----
 
     def do(self, line: str) -> Reply:
-        """Do one line of the prompt's."""
+        """Execute one line of the prompt."""
         if self._is_scrubbing:
             self.view.keep()
             self._is_scrubbing = False
@@ -270,19 +272,19 @@ class Desk:
         except (Cancelled, EngineLost, ForgedMessage):
             raise
         except (ReplaydbgError, RecursionError, MemoryError) as problem:
-            # It may have moved before it came to that.
+            # It may have moved before it failed.
             error = str(problem) or type(problem).__name__
         self._keep_notes()
         self._look_for_hits()
         return replace(self.shown(), error=error)
 
     def toggle(self, expression: str) -> Reply:
-        """Show the parts of a value, or no longer."""
+        """Expand or collapse the parts of a value."""
         self._gatherer.toggle(expression)
         return self.shown()
 
     def scrub(self, count: int) -> Reply:
-        """Go to a count of lines; however often that comes in a row, `back` returns to where it began."""
+        """Go to a count of lines; after several of these in a row, `back` returns to the start of the first."""
         if not self._is_scrubbing:
             self.view.keep()
         self._is_scrubbing = True
@@ -292,71 +294,71 @@ class Desk:
         return self.shown()
 
     def mark(self, name: str, note: str) -> Reply:
-        """Name this moment, and note something of it."""
+        """Name this moment, with an optional note."""
         self.session.marks.add(name)
         self._gatherer.notes[name] = note
         self._keep_notes()
         return self.shown()
 
     def remove_mark(self, name: str) -> Reply:
-        """Forget a mark."""
+        """Remove a mark."""
         self.session.marks.remove(name)
         self._gatherer.notes.pop(name, None)
         self._keep_notes()
         return self.shown()
 
-    # ---- what is asked ----
+    # ---- queries ----
 
     def ask(self, question: str, *about: object) -> Reply:
-        """Put one of QUESTIONS, all of which leave the session where it is."""
+        """Run one of QUESTIONS, all of which leave the session's position unchanged."""
         return Reply(answer=questions.QUESTIONS[question](self.view, *about))
 
     def compare(self, since: str, until: str, scope: str) -> Reply:
-        """Compare the heap of two moments; without `until`, with here."""
+        """Compare the heaps of two moments; without `until`, with the present one."""
         answer = self._compared = self.memory.diff(self.view, since, until, scope)
         self._writers.clear()
         self._quietly(lambda: self._find_writers(answer))
         return Reply(answer=answer)
 
     def _find_writers(self, answer: HeapAnswer) -> Generator[Message | None]:
-        """Find out where the first changed values were written; what is known already when it begins anew is kept."""
+        """Find out where the first changed values were written; after a restart known results are kept."""
         asked = [each.path for each in answer.rows if each.is_changed and each.path and each.mark != "-"]
         for path in asked[:MOST_WRITERS]:
             if self._compared is not answer or self.view.here.is_changed:
-                return  # of another run than the recorded one nothing would be left
+                return  # the recorded history does not explain another run's values
             if path not in self._writers:
                 yield None
                 try:
-                    told = self.memory.who_wrote(self.view, path, self.elsewhere)
-                    self._writers[path] = writer_text(told)
+                    write = self.memory.who_wrote(self.view, path, self.elsewhere)
+                    self._writers[path] = writer_text(write)
                 except UsageError:
-                    self._writers[path] = ""  # nobody can tell, and that is how it is shown
+                    self._writers[path] = ""  # the writer cannot be determined, and is shown as such
                 yield WriterFound(path, self._writers[path])
 
     def about_object(self, path: str) -> Reply:
-        """Tell what is known of an object of the later snapshot."""
+        """Return the facts about an object of the later snapshot."""
         return Reply(answer=self.memory.about(self.view, path, self.elsewhere))
 
     def who_wrote_object(self, path: str) -> Reply:
-        """Tell who wrote what a path of the later snapshot leads to."""
+        """Return who wrote the value at a path of the later snapshot."""
         return Reply(answer=questions.about_write(self.view, self.memory.who_wrote(self.view, path, self.elsewhere)))
 
     def heap_here(self) -> Reply:
-        """Return what is in memory here, for a comparison with another recording."""
+        """Return the present heap, for a comparison with another recording."""
         return Reply(answer=self.memory.held(self.view))
 
     def go_to_write(self, path: str) -> Reply:
-        """Go to where what a path of the later snapshot leads to was written last."""
-        told = self.memory.who_wrote(self.view, path, self.elsewhere)
-        self.session.seek(told.count)
+        """Go to the last write of the value at a path of the later snapshot."""
+        write = self.memory.who_wrote(self.view, path, self.elsewhere)
+        self.session.seek(write.count)
         self.view.arrive()
         return self.shown()
 
     def density(self, first: int, last: int) -> Reply:
-        """Tell how many events there were in stretches between two lines of the run."""
+        """Return the number of events in stretches between two lines of the run."""
         return Reply(answer=density(self.session, first, last))
 
     def text_of(self, file: str) -> Reply:
-        """Return a source file, to be looked at."""
+        """Return a source file for the source panel."""
         self._sent.add(file)
         return Reply(texts=(source_text(self.session, file),))

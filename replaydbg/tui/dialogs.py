@@ -1,4 +1,4 @@
-"""What opens over the panels and goes away again: lists to choose from, and text to be read."""
+"""Dialogs on top of the panels: lists to choose from, and text to read."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from textual.screen import ModalScreen
 from textual.strip import Strip
 
 from replaydbg.tui.plain import set_subtitle, set_title
-from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.rows import PanelRow, Rows, plain
 
 
 class _Choices(Rows):
-    """The rows of a dialog, which know when they were drawn first."""
+    """The rows of a dialog, which record when they were first drawn."""
 
     drawn_at = math.inf
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of what is seen."""
+        """Draw one visible line."""
         self.drawn_at = min(self.drawn_at, time.monotonic())
         return super().render_line(y)
 
 
 class Dialog(ModalScreen[object]):
-    """Rows of which one can be chosen; it returns the key of that one, or None."""
+    """A list in which one row can be chosen; it returns the key of that row, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss(None)", "Close", show=False),
     ]
 
     def __init__(
-        self, title: str, rows: Sequence[Row], *, cursor: int = 0, hint: str = "", is_late: bool = False
+        self, title: str, rows: Sequence[PanelRow], *, cursor: int = 0, hint: str = "", is_late: bool = False
     ) -> None:
-        """`hint` says what can be done; `is_late`: it opens by itself, whatever is being typed."""
+        """`hint` describes the keys; `is_late`: it opens by itself, whatever the user is typing."""
         super().__init__()
         self._is_late = is_late
         self._title, self._hint, self._cursor = title, hint, cursor
@@ -58,24 +58,24 @@ class Dialog(ModalScreen[object]):
         self.set_class(self.app.screen_stack[0].has_class("-ascii"), "-ascii")
         first = next((at for at, each in enumerate(self._shown) if each.key is not None), 0)
         rows.styles.height = max(len(self._shown), 1)
-        rows.show(self._shown or [plain("There is nothing.", "dim")], cursor=self._cursor or first)
+        rows.show(self._shown or [plain("Nothing to show.", "dim")], cursor=self._cursor or first)
         self.set_focus(rows)
 
     @property
     def is_drawn(self) -> bool:
-        """Whether it can be seen."""
+        """Whether it was drawn already."""
         return any(each.drawn_at < math.inf for each in self.query(_Choices))
 
     def is_new_to(self, key: events.Key) -> bool:
-        """Whether a key was typed before anybody could see it: that was meant for something else."""
+        """Whether a key was typed before the dialog was visible: that was meant for something else."""
         return self._is_late and not any(each.drawn_at <= key.time for each in self.query(_Choices))
 
     def on_rows_chosen(self, event: Rows.Chosen) -> None:
-        """Return what was chosen."""
+        """Return the chosen row."""
         event.stop()
         self.dismiss(event.key)
 
 
-def text_rows(text: str) -> list[Row]:
-    """Return text as rows that are only read."""
+def text_rows(text: str) -> list[PanelRow]:
+    """Return text as rows that cannot be chosen."""
     return [plain(line) for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""What is to be shown of the place where a session stands."""
+"""Collect the data of the session's present position."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOST_FRAMES = 200
 FRAMES_BEHIND = 50
 MOST_PARTS = 200
 MOST_EVENTS = 50_000
-"""Of a recording with more events the time is not shown: it would have to be read as a whole."""
+"""Number of events above which the time is not shown: the recording would have to be read as a whole."""
 
 _PLUMBING = ("module", "function", "type", "builtin_function_or_method", "ABCMeta", "EnumType")
-"""Types of what a module's variables mostly are; they come last."""
+"""The types of most values in a module's namespace; they are listed last."""
 
 
 class Gatherer:
-    """Makes scenes, and marks what became of values since the stop before."""
+    """Creates scenes, and marks values that changed since the previous stop."""
 
     def __init__(self) -> None:
         self._stop: tuple[int, bool] | None = None
@@ -34,21 +34,21 @@ class Gatherer:
         self._now: dict[object, dict[str, str]] = {}
         self._open: set[str] = set()
         self.notes: dict[str, str] = {}
-        """What was noted of marks."""
+        """The notes of marks."""
 
     def toggle(self, expression: str) -> None:
-        """Show the parts of a value, or no longer."""
+        """Expand or collapse the parts of a value."""
         self._open ^= {expression}
 
     def scene(self, view: View) -> Scene:
-        """Return where the session of `view` stands."""
+        """Return the present state of the session of `view`."""
         session, here = view.session, view.here
         stop = (here.count, here.is_changed)
         if stop != self._stop:
             self._before, self._now, self._stop = self._now, {}, stop
         stack = session.ask.stack(view.lane)
         view.frame = min(view.frame, max(len(stack) - 1, 0))
-        # Further out those up to the selected one, with a few of its callers.
+        # For a frame further out, the frames up to the selected one, with a few of its callers.
         frames = stack[: max(MOST_FRAMES, view.frame + FRAMES_BEHIND)]
         values, error = self._values(view)
         seconds = session.time_at(here.moment) if session.index.events <= MOST_EVENTS else None
@@ -86,7 +86,7 @@ class Gatherer:
     # ---- values ----
 
     def _values(self, view: View) -> tuple[tuple[ValueRow, ...], str]:
-        """The watched expressions, then the variables; and why the latter are not there."""
+        """Return the watched expressions, then the variables; and why the latter are not available."""
         watched = tuple(self._watched(view))
         try:
             variables = view.session.ask.variables(**view.at) if view.frames() else ()
@@ -105,15 +105,15 @@ class Gatherer:
     def _watched(self, view: View) -> Iterator[ValueRow]:
         for number, source in view.displays.items():
             try:
-                told = view.evaluate(source)
+                evaluated = view.evaluate(source)
             except (Cancelled, EngineLost, ForgedMessage):
                 raise
             except ReplaydbgError as error:
                 yield ValueRow(source, f"({error})", watch=number, expression=source)
                 continue
-            text = told.value.text if told.value is not None else f"({told.error})"
+            text = evaluated.value.text if evaluated.value is not None else f"({evaluated.error})"
             mark, old = self._became(("watch", number), source, printable(text))
-            digest = told.value.digest if told.value is not None else 0
+            digest = evaluated.value.digest if evaluated.value is not None else 0
             yield ValueRow(
                 printable(source), printable(text), mark, old, watch=number, expression=source, digest=digest
             )
@@ -131,7 +131,7 @@ class Gatherer:
         try:
             parts = view.session.ask.parts(expression, **view.at)
         except AskFailed:
-            return  # what cannot be told has no parts to show
+            return  # a value that cannot be evaluated has no parts
         for each in parts[:MOST_PARTS]:
             if not each.name:  # an item of a set, which no expression names
                 yield ValueRow("", printable(each.text), depth=depth + 1)
@@ -166,7 +166,7 @@ def _frame(session: Session, frame: Frame) -> FrameRow:
 
 
 def short_file(session: Session, file: str, parts: int = 1) -> str:
-    """Return a file's name for a narrow panel: of one that lies elsewhere the last parts of its path."""
+    """Return a file's name for a narrow panel: for one outside the working directory the last parts of its path."""
     text = texts.file_text(session, file)
     return printable("/".join(PurePath(text).parts[-parts:]) if text.startswith("/") else text)
 
@@ -190,7 +190,7 @@ def _tasks(view: View) -> Iterator[TaskRow]:
     try:
         tasks = view.session.ask.tasks()
     except AskFailed:
-        return  # nobody can be asked here: as if there were none
+        return  # without an answer: as if there were no tasks
     for task in tasks:
         waits = task.waits_for if task.waits_for != "None" else ""
         places = tuple(short_place(view.session, *each) for each in task.frames)

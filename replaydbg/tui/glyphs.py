@@ -1,4 +1,4 @@
-"""The signs that the panels draw: in Unicode, or in ASCII for terminals that have nothing else."""
+"""The symbols that the panels draw: in Unicode, or in ASCII for terminals without Unicode."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from textual.scrollbar import ScrollBarRender
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """One set of signs; each is one column wide."""
+    """One set of symbols; each is one column wide."""
 
     here: str
     """The line that is about to run."""
     caller: str
-    """A line from which a call has not come back."""
+    """A line with a call that has not returned."""
     point: str
     """A breakpoint."""
     point_off: str
     failure: str
-    """Where the exception came from, and exceptions on the timeline."""
+    """The origin of the exception, and exceptions on the timeline."""
     snapshot: str
     mark: str
     cursor: str
-    """Where we stand on the timeline."""
+    """The current position on the timeline."""
     bars: str
-    """From nothing to most."""
+    """From empty to full."""
     runs: str
     """A stretch in which a lane ran."""
     waits: str
@@ -42,7 +42,7 @@ ASCII = Glyphs(">", "-", "B", "b", "X", "#", "@", "|", " .:-=+*%&", "=", ".", "-
 
 
 class AsciiBars(ScrollBarRender):
-    """Scroll bars without the blocks of Unicode: whole cells alone."""
+    """Scroll bars without Unicode blocks: whole cells only."""
 
     VERTICAL_BARS: ClassVar[list[str]] = [" "] * 8
     HORIZONTAL_BARS: ClassVar[list[str]] = [" "] * 8

@@ -9,39 +9,39 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.rows import PanelRow, Rows, plain
 from replaydbg.tui.scene import HeapAnswer, HeapRow
 
 SCOPES = ("mine", "standard", "all")
-"""Whose objects are shown: my code's, also the standard library's, everybody's."""
+"""The scopes of objects: the user's code, also the standard library, everything."""
 
 _STYLES = {"~": "warning", "+": "new", "-": "error"}
 
 
-def heap_row(each: HeapRow, written: str = "") -> Row:
-    """Draw a line of a heap diff; `written` is where."""
+def heap_row(each: HeapRow, written: str = "") -> PanelRow:
+    """Draw a line of a heap diff; `written` is the place of the last write."""
     if each.is_title:
         return plain(each.text, "accent")
     style = _STYLES.get(each.mark, "")
     key = each if each.path else None
     where = f"  {written}" if written else ""
-    return Row(((f"{each.mark or ' '} ", style), (each.text, ""), (f"  {each.value}", style), (where, "dim")), key)
+    return PanelRow(((f"{each.mark or ' '} ", style), (each.text, ""), (f"  {each.value}", style), (where, "dim")), key)
 
 
 class HeapPanel(Rows):
-    """The sections of a heap diff, in the order in which people ask."""
+    """The sections of a heap diff, in order of importance."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("o,O", "scope", "Of whose code", show=False, id="heap.scope")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("o,O", "scope", "Scope", show=False, id="heap.scope")]
     HELP = """\
-What changed in memory between another moment and here: values, containers that grew, objects by type, new and gone
-ones, names. ~ another value, + new, - gone.
+What changed in memory between another moment and this one: values, containers that grew, objects by type, new and
+removed objects, names. ~ changed, + new, - removed.
 
-  D          compare with another moment      o      my code, the standard library, everything
-  enter      one object: who made it, who wrote it last, who holds it, what would be free without it
+  D          compare with another moment      o      scope: my code, the standard library, everything
+  enter      one object: where it was created and last written, what refers to it, its retained size
   W          who wrote this value last"""
 
     class ScopeWanted(Message):
-        """Objects of other code shall be shown."""
+        """A request to show objects of another scope."""
 
         def __init__(self, scope: str) -> None:
             super().__init__()
@@ -50,24 +50,24 @@ ones, names. ~ another value, + new, - gone.
     def __init__(self) -> None:
         super().__init__("4 Heap", id="heap")
         self.answer: HeapAnswer | None = None
-        """What is shown."""
+        """The data shown."""
         self._written: dict[str, str] = {}
 
     def on_mount(self) -> None:
-        """Say how it is filled."""
-        self.show([plain("D compares what is in memory with another moment.", "dim")])
+        """Show how the panel is filled."""
+        self.show([plain("D compares the heap with another moment.", "dim")])
 
     def show_answer(self, answer: HeapAnswer) -> None:
-        """Show what differs."""
+        """Show the differences."""
         self.answer = answer
         self.set_title(f"4 Heap  {answer.title.split(': ')[0]}")
-        set_subtitle(self, f"of whose code (o): {answer.scope}")
+        set_subtitle(self, f"scope (o): {answer.scope}")
         self._written = {}
-        # At the first one that can be asked about: Enter and W mean it.
+        # At the first row with an object: Enter and W refer to it.
         self._draw(answer, cursor=1 + next((at for at, each in enumerate(answer.rows) if each.path), -1))
 
     def set_written(self, path: str, text: str) -> None:
-        """Say where a changed value was written last."""
+        """Show where a changed value was last written."""
         if self.answer is not None:
             self._written[path] = text
             self._draw(self.answer)
@@ -78,17 +78,17 @@ ones, names. ~ another value, + new, - gone.
 
     @property
     def chosen(self) -> HeapRow | None:
-        """The object under the cursor."""
+        """The row under the cursor."""
         key = self.row.key if self.row is not None else None
         return key if isinstance(key, HeapRow) else None
 
     def on_click(self, event: events.Click) -> None:
-        """Whose code is told stands at the lower edge: a click there tells of more."""
+        """Change the scope after a click on the lower border, which shows it."""
         if event.y == self.outer_size.height - 1:
             self.action_scope()
 
     def action_scope(self) -> None:
-        """Show objects of more code, or of mine alone again."""
+        """Show objects of a wider scope, or of the narrowest one again."""
         if self.answer is not None:
             at = SCOPES.index(self.answer.scope)
             self.post_message(self.ScopeWanted(SCOPES[(at + 1) % len(SCOPES)]))

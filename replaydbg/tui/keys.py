@@ -1,4 +1,4 @@
-"""What the terminal UI can be told to do, and the keys for it: one table for key bindings, palette and help."""
+"""The actions of the terminal UI and their keys: one table for key bindings, palette and help."""
 
 from __future__ import annotations
 
@@ -19,87 +19,95 @@ _NAMES = {
     "?": "question_mark",
     "space": "space",
 }
-"""What Textual calls the keys that are no names."""
+"""Textual's names of keys that are punctuation."""
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """Something that can be done."""
+class KeyAction:
+    """An action that a key can trigger."""
 
     id: str
     keys: str
-    """Separated by spaces."""
+    """Its keys, separated by spaces."""
     action: str
-    """As Textual calls it."""
+    """Textual's name of the action."""
     title: str
     group: str
     hint: str = ""
-    """For the bottom line; empty: it is not there."""
+    """Its text in the bottom line; empty: it is not listed there."""
 
 
-def _moves() -> tuple[Act, ...]:
+def _moves() -> tuple[KeyAction, ...]:
     moving = "Moving"
     return (
-        Act("next", "n", "order('next')", "to the next line of this function", moving, "next"),
-        Act("step", "s", "order('step')", "to the next line, also into a call", moving, "step"),
-        Act("finish", "f", "order('finish')", "out of this function", moving, "finish"),
-        Act("continue", "c", "order('continue')", "on to the next breakpoint, or the end", moving, "continue"),
-        Act("reverse-next", "N", "order('reverse-next')", "back over one line of this function", moving, "back"),
-        Act("reverse-step", "S", "order('reverse-step')", "back to the line that ran before", moving),
-        Act("reverse-finish", "F", "order('reverse-finish')", "back to the caller", moving),
-        Act("reverse-continue", "C", "order('reverse-continue')", "back to the last breakpoint, or the start", moving),
-        Act("run-to", "t", "run_to('advance')", "on to the line under the cursor", moving),
-        Act("reverse-run-to", "T", "run_to('reverse-advance')", "back to the line under the cursor", moving),
-        Act("previous-snapshot", "[", "order('snapshot previous')", "back to the snapshot before", moving),
-        Act("next-snapshot", "]", "order('snapshot next')", "on to the next snapshot", moving),
-        Act("previous-landmark", "{", "order('landmark previous')", "back to the exception or mark before", moving),
-        Act("next-landmark", "}", "order('landmark next')", "on to the next exception or mark", moving),
-        Act("start", "g", "order('start')", "to the program's first line", moving),
-        Act("end", "G", "order('end')", "to the program's last line", moving),
-        Act("failure", "e", "failure", "to where the program failed", moving, "exception"),
-        Act("seek", "%", "ask_seek", "to a moment", moving),
-        Act("back", "backspace", "order('back')", "to where we were before", moving),
+        KeyAction("next", "n", "order('next')", "to the next line of this function", moving, "next"),
+        KeyAction("step", "s", "order('step')", "to the next line, also into a call", moving, "step"),
+        KeyAction("finish", "f", "order('finish')", "out of this function", moving, "finish"),
+        KeyAction("continue", "c", "order('continue')", "to the next breakpoint, or the end", moving, "continue"),
+        KeyAction(
+            "reverse-next", "N", "order('reverse-next')", "back to the previous line of this function", moving, "back"
+        ),
+        KeyAction("reverse-step", "S", "order('reverse-step')", "back to the line that ran before this one", moving),
+        KeyAction("reverse-finish", "F", "order('reverse-finish')", "back to the caller", moving),
+        KeyAction(
+            "reverse-continue",
+            "C",
+            "order('reverse-continue')",
+            "back to the previous breakpoint, or the start",
+            moving,
+        ),
+        KeyAction("run-to", "t", "run_to('advance')", "forward to the line under the cursor", moving),
+        KeyAction("reverse-run-to", "T", "run_to('reverse-advance')", "back to the line under the cursor", moving),
+        KeyAction("previous-snapshot", "[", "order('snapshot previous')", "to the previous snapshot", moving),
+        KeyAction("next-snapshot", "]", "order('snapshot next')", "to the next snapshot", moving),
+        KeyAction("previous-landmark", "{", "order('landmark previous')", "to the previous exception or mark", moving),
+        KeyAction("next-landmark", "}", "order('landmark next')", "to the next exception or mark", moving),
+        KeyAction("start", "g", "order('start')", "to the program's first line", moving),
+        KeyAction("end", "G", "order('end')", "to the program's last line", moving),
+        KeyAction("failure", "e", "failure", "to where the program failed", moving, "exception"),
+        KeyAction("seek", "%", "ask_seek", "to a moment", moving),
+        KeyAction("back", "backspace", "order('back')", "to the position before the last move", moving),
     )
 
 
-def _looks() -> tuple[Act, ...]:
+def _looks() -> tuple[KeyAction, ...]:
     looking = "Looking"
     return (
-        Act("up", "u", "order('up')", "the frame that called this one", looking),
-        Act("down", "d", "order('down')", "the frame that this one called", looking),
-        Act("who-wrote", "W", "who_wrote", "who wrote the selected value", looking, "who wrote"),
-        Act("history", "v", "history", "all values that it ever had", looking),
-        Act("watch", "w", "ask_watch", "watch an expression wherever we stop", looking),
-        Act("heap-diff", "D", "ask_diff", "what changed in memory since another moment", looking, "diff"),
-        Act("print", "p", "ask_print", "print in the past at the line under the cursor", looking),
-        Act("bisect", "x", "bisect", "search for the moment at which something went wrong", looking),
-        Act("search", "/", "ask_search", "search in the source", looking),
+        KeyAction("up", "u", "order('up')", "select the caller's frame", looking),
+        KeyAction("down", "d", "order('down')", "select the frame called from this one", looking),
+        KeyAction("who-wrote", "W", "who_wrote", "who wrote the selected value", looking, "who wrote"),
+        KeyAction("history", "v", "history", "every value that it had over the run", looking),
+        KeyAction("watch", "w", "ask_watch", "show an expression at each stop", looking),
+        KeyAction("heap-diff", "D", "ask_diff", "what changed in memory since another moment", looking, "diff"),
+        KeyAction("print", "p", "ask_print", "print an expression each time the line under the cursor ran", looking),
+        KeyAction("bisect", "x", "bisect", "find the moment at which something went wrong", looking),
+        KeyAction("search", "/", "ask_search", "search in the source", looking),
     )
 
 
-def _more() -> tuple[Act, ...]:
+def _more() -> tuple[KeyAction, ...]:
     more = "More"
     return (
-        Act("breakpoint", "b", "breakpoint", "breakpoint at the line under the cursor", more, "break"),
-        Act("mark", "m", "ask_mark", "name this moment", more),
-        Act("marks", "'", "pick_mark", "go to a mark", more),
-        Act("copy", "y", "copy_moment", "copy this moment as a link", more),
-        Act("command", ":", "ask_command", "any word of the prompt, or Python", more, "command"),
-        Act("help", "?", "help", "help for the focused panel", more, "help"),
-        Act("quit", "q", "quit", "leave", more, "quit"),
-        Act("delete", "delete", "delete", "remove what is under the cursor: a watch, a mark, a breakpoint", more),
-        Act("cancel", "escape", "cancel", "give up what takes long", more),
-        Act("panel-1", "1", "panel(1)", "the source", "Panels"),
-        Act("panel-2", "2", "panel(2)", "stack, lanes, tasks", "Panels"),
-        Act("panel-3", "3", "panel(3)", "locals and watches", "Panels"),
-        Act("panel-4", "4", "panel(4)", "heap diff and holders", "Panels"),
-        Act("panel-5", "5", "panel(5)", "the timeline", "Panels"),
-        Act("panel-6", "6", "panel(6)", "output, console, events, notes; again: the next of them", "Panels"),
+        KeyAction("breakpoint", "b", "breakpoint", "breakpoint at the line under the cursor", more, "break"),
+        KeyAction("mark", "m", "ask_mark", "name this moment", more),
+        KeyAction("marks", "'", "pick_mark", "go to a mark", more),
+        KeyAction("copy", "y", "copy_moment", "copy this moment as a link", more),
+        KeyAction("command", ":", "ask_command", "type a debugger command, or Python", more, "command"),
+        KeyAction("help", "?", "help", "help for the focused panel", more, "help"),
+        KeyAction("quit", "q", "quit", "quit", more, "quit"),
+        KeyAction("delete", "delete", "delete", "delete the selected watch, mark or breakpoint", more),
+        KeyAction("cancel", "escape", "cancel", "cancel a long operation", more),
+        KeyAction("panel-1", "1", "panel(1)", "the source", "Panels"),
+        KeyAction("panel-2", "2", "panel(2)", "stack, threads, tasks", "Panels"),
+        KeyAction("panel-3", "3", "panel(3)", "locals and watches", "Panels"),
+        KeyAction("panel-4", "4", "panel(4)", "heap diff and holders", "Panels"),
+        KeyAction("panel-5", "5", "panel(5)", "the timeline", "Panels"),
+        KeyAction("panel-6", "6", "panel(6)", "output, console, events, notes; press again for the next tab", "Panels"),
     )
 
 
 ACTS = (*_moves(), *_looks(), *_more())
-"""Everything, in the order of the help."""
+"""All actions, in the order of the help."""
 
 
 _PRESETS: dict[str, dict[str, str]] = {
@@ -117,27 +125,27 @@ _PRESETS: dict[str, dict[str, str]] = {
         "search": "/ ctrl+f",
     },
 }
-"""What other debuggers have for the acts; all other keys are as in the default."""
+"""The keys of other debuggers; all other keys are as in the default."""
 
 PRESETS = tuple(_PRESETS)
 
 
 def keymap(preset: str = "default", own: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the keys of each act: those of a preset, and over them the user's `own`, by act.
+    """Return the keys of each action: those of a preset, overridden by the user's `own`, by action.
 
-    A key that is given to one act is taken from the one that had it. Raises UsageError for what there is not.
+    A key that is given to one action is taken from its previous one. Raises UsageError for unknown names.
     """
     if preset not in _PRESETS:
-        raise UsageError(f"There is no keymap {preset!r}: there are {', '.join(_PRESETS)}.")
+        raise UsageError(f"No such keymap: {preset!r}. Available: {', '.join(_PRESETS)}.")
     keys = {each.id: each.keys.split() for each in ACTS}
     for given in (_PRESETS[preset], own or {}):
         wanted: dict[str, str] = {}
         for act, text in given.items():
             if act not in keys:
-                raise UsageError(f"The terminal UI has no act {act!r} that could have a key: {', '.join(keys)}.")
+                raise UsageError(f"No such action: {act!r}. Keys can be assigned to {', '.join(keys)}.")
             for key in text.split():
                 if wanted.setdefault(key, act) != act:
-                    raise UsageError(f"The key {key!r} is for {wanted[key]!r} and for {act!r}.")
+                    raise UsageError(f"The key {key!r} is assigned twice: to {wanted[key]!r} and to {act!r}.")
         for act in keys:
             keys[act] = given[act].split() if act in given else [key for key in keys[act] if key not in wanted]
     return {act: " ".join(each) for act, each in keys.items()}
@@ -150,16 +158,16 @@ _OF_PANELS = {
     "timeline.right": "right l",
     "heap.scope": "o O",
 }
-"""Keys of single panels, by the names of their bindings. What is given to an act is taken from them, too."""
+"""Keys of single panels, by the names of their bindings. A key given to an action is taken from them, too."""
 
 
 def panel_keymap(keys: Mapping[str, str]) -> dict[str, str]:
-    """Return the keys that panels have left where the acts have `keys`, as Textual takes them."""
+    """Return the keys that are left to panels if the actions have `keys`, in Textual's format."""
     taken = {key for each in keys.values() for key in each.split()}
     left = {name: [key for key in own.split() if key not in taken] for name, own in _OF_PANELS.items()}
     return {name: textual_keys(" ".join(each)) for name, each in left.items() if each}
 
 
 def textual_keys(keys: str) -> str:
-    """Return keys as Textual names them: `[ n` becomes `left_square_bracket,n`."""
+    """Return keys by their Textual names: `[ n` becomes `left_square_bracket,n`."""
     return ",".join(_NAMES.get(each, each) for each in keys.split())

@@ -1,4 +1,4 @@
-"""What the heap panel asks: what differs between two moments, and what is known of one object."""
+"""Queries of the heap panel: the differences between two moments, and the facts about one object."""
 
 from __future__ import annotations
 
@@ -21,30 +21,28 @@ from replaydbg.heap.holding import Holding
 from replaydbg.render import texts
 from replaydbg.render.heap_tables import diff_tables, object_tables
 from replaydbg.render.tables import Table
-from replaydbg.tui.scene import Answer, Choice, HeapAnswer, HeapRow
+from replaydbg.tui.scene import AnswerList, Choice, HeapAnswer, HeapRow
 
 Elsewhere = Callable[[int], AbstractContextManager[None]]
 
 MOST = 40
-"""Answers in each section."""
+"""Maximum number of rows in each section."""
 
 
-class Memory:
-    """The pair of snapshots that was compared last; what is asked of an object is asked of the later one."""
+class SnapshotPair:
+    """The two snapshots of the last comparison; queries about objects refer to the later one."""
 
     def __init__(self) -> None:
         self._pair: tuple[Holding, Holding] | None = None
         self._counts = (0, 0)
 
     def diff(self, view: View, since: str, until: str, scope: str) -> HeapAnswer:
-        """Compare two moments; without `until`, with here. Raises NoSuchMoment, UsageError."""
+        """Compare two moments; without `until`, with the present one. Raises NoSuchMoment, UsageError."""
         session = view.session
         if scope not in SCOPES:
-            raise UsageError(f"{scope!r} is no scope: {', '.join(SCOPES)}.")
+            raise UsageError(f"No such scope: {scope!r}. Available: {', '.join(SCOPES)}.")
         if not until and view.here.is_changed:
-            raise UsageError(
-                "The heap is that of the recorded run, and this one was changed: any seek goes back to it."
-            )
+            raise UsageError("This run was changed and has no heap; a seek returns to the recorded run.")
         counts = (session.count_of(since), session.count_of(until) if until else view.here.count)
         if self._pair is None or counts != self._counts:
             before, after = holdings(session, counts, which="mine")
@@ -52,46 +50,46 @@ class Memory:
         return _answer(diff(*self._pair, most=MOST, scope=scope), scope, counts[0])
 
     def held(self, view: View) -> Holding:
-        """Return what is in memory here; what is asked of an object is asked of it then."""
+        """Return the present heap, to which later queries about objects refer."""
         (found,) = holdings(view.session, [view.here.count], which="mine")
         self._pair, self._counts = (found, found), (view.here.count, view.here.count)
         return found
 
-    def about(self, view: View, path: str, elsewhere: Elsewhere) -> Answer:
-        """Return what is known of the object at `path` of the later snapshot: who holds it, who made and wrote it.
+    def about(self, view: View, path: str, elsewhere: Elsewhere) -> AnswerList:
+        """Return the facts about the object at `path` of the later snapshot: its holders, its creation and last write.
 
-        `elsewhere` lets the session stand at a line of the run for a while.
+        `elsewhere` moves the session to a line of the run for a while.
         """
         if self._pair is None:
-            raise UsageError("Nothing was compared yet: D does.")
+            raise UsageError("Nothing compared yet. Press D to compare with another moment.")
         held = self._pair[1]
         node = find(held, path)
-        # Who made it is asked where it was seen.
+        # Its creation is looked up at the moment of the snapshot.
         with elsewhere(self._counts[1]):
-            told = about_object(view.session, held, node)
-            notes = told.lines(view.session)
+            about = about_object(view.session, held, node)
+            notes = about.lines(view.session)
         choices = [Choice(printable(each), "bold") for each in notes]
-        if told.created is not None and told.created.made:
-            choices.append(Choice("go to where it was made", "accent", told.created.made))
-        if told.written is not None and told.written.count:
-            choices.append(Choice("go to where it was last written", "accent", told.written.count))
+        if about.created is not None and about.created.made:
+            choices.append(Choice("go to where it was created", "accent", about.created.made))
+        if about.written is not None and about.written.count:
+            choices.append(Choice("go to where it was last written", "accent", about.written.count))
         for table in object_tables(held, node, most=MOST, how="`:holders`"):
             choices += _choices(table)
-        return Answer(printable(path), tuple(choices), "Enter asks of a holder, or goes there")
+        return AnswerList(printable(path), tuple(choices), "Enter inspects the holder, or goes to the moment")
 
     def who_wrote(self, view: View, path: str, elsewhere: Elsewhere) -> LastWrite:
-        """Return the last write of what `path` of the later snapshot leads to. Raises UsageError."""
+        """Return the last write of the value at `path` of the later snapshot. Raises UsageError."""
         if self._pair is None:
-            raise UsageError("Nothing was compared yet: D does.")
+            raise UsageError("Nothing compared yet. Press D to compare with another moment.")
         with elsewhere(self._counts[1]):
-            told = last_written(view.session, path, self._pair[1].modules)
-        if told is None:
-            raise UsageError(f"Who wrote {path} cannot be told.")
-        return told
+            write = last_written(view.session, path, self._pair[1].modules)
+        if write is None:
+            raise UsageError(f"Cannot find the write of {path}.")
+        return write
 
 
 def between(one: Holding, two: Holding, names: tuple[str, str], scope: str) -> HeapAnswer:
-    """Compare what two recordings, of these names, have in memory where they stand."""
+    """Compare the present heaps of two recordings with these names."""
     named = [
         Holding(replace(each.snapshot, taken=replace(each.snapshot.taken, name=name)))
         for each, name in zip((one, two), names, strict=True)
@@ -106,16 +104,16 @@ def _answer(found: Diff, scope: str, since: int, *, how: str = "`:diff ... all` 
     return HeapAnswer(printable(tables[0].title), (*notes, *rows), scope, since)
 
 
-def writer_text(told: LastWrite) -> str:
-    """Return where a value was written last, in a few columns."""
-    assert told.moment is not None, told
-    return printable(f"{texts.moment_text(told.moment)} {PurePath(told.file).name}:{told.line}")
+def writer_text(write: LastWrite) -> str:
+    """Return the place of a last write in a few columns."""
+    assert write.moment is not None, write
+    return printable(f"{texts.moment_text(write.moment)} {PurePath(write.file).name}:{write.line}")
 
 
 def _rows(table: Table, found: Diff) -> Iterator[HeapRow]:
     yield HeapRow(printable(table.title), is_title=True)
     has_mark = table.columns[:1] == ("",)
-    # What is gone can be asked about where the other side is another run, which still has it.
+    # A removed object can be queried if the other side is another run, which still has it.
     asked = [each for each in found.changed.items if each.path_after or not found.is_same_run]
     known = {each.path for each in asked}
     known |= {each.path for each in found.grown.items} | {each.path for each in found.new.items}

@@ -1,4 +1,4 @@
-"""What the panels, the worker and the program say to each other."""
+"""Messages between the panels, the worker and the app."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from replaydbg.tui.scene import LaneSpans, Mark, Overview, Reply, Track
 
 
 class Order(Message):
-    """Somebody wants a line done that the prompt would take."""
+    """A request to execute a command of the prompt."""
 
     def __init__(self, line: str, *, is_typed: bool = False) -> None:
-        """`is_typed`: what it says goes to the console, as with lines that were typed."""
+        """`is_typed`: its output goes to the console, as with lines that were typed."""
         super().__init__()
         self.line = line
         self.is_typed = is_typed
 
 
 class Scrubbed(Message):
-    """The timeline's cursor was moved: the session shall follow; only the last wish counts."""
+    """The timeline's cursor was moved, and the session must follow; only the last of several counts."""
 
     def __init__(self, count: int) -> None:
         super().__init__()
@@ -37,17 +37,17 @@ class Opened(Message):
 
 
 class Replied(Message):
-    """An order was done, or could not be."""
+    """An order was executed, or failed."""
 
     def __init__(self, number: int, reply: Reply) -> None:
-        """`number` is the one that the order was given."""
+        """`number` identifies the order."""
         super().__init__()
         self.number = number
         self.reply = reply
 
 
 class Progressed(Message):
-    """Something takes long; with `what` empty it does no longer."""
+    """A long operation is in progress; an empty `what` ends it."""
 
     def __init__(self, what: str, done: float = 0.0, seconds: float = 0.0) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Progressed(Message):
 
 
 class LanesFound(Message):
-    """It is known which lane ran when."""
+    """The times of the lanes were determined."""
 
     def __init__(self, lanes: tuple[LaneSpans, ...]) -> None:
         super().__init__()
@@ -65,17 +65,17 @@ class LanesFound(Message):
 
 
 class MarksFound(Message):
-    """It is known better where snapshots were taken, or which exceptions are the program's own."""
+    """The positions of snapshots, or the program's own exceptions, were determined more precisely."""
 
     def __init__(
         self, *, snapshots: tuple[Mark, ...] | None = None, exceptions: tuple[Mark, ...] | None = None
     ) -> None:
-        """What is None is as it was."""
+        """None means unchanged."""
         super().__init__()
         self._snapshots, self._exceptions = snapshots, exceptions
 
     def added_to(self, overview: Overview) -> Overview:
-        """Return what is shown of the run, with what was found."""
+        """Return the run's overview, updated with the results."""
         return replace(
             overview,
             snapshots=overview.snapshots if self._snapshots is None else self._snapshots,
@@ -84,7 +84,7 @@ class MarksFound(Message):
 
 
 class TrackFound(Message):
-    """A row of the timeline is known."""
+    """A row of the timeline was determined."""
 
     def __init__(self, track: Track) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class TrackFound(Message):
 
 
 class WriterFound(Message):
-    """It is known where a value that the heap panel shows was written last."""
+    """The last write of a value in the heap panel was found."""
 
     def __init__(self, path: str, text: str) -> None:
         super().__init__()
@@ -110,20 +110,20 @@ class CannotOpen(Message):
 
 
 class Restarted(Message):
-    """The session was lost, or processes of it, and others stand where they stood."""
+    """The session or some of its processes were lost and replaced by others at the same position."""
 
     def __init__(self, why: str = "") -> None:
-        """`why` the whole session was lost; empty: it was not."""
+        """`why` the whole session was lost; empty: only processes of it."""
         super().__init__()
         self.text = (
-            f"The session was lost ({why}) and began anew where it stood."
+            f"The session crashed ({why}) and was restarted at the same position."
             if why
-            else "A process of the session was lost; another one has taken its place."
+            else "A process of the session was lost and has been replaced."
         )
 
 
 class Trouble(Message):
-    """Something of the debugger itself failed: that is a bug, and it goes on."""
+    """An internal error of the debugger: that is a bug, but the app continues."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Marks and their notes, kept beside the recording."""
+"""Marks and their notes, which are stored beside the recording."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from replaydbg.log.allowance import load_json
 
 FORMAT = 1
 LARGEST = 16 << 20
-"""Bytes of the file that are read; a larger one is not ours."""
+"""Maximum size in bytes of the file; a larger one is not ours."""
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """A named moment, and what was noted of it."""
+class MarkNote:
+    """A named moment, with its note."""
 
     name: str
     event: int
@@ -26,12 +26,12 @@ class Note:
 
 
 def notes_path(recording: Path) -> Path:
-    """Return where the notes on `recording` are kept."""
+    """Return the path of the notes on `recording`."""
     return recording.with_name(recording.name + ".notes.json")
 
 
-def load_notes(recording: Path) -> tuple[Note, ...]:
-    """Return the notes on `recording`; none if there are none, or what is there is something else."""
+def load_notes(recording: Path) -> tuple[MarkNote, ...]:
+    """Return the notes on `recording`; empty if the file is missing, or is something else."""
     try:
         with notes_path(recording).open("rb") as file:
             data = file.read(LARGEST + 1)
@@ -39,15 +39,15 @@ def load_notes(recording: Path) -> tuple[Note, ...]:
         if value["format"] != FORMAT:
             return ()
         return tuple(
-            Note(str(each["name"]), int(each["event"]), int(each["step"]), str(each.get("note", "")))
+            MarkNote(str(each["name"]), int(each["event"]), int(each["step"]), str(each.get("note", "")))
             for each in value["marks"]
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError):
         return ()
 
 
-def save_notes(recording: Path, notes: tuple[Note, ...]) -> None:
-    """Keep `notes`; without any, none are kept. Raises OSError where nothing can be written."""
+def save_notes(recording: Path, notes: tuple[MarkNote, ...]) -> None:
+    """Save `notes`; if empty, delete the file. Raises OSError if it cannot be written."""
     path = notes_path(recording)
     if not notes:
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The whole run, as the timeline shows it."""
+"""The data of the whole run, as the timeline shows it."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from replaydbg.debugger import Session
 
 BINS = 1024
-"""Into so many stretches the run is cut: no terminal has more columns to show."""
+"""Number of stretches into which the run is divided: no terminal has more columns."""
 
 MOST_OUTPUT = 50_000
 MOST_EXCEPTIONS = 2000
 
 
 def overview(session: Session, words: tuple[str, ...]) -> Overview:
-    """Return what is shown of the whole run; `words` are those of the prompt."""
+    """Return the data of the whole run; `words` are the commands of the prompt."""
     index = session.index
-    # It stands where the program, or the test, failed, if it did.
+    # The session is at the failure of the program or the test, if there is one.
     here = session.here if session.here.why == "exception" else None
     claim = _claim(session) if here is not None else None
     first, last = _test(session) or (_begins(session), index.total)
@@ -66,7 +66,7 @@ def _claim(session: Session) -> Assertion | None:
 
 
 def _test(session: Session) -> tuple[int, int] | None:
-    """From where to where a test ran, of a recording of one: what else its runner does would fill the timeline."""
+    """Return the start and end of the test, in a recording of one: the runner's own code would fill the timeline."""
     test = session.test
     first = test.marks_in(session.index).get("test") if test is not None else None
     if first is None or session.here.why != "exception" or session.here.count <= first:
@@ -76,7 +76,7 @@ def _test(session: Session) -> tuple[int, int] | None:
 
 
 def _begins(session: Session) -> int:
-    """The line of the run behind the imports that the program begins with: they would fill most of a short one."""
+    """Return the line of the run after the imports at the program's start: they would fill most of a short run."""
     first = session.first_own
     worker = session.travel.at(first)
     try:
@@ -89,7 +89,7 @@ def _begins(session: Session) -> int:
 
 
 def _behind_imports(text: str) -> int:
-    """The first line of a module that does something else; 0: it cannot be told."""
+    """Return the first line of a module after its imports; 0: unknown."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -103,14 +103,14 @@ def _behind_imports(text: str) -> int:
 
 
 def density(session: Session, first: int, last: int) -> tuple[int, ...]:
-    """Return how many events there were in each of BINS stretches between two lines of the run."""
+    """Return the number of events in each of BINS stretches between two lines of the run."""
     width = max(last - first + 1, 1)
     edges = [bisect_left(session.index.starts, first + width * each // BINS) for each in range(BINS + 1)]
     return tuple(after - before for before, after in pairwise(edges))
 
 
 def _exceptions(session: Session, first: int) -> Iterator[Mark]:
-    """Those that the program's own code may have raised, and not how loops end."""
+    """Yield the exceptions that the program's own code may have raised, without those that end loops."""
     raised = session.index.raised
     own = [each for each in raised if each.count >= first and each.type not in texts.SILENT]
     step = max(len(own) // MOST_EXCEPTIONS, 1)
@@ -132,7 +132,7 @@ def snapshot_text(taken: Taken) -> str:
 
 
 def _output(session: Session) -> tuple[tuple[OutputLine, ...], int]:
-    """The program's lines, as `@out:N` counts them: a moment has the line that its newline ends."""
+    """Return the program's lines, as `@out:N` counts them: a moment refers to the line that its newline ends."""
     lines: list[OutputLine] = []
     begun = ""
     for each in session.index.output:

@@ -1,6 +1,6 @@
-"""The thread that owns the session: it takes orders one at a time, and answers with messages.
+"""The thread that owns the session: it executes requests one at a time, and replies with messages.
 
-A session is not for several threads. So nothing else touches it, and the thread that draws never waits for it.
+A session is not thread-safe. So nothing else uses it, and the drawing thread never waits for it.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from replaydbg.tui.scene import Reply, Scene
 
 if TYPE_CHECKING:
     from replaydbg.debugger.results import WorkProgress
-    from replaydbg.tui.desk import Desk
+    from replaydbg.tui.desk import SessionHost
 
 SHOWN_AFTER = 0.2
-"""Seconds after which what takes long is said to."""
+"""Seconds after which a long operation shows its progress."""
 
 EVERY = 0.1
-"""Seconds between two looks at it."""
+"""Seconds between two updates of the progress."""
 
-Work = Callable[["Desk"], Reply]
+Work = Callable[["SessionHost"], Reply]
 
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """Something that is to be done with the session."""
+    """A request to the session."""
 
     number: int
     work: Work
     slot: str
-    """Of those with the same slot only the last one counts; empty: each does."""
+    """Only the last request of each slot counts; empty: each counts."""
     is_given_up: bool = False
     began: float = field(default=0.0)
 
 
-class Owner(threading.Thread):
-    """Does what it is asked in its own thread, and posts what came of it."""
+class SessionThread(threading.Thread):
+    """Executes requests in its own thread, and posts the replies."""
 
     def __init__(self, path: Path, post: Callable[[Message], object], *, moment: str = "", memory: int = 0) -> None:
-        """Open the recording at `path` when it is started, and go to `moment`; `post` must be safe for any thread."""
+        """Open the recording at `path` once the thread is started, and go to `moment`; `post` must be thread-safe."""
         super().__init__(name="session", daemon=True)
         self._path, self._post, self._moment, self._memory = path, post, moment, memory
         self._wanted: deque[Request] = deque()
@@ -57,13 +57,13 @@ class Owner(threading.Thread):
         self._running: Request | None = None
         self._numbers = 0
         self._is_closing = False
-        self._desk: Desk | None = None
-        self._told_at = 0.0
+        self._desk: SessionHost | None = None
+        self._shown_at = 0.0
 
-    # ---- for the thread that draws ----
+    # ---- called by the drawing thread ----
 
     def ask(self, work: Work, *, slot: str = "") -> int:
-        """Have `work` done; return the number under which its reply comes. Never waits."""
+        """Queue `work`; return the number of its reply. Never waits."""
         with self._changed:
             self._numbers += 1
             if slot:
@@ -75,7 +75,7 @@ class Owner(threading.Thread):
             return self._numbers
 
     def cancel(self) -> bool:
-        """Give up what runs and what waits; False if there was nothing."""
+        """Cancel the running request and the waiting ones; False if there was none."""
         with self._changed:
             was_busy = self._running is not None or bool(self._wanted)
             self._drop(list(self._wanted))
@@ -84,12 +84,12 @@ class Owner(threading.Thread):
 
     @property
     def is_busy(self) -> bool:
-        """Whether it has something to do."""
+        """Whether there is a request."""
         with self._changed:
             return self._running is not None or bool(self._wanted)
 
     def close(self) -> None:
-        """Let it end; what runs is given up. Never waits."""
+        """End the thread; the running request is cancelled. Never waits."""
         with self._changed:
             self._is_closing = True
             self._wanted.clear()
@@ -97,7 +97,7 @@ class Owner(threading.Thread):
             self._changed.notify()
 
     def _drop(self, requests: list[Request]) -> None:
-        """Each is answered, if only by nothing."""
+        """Reply to each with an empty answer."""
         for each in requests:
             self._wanted.remove(each)
             self._post(Replied(each.number, Reply()))
@@ -109,7 +109,7 @@ class Owner(threading.Thread):
     # ---- the thread itself ----
 
     def run(self) -> None:
-        """Open the recording, then do what is wanted until it is closed."""
+        """Open the recording, then execute requests until it is closed."""
         try:
             self._desk = self._open()
         except Cancelled:
@@ -125,12 +125,12 @@ class Owner(threading.Thread):
         finally:
             self._desk.close()
 
-    def _open(self) -> Desk:
+    def _open(self) -> SessionHost:
         # Imported here: the first frame is painted before the debugger is loaded.
-        from replaydbg.tui.desk import Desk
+        from replaydbg.tui.desk import SessionHost
 
         self._running = Request(0, lambda desk: Reply(), "")
-        desk = Desk(self._path, self._progressed, self._check, memory=self._memory)
+        desk = SessionHost(self._path, self._progressed, self._check, memory=self._memory)
         try:
             self._post(Opened(desk.overview(), desk.opening(self._moment)))
         except BaseException:
@@ -139,7 +139,7 @@ class Owner(threading.Thread):
         self._done()
         return desk
 
-    def _serve(self, desk: Desk) -> None:
+    def _serve(self, desk: SessionHost) -> None:
         while True:
             with self._changed:
                 while not self._wanted and not self._is_closing and not desk.has_quiet_work:
@@ -153,7 +153,7 @@ class Owner(threading.Thread):
             else:
                 self._work_quietly(desk)
 
-    def _work_quietly(self, desk: Desk) -> None:
+    def _work_quietly(self, desk: SessionHost) -> None:
         try:
             found = desk.work_quietly()
         except ForgedMessage as error:
@@ -165,13 +165,14 @@ class Owner(threading.Thread):
         if found is not None:
             self._post(found)
 
-    def _do(self, desk: Desk, request: Request) -> None:
+    def _do(self, desk: SessionHost, request: Request) -> None:
         losses = desk.session.travel.losses
         try:
             self._check()
             reply = self._done_or_restarted(desk, request)
         except Cancelled:
-            # What comes after a scrubbed seek will answer; otherwise the user wants to see that it was given up.
+            # A later scrub of the timeline will be answered; in other cases the user must see that this one was
+            # cancelled.
             reply = Reply(scene=self._scene(desk, request), error="" if request.slot else "Cancelled.")
         except ForgedMessage as error:
             self._post(CannotOpen(str(error), exit_code=error.exit_code))
@@ -180,13 +181,13 @@ class Owner(threading.Thread):
             reply = Reply(error=str(error) or type(error).__name__)
         except Exception:  # noqa: BLE001 - a bug of ours must not take the user's session with it
             self._post(Trouble(traceback.format_exc()))
-            reply = Reply(error="The debugger itself failed; its console has the details. The session goes on.")
+            reply = Reply(error="Internal error in the debugger; the console has the details. The session continues.")
         self._post(Replied(request.number, reply))
-        # Behind the answer, whose own notice would stand over it. A session that began anew has said so.
+        # Posted after the reply, whose own notice would overwrite it. A restarted session has posted its own notice.
         if desk.session.travel.losses > losses:
             self._post(Restarted())
 
-    def _done_or_restarted(self, desk: Desk, request: Request) -> Reply:
+    def _done_or_restarted(self, desk: SessionHost, request: Request) -> Reply:
         try:
             desk.come_back()
             return request.work(desk)
@@ -196,8 +197,8 @@ class Owner(threading.Thread):
             self._post(Restarted(error.reason))
             return desk.shown()
 
-    def _scene(self, desk: Desk, request: Request) -> Scene | None:
-        """Where it stands after something was given up; None: that is given up, too."""
+    def _scene(self, desk: SessionHost, request: Request) -> Scene | None:
+        """Return the position after a cancelled operation; None: this was cancelled, too."""
         request.is_given_up = False
         try:
             desk.come_back()
@@ -209,15 +210,15 @@ class Owner(threading.Thread):
         with self._changed:
             self._running = None
             is_last = not self._wanted
-        if self._told_at and is_last:
-            self._told_at = 0.0
+        if self._shown_at and is_last:
+            self._shown_at = 0.0
             self._post(Progressed(""))
 
     def _check(self) -> None:
-        """Raise Cancelled if what runs is given up."""
+        """Raise Cancelled if the running request is to be cancelled."""
         request = self._running
         if request is None and self._wanted:
-            raise Cancelled  # of what nobody waits for, since somebody waits for something else
+            raise Cancelled  # a background task yields to a request
         if self._is_closing or (request is not None and request.is_given_up):
             raise Cancelled
 
@@ -226,6 +227,6 @@ class Owner(threading.Thread):
         if self._running is None:
             return
         now = time.monotonic()
-        if progress.seconds >= SHOWN_AFTER and now - self._told_at >= EVERY:
-            self._told_at = now
+        if progress.seconds >= SHOWN_AFTER and now - self._shown_at >= EVERY:
+            self._shown_at = now
             self._post(Progressed(progress.what, progress.done, progress.seconds))

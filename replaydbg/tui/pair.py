@@ -18,37 +18,37 @@ from replaydbg.tui.glyphs import ASCII, UNICODE
 from replaydbg.tui.heap import SCOPES, heap_row
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
 from replaydbg.tui.messages import CannotOpen, Progressed
-from replaydbg.tui.rows import Row, plain
+from replaydbg.tui.rows import PanelRow, plain
 from replaydbg.tui.scene import HeapAnswer, HeapRow, Reply, ValueRow
-from replaydbg.tui.side import Side
+from replaydbg.tui.side import RecordingSide
 from replaydbg.tui.source import SourcePanel
 from replaydbg.tui.typed import TypedApp
 
 if TYPE_CHECKING:
     from replaydbg.heap.holding import Holding
-    from replaydbg.tui.apart import Difference
+    from replaydbg.tui.apart import FirstDifference
 
 _MOVES = tuple(each for each in ACTS if each.action.startswith("order(") or each.id in ("failure", "seek"))
 
 _OWN = {"bisect": "apart", "heap-diff": "diff", "help": "help", "quit": "quit", "cancel": "cancel"}
-"""What the keys of other acts do here."""
+"""The effects of other actions' keys in this view."""
 
 HELP = """\
-Two recordings side by side. Values that are not the same in both have a ! before them.
+Two recordings side by side. Values that differ are marked with !.
 
-The keys that move, forwards and backwards, are the same as with one recording; they move both. On the timeline
-left and right move one of them.
+The keys that move are the same as with one recording; they move both. On the timeline, left and right move only
+the one with the focus.
 
-  tab        the other panels           =    move both together, or only the one with the focus
-  enter      the parts of a value
-  {bisect:<10} the first differences: in control flow, in inputs, and in values; enter goes there, in both
-  {heap-diff:<10} what is not the same in memory, where both stand; enter goes to where it was written last, in both
+  tab        next panel                 =    move both, or only the one with the focus
+  enter      expand a value
+  {bisect:<10} first differences in control flow, inputs and values; enter goes there in both
+  {heap-diff:<10} heap differences at the two positions; enter goes to the last write in both
   {help:<10} this help
-  {quit:<10} leave"""
+  {quit:<10} quit"""
 
 
 def is_other(one: ValueRow, two: ValueRow) -> bool:
-    """Whether two rows show other values: equal ones lie at other addresses in another run."""
+    """Whether two rows show different values: equal ones have other addresses in another run."""
     # Imported here: the first frame is painted before the debugger is loaded.
     from replaydbg.debugger.results import are_other_values
 
@@ -58,7 +58,7 @@ def is_other(one: ValueRow, two: ValueRow) -> bool:
 
 
 class PairApp(TypedApp):
-    """Both of them; its result is the exit code."""
+    """The view of two recordings; its result is the exit code."""
 
     CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "replaydbg"
@@ -77,7 +77,7 @@ class PairApp(TypedApp):
         theme: str = "dark",
         keys: Mapping[str, str] | None = None,
     ) -> None:
-        """Look at both recordings, where each failed."""
+        """Open both recordings, each at its failure."""
         super().__init__()
         self.keys = keymap() if keys is None else keys
         for each in [each for each in _MOVES if self.keys[each.id]]:
@@ -87,7 +87,9 @@ class PairApp(TypedApp):
                 self.bind(textual_keys(self.keys[act]), action, show=False)
         self.theme = {"dark": "textual-dark", "light": "textual-light"}.get(theme, theme)
         glyphs = ASCII if is_ascii else UNICODE
-        self.sides = tuple(Side(path, f"side-{at}", glyphs=glyphs, memory=memory) for at, path in enumerate(paths, 1))
+        self.sides = tuple(
+            RecordingSide(path, f"side-{at}", glyphs=glyphs, memory=memory) for at, path in enumerate(paths, 1)
+        )
         self.is_together = True
         self.failure_message = ""
 
@@ -96,12 +98,12 @@ class PairApp(TypedApp):
         with Horizontal(id="pair"):
             yield from self.sides
         yield AskLine()
-        hint = "tab  the other   =  together   {bisect}  first differences   {heap-diff}  what differs in memory"
+        hint = "tab  the other   =  together   {bisect}  first differences   {heap-diff}  heap differences"
         hint = f"{hint}   {{help}}  help   {{quit}}  quit".format_map(self.keys)
         yield StatusLine(self.keys, hint)
 
     def on_mount(self) -> None:
-        """Look at the first one."""
+        """Focus the first one."""
         self.screen.set_class(self.sides[0].glyphs is ASCII, "-ascii")
         self.set_keymap(panel_keymap(self.keys))
         self.sides[0].query_one(SourcePanel).focus()
@@ -113,11 +115,11 @@ class PairApp(TypedApp):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether one of them has not answered."""
+        """Whether one of them has a request that is not answered yet."""
         return any(each.is_waiting for each in self.sides)
 
-    def on_side_came(self, message: Side.Came) -> None:
-        """Mark what differs, in both."""
+    def on_recording_side_came(self, message: RecordingSide.Came) -> None:
+        """Mark the differences in both."""
         if not self.query(StatusLine):
             return
         one, two = ({each.expression: each for each in side.scene.values} if side.scene else {} for side in self.sides)
@@ -130,38 +132,38 @@ class PairApp(TypedApp):
         known = (
             [name for name in one if name and name in two and is_other(one[name], two[name])] if is_same_place else []
         )
-        self.sides[0].draw({name: f"there {two[name].text}" for name in known})
-        self.sides[1].draw({name: f"there {one[name].text}" for name in known})
+        self.sides[0].draw({name: f"other: {two[name].text}" for name in known})
+        self.sides[1].draw({name: f"other: {one[name].text}" for name in known})
         errors = [f"{side.path.name}: {side.error}" for side in self.sides if side.error]
         self.query_one(StatusLine).notice("   ".join(errors), is_error=bool(errors))
 
     def on_progressed(self, message: Progressed) -> None:
-        """Say what takes long."""
+        """Show the progress of a long operation."""
         if self.query(StatusLine):
             self.query_one(StatusLine).progress(message.what, message.done, message.seconds)
 
     def on_cannot_open(self, message: CannotOpen) -> None:
-        """Leave, and say why."""
+        """Quit, and report why."""
         self.failure_message = message.error
         self.exit(message.exit_code)
 
-    # ---- acts ----
+    # ---- actions ----
 
     def action_order(self, line: str) -> None:
-        """Do a line on both, or on the one with the focus."""
+        """Execute a command on both, or on the one with the focus."""
         for side in self.sides:
             if self.is_together or side.has_focus_within:
                 side.order(line)
 
     def action_failure(self) -> None:
-        """Go to where the program failed."""
+        """Go to the failure of the program."""
         for side in self.sides:
             if self.is_together or side.has_focus_within:
                 side.to_failure()
 
     def action_ask_seek(self) -> None:
-        """Ask where to go."""
-        # The line takes the focus: whom it is for is known now.
+        """Ask for the moment to go to."""
+        # The input line takes the focus, so determine the target now.
         wanted = [each for each in self.sides if self.is_together or each.has_focus_within]
 
         def seek(text: str) -> None:
@@ -171,41 +173,41 @@ class PairApp(TypedApp):
         self.query_one(AskLine).ask("go to (71%, 120:35, @exc, @out:3, @t+1.2s, @mark)", seek)
 
     def action_focus_back(self) -> None:
-        """Focus a panel when a line was typed."""
+        """Restore the focus to a panel after the input line."""
         if self.screen.focused is None:
             self.screen.set_focus(self.sides[0].query_one(SourcePanel))
 
     def take_pasted(self, text: str) -> None:
-        """Say that it is for nobody."""
-        self.query_one(StatusLine).notice("Pasted text is taken where something is asked.", is_error=True)
+        """Show a notice that pasted text is ignored here."""
+        self.query_one(StatusLine).notice("Paste works only in an input field.", is_error=True)
 
     def action_together(self) -> None:
-        """Move both from now on, or only the one with the focus."""
+        """Toggle between moving both and moving only the one with the focus."""
         self.is_together = not self.is_together
         text = "Keys move both." if self.is_together else "Keys move the one with the focus."
         self.query_one(StatusLine).notice(text)
 
     def action_cancel(self) -> None:
-        """Give up what takes long."""
+        """Cancel the running operation."""
         for each in self.sides:
             each.owner.cancel()
 
     def action_help(self) -> None:
-        """Say which keys there are."""
+        """Show the keys."""
         rows = text_rows(HELP.format_map(self.keys))
-        rows += [Row(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))) for each in _MOVES]
+        rows += [PanelRow(((f"  {self.keys[each.id]:<12} ", "bold"), (each.title, ""))) for each in _MOVES]
         self.push_screen(Dialog("Help", rows))
 
     def action_apart(self) -> None:
-        """Look for the first differences, and offer to go there."""
+        """Find the first differences, and offer to go there."""
         self.query_one(StatusLine).notice("comparing the two runs ...")
         one, two = self.sides
         self.run_worker(partial(_compare, one.path, two.path, self._found), thread=True)
 
     def action_diff(self) -> None:
-        """Compare what both have in memory where they stand."""
+        """Compare the heaps of both at their present positions."""
         held: dict[int, object] = {}
-        self.query_one(StatusLine).notice("comparing what is in memory ...")
+        self.query_one(StatusLine).notice("comparing the heaps ...")
 
         def take(at: int, reply: Reply) -> None:
             held[at] = reply.answer
@@ -229,7 +231,7 @@ class PairApp(TypedApp):
         if not isinstance(answer, HeapAnswer):
             return
         rows = [heap_row(each) for each in answer.rows]
-        rows += [plain(f"of whose code: {each}", "accent", each) for each in SCOPES if each != answer.scope]
+        rows += [plain(f"scope: {each}", "accent", each) for each in SCOPES if each != answer.scope]
 
         def chosen(key: object) -> None:
             if isinstance(key, HeapRow):
@@ -240,13 +242,13 @@ class PairApp(TypedApp):
             elif isinstance(key, str):
                 self._compare_heaps(held, key)
 
-        hint = "Enter: to where it was written last, in both"
+        hint = "Enter goes to its last write in both"
         self.push_screen(Dialog(answer.title, rows, hint=hint, is_late=True), chosen)
 
-    def _found(self, found: Sequence[Difference] | str) -> None:
+    def _found(self, found: Sequence[FirstDifference] | str) -> None:
         self.call_from_thread(self._show_differences, found)
 
-    def _show_differences(self, found: Sequence[Difference] | str) -> None:
+    def _show_differences(self, found: Sequence[FirstDifference] | str) -> None:
         self.query_one(StatusLine).notice(found if isinstance(found, str) else "", is_error=True)
         if isinstance(found, str):
             return
@@ -261,10 +263,10 @@ class PairApp(TypedApp):
                     if moment:
                         side.order(f"seek {moment}")
 
-        self.push_screen(Dialog("First differences", rows, hint="Enter goes there, in both", is_late=True), chosen)
+        self.push_screen(Dialog("First differences", rows, hint="Enter goes there in both", is_late=True), chosen)
 
 
-def _compare(one: Path, two: Path, found: Callable[[Sequence[Difference] | str], None]) -> None:
+def _compare(one: Path, two: Path, found: Callable[[Sequence[FirstDifference] | str], None]) -> None:
     # Imported here: the first frame is painted before the debugger is loaded.
     from replaydbg.tui.apart import differences
 

@@ -1,4 +1,4 @@
-"""Panel 6: what the program wrote, what was typed and answered, what it asked the outside, and notes."""
+"""Panel 6: the program's output, the console, the events, and notes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from textual.content import Content
 from textual.widgets import ContentSwitcher
 
 from replaydbg.tui.plain import set_title
-from replaydbg.tui.rows import LazyRows, Row, Rows, plain
-from replaydbg.tui.scene import MarkRow, Overview, PointRow, Said, Scene
+from replaydbg.tui.rows import LazyRows, PanelRow, Rows, plain
+from replaydbg.tui.scene import ConsoleLine, MarkRow, Overview, PointRow, Scene
 
-MOST_SAID = 10_000
-"""Lines that the console keeps."""
+MOST_LINES = 10_000
+"""Maximum number of lines in the console."""
 
-_SAID = {"red": "error", "yellow": "warning", "cyan": "accent"}
+_CONSOLE_STYLES = {"red": "error", "yellow": "warning", "cyan": "accent"}
 
 
 class OutputPanel(Rows):
-    """What the program wrote; a line that is chosen is travelled to."""
+    """The program's output; choosing a line goes to its moment."""
 
     HELP = """\
-All that the program wrote; what it had not written yet here is dim, and ! stands before what went to stderr.
+All output of the program. Output after this moment is dim; ! marks stderr.
 
-  enter, or a click    go to the moment at which the line was written"""
+  enter, or a click    go to the moment the line was written"""
     CHOOSES_AT_ONCE = True
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ All that the program wrote; what it had not written yet here is dim, and ! stand
         self._counts = [each.count for each in overview.output]
 
     def show_scene(self, scene: Scene) -> None:
-        """Show what was written until here."""
+        """Show the output up to here."""
         view = self._overview
         if view is None:
             return
@@ -58,28 +58,28 @@ All that the program wrote; what it had not written yet here is dim, and ! stand
 
 
 class _OutputRows(LazyRows):
-    """What the program wrote."""
+    """The lines of the program's output."""
 
     def __init__(self, view: Overview, written: int) -> None:
         self._view, self._written = view, written
         self.before = 1 if view.output_left_out else 0
-        """Lines that say that something is not there."""
+        """Number of leading lines that announce omitted output."""
 
     @property
     def width(self) -> int:
-        """Columns of the longest line, as far as anybody looks."""
+        """Width of the longest line, as far as it is needed."""
         return 8 + max((cell_len(each.text) for each in self._view.output[-2000:]), default=0)
 
     def __len__(self) -> int:
         return len(self._view.output) + self.before
 
-    def row(self, at: int) -> Row:
-        """Make the one at an index from 0 on."""
+    def row(self, at: int) -> PanelRow:
+        """Return the row at an index from 0 on."""
         at -= self.before
         if at < 0:
-            return plain(f"({self._view.output_left_out:,} lines before these)", "dim")
+            return plain(f"({self._view.output_left_out:,} earlier lines not shown)", "dim")
         each = self._view.output[at]
-        return Row(
+        return PanelRow(
             ((f"{each.number:>5} ", "dim"), ("! " if each.stream == 2 else "  ", "error"), (each.text, "")),
             key=f"@out:{each.number}",
             style="" if at < self._written else "never",
@@ -87,50 +87,50 @@ class _OutputRows(LazyRows):
 
 
 class ConsolePanel(Rows):
-    """What was typed, and the answers."""
+    """The commands that were typed, and their output."""
 
     HELP = """\
-What was typed behind : and what came of it. Every word of the prompt is known there (`help` lists them), and anything
-else is Python: it runs in a throw-away copy of the program.
+Commands typed after : and their output. Every debugger command works (`help` lists them); any other input is
+evaluated as Python, in a throw-away copy of the program.
 
-  :          type a line; up and down bring earlier ones back"""
+  :          type a command; up and down recall earlier ones"""
 
     def __init__(self) -> None:
         super().__init__("", id="console")
-        self._said: list[Said] = []
+        self._printed: list[ConsoleLine] = []
         self._width = 0
 
     @property
     def text(self) -> str:
-        """What was said, as it was, however wide the panel is."""
-        return "\n".join(each.text for each in self._said)
+        """The unfolded text, however narrow the panel is."""
+        return "\n".join(each.text for each in self._printed)
 
-    def say(self, said: Sequence[Said]) -> None:
+    def add_lines(self, lines: Sequence[ConsoleLine]) -> None:
         """Add lines."""
-        if not said:
+        if not lines:
             return
-        self._said = [*self._said, *said][-MOST_SAID:]
-        self._draw([*self.rows, *self._folded(said)])
+        self._printed = [*self._printed, *lines][-MOST_LINES:]
+        self._draw([*self.rows, *self._folded(lines)])
 
     def on_resize(self) -> None:
-        """Fold what is too wide anew."""
+        """Fold lines that are too wide again."""
         super().on_resize()
         if self._width != self.scrollable_content_region.width:
-            self._draw(list(self._folded(self._said)))
+            self._draw(list(self._folded(self._printed)))
 
-    def _draw(self, rows: list[Row]) -> None:
+    def _draw(self, rows: list[PanelRow]) -> None:
         self._width = self.scrollable_content_region.width
-        self.show(rows[-MOST_SAID:], cursor=min(len(rows), MOST_SAID) - 1)
+        self.show(rows[-MOST_LINES:], cursor=min(len(rows), MOST_LINES) - 1)
 
-    def _folded(self, said: Sequence[Said]) -> Iterator[Row]:
-        # One column is the cursor's. What has no width is not shown: it is folded when it is.
+    def _folded(self, lines: Sequence[ConsoleLine]) -> Iterator[PanelRow]:
+        # One column is reserved for the cursor. A panel without width is not visible: it is folded when it is.
         width = max((self.scrollable_content_region.width or 1000) - 1, 20)
-        for each in said:
-            style = _SAID.get(each.style, each.style)
+        for each in lines:
+            style = _CONSOLE_STYLES.get(each.style, each.style)
             at = 0
             while at == 0 or at < len(each.text):
                 line = each.text[at : at + width]
-                # At a space, if there is one in its second half; a table is folded nowhere better.
+                # Fold at a space, if there is one in the second half; a table has no better place.
                 space = line.rfind(" ", width // 2)
                 if at + width < len(each.text) and space > 0:
                     line = line[: space + 1]
@@ -139,33 +139,33 @@ else is Python: it runs in a throw-away copy of the program.
 
 
 class EventsPanel(Rows):
-    """What the program asked the outside around here; an event that is chosen is travelled to."""
+    """The program's events around this moment; choosing one goes to it."""
 
     HELP = """\
-What the program asked the outside, before here and a little further.
+The events around this moment: the program's inputs from outside.
 
-  enter      go to the moment after it"""
+  enter      go to the moment after the event"""
 
     def __init__(self) -> None:
         super().__init__("", id="events")
 
 
 class NotesPanel(Rows):
-    """Marks and breakpoints with what was noted of them."""
+    """Marks with their notes, and breakpoints."""
 
     HELP = """\
-Marks with their notes, and breakpoints. They are kept beside the recording.
+Marks with their notes, and breakpoints. They are saved next to the recording.
 
-  enter      go to the mark; turn the breakpoint off or on
-  delete     remove it          m     mark this moment, with a note behind the name"""
+  enter      go to the mark; enable or disable the breakpoint
+  delete     delete it          m     mark this moment (NAME, then a note)"""
 
     def __init__(self) -> None:
         super().__init__("", id="notes")
 
     def show_scene(self, scene: Scene) -> None:
-        """Show the marks and breakpoints that there are."""
+        """Show the present marks and breakpoints."""
         rows = [
-            Row(
+            PanelRow(
                 (
                     (f"{self.glyphs.mark} ", "new"),
                     (f"@{each.name}", "bold"),
@@ -179,7 +179,7 @@ Marks with their notes, and breakpoints. They are kept beside the recording.
         for point in scene.points:
             sign = self.glyphs.point if point.is_enabled else self.glyphs.point_off
             off = "" if point.is_enabled else "  (off)"
-            rows.append(Row(((f"{sign} ", "error"), (f"{point.number}: {point.text}{off}", "")), point))
+            rows.append(PanelRow(((f"{sign} ", "error"), (f"{point.number}: {point.text}{off}", "")), point))
         self.show(rows or [plain("No marks: m names this moment. No breakpoints: b sets one.", "dim")])
 
     @property
@@ -199,13 +199,13 @@ TABS = ("output", "console", "events", "notes")
 
 
 class LowerPanel(Container):
-    """The four of them, one of which is seen."""
+    """The four of them, one of which is visible."""
 
     def __init__(self) -> None:
         super().__init__(id="lower")
 
     def compose(self) -> ComposeResult:
-        """Make them."""
+        """Create them."""
         with ContentSwitcher(initial="output"):
             yield OutputPanel()
             yield ConsolePanel()
@@ -218,7 +218,7 @@ class LowerPanel(Container):
 
     @property
     def selected(self) -> str:
-        """The one that is seen."""
+        """The visible one."""
         return self.query_one(ContentSwitcher).current or "output"
 
     def select(self, name: str) -> None:
@@ -234,5 +234,5 @@ class LowerPanel(Container):
 
     @property
     def rows(self) -> Rows:
-        """The one that is seen."""
+        """The rows of the visible one."""
         return self.query_one(f"#{self.selected}", Rows)

@@ -1,4 +1,4 @@
-"""What is shown when no recording was named: those that there are."""
+"""The list of recordings, which opens if none was named."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
 from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.rows import PanelRow, Rows, plain
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A recording to choose."""
+    """A recording in the list."""
 
     path: Path
     name: str
     created: str
     ended: str
-    """How the program ended, in words."""
+    """Description of how the program ended."""
     is_failure: bool
     command: str
 
@@ -34,8 +34,8 @@ class _List(Rows):
         super().__init__("Recordings", id="recordings")
 
     def on_mount(self) -> None:
-        """Say what can be done."""
-        set_subtitle(self, "Enter opens   q leaves")
+        """Show the keys."""
+        set_subtitle(self, "Enter opens   q quits")
 
 
 class Picker(App[Path]):
@@ -47,7 +47,7 @@ class Picker(App[Path]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,ctrl+c", "quit", "Leave", show=False, priority=True)]
 
     def __init__(self, recordings: Sequence[Listed], *, theme: str = "dark", is_ascii: bool = False) -> None:
-        """Offer `recordings`, newest first."""
+        """List `recordings`, newest first."""
         super().__init__()
         self._recordings = recordings
         self._is_ascii = is_ascii
@@ -61,10 +61,13 @@ class Picker(App[Path]):
         """Show the recordings."""
         self.screen.set_class(self._is_ascii, "-ascii")
         rows = self.query_one(_List)
-        rows.show([self._row(each) for each in self._recordings] or [plain("There are none: record one first.")])
+        rows.show(
+            [self._row(each) for each in self._recordings]
+            or [plain("No recordings. Create one with `replaydbg record`.")]
+        )
         rows.focus()
 
-    def _row(self, each: Listed) -> Row:
+    def _row(self, each: Listed) -> PanelRow:
         width = max(len(one.name) for one in self._recordings)
         ended = max(len(one.ended) for one in self._recordings)
         sign = "!" if each.is_failure else " "
@@ -75,9 +78,9 @@ class Picker(App[Path]):
             (f"{each.ended:<{ended}}  ", "error" if each.is_failure else ""),
             (each.command, ""),
         )
-        return Row(pieces, each.path)
+        return PanelRow(pieces, each.path)
 
     def on_rows_chosen(self, message: Rows.Chosen) -> None:
-        """Return the one that was chosen."""
+        """Return the chosen one."""
         if isinstance(message.key, Path):
             self.exit(message.key)

@@ -1,6 +1,6 @@
-"""Text on its way to Textual, which reads markup in a `str`: what comes from a program or a user must never be that.
+"""Plain text for Textual, which parses markup in a `str`: text from a program or a user must never be parsed.
 
-Nothing else sets a title, makes a line of text or a toast (tests/test_tui_markup.py looks): a `[key]` in a path, a
+All titles, lines of text and toasts are set here (tests/tui/test_tui_markup.py checks it): a `[key]` in a path, a
 message or an expression is shown as it is.
 """
 
@@ -14,12 +14,12 @@ from textual.widgets import Static
 
 
 def set_title(widget: Widget, title: str | Content) -> None:
-    """Put `title` into the upper border; only what is `Content` has styles and links."""
+    """Set the title in the upper border; only `Content` has styles and links."""
     widget.border_title = _content(title)
 
 
 def set_subtitle(widget: Widget, title: str | Content) -> None:
-    """Put `title` into the lower border, in the same way."""
+    """Set the title in the lower border, in the same way."""
     widget.border_subtitle = _content(title)
 
 
@@ -32,16 +32,16 @@ class PlainText(Static):
     """Text that is shown as it is."""
 
     def __init__(self, *, id: str) -> None:
-        """It is empty at first."""
+        """Create it without text."""
         super().__init__("", id=id, markup=False)
 
-    def say(self, text: str | Text | Content, *, layout: bool = True) -> None:
-        """Show something else; without `layout` it takes the same room."""
+    def set_text(self, text: str | Text | Content, *, layout: bool = True) -> None:
+        """Show another text; without `layout` its size must be unchanged."""
         self.update(Content(text) if isinstance(text, str) else text, layout=layout)
 
 
 def escaped(text: str) -> str:
-    """Return `text` for who takes nothing but markup."""
+    """Return `text` escaped, for functions that accept only markup."""
     return text.replace("[", "\\[")
 
 

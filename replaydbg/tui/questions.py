@@ -1,4 +1,4 @@
-"""What the panels ask of a session besides where it stands: each answer is a list of moments to go to."""
+"""Queries of the panels besides the present position: each answer is a list of moments to go to."""
 
 from __future__ import annotations
 
@@ -19,55 +19,55 @@ from replaydbg.debugger.results import LastWrite, Moment, ValueChange
 from replaydbg.events.show import printable
 from replaydbg.render import bisection_text, texts
 from replaydbg.tui.gather import short_place
-from replaydbg.tui.scene import Answer, Choice, EventsAnswer, Mark, Track
+from replaydbg.tui.scene import AnswerList, Choice, EventsAnswer, Mark, Track
 
 LONGEST = 5.0
-"""Seconds in which values are looked for: each takes some 20 ms. Who wants more of them says where."""
+"""Time limit in seconds of a search for values: each takes some 20 ms. For more, the user gives a range."""
 
 VISITS_AROUND = 250
-"""So many visits of a line before here are shown, and as many after it, where there are very many."""
+"""Maximum number of visits of a line that are shown before this moment, and of those after it."""
 
 MOST_LOGGED = 5000
 AROUND = 100
-"""Events before here that are shown; a quarter as many after it."""
+"""Number of events that are shown before this moment; a quarter as many after it."""
 
 MOST_EVENTS = 300_000
-"""Of a log with more events it takes too long to read those that lie far in it: they are left to the prompt."""
+"""Size of a log above which events deep inside it take too long to read: the prompt can still show them."""
 
 LIVE = 0.1
-"""Seconds between two pictures of what is being found."""
+"""Seconds between two updates of partial results."""
 
 
-def who_wrote(view: View, expression: str) -> Answer:
-    """Return who wrote a value last, and how it is followed further."""
-    told = view.session.run.why(expression, **view.at)
-    return Answer(f"Who wrote {printable(expression)}", tuple(_written(view, told)), "Enter goes there")
+def who_wrote(view: View, expression: str) -> AnswerList:
+    """Return who wrote a value last, and links to follow its origin further."""
+    write = view.session.run.why(expression, **view.at)
+    return AnswerList(f"Who wrote {printable(expression)}", tuple(_written(view, write)), "Enter goes there")
 
 
-def about_write(view: View, told: LastWrite) -> Answer:
-    """Return a last write that is known already."""
-    return Answer(f"Who wrote {printable(told.expression)}", tuple(_written(view, told)), "Enter goes there")
+def about_write(view: View, write: LastWrite) -> AnswerList:
+    """Return the answer for a last write that is known already."""
+    return AnswerList(f"Who wrote {printable(write.expression)}", tuple(_written(view, write)), "Enter goes there")
 
 
-def _written(view: View, told: LastWrite) -> Iterator[Choice]:
-    for line in texts.why_report(view.session, told):
+def _written(view: View, write: LastWrite) -> Iterator[Choice]:
+    for line in texts.why_report(view.session, write):
         count = line.write.count if line.write is not None else 0
         yield Choice(printable(line.text), "bold" if count else "", count)
-    session, found = view.session, told.content if told.content is not None else told
-    if told.changed is not None and told.changed.moment is not None:
-        moment = texts.moment_text(told.changed.moment)
-        yield Choice(f"go to {moment}, where the value had changed", "accent", told.changed.count)
+    session, found = view.session, write.content if write.content is not None else write
+    if write.changed is not None and write.changed.moment is not None:
+        moment = texts.moment_text(write.changed.moment)
+        yield Choice(f"go to {moment}, where the value had changed", "accent", write.changed.count)
     if found.content is None and found.moment is not None:
-        if told.content is not None:
+        if write.content is not None:
             yield Choice(f"go to {texts.moment_text(found.moment)}, where the object changed", "accent", found.count)
         for name, asked_at in texts.to_follow(found):
             count = session.index.count(asked_at)
             there = "there" if count == found.count else f"to {texts.moment_text(asked_at)}"
-            yield Choice(f"go {there}, and ask who wrote {name}", "accent", count, why=name)
+            yield Choice(f"go {there} and show who wrote {name}", "accent", count, why=name)
 
 
-def history(view: View, expression: str) -> Answer:
-    """Return all values that something ever had, as many as are found in LONGEST."""
+def history(view: View, expression: str) -> AnswerList:
+    """Return all values that an expression had over the run, as many as are found in LONGEST."""
     session = view.session
     found: list[ValueChange] = []
     until = time.monotonic() + LONGEST
@@ -80,16 +80,16 @@ def history(view: View, expression: str) -> Answer:
         found.append(each)
     choices = [Choice(printable(texts.change_text(session, each)), count=each.count) for each in found]
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
-    more = f" (the first {len(found):,}; more follow)" if is_cut else ""
+    more = f" (first {len(found):,}; more follow)" if is_cut else ""
     if not choices:
-        choices.append(Choice("It did not change.", "dim"))
+        choices.append(Choice("The value never changed.", "dim"))
     if history.note:
         choices.append(Choice(printable(f"{expression}: {history.note}"), "dim"))
-    return Answer(f"All values of {printable(expression)}{more}", tuple(choices), at=at)
+    return AnswerList(f"Values of {printable(expression)}{more}", tuple(choices), at=at)
 
 
-def visits(view: View, file: str, line: int) -> Answer:
-    """Return all moments at which a line was about to run; of very many those around here."""
+def visits(view: View, file: str, line: int) -> AnswerList:
+    """Return all moments at which a line was about to run; if there are very many, those around this moment."""
     found, is_more = visits_of(view, f"{file}:{line}")
     session, here, total = view.session, view.here.count, view.here.total
     numbers = [f"{number:>5}" for number in range(1, len(found) + 1)]
@@ -102,13 +102,13 @@ def visits(view: View, file: str, line: int) -> Answer:
         for number, moment, count in zip(numbers, found, counts, strict=True)
     )
     at = max((at for at, count in enumerate(counts) if count <= here), default=0)
-    which = "" if not is_more else ", the first ones" if numbers[0] else ", those around here"
+    which = "" if not is_more else ", first ones shown" if numbers[0] else ", nearest ones shown"
     number = session.index.lines_hit(file).get(line, len(found)) if is_more else len(found)
-    return Answer(f"Visits of line {line}: {number:,}{which}", choices, at=at)
+    return AnswerList(f"Visits of line {line}: {number:,}{which}", choices, at=at)
 
 
 def _around(view: View, file: str, line: int) -> list[Moment]:
-    """Return the last visits of a line before here and the first ones after it."""
+    """Return the last visits of a line before this moment and the first ones after it."""
     session, here = view.session, view.here.count
     span = 16 * VISITS_AROUND
     while True:
@@ -125,13 +125,13 @@ def _around(view: View, file: str, line: int) -> list[Moment]:
 
 
 def logged(view: View, file: str, line: int, text: str) -> tuple[Track, tuple[str, ...]]:
-    """Return what an expression (`EXPR` or `EXPR if COND`) was each time that a line ran: a row, and lines of text."""
+    """Return the values of an expression (`EXPR` or `EXPR if COND`) at each visit of a line: a track, and text."""
     _, expression, condition = parse_log(f"here:{line} {text}")
     return _logged(view, file, line, expression, condition, f"log {file}:{line} {text}")
 
 
 def log_line(view: View, text: str) -> tuple[Track, tuple[str, ...]]:
-    """Return the same of what stands behind the prompt's `log`: the place comes first."""
+    """Return the same for the arguments of the prompt's `log`, which begin with the place."""
     place, expression, condition = parse_log(text)
     file, line, _ = parse_place(view, place, is_line=True)
     return _logged(view, file, line, expression, condition, f"log {text}")
@@ -155,10 +155,10 @@ def _logged(
 
 
 def events_around(view: View) -> EventsAnswer:
-    """Return what the program asked the outside around here."""
+    """Return the program's events around this moment."""
     session, here = view.session, view.here.moment.event
     if session.index.events > MOST_EVENTS:
-        return EventsAnswer(((0, "The log is long: `:events` shows them."),), here)
+        return EventsAnswer(((0, "Too many events to list here. `:events` shows them."),), here)
     found = texts.events_of(session, here - AROUND + 1, here + AROUND // 4)
     return EventsAnswer(tuple((each.number, printable(texts.event_text(each))) for each in found), here)
 
@@ -166,8 +166,8 @@ def events_around(view: View) -> EventsAnswer:
 # ---- bisection ----
 
 
-def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) -> Answer:
-    """Return the line after which something was wrong first; `show` is given each look meanwhile.
+def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) -> AnswerList:
+    """Return the first line after which something was wrong; `show` is called with each look meanwhile.
 
     `text` may have the options of the prompt's `bisect`.
     """
@@ -176,14 +176,14 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
     looks: list[Probe] = []
     shown_at = 0.0
 
-    def tell_look(look: Probe) -> None:
+    def show_look(look: Probe) -> None:
         nonlocal shown_at
         looks.append(look)
         if time.monotonic() - shown_at > LIVE:
             shown_at = time.monotonic()
             show(_track(looks))
 
-    search = wanted.search(session, tell_look)
+    search = wanted.search(session, show_look)
     if wanted.is_all:
         return _all_changes(view, wanted, search, show)
     found = wanted.found(search)
@@ -191,45 +191,45 @@ def bisect(view: View, kind: str, text: str, show: Callable[[Track], object]) ->
     return _bisected(view, found)
 
 
-def bisect_claim(view: View, claim: Assertion, show: Callable[[Track], object]) -> Answer:
-    """Return the line after which what a failing test claims was true no more."""
+def bisect_claim(view: View, claim: Assertion, show: Callable[[Track], object]) -> AnswerList:
+    """Return the line after which a failing test's assertion became false."""
     found = bisect_assertion_of(view.session, claim)
     if found is None:
-        return Answer(
+        return AnswerList(
             "Bisected", (Choice(f"{printable(claim.source)} was never true in this test.", "bold"),), "Esc closes"
         )
     show(_track(found.looks, found.culprit))
     return _bisected(view, found)
 
 
-def _bisected(view: View, found: Bisected) -> Answer:
+def _bisected(view: View, found: Bisected) -> AnswerList:
     session, culprit = view.session, found.culprit
     first, *others = bisection_text.summary_lines(session, found)
     choices = [Choice(printable(first), "bold", culprit.count if culprit is not None else 0)]
     choices += [Choice(printable(line)) for line in others]
     probes = sorted(found.looks, key=lambda each: each.count)
     choices += [Choice(printable(bisection_text.look_text(session, each)), count=each.count) for each in probes]
-    return Answer("Bisected", tuple(choices), "Enter goes there" if culprit is not None else "Esc closes")
+    return AnswerList("Bisected", tuple(choices), "Enter goes there" if culprit is not None else "Esc closes")
 
 
-def _all_changes(view: View, wanted: SearchRequest, search: Bisection, show: Callable[[Track], object]) -> Answer:
-    """Every line after which it was wrong, or right again."""
+def _all_changes(view: View, wanted: SearchRequest, search: Bisection, show: Callable[[Track], object]) -> AnswerList:
+    """Return every line after which it became wrong, or right again."""
     found = list(search.flips(MOST_FLIPS + 1))
     more = len(found) - MOST_FLIPS
     del found[MOST_FLIPS:]
     marks = tuple(Mark(each.count, "bad" if each.is_bad else "good", is_faint=not each.is_bad) for each in found)
     show(Track("bisect", "x bisect", marks, max(more, 0)))
     if not found:
-        return Answer(
-            "Bisected", (Choice(f"{printable(wanted.predicate.text)}: it never changes.", "bold"),), "Esc closes"
+        return AnswerList(
+            "Bisected", (Choice(f"{printable(wanted.predicate.text)}: never changes", "bold"),), "Esc closes"
         )
     choices = [Choice(_change_text(view, each), count=each.count) for each in found]
     if more > 0:
-        choices.append(Choice(f"and more: --from {texts.moment_text(found[-1].moment)} goes on", "dim"))
+        choices.append(Choice(f"more follow: continue with --from {texts.moment_text(found[-1].moment)}", "dim"))
     if search.note:
         choices.append(Choice(printable(search.note), "dim"))
     at = max((at for at, each in enumerate(found) if each.count <= view.here.count), default=0)
-    return Answer(f"{printable(wanted.predicate.text)}: {len(found):,} changes", tuple(choices), at=at)
+    return AnswerList(f"{printable(wanted.predicate.text)}: {len(found):,} changes", tuple(choices), at=at)
 
 
 def _change_text(view: View, flip: VerdictChange) -> str:
@@ -245,11 +245,11 @@ def _track(looks: Sequence[Probe], culprit: Culprit | None = None) -> Track:
     marks = [Mark(each.count, each.verdict.value, is_faint=each.verdict is not Verdict.BAD) for each in looks]
     if culprit is not None:
         marks.append(Mark(culprit.count, Verdict.BAD.value))
-    # Without any there is no row.
+    # Without any look there is no row.
     return Track("bisect", "x bisect" if marks else "", tuple(marks))
 
 
 QUESTIONS: dict[str, Callable[..., object]] = {
     each.__name__: each for each in (who_wrote, history, visits, logged, log_line, events_around, bisect, bisect_claim)
 }
-"""By their names: the thread that draws imports nothing of this."""
+"""The queries by name: the drawing thread imports nothing of this module."""

@@ -1,6 +1,6 @@
-"""What is found out while nobody waits for anything: when which lane ran, and where breakpoints are hit.
+"""Background tasks: determine when each lane ran, and where breakpoints are hit.
 
-Each is a generator that yields after a little work: None, or what it found.
+Each is a generator that yields after a little work: None, or its result.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from replaydbg.debugger.source.source_files import is_library
-from replaydbg.events.records import Control, ControlKind, Why
+from replaydbg.events.records import Control, ControlKind, SwitchReason
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
 from replaydbg.tui.messages import LanesFound, MarksFound, TrackFound
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from replaydbg.debugger.results import Breakpoint
 
 PORTION = 500
-"""So many entries of the log are read between two looks at whether somebody waits."""
+"""Number of log entries that are read between two checks for a waiting request."""
 
 LINES_PER_TICK = 1.25
-"""About; only where ticks were not counted from an event on is it needed."""
+"""An estimate, needed only where ticks were not counted from an event on."""
 
 MOST_ENTRIES = 2_000_000
-"""Of longer logs the lanes are shown up to here."""
+"""Number of log entries up to which the lanes are determined."""
 
 MOST_EXCEPTIONS = 500
-"""Of more exceptions nobody looks who raised them: each takes some milliseconds."""
+"""Number of exceptions above which their origins are not determined: each takes some milliseconds."""
 
 MOST_HITS = 1000
-"""So many hits of a breakpoint are shown."""
+"""Maximum number of hits of a breakpoint that are shown."""
 
 
 def no_hits(number: int) -> Generator[Message | None]:
-    """Take the row of a breakpoint away."""
+    """Remove the row of a breakpoint."""
     yield TrackFound(Track(f"break {number}", "", ()))
 
 
 def hits(session: Session, point: Breakpoint) -> Generator[Message | None]:
-    """Find out where a breakpoint is met; its condition is not asked."""
+    """Find the hits of a breakpoint; its condition is not evaluated."""
     if not point.is_of_lines or point.temporary:
         return
     marks: list[Mark] = []
@@ -60,20 +60,20 @@ def hits(session: Session, point: Breakpoint) -> Generator[Message | None]:
 
 
 def snapshots(session: Session) -> Generator[Message | None]:
-    """Find out at which lines the program asked for snapshots: the recording knows only after which events."""
+    """Find the lines at which the program requested snapshots: the recording has only the events before them."""
     if not any(each.reason == "named" for each in session.heap.taken):
         return
-    session.work.begin("looking for snapshots")
+    session.work.begin("searching for snapshots")
     counts = session.heap.counts_of_snapshots("@#")
     found = (Mark(counts[f"#{each.number}"], snapshot_text(each)) for each in session.heap.taken)
     yield MarksFound(snapshots=tuple(sorted(found, key=lambda each: each.count)))
 
 
 def own_exceptions(session: Session, marks: tuple[Mark, ...]) -> Generator[Message | None]:
-    """Find out which of some exceptions the program's own code raised: libraries mostly handle what they raise."""
+    """Find the exceptions among `marks` that the program's own code raised: libraries mostly handle what they raise."""
     if not 0 < len(marks) <= MOST_EXCEPTIONS:
         return
-    session.work.begin("looking at exceptions")
+    session.work.begin("searching exceptions")
     own = []
     for each in marks:
         top = session.look_at(each.count).top
@@ -84,7 +84,7 @@ def own_exceptions(session: Session, marks: tuple[Mark, ...]) -> Generator[Messa
 
 
 def lane_spans(session: Session) -> Generator[Message | None]:
-    """Find out when which lane ran, as the log tells it; yield now and then, and what was found at the end."""
+    """Find when each lane ran, from the log; yield now and then, and the result at the end."""
     spans = _Spans(session.index.starts, session.index.total // (4 * BINS))
     with open_recording(session.path) as recording:
         for number, entry in enumerate(recording.events()):
@@ -100,12 +100,12 @@ def lane_spans(session: Session) -> Generator[Message | None]:
 class _Spans:
     """Switches of lanes as stretches of lines.
 
-    The log has how far a lane had computed between two events in ticks, not in lines: the lines between two events are
-    shared out by ticks, and what the last lane did before the next event is taken for as much as the others on average.
+    The log has a lane's progress between two events in ticks, not in lines: the lines between two events are divided in
+    proportion to the ticks, and the last lane's share before the next event is assumed to be average.
     """
 
     def __init__(self, starts: Sequence[int], gap: int) -> None:
-        """`gap`: what lies no further apart than that is one stretch; nobody would see it."""
+        """`gap`: stretches with no larger distance are merged; nobody would see the difference."""
         self._starts, self._gap = starts, gap
         self._names: dict[int, str] = {0: "main"}
         self._spans: dict[int, list[tuple[int, int]]] = {}
@@ -113,12 +113,12 @@ class _Spans:
         self._event = 0
         self._alive = 1
         self._counted_from = -1
-        """The event after which ticks began to be counted, since there was a second lane; before that nobody counts."""
+        """The event from which on ticks were counted, because there was a second lane."""
         self._between: list[tuple[int, int]] = []
-        """Lanes to which it was switched since the last event, with the ticks that the lane before had computed."""
+        """The switches since the last event: the next lane, with the ticks of the lane before."""
 
     def take(self, entry: Control) -> None:
-        """Take the next one."""
+        """Process the next entry."""
         if entry.kind is ControlKind.LANE_STARTED and entry.number is not None:
             self._names[entry.number] = printable(entry.name or "")
             self._alive += 1
@@ -129,7 +129,7 @@ class _Spans:
                 self._share_out()
                 self._event = entry.after
             self._between.append((entry.number, entry.ticks or 0))
-            self._alive -= entry.why is Why.ENDED
+            self._alive -= entry.why is SwitchReason.ENDED
 
     def finish(self, total: int) -> tuple[LaneSpans, ...]:
         """Return the stretches of each lane."""
@@ -146,10 +146,10 @@ class _Spans:
         first = starts[min(event, len(starts) - 1)]
         lines = starts[min(event + 1, len(starts) - 1)] - first
         ticks = [each for _, each in self._between]
-        # Where the lane waited inside a crossing the switch comes with the event itself.
+        # If the lane waited inside a crossing the switch comes with the event itself.
         whole = sum(ticks) + sum(ticks) // len(ticks)
         if event == self._counted_from:
-            # What was not counted came first.
+            # The part without counted ticks came first.
             counted = min(round(whole * LINES_PER_TICK), lines)
             first, lines = first + lines - counted, counted
         done = 0

@@ -1,4 +1,4 @@
-"""A panel of lines, one of which has the cursor: what most panels are. It draws only what is seen."""
+"""A panel of lines with a cursor, the base of most panels. It draws only visible lines."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ STYLES = (
     "string",
     "warning",
 )
-"""The styles that pieces of rows may have; app.tcss says how they look in each theme."""
+"""The styles of pieces of rows; app.tcss defines them for each theme."""
 
 Piece = tuple[str, str]
-"""Text, and one of STYLES or nothing."""
+"""Text, and one of STYLES or an empty string."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PanelRow:
     """One line of a panel."""
 
     pieces: tuple[Piece, ...]
     key: object = None
-    """What it stands for; None: it cannot be chosen."""
+    """The value that it represents; None: it cannot be chosen."""
     style: str = ""
     """For the whole line: one of STYLES."""
 
@@ -59,25 +59,25 @@ class Row:
         return "".join(text for text, _ in self.pieces)
 
 
-def plain(text: str, style: str = "", key: object = None) -> Row:
+def plain(text: str, style: str = "", key: object = None) -> PanelRow:
     """Return a row of one piece."""
-    return Row(((text, style),), key)
+    return PanelRow(((text, style),), key)
 
 
-class LazyRows(Sequence[Row]):
-    """Rows each of which is made when it is drawn: of many few ever are."""
+class LazyRows(Sequence[PanelRow]):
+    """Rows that are created when they are drawn: of many only a few ever are."""
 
     @abstractmethod
-    def row(self, at: int) -> Row:
-        """Make the one at an index from 0 on."""
+    def row(self, at: int) -> PanelRow:
+        """Return the row at an index from 0 on."""
 
     @overload
-    def __getitem__(self, at: int) -> Row: ...
+    def __getitem__(self, at: int) -> PanelRow: ...
 
     @overload
-    def __getitem__(self, at: slice) -> Sequence[Row]: ...
+    def __getitem__(self, at: slice) -> Sequence[PanelRow]: ...
 
-    def __getitem__(self, at: int | slice) -> Row | Sequence[Row]:
+    def __getitem__(self, at: int | slice) -> PanelRow | Sequence[PanelRow]:
         if isinstance(at, slice):
             return [self.row(each) for each in range(*at.indices(len(self)))]
         if not -len(self) <= at < len(self):
@@ -86,7 +86,7 @@ class LazyRows(Sequence[Row]):
 
 
 class Rows(ScrollView, can_focus=True, inherit_bindings=False):
-    """Lines with a cursor. A subclass says what they are, with `show`."""
+    """Lines with a cursor. A subclass sets them with `show`."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor", *(f"rows--{each}" for each in STYLES)}
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -103,11 +103,11 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     cursor: reactive[int] = reactive(0, repaint=False)
     glyphs: Glyphs = UNICODE
     CHOOSES_AT_ONCE = False
-    """Whether one click chooses a row; otherwise a second one does."""
+    """Whether one click chooses a row; if false, a second one does."""
     SHOWS_CURSOR = False
-    """Whether the row under the cursor is seen without the focus, too."""
+    """Whether the row under the cursor is highlighted without the focus, too."""
     HELP = ""
-    """What the panel shows and which keys it has, for `?`."""
+    """Description of the panel and its keys, for `?`."""
 
     class Chosen(Message):
         """The row under the cursor was chosen."""
@@ -123,37 +123,40 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
             return self.panel
 
     def __init__(self, title: str, *, id: str) -> None:
-        """`title` stands in the border."""
+        """`title` is shown in the border."""
         super().__init__(id=id)
         self._title = title
         self._title_shown = title
         set_title(self, title)
-        self._rows: Sequence[Row] = ()
+        self._rows: Sequence[PanelRow] = ()
         self._looks: dict[str, Style] = {}
-        """Styles by name, until they change: Textual would work each out for every piece of every line."""
+        """Resolved styles by name, until they change:
 
-    # ---- what it shows ----
+        Textual would resolve each again for every piece of every line.
+        """
+
+    # ---- content ----
 
     def set_title(self, title: str) -> None:
-        """Put `title` into the border."""
+        """Show `title` in the border."""
         self._title = title
-        # What does not fit ends in three dots in one sign, which ASCII does not have.
+        # Textual truncates a title with a one-column ellipsis, which ASCII does not have.
         is_cut = self.glyphs is ASCII and len(title) > self.size.width - 4
         shown = title[: max(self.size.width - 4, 0)] if is_cut else title
         if shown != self._title_shown:
-            # To set it draws the whole panel anew.
+            # Setting it redraws the whole panel.
             self._title_shown = shown
             set_title(self, shown)
 
     @property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[PanelRow]:
         """The lines."""
         return self._rows
 
-    def show(self, rows: Sequence[Row], *, cursor: int | None = None, width: int | None = None) -> None:
-        """Show other lines; the cursor stays where it is, as far as it can, or goes to `cursor`.
+    def show(self, rows: Sequence[PanelRow], *, cursor: int | None = None, width: int | None = None) -> None:
+        """Show other lines; the cursor stays in place if possible, or moves to `cursor`.
 
-        `width`: columns of the longest one, for who knows.
+        `width`: columns of the longest line, if known.
         """
         is_same = isinstance(rows, list | tuple) and rows == self._rows
         self._rows = rows
@@ -168,12 +171,12 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh()
 
     @property
-    def row(self) -> Row | None:
+    def row(self) -> PanelRow | None:
         """The one under the cursor."""
         return self._rows[self.cursor] if self.cursor < len(self._rows) else None
 
     def reveal(self, margin: int = 3) -> None:
-        """Scroll until the cursor is seen, with a few lines around it."""
+        """Scroll until the cursor is visible, with a few lines around it."""
         height = max(self.scrollable_content_region.height, 1)
         margin = min(margin, (height - 1) // 2)
         top = round(self.scroll_offset.y)
@@ -185,7 +188,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
     # ---- drawing ----
 
     def render_line(self, y: int) -> Strip:
-        """Draw one line of what is seen."""
+        """Draw one visible line."""
         x, top = self.scroll_offset
         number = round(top) + y
         width = self.scrollable_content_region.width
@@ -205,12 +208,12 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         strip = Strip(self._segments(row, style))
         return strip.crop_extend(round(x), round(x) + width, style)
 
-    def _segments(self, row: Row, style: Style) -> Iterator[Segment]:
+    def _segments(self, row: PanelRow, style: Style) -> Iterator[Segment]:
         for text, name in row.pieces:
             yield Segment(text, style + self._look(name) if name else style)
 
     def _look(self, name: str) -> Style:
-        """Return the style of that name, or with none of the panel."""
+        """Return the style with that name; an empty name means the panel's own."""
         if name not in self._looks:
             self._looks[name] = (
                 self.get_component_rich_style(f"rows--{name}", partial=True) if name else self.rich_style
@@ -218,33 +221,33 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         return self._looks[name]
 
     def notify_style_update(self) -> None:
-        """Forget the styles: there may be another theme, or the panel another state."""
+        """Discard the styles: the theme or the panel's state may have changed."""
         super().notify_style_update()
         self._looks.clear()
 
-    # ---- what the user does ----
+    # ---- input ----
 
     def on_resize(self) -> None:
-        """Keep the cursor where it is seen."""
+        """Keep the cursor visible."""
         self.reveal()
         if self._title:
             self.set_title(self._title)
 
     def watch_cursor(self) -> None:
-        """Draw it where it is now."""
+        """Redraw the cursor's row."""
         self.refresh()
 
     def action_cursor(self, by: int) -> None:
-        """Move the cursor by so many lines."""
+        """Move the cursor by a number of lines."""
         self.cursor = max(0, min(self.cursor + by, len(self._rows) - 1))
         self.reveal()
 
     def action_page(self, by: int) -> None:
-        """Move it by what is seen at once."""
+        """Move the cursor by the visible height."""
         self.action_cursor(by * max(self.scrollable_content_region.height - 1, 1))
 
     def action_sideways(self, by: int) -> None:
-        """Scroll to what is cut off."""
+        """Scroll horizontally."""
         self.scroll_to(x=max(self.scroll_offset.x + by, 0), animate=False, force=True)
 
     def action_choose(self) -> None:
@@ -254,7 +257,7 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
             self.post_message(self.Chosen(self, row.key))
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor there; a second click chooses it, or the first one."""
+        """Move the cursor there; a second click chooses the row, or the first one does."""
         at = self._row_at(event)
         if at is None:
             return

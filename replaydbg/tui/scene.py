@@ -1,4 +1,4 @@
-"""What the terminal UI shows, as frozen values: the worker makes them of a session's answers, the panels draw them."""
+"""The data that the terminal UI shows, as frozen values: the worker creates them, the panels draw them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ if TYPE_CHECKING:
     from replaydbg.debugger.assertions import Assertion
 
 Span = tuple[int, int, str]
-"""A piece of a line of source: where it begins and ends, and what it is, such as `keyword`."""
+"""A piece of a source line: its start, its end, and its kind, such as `keyword`."""
 
 
 WRONG = {
     "bad": "an expression is true",
     "check": "an expression is false",
     "raises": "an expression raises, or an exception of this type was raised",
-    "function": "a function FILE.py:NAME of mine returns true, or an assertion in it fails",
+    "function": "my function FILE.py:NAME returns true, or an assertion in it fails",
     "output": "the output matches a pattern",
-    "invariant": "an invariant of the program does not hold",
+    "invariant": "an invariant of the program is false",
 }
-"""What a bisection can look for, in words."""
+"""The predicates of a bisection, with their descriptions."""
 
 BEHIND = {
     "--frame FUNC": "variables of that function's innermost call",
-    "--in MODULE": "names of that module; otherwise of the program's main one",
-    "--from MOMENT": "look from there on",
-    "--to MOMENT": "look up to there",
-    "--linear": "look at every line: finds what was wrong for a while only",
-    "--all": "every line after which it was wrong, or right again",
+    "--in MODULE": "names of that module (default: the main module)",
+    "--from MOMENT": "start of the search",
+    "--to MOMENT": "end of the search",
+    "--linear": "probe every line; finds temporary violations",
+    "--all": "list every change between bad and good",
 }
-"""What may stand behind that, and what it is for."""
+"""What may follow a predicate, and its purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class FrameRow:
     """A frame of the stack."""
 
     file: str
-    """As the code object names it."""
+    """The name in the code object."""
     place: str
-    """File, line and function, as short as they are clear."""
+    """File, line and function in short form."""
     line: int
     function: str
     text: str
-    """The line of source; empty if it is not at hand."""
+    """The line of source; empty if it is not available."""
     is_library: bool = False
 
 
@@ -56,10 +56,10 @@ class LaneRow:
     id: int
     name: str
     state: str
-    """What it does or waits for, in words."""
+    """Description of its activity, or of what it waits for."""
     place: str
     is_shown: bool
-    """Whether its frames are the ones on the stack panel."""
+    """Whether the stack panel shows its frames."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +78,17 @@ class ValueRow:
     name: str
     text: str
     mark: str = " "
-    """What became of it since the stop before: `~` another value, `+` new, `-` gone, or a space."""
+    """The change since the previous stop: `~` changed, `+` new, `-` gone, or a space."""
     old: str = ""
-    """The value before, where it is another one now."""
+    """The previous value, if it has changed."""
     watch: int = 0
     """The number of the watched expression; 0: it is a variable."""
     parts: int = 0
-    """How many items or attributes it has."""
+    """Number of items or attributes."""
     depth: int = 0
-    """How deep it lies in the value that holds it."""
+    """Nesting depth within the value that holds it."""
     expression: str = ""
-    """What it is called in the frame."""
+    """Its expression in the frame."""
     is_open: bool = False
     """Whether its parts follow it."""
     digest: int = 0
@@ -103,7 +103,7 @@ class PointRow:
     text: str
     file: str
     line: int
-    """0 where it is at no line."""
+    """0 if it is not at a line."""
     is_enabled: bool
 
 
@@ -119,22 +119,22 @@ class MarkRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceText:
-    """A source file with what ran of it."""
+    """A source file with its hit counts."""
 
     file: str
     title: str
     lines: tuple[str, ...]
     spans: tuple[tuple[Span, ...], ...]
-    """For each line, its pieces that have a colour of their own."""
+    """The coloured pieces of each line."""
     hits: Mapping[int, int]
-    """How often each line ran in the whole run."""
+    """Number of hits of each line in the whole run."""
     code: frozenset[int]
-    """The lines that hold code: those of them without hits never ran."""
+    """The lines that contain code: those of them without hits never ran."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where the session stands, with all that the panels show of it."""
+    """The session's position, with all data that the panels show of it."""
 
     count: int
     total: int
@@ -144,25 +144,25 @@ class Scene:
     lane: str
     place: str
     reason: str
-    """What brought it here, as far as it needs to be said."""
+    """The reason for the stop, as far as it is worth a notice."""
     why: str
     is_changed: bool
     seconds: float | None
-    """Since the start, by the last clock mark; None: not known."""
+    """Seconds since the start, by the last clock mark; None: unknown."""
     frames: tuple[FrameRow, ...]
     frame: int
-    """The selected one."""
+    """The index of the selected frame."""
     depth: int
-    """How many frames there are: of a deep stack not all are here."""
+    """Number of frames: those of a deep stack are not all included."""
     lanes: tuple[LaneRow, ...]
     tasks: tuple[TaskRow, ...]
     values: tuple[ValueRow, ...]
     points: tuple[PointRow, ...]
     marks: tuple[MarkRow, ...]
     direction: str
-    """`backwards` if n, s, f and c were turned; empty otherwise."""
+    """`backwards` if n, s, f and c were reversed; else empty."""
     is_commanded: bool
-    """Whether lines are being typed that belong to a breakpoint."""
+    """Whether commands of a breakpoint are being typed."""
     values_error: str = ""
     """Why there are no values; empty: there are."""
 
@@ -177,106 +177,106 @@ class OutputLine:
     """A line that the program wrote."""
 
     number: int
-    """From 1; its moment is `@out:` and this."""
+    """From 1; its moment is `@out:` and this number."""
     text: str
     stream: int
-    """1 or 2."""
+    """1 for stdout, 2 for stderr."""
     count: int
     """The line that printed it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Something on the timeline."""
+    """A mark on the timeline."""
 
     count: int
     text: str = ""
     is_faint: bool = False
-    """Whether it is one of the less telling ones of its row: looked at, and nothing was wrong."""
+    """Whether it is a less important one of its row: a look that found nothing wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The whole run."""
+    """The data of the whole run."""
 
     name: str
-    """The recording's."""
+    """The recording's name."""
     command: str
     python: str
     ended: str
-    """How it ended, in words."""
+    """Description of how it ended."""
     first: int
-    """The count of the program's own first line, where the timeline begins."""
+    """The line count of the program's own first line, where the timeline begins."""
     first_event: int
     """The last event before it."""
     last: int
-    """Where it ends."""
+    """The line count at its end."""
     events: int
     total: int
     density: tuple[int, ...]
-    """Events in each of equal stretches between `first` and `last`."""
+    """Number of events in each of equal stretches between `first` and `last`."""
     exceptions: tuple[Mark, ...]
-    """A few of them, if there are many."""
+    """The exceptions; a selection, if there are many."""
     failure: Mark | None
     """The exception that ended the program."""
     failed_at: tuple[tuple[str, int], ...]
-    """Where it came from: file and line of each frame, innermost first."""
+    """Its traceback: file and line of each frame, innermost first."""
     snapshots: tuple[Mark, ...]
     output: tuple[OutputLine, ...]
     output_left_out: int
-    """Lines of output before these."""
+    """Number of lines of output before these."""
     limitation: str
-    """Why a seek may take longer than it should; empty: it should not."""
+    """Why a seek may take longer than usual; empty: no reason."""
     words: tuple[str, ...]
-    """The words of the prompt."""
+    """The commands of the prompt."""
     claim: Assertion | None = None
-    """Of a test that failed: what its line claims, if it claims something."""
+    """The assertion of a failed test, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneSpans:
-    """When a lane ran: a row of the timeline."""
+    """The times at which a lane ran: a row of the timeline."""
 
     lane: int
     name: str
     spans: tuple[tuple[int, int], ...]
-    """Counts of lines, from and to."""
+    """Ranges of line counts, from and to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """Moments that were found: a row of the timeline."""
+    """The moments found by a query: a row of the timeline."""
 
     key: str
     title: str
     marks: tuple[Mark, ...]
     more: int = 0
-    """So many more are not there."""
+    """Number of further moments that are not included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A line of an answer; choosing it leads somewhere, if it does."""
+    """A line of an answer; choosing it may lead to a moment or another query."""
 
     text: str
     style: str = ""
     count: int = 0
-    """The line of the run to go to; 0: nowhere."""
+    """The line count to go to; 0: none."""
     why: str = ""
-    """Who wrote this is asked there, then."""
+    """An expression whose writer is then looked up there."""
     path: str = ""
-    """An object of the heap that is asked about."""
+    """The path of a heap object to query."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a question was answered, as a list to choose from."""
+class AnswerList:
+    """The answer to a query, as a list to choose from."""
 
     title: str
     choices: tuple[Choice, ...]
     hint: str = "Enter goes there"
     at: int = 0
-    """The one that the cursor begins at."""
+    """The index at which the cursor begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,36 +288,36 @@ class HeapRow:
     """`~`, `+`, `-` or a space."""
     value: str = ""
     path: str = ""
-    """The object; empty: the line is of none."""
+    """The path of the object; empty: the line has none."""
     is_title: bool = False
     is_changed: bool = False
-    """Whether it is of a value that is another one."""
+    """Whether it shows a changed value."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeapAnswer:
-    """What differs between two moments."""
+    """The differences between two moments."""
 
     title: str
     rows: tuple[HeapRow, ...]
     scope: str
-    """Whose objects are told: `mine`, `standard` or `all`."""
+    """The scope of reported objects: `mine`, `standard` or `all`."""
     since: int
-    """The count of lines at the moment that it was compared with."""
+    """The line count of the moment that was compared with the present one."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventsAnswer:
-    """What the program asked the outside around a moment."""
+    """The program's events around a moment."""
 
     rows: tuple[tuple[int, str], ...]
-    """The number and the text of each."""
+    """The number and the text of each event."""
     here: int
-    """The last event before here."""
+    """The last event before this moment."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ConsoleLine:
     """A line of text for the console."""
 
     text: str
@@ -326,15 +326,15 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of an order."""
+    """The reply to an order."""
 
     scene: Scene | None = None
     texts: tuple[SourceText, ...] = ()
     """Source files that are shown for the first time."""
-    said: tuple[Said, ...] = ()
+    printed: tuple[ConsoleLine, ...] = ()
     error: str = ""
-    """What could not be done, and why."""
+    """The error message; empty on success."""
     is_over: bool = False
-    """Whether the user wants it to end."""
+    """Whether the user asked to quit."""
     answer: object = None
-    """What a question gave."""
+    """The result of a query."""

@@ -12,28 +12,28 @@ from textual.message import Message
 
 from replaydbg.tui.glyphs import Glyphs
 from replaydbg.tui.messages import LanesFound, MarksFound, Opened, Replied, Restarted, Scrubbed, Trouble
-from replaydbg.tui.owner import Owner, Work
+from replaydbg.tui.owner import SessionThread, Work
 from replaydbg.tui.plain import set_subtitle
 from replaydbg.tui.rows import Rows
 from replaydbg.tui.scene import Overview, Reply, Scene, SourceText, ValueRow
 from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from replaydbg.tui.values import ValuesPanel
 
 Then = Callable[[Reply], None]
 
 
-class Side(Vertical):
+class RecordingSide(Vertical):
     """One of the two."""
 
     class Came(Message):
-        """It stands somewhere else now."""
+        """Its position has changed."""
 
     def __init__(self, path: Path, name: str, *, glyphs: Glyphs, memory: int) -> None:
-        """`name` is that of the widget."""
+        """`name` is the widget's name."""
         super().__init__(id=name)
         self.path = path
-        self.owner = Owner(path, self.post_message, memory=memory)
+        self.owner = SessionThread(path, self.post_message, memory=memory)
         self.glyphs = glyphs
         self.scene: Scene | None = None
         self.overview: Overview | None = None
@@ -45,64 +45,64 @@ class Side(Vertical):
         """Make its panels."""
         yield SourcePanel()
         yield ValuesPanel()
-        yield Timeline()
+        yield TimelinePanel()
 
     def on_mount(self) -> None:
-        """Begin to replay it."""
+        """Start its replay."""
         for panel in self.query(Rows):
             panel.glyphs = self.glyphs
-        self.query_one(Timeline).glyphs = self.glyphs
+        self.query_one(TimelinePanel).glyphs = self.glyphs
         self.query_one(SourcePanel).set_title(f"1 {self.path.name}: replaying ...")
         self.owner.start()
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something was asked that was not answered."""
+        """Whether a request is not answered yet."""
         return self.scene is None or bool(self._asked)
 
     @property
     def is_shown(self) -> bool:
-        """Whether its panels are there: what comes from its thread may be late."""
-        return bool(self.query(Timeline))
+        """Whether its panels exist: messages from its thread may arrive late."""
+        return bool(self.query(TimelinePanel))
 
     def ask(self, work: Work, *, slot: str = "", then: Then | None = None) -> None:
-        """Have something done with its session; `then` is called with what came of it."""
+        """Request work from its session; `then` is called with the reply."""
         self._asked[self.owner.ask(work, slot=slot)] = then
 
     def order(self, line: str) -> None:
-        """Do a line that the prompt would take."""
+        """Execute a command of the prompt."""
         self.error = ""
         self.ask(lambda desk: desk.do(line))
 
     def to_failure(self) -> None:
-        """Go to where the program failed, if it did."""
+        """Go to the failure of the program, if there is one."""
         failure = self.overview.failure if self.overview is not None else None
         if failure is not None:
             self.order(f"seek-ticks {failure.count}")
 
     def on_opened(self, message: Opened) -> None:
-        """Show the run, and where it failed."""
+        """Show the run, and its failure."""
         if not self.is_shown:
             return
         self.overview = message.overview
-        self.query_one(Timeline).set_overview(message.overview)
+        self.query_one(TimelinePanel).set_overview(message.overview)
         self.query_one(SourcePanel).set_failure(message.overview.failed_at)
         self._take(message.reply)
 
     def on_replied(self, message: Replied) -> None:
-        """Show what came of an order."""
+        """Show the result of an order."""
         then = self._asked.pop(message.number, None)
         self._take(message.reply)
         if then is not None and not message.reply.error:
             then(message.reply)
 
     def on_restarted(self, message: Restarted) -> None:
-        """Say that the session was begun anew."""
+        """Report that the session was restarted."""
         self.error = message.text
         self.post_message(self.Came())
 
     def on_trouble(self, message: Trouble) -> None:
-        """Say what failed; the last line tells most."""
+        """Report an internal error; the last line is the most useful one."""
         self.error = message.text.strip().splitlines()[-1]
         self.post_message(self.Came())
 
@@ -114,7 +114,7 @@ class Side(Vertical):
         self.post_message(self.Came())
 
     def draw(self, differing: Mapping[str, str]) -> None:
-        """Show where it stands; `differing` are the values that the other one has otherwise, by name."""
+        """Show the present state; `differing` are the names of values that differ on the other side."""
         scene = self.scene
         if scene is None or not self.is_shown:
             return
@@ -125,36 +125,36 @@ class Side(Vertical):
         panel.show_scene(scene, self._texts.get(at.file) if at is not None else None)
         set_subtitle(panel, f"{self.path.name}  {scene.reason or scene.place}")
         self.query_one(ValuesPanel).show_scene(scene)
-        self.query_one(Timeline).show_scene(scene)
+        self.query_one(TimelinePanel).show_scene(scene)
 
     def on_scrubbed(self, message: Scrubbed) -> None:
         """Follow its timeline."""
         count = message.count
         self.ask(lambda desk: desk.scrub(count), slot="seek")
 
-    def on_timeline_range_wanted(self, message: Timeline.RangeWanted) -> None:
-        """Two runs are compared as wholes."""
+    def on_timeline_panel_range_wanted(self, message: TimelinePanel.RangeWanted) -> None:
+        """Ignore it: two runs are compared as wholes."""
         message.stop()
 
     def on_rows_chosen(self, message: Rows.Chosen) -> None:
-        """Show the parts of a value, or no longer."""
+        """Expand or collapse the parts of a value."""
         key = message.key
         if isinstance(key, ValueRow) and key.parts:
             self.ask(lambda desk: desk.toggle(key.expression))
 
     def on_lanes_found(self, message: LanesFound) -> None:
-        """Show when which lane ran."""
+        """Show when each lane ran."""
         if not self.is_shown:
             return
-        timeline = self.query_one(Timeline)
+        timeline = self.query_one(TimelinePanel)
         timeline.set_lanes(message.lanes)
         timeline.styles.height = 2 + min(timeline.rows_wanted(), 7)
 
     def on_marks_found(self, message: MarksFound) -> None:
-        """Show what is known better."""
+        """Show more precise marks."""
         if self.overview is not None and self.is_shown:
             self.overview = message.added_to(self.overview)
-            self.query_one(Timeline).set_overview(self.overview)
+            self.query_one(TimelinePanel).set_overview(self.overview)
 
 
 def _marked(value: ValueRow, differing: Mapping[str, str]) -> ValueRow:

@@ -1,4 +1,4 @@
-"""Panel 1: the source, with what ran of it, where we are, and values beside the lines that have them."""
+"""Panel 1: the source, with hit counts, the current line, and values beside the lines that set them."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from textual.message import Message
 
 from replaydbg.tui.glyphs import Glyphs
 from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import LazyRows, Piece, Row, Rows
+from replaydbg.tui.rows import LazyRows, PanelRow, Piece, Rows
 from replaydbg.tui.scene import Scene, SourceText, Span
 
 MOST_INLINE = 60
-"""So many characters of values stand beside a line."""
+"""Maximum number of characters of values beside a line."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class SourcePanel(Rows):
-    """One source file; it follows the session, and can be looked through."""
+    """One source file; it follows the session, and can be scrolled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "choose", "Visits of this line", show=False),
     ]
     HELP = """\
-The source as it was recorded. In front of each line: a breakpoint, how often the line ran in the whole run, and where
-we are. Lines that never ran are dim and have a - there. Values stand behind the lines that use them.
+The recorded source. Left of each line: breakpoint, number of executions in the whole run, current position. Lines
+that never ran are dim, with a -. Right of a line: the values that it uses.
 
   up down    the cursor            t T    run to the cursor, forwards and backwards
-  b          breakpoint here       p      print here in the past: an expression, over the whole run
-  enter      all visits of this line, to go to one of them
-  /          search in the file    u d    the frame that called this one, and back"""
+  b          breakpoint here       p      print an expression each time this line ran
+  enter      list the visits of this line, and go to one
+  /          search in the file    u d    the caller's frame, and back"""
 
     class PointWanted(Message):
-        """A breakpoint shall be at a line, or no longer."""
+        """A request to toggle a breakpoint at a line."""
 
         def __init__(self, file: str, line: int) -> None:
             super().__init__()
@@ -53,7 +53,7 @@ we are. Lines that never ran are dim and have a - there. Values stand behind the
 
     @property
     def file(self) -> str:
-        """The file that is shown; empty if none is."""
+        """The shown file; empty if there is none."""
         return self._text.file if self._text is not None else ""
 
     @property
@@ -62,23 +62,23 @@ we are. Lines that never ran are dim and have a - there. Values stand behind the
         return self.cursor + 1
 
     def set_failure(self, failed_at: Sequence[tuple[str, int]]) -> None:
-        """Say from which lines the exception came that ended the program."""
+        """Mark the lines of the traceback that ended the program."""
         self._failed_at = frozenset(failed_at)
 
     def show_scene(self, scene: Scene, text: SourceText | None) -> None:
-        """Show where the session stands; `text` is the file of the selected frame, None if it is nowhere."""
+        """Show the session's position; `text` is the file of the selected frame, None if there is none."""
         self._scene, self._text = scene, text
         at = scene.at
         self.draw(at.line if at is not None else None)
 
     def draw(self, line: int | None = None) -> None:
-        """Draw it anew, with the cursor at `line`."""
+        """Draw it again, with the cursor at `line`."""
         text, scene = self._text, self._scene
         if text is None or scene is None:
-            self.show([Row((("No Python code runs here.", "dim"),))])
+            self.show([PanelRow((("No Python code runs here.", "dim"),))])
             return
         if not text.lines:
-            self.show([Row(((f"The source of {text.file} is not at hand.", "dim"),))])
+            self.show([PanelRow(((f"No source available for {text.file}.", "dim"),))])
             return
         here = scene.at.line if scene.at is not None and scene.at.file == text.file else 0
         rows = _SourceRows(text, scene, here, glyphs=self.glyphs, failed_at=self._failed_at)
@@ -91,7 +91,7 @@ we are. Lines that never ran are dim and have a - there. Values stand behind the
         self.show(rows, cursor=line - 1 if line is not None else None, width=rows.width)
 
     def search(self, pattern: str, *, backwards: bool = False) -> bool:
-        """Put the cursor on the next line with `pattern` in it, in any case; False: there is none."""
+        """Move the cursor to the next line that contains `pattern`, ignoring case; False: there is none."""
         lines = self._text.lines if self._text is not None else ()
         wanted = pattern.casefold()
         step = -1 if backwards else 1
@@ -104,7 +104,7 @@ we are. Lines that never ran are dim and have a - there. Values stand behind the
         return False
 
     def on_click(self, event: events.Click) -> None:
-        """In front of a line a click sets a breakpoint."""
+        """Set a breakpoint after a click in front of a line."""
         offset = event.get_content_offset(self)
         at = self._row_at(event)
         if at is not None and offset is not None and offset.x < 1 and self.file:
@@ -126,22 +126,22 @@ class _SourceRows(LazyRows):
 
     @property
     def width(self) -> int:
-        """Columns of the longest line, about."""
+        """Approximate width of the longest line."""
         longest = max((cell_len(each) for each in self._text.lines), default=0)
         return longest + self._hit_width + self._digits + MOST_INLINE + 10
 
     def __len__(self) -> int:
         return len(self._text.lines)
 
-    def row(self, at: int) -> Row:
-        """Make the line at an index from 0 on."""
+    def row(self, at: int) -> PanelRow:
+        """Return the line at an index from 0 on."""
         number = at + 1
         text, here = self._text, self._here
         line, hits = text.lines[number - 1], text.hits.get(number, 0)
         never = number in text.code and not hits
         spans = text.spans[number - 1] if number <= len(text.spans) else ()
         code = [(line, "never")] if never else list(_pieces(line, spans))
-        return Row(
+        return PanelRow(
             (
                 self._point(self._points.get(number)),
                 (f"{_short(hits) if hits else '-' if never else '':>{self._hit_width}} ", "dim"),
@@ -170,7 +170,7 @@ class _SourceRows(LazyRows):
 
 
 def _short(number: int) -> str:
-    """A count in few columns."""
+    """Return a count in a few columns."""
     for limit, unit in ((10_000, ""), (10_000_000, "k"), (10_000_000_000, "M")):
         if number < limit:
             return f"{number // (limit // 10_000)}{unit}"
@@ -189,8 +189,10 @@ def _pieces(line: str, spans: Sequence[Span]) -> Iterator[Piece]:
 
 
 def _values_beside(scene: Scene, text: SourceText, here: int) -> Mapping[int, str]:
-    """Values of the selected frame's variables: behind the current line all that it names, behind those before it what
-    they were seen to set last."""
+    """Return values of the selected frame's variables, by line.
+
+    For the current line all that it names, for earlier ones their last seen assignments.
+    """
     at = scene.at
     if at is None or not here:
         return {}
@@ -202,7 +204,7 @@ def _values_beside(scene: Scene, text: SourceText, here: int) -> Mapping[int, st
         is_other = number < here and line.lstrip().startswith(("def ", "async def ", "class "))
         for match in _NAME.finditer(line) if not is_other else ():
             name = match[0]
-            # Of the lines before only what they assign: the rest would be noise.
+            # For earlier lines only their assignments: everything else would be noise.
             is_set = number == here or re.match(r"\s*(?:[-+*/|&^%@]|//|\*\*|<<|>>)?=(?!=)|\s+in\s", line[match.end() :])
             if name in values and name not in shown and is_set and text.hits.get(number) and len(values[name]) < 200:
                 shown.add(name)

@@ -1,4 +1,4 @@
-"""A source file as it is shown: which pieces have which colour, which lines hold code, and how often they ran."""
+"""A source file as it is shown: its colours, its lines with code, and their hit counts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from replaydbg.debugger import Session
 
 HIGHLIGHTED = 20_000
-"""Longer files have no colours: a thousand lines take 15 ms."""
+"""Number of lines above which a file has no colours: a thousand lines take 15 ms."""
 
 TAB = 8
 
 
 def source_text(session: Session, file: str) -> SourceText:
-    """Return what is shown of a file of the program."""
+    """Return the data of a source file of the program."""
     plain = session.sources.lines(file)
     lines = tuple(printable(each.expandtabs(TAB)) for each in plain)
     return SourceText(
@@ -35,7 +35,7 @@ def source_text(session: Session, file: str) -> SourceText:
 
 
 def lines_with_code(text: str) -> frozenset[int]:
-    """Return the numbers of the lines that hold code; none if it cannot be compiled by this Python."""
+    """Return the numbers of the lines that contain code; empty if this Python cannot compile it."""
     try:
         todo = [compile(text, "<source>", "exec", dont_inherit=True)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -43,7 +43,7 @@ def lines_with_code(text: str) -> frozenset[int]:
     found: set[int] = set()
     while todo:
         code = todo.pop()
-        # A function's first line is its `def`, which runs where the function is made.
+        # A function's first line is its `def`, which runs when the function is created.
         found.update(line for _, _, line in code.co_lines() if line and line != code.co_firstlineno)
         if code.co_name == "<module>":
             found.add(code.co_firstlineno)
@@ -52,7 +52,7 @@ def lines_with_code(text: str) -> frozenset[int]:
 
 
 def _spans(lines: tuple[str, ...]) -> Iterator[tuple[Span, ...]]:
-    # Imported here: 20 ms that are taken while the replay runs.
+    # Imported here: it takes 20 ms, which pass while the replay runs.
     from pygments.lexers.python import PythonLexer
 
     spans: list[Span] = []

@@ -1,39 +1,39 @@
-"""Panel 2: the stack of the lane that is looked at, the lanes, and the asyncio tasks."""
+"""Panel 2: the stack of the selected lane, the lanes, and the asyncio tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.rows import PanelRow, Rows, plain
 from replaydbg.tui.scene import Scene
 
 FEW = 2
-"""So many frames of libraries in a row are seen."""
+"""Number of adjacent library frames that are shown without folding."""
 
 
 class StackPanel(Rows):
-    """Frames, lanes and tasks; one that is chosen is looked at."""
+    """Frames, lanes and tasks; choosing one selects it."""
 
     HELP = """\
-The frames of the lane that is looked at, innermost first; below them the program's lanes (its threads) with what each
-waits for, and the asyncio tasks that are not done.
+The frames of the selected thread, innermost first; below them the program's threads with what each waits for, and
+the pending asyncio tasks.
 
-  enter      look at this frame, or at this lane; at frames of libraries that stand for several
-  u d        the frame that called this one, and back"""
+  enter      select this frame or thread; unfold folded library frames
+  u d        the caller's frame, and back"""
 
     def __init__(self) -> None:
         super().__init__("2 Stack", id="stack")
 
     def show_scene(self, scene: Scene) -> None:
-        """Show where the session stands."""
+        """Show the session's position."""
         lane = next((each for each in scene.lanes if each.is_shown), None)
-        name = f"  lane {lane.id} {lane.name}".rstrip() if lane is not None and len(scene.lanes) > 1 else ""
+        name = f"  thread {lane.id} {lane.name}".rstrip() if lane is not None and len(scene.lanes) > 1 else ""
         self.set_title(f"2 Stack{name}")
         rows = list(self._rows_of(scene))
         selected = f"frame {scene.frame}"
         self.show(rows, cursor=next((at for at, each in enumerate(rows) if each.key == selected), 0))
 
-    def _rows_of(self, scene: Scene) -> Iterator[Row]:
+    def _rows_of(self, scene: Scene) -> Iterator[PanelRow]:
         folded = _folded(scene)
         for number, frame in enumerate(scene.frames):
             if number in folded:
@@ -43,13 +43,13 @@ waits for, and the asyncio tasks that are not done.
             is_shown = number == scene.frame
             sign = self.glyphs.here if is_shown else " "
             place = (frame.place, "bold" if is_shown else "")
-            yield Row(((f"{sign} ", "accent"), place, (f"  {frame.text}", "dim")), f"frame {number}")
+            yield PanelRow(((f"{sign} ", "accent"), place, (f"  {frame.text}", "dim")), f"frame {number}")
         more = scene.depth - len(scene.frames)
         if more:
-            text = f"  {self.glyphs.dots} {more:,} more: enter goes on, `:frame {scene.depth - 1}` is the outermost"
+            text = f"  {self.glyphs.dots} {more:,} more: enter shows them, `:frame {scene.depth - 1}` is the outermost"
             yield plain(text, "dim", f"frame {len(scene.frames)}")
         if not scene.frames:
-            yield plain("No Python code runs in this lane here.", "dim")
+            yield plain("This thread runs no Python code here.", "dim")
         if len(scene.lanes) > 1:
             yield plain("Lanes", "accent")
             for lane in scene.lanes:
@@ -60,25 +60,25 @@ waits for, and the asyncio tasks that are not done.
                     (f"{lane.id} {lane.name or '(no name)'}  {lane.state}", style),
                     (f"  {lane.place}", "dim"),
                 )
-                yield Row(pieces, f"lane {lane.id}")
+                yield PanelRow(pieces, f"lane {lane.id}")
         if scene.tasks:
             yield plain("Tasks", "accent")
             for task in scene.tasks:
                 waits = f"  waits for {task.waits_for}" if task.waits_for else ""
-                yield Row(((f"  {task.name}", "bold"), (waits, "")))
+                yield PanelRow(((f"  {task.name}", "bold"), (waits, "")))
                 for each in task.places:
                     yield plain(f"    {each}", "dim")
 
 
 def _folded(scene: Scene) -> dict[int, int]:
-    """The frames of libraries that are not seen, of which the first one stands for so many; the others for 0."""
+    """Return the folded library frames: the first of a group with the number of frames, the others with 0."""
     found: dict[int, int] = {}
     at = 0
     while at < len(scene.frames):
         end = at
         while end < len(scene.frames) and scene.frames[end].is_library:
             end += 1
-        # What runs is seen, and what is looked at.
+        # The innermost frame and the selected one are never folded.
         if at and end - at > FEW and not at <= scene.frame < end:
             found |= dict.fromkeys(range(at, end), 0) | {at: end - at}
         at = max(end, at + 1)

@@ -1,4 +1,4 @@
-"""Panel 5: the run from left to right, and where in it we are."""
+"""Panel 5: the run from left to right, and the current position in it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from replaydbg.tui.scene import LaneSpans, Mark, Overview, Scene, Track
 
 MOST_LANES = 6
 _Line = Callable[[], tuple[str, Iterable[tuple[str, str]]]]
-"""What draws a line: its label, and its cells with their styles."""
+"""Draws a line: returns its label, and its cells with their styles."""
 
 LABEL = 10
-"""Columns for the name of a row, where there is more than one."""
+"""Width of a row's name, if there is more than one row."""
 
 
-class Timeline(Widget, can_focus=True):
-    """Density of events, snapshots, exceptions, marks; a row for each lane and for each thing that was looked for."""
+class TimelinePanel(Widget, can_focus=True):
+    """Density of events, snapshots, exceptions, marks; a row for each lane and for each query."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"rows--cursor", *(f"rows--{each}" for each in STYLES)}
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,16 +45,16 @@ class Timeline(Widget, can_focus=True):
         Binding("0", "zoom(0)", "The whole run", show=False),
     ]
     HELP = """\
-The run from the program's own first line to its end. The bars are events: what the program asked the outside. The signs
-above them: snapshots, exceptions, marks. Below: when which lane ran, and the rows that p and b add.
+The run from the program's first line to its end. Bars: events (inputs from outside). Signs above them: snapshots,
+exceptions, marks. Below: when each thread ran, and the rows added by p and b.
 
-  left right    go there: the session follows        shift, pageup pagedown    ten columns
-  %             go to a moment                       + - 0                  closer, wider, the whole run
-  delete        the last row no longer               mouse                  click or drag; wheel: closer, wider"""
+  left right    move the session                   shift, pageup pagedown    ten columns
+  %             go to a moment                       + - 0                  zoom in, zoom out, the whole run
+  delete        remove the last row                  mouse                  click or drag; wheel zooms"""
     count: reactive[int] = reactive(0)
 
     class RangeWanted(Message):
-        """Another part of the run shall be shown."""
+        """A request to show another part of the run."""
 
         def __init__(self, first: int, last: int) -> None:
             super().__init__()
@@ -73,7 +73,7 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         self._tracks: dict[str, Track] = {}
         self._is_dragged = False
 
-    # ---- what it shows ----
+    # ---- content ----
 
     def set_overview(self, overview: Overview) -> None:
         """Show this run."""
@@ -84,7 +84,7 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         self.refresh(layout=True)
 
     def set_range(self, first: int, last: int, density: tuple[int, ...]) -> None:
-        """Show a part of the run, in which there are so many events in each of equal stretches."""
+        """Show a part of the run, given the number of events in each of equal stretches."""
         self._first, self._last, self._density = first, last, density
         view = self._overview
         is_whole = view is not None and (first, last) == (view.first, view.last)
@@ -92,21 +92,21 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         self.refresh()
 
     def set_lanes(self, lanes: tuple[LaneSpans, ...]) -> None:
-        """Say when which lane ran."""
+        """Show when each lane ran."""
         busy = sorted(lanes, key=lambda each: (each.lane != 0, -sum(last - first for first, last in each.spans)))
-        # Of many threads, the main one and those that ran most.
+        # Of many threads, the main one and those that ran longest.
         self._lanes = tuple(sorted(busy[:MOST_LANES], key=lambda each: each.lane)) if len(lanes) > 1 else ()
         self.refresh(layout=True)
 
     def set_track(self, track: Track) -> None:
-        """Show a row of moments, in place of the one with the same key; without a title, none any longer."""
+        """Show a row of moments, in place of the one with the same key; without a title, remove it."""
         self._tracks[track.key] = track
         if not track.title:
             del self._tracks[track.key]
         self.refresh(layout=True)
 
     def remove_last_track(self) -> None:
-        """Show the row of moments that came last no longer."""
+        """Remove the row of moments that was added last."""
         if self._tracks:
             self._tracks.popitem()
             self.refresh(layout=True)
@@ -117,16 +117,16 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         return tuple(self._tracks.values())
 
     def show_scene(self, scene: Scene) -> None:
-        """Show where the session stands."""
+        """Show the session's position."""
         self._scene = scene
         self.count = scene.count
         if self._overview is not None and not self._first <= scene.count <= self._last:
-            # It is left behind: the same width of the run, around where it is now.
+            # The position is outside the shown part: move that, with the same width, around the position.
             self._want(scene.count, self._last - self._first)
         self.refresh()
 
     def rows_wanted(self) -> int:
-        """How many lines it would fill."""
+        """Return how many lines it would fill."""
         return 3 + len(self._lanes) + len(self._tracks)
 
     # ---- columns ----
@@ -139,16 +139,16 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         return max(self.content_size.width - self._label, 1)
 
     def column(self, count: int) -> int:
-        """The column of a line of the run."""
+        """Return the column of a line of the run."""
         return self._column_of()(count)
 
     def _column_of(self) -> Callable[[int], int]:
-        """Return what `column` is now: to be asked for many lines, of which a long run has thousands."""
+        """Return `column` as a fast function, for the thousands of lines of a long run."""
         first, span, width = self._first, self._last - self._first + 1, self._columns()
         return lambda count: max(0, min((count - first) * width // span, width - 1))
 
     def count_at(self, column: int) -> int:
-        """The first line of the run in a column."""
+        """Return the first line of the run in a column."""
         width = self._columns()
         if column >= width - 1:
             return self._last
@@ -177,7 +177,7 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
     def _lines(self) -> list[_Line]:
         tracks: list[_Line] = [partial(self._track, each) for each in self._tracks.values()]
         lanes: list[_Line] = [partial(self._lane, each) for each in self._lanes]
-        # Where there is no room for all of them, what was asked for comes first.
+        # If not all rows fit, those of queries come first.
         room = max(self.content_size.height - 3, 0)
         if self.content_size.height < 3:
             return [self._bars, lambda: ("", self._words())]
@@ -234,10 +234,10 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
     def _track(self, track: Track) -> tuple[str, Iterable[tuple[str, str]]]:
         cells = [(" ", "")] * self._columns()
         column = self._column_of()
-        # Of several in a column the telling ones are seen.
+        # Of several marks in a column the important ones are shown.
         for mark in sorted(self._seen(track.marks), key=lambda each: not each.is_faint):
-            faint, telling = (self.glyphs.point_off, "dim"), (self.glyphs.point, "warning")
-            cells[column(mark.count)] = faint if mark.is_faint else telling
+            faint, important = (self.glyphs.point_off, "dim"), (self.glyphs.point, "warning")
+            cells[column(mark.count)] = faint if mark.is_faint else important
         return track.title, cells
 
     def _words(self) -> Iterator[tuple[str, str]]:
@@ -256,7 +256,7 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         if scene.direction:
             yield f"  n s f c go {scene.direction}", "warning"
         if scene.is_changed:
-            yield "  changed: another run than the recorded one", "warning"
+            yield "  changed: this run differs from the recording", "warning"
         glyphs = self.glyphs
         legend = [f"{glyphs.failure} exception"] if view.exceptions or view.failure else []
         legend += [f"{glyphs.snapshot} snapshot"] if view.snapshots else []
@@ -265,16 +265,16 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         legend += [f"{glyphs.point} bad  {glyphs.point_off} not bad"] if "bisect" in self._tracks else []
         yield f"   {'  '.join(legend)}", "dim"
 
-    # ---- what the user does ----
+    # ---- input ----
 
     def action_move(self, by: int) -> None:
-        """Go so many columns on."""
+        """Move by a number of columns."""
         if self._overview is None:
             return
         view = self._overview
         at = self.column(self.count) + by
         count = self.count_at(max(0, min(at, self._columns() - 1)))
-        # In a short run several columns are one line: it is left all the same.
+        # In a short run several columns are one line: move to another line in any case.
         count = min(count, self.count - 1) if by < 0 else max(count, self.count + 1)
         self._go(max(view.first, min(count, view.last)))
 
@@ -300,7 +300,7 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
             self._go(self._overview.last if edge else self._overview.first)
 
     def _go(self, count: int) -> None:
-        # It is shown at once; the session follows when it can.
+        # It is shown at once; the session follows later.
         self.count = count
         self.post_message(Scrubbed(count))
 
@@ -327,7 +327,7 @@ above them: snapshots, exceptions, marks. Below: when which lane ran, and the ro
         self.action_zoom(0.5)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        """Follow it no longer."""
+        """Stop following the mouse."""
         self._is_dragged = False
         self.release_mouse()
 

@@ -1,7 +1,7 @@
-"""Keys, in the order in which they were typed: what one of them opens gets those that come right behind it.
+"""Process keys in the order in which they were typed: what one key opens receives the keys right after it.
 
-Textual hands a key to the widget with the focus, and does what it is bound to when it has come back from there: of keys
-that come in one piece all would go to that widget, also those behind the `:` that opens the line for them.
+Textual hands a key to the focused widget, and runs its binding only after the key has bubbled up from there: when
+several keys arrive together all would go to that widget, even those after the `:` that opens the input line.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from textual import events
 from textual.app import App
 from textual.widgets import Input
 
-from replaydbg.tui.bottom import Line
+from replaydbg.tui.bottom import InputLine
 from replaydbg.tui.dialogs import Dialog
 
 
 class TypedApp(App[int]):
-    """Does what each key means before it looks at the next one."""
+    """Finishes the action of each key before it processes the next one."""
 
     async def on_event(self, event: events.Event) -> None:
-        """Take keys and pasted text; all else as it is."""
+        """Process keys and pasted text; leave all other events to Textual."""
         is_new = isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded
         if is_new and isinstance(event, events.Key) and await self._takes(event):
             return
@@ -28,17 +28,17 @@ class TypedApp(App[int]):
         await super().on_event(event)
 
     async def _takes(self, key: events.Key) -> bool:
-        """Do what a key means; False: somebody else may know it."""
+        """Run the action of a key; False: another handler may know it."""
         self.app_focus = True
         if isinstance(self.screen, Dialog) and self.screen.is_new_to(key):
             return True
         focused = self.focused
-        if isinstance(focused, Line):
+        if isinstance(focused, InputLine):
             if key.is_printable and key.character is not None:
                 focused.take(key.character)
                 return True
         elif isinstance(focused, Input):
-            return False  # of the palette, which goes through what it finds by itself
+            return False  # the palette handles its own keys
         else:
             self.take_note()
         bound = self.screen.active_bindings.get(key.key)
@@ -48,7 +48,7 @@ class TypedApp(App[int]):
         return True
 
     def take_note(self) -> None:
-        """A key was pressed, and none of a text."""
+        """Called for a key that is not part of a text."""
 
     def take_pasted(self, text: str) -> None:
-        """Text was pasted where nothing is asked: its letters are no keys."""
+        """Called when text is pasted while no question is open: its letters are not keys."""

@@ -1,4 +1,4 @@
-"""Panel 3: watched expressions and local variables, with what became of them since the stop before."""
+"""Panel 3: watched expressions and local variables, with their changes since the previous stop."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import re
 from collections.abc import Iterator
 
 from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import Row, Rows, plain
+from replaydbg.tui.rows import PanelRow, Rows, plain
 from replaydbg.tui.scene import Scene, ValueRow
 
 _STYLES = {"~": "warning", "+": "new", "-": "error", "!": "error"}
 
 
 class ValuesPanel(Rows):
-    """Values; one that is chosen shows its parts."""
+    """Values; choosing one shows its parts."""
 
     SHOWS_CURSOR = True
     HELP = """\
-Watched expressions, then the variables of the selected frame. In front: ~ another value than at the stop before, with
-the old one; + new; - gone.
+Watched expressions, then the variables of the selected frame. Marks: ~ changed since the last stop (old value shown),
++ new, - removed.
 
-  enter      show its parts, or no longer      W      who wrote it last
-  v          all values that it ever had       w      watch an expression
-  delete     on a watched expression: no longer"""
+  enter      expand or collapse                W      who wrote it last
+  v          every value over the run          w      watch an expression
+  delete     remove a watched expression"""
 
     def __init__(self) -> None:
         super().__init__("3 Locals", id="values")
@@ -34,7 +34,7 @@ the old one; + new; - gone.
         return key if isinstance(key, ValueRow) else None
 
     def select_first_of(self, text: str) -> None:
-        """Select the variable that is named first in a line of source, if one is."""
+        """Select the variable that a source line names first, if there is one."""
         names = [row.key.name if isinstance(row.key, ValueRow) else "" for row in self.rows]
         found = next((each for each in re.findall(r"[^\W\d]\w*", text) if each in names), None)
         if found is not None:
@@ -42,20 +42,20 @@ the old one; + new; - gone.
             self.reveal()
 
     def watch_cursor(self) -> None:
-        """Name what is selected: the keys of other panels mean it, too."""
+        """Publish the selected value: the keys of other panels refer to it, too."""
         super().watch_cursor()
         value = self.chosen
         expression = value.expression if value is not None else ""
         set_subtitle(self, f"selected: {expression}" if expression else "")
 
     def show_scene(self, scene: Scene) -> None:
-        """Show where the session stands."""
+        """Show the session's position."""
         function = f"  {scene.at.function}" if scene.at is not None else ""
         self.set_title(f"3 Locals{function}")
         self.show(list(self._rows_of(scene)))
         self.watch_cursor()
 
-    def _rows_of(self, scene: Scene) -> Iterator[Row]:
+    def _rows_of(self, scene: Scene) -> Iterator[PanelRow]:
         for each in scene.values:
             yield self._row(each)
         if scene.values_error:
@@ -63,7 +63,7 @@ the old one; + new; - gone.
         elif not scene.values:
             yield plain("No variables.", "dim")
 
-    def _row(self, each: ValueRow) -> Row:
+    def _row(self, each: ValueRow) -> PanelRow:
         style = _STYLES.get(each.mark, "")
         sign = self.glyphs.opened if each.is_open else self.glyphs.closed if each.parts else " "
         name = f"{each.name} = " if each.name else ""
@@ -75,4 +75,4 @@ the old one; + new; - gone.
             (each.text if each.mark != "-" else "(gone)", style),
             (old, "dim"),
         )
-        return Row(pieces, each)
+        return PanelRow(pieces, each)

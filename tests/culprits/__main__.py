@@ -33,11 +33,11 @@ class Answer:
     seconds: float
     """How long these took together."""
     liberties: int
-    """How many liberties the replays took."""
+    """How many deviations the replays had."""
 
     def __str__(self) -> str:
-        taken = f", {self.liberties} liberties" if self.liberties else ""
-        return f"{self.culprit}: {self.looks} looks, {self.seconds:.1f} s{taken}"
+        taken = f", {self.liberties} deviations" if self.liberties else ""
+        return f"{self.culprit}: {self.looks} commits tested, {self.seconds:.1f} s{taken}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             answers = _ask(case, Path(scratch), options.cache, options.how)
         is_wrong = is_wrong or any(answer.culprit != case.culprit for answer in answers)
         print(f"{case.package}: {'; '.join(map(str, answers))}", file=sys.stderr, flush=True)
-        told = [str(answer) for answer in answers] + [f"not asked: {case.unanswered}"] * (2 - len(answers))
+        told = [str(answer) for answer in answers] + [f"not possible: {case.unanswered}"] * (2 - len(answers))
         commits = str(len(case.releases) - 1)
         rows.append([case.package, commits, f"[{case.bug}]({case.source})", case.culprit, *told])
     print(as_text(_HEADING, rows))

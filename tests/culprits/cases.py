@@ -42,7 +42,7 @@ class Case:
     source: str
     """Where it is reported."""
     unanswered: str = ""
-    """Why one recording cannot tell: what other releases ask for and it was not asked for; empty if it can."""
+    """Why one recording is not enough: what other releases need and it does not have; empty if it is."""
 
     options: Sequence[str] = ()
     """Further options of the bisection of one recording."""
@@ -93,7 +93,7 @@ CASES = (
         culprit="8.0.0",
         bug="the `flag_value` of an option becomes a text if it is a member of an enumeration",
         source="https://github.com/pallets/click/issues/1960",
-        unanswered="8.0 and 8.1 look for translations, which the recording of 8.2 was not asked for",
+        unanswered="8.0 and 8.1 load translations, which the recording of 8.2 does not have",
     ),
     Case(
         package="pyparsing",

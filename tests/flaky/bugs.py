@@ -101,7 +101,7 @@ BUGS = (
         "cachetools_expiry",
         "cachetools 0.8.1",
         "https://github.com/tkem/cachetools/issues/29",
-        "`get` raises if an item expires between its two looks at the clock",
+        "`get` raises if an item expires between its two readings of the clock",
         {"answer"},
         _of_inputs,
         ("cachetools/ttl.py", "__timer()"),
@@ -141,7 +141,7 @@ BUGS = (
             ("order_of_a_set", "the first of a set", {"hash seed"}, _of_states, ("order_of_a_set.py", ""), FLAKY),
             (
                 "clock_across_midnight",
-                "two looks at the day",
+                "two readings of the date",
                 ANSWER,
                 _of_inputs,
                 ("midnight.py", "time.time()"),

@@ -15,11 +15,11 @@ from replaydbg.debugger.first_pass.run_index import MAGIC as INDEX_MAGIC
 from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, StructSequence, TypeName
 from replaydbg.heap.builder import Node, build
 from replaydbg.heap.pack import pack
-from replaydbg.heap.series import Series
+from replaydbg.heap.series import SnapshotPacker
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.log import encode
 from replaydbg.log.container import seal
-from tests.build import Example, LogBuilder, example
+from tests.harness.build import Example, LogBuilder, example
 
 RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX = "rdbg", "log", "world", "snap", "notes.json", "index"
 KINDS = (RECORDING, LOG, WORLD, SNAPSHOT, NOTES, INDEX)
@@ -44,7 +44,7 @@ def seeds() -> list[Input]:
     log = _log()
     sealed = _sealed(example(2))
     series = [snapshot(number) for number in range(1, 6)]
-    packing = Series()
+    packing = SnapshotPacker()
     files = [packing.pack(each) for each in series]
     with_heap = example(1)
     with_heap.end["snapshots"] = {

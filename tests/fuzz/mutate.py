@@ -12,9 +12,9 @@ from replaydbg.debugger.first_pass.run_index import MAGIC as INDEX_MAGIC
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.environment import GateRow
 from replaydbg.log.environment import parse_header
-from tests.build import header_json
 from tests.fuzz import chunks, documents, framing, logs, snapshots
 from tests.fuzz.corpus import INDEX, LOG, NOTES, RECORDING, SNAPSHOT, WORLD, Input
+from tests.harness.build import header_json
 
 EXAMPLE_HEADER = json.dumps(header_json()).encode()
 

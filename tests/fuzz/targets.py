@@ -22,12 +22,13 @@ from replaydbg.heap import raw
 from replaydbg.heap.diff import diff
 from replaydbg.heap.growth import growth
 from replaydbg.heap.holding import Holding
-from replaydbg.heap.pack import Base, mark_of, pack, read_begin, unpack
+from replaydbg.heap.pack import DeltaBase, mark_of, pack, read_begin, unpack
 from replaydbg.heap.snapshot import Snapshot
 from replaydbg.log import encode
 from replaydbg.log.decode import Malformed, decode_value
+from replaydbg.log.edit.definitions import Definitions
 from replaydbg.log.logfile import LOG_HEADER
-from replaydbg.log.raw import Definitions, RawStream
+from replaydbg.log.raw import RawStream
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sources import sources_of
 from replaydbg.log.stream import LogStream
@@ -90,10 +91,10 @@ def world(data: bytes, rng: Random) -> str:
 
 
 @cache
-def _first() -> tuple[Snapshot, Base]:
+def _first() -> tuple[Snapshot, DeltaBase]:
     packed = pack(corpus.snapshot(1))
     made = unpack(packed, "first")
-    return made, Base(made, mark_of(packed))
+    return made, DeltaBase(made, mark_of(packed))
 
 
 def snapshot(data: bytes, rng: Random) -> str:

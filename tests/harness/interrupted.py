@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.harness.replays import TIMEOUT
 from tests.harness.surroundings import without_steering
-from tests.replays import TIMEOUT
 
 _PR_SET_CHILD_SUBREAPER = 36
 _BUSY = 3

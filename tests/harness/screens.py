@@ -17,7 +17,7 @@ from textual.geometry import Size
 
 from replaydbg.tui.app import ReplayApp
 from replaydbg.tui.rows import Rows
-from replaydbg.tui.timeline import Timeline
+from replaydbg.tui.timeline import TimelinePanel
 from tests.harness.recording import record_failure
 from tests.harness.seen import Seen, see
 
@@ -40,7 +40,7 @@ async def stepping(seen: Seen) -> None:
     await seen.press("colon")
     await seen.type("break Till.pay_in")
     await seen.press("C", "n", "n")
-    await seen.until(lambda: bool(seen.app.part(Timeline).tracks))
+    await seen.until(lambda: bool(seen.app.part(TimelinePanel).tracks))
     await seen.press("3", "6")
     seen.app.show_tab("output")
     await seen.press("3")
@@ -121,7 +121,7 @@ def draw(recording: Path, state: str) -> dict[tuple[tuple[int, int], str], str]:
 
     async def look(seen: Seen) -> None:
         # What nobody waits for is on the timeline, too.
-        await seen.until(lambda: bool(seen.app.part(Timeline)._lanes))
+        await seen.until(lambda: bool(seen.app.part(TimelinePanel)._lanes))
         await seen.quiet()
         await STATES[state](seen)
         await seen.quiet()

@@ -1,4 +1,4 @@
-"""What a plain trace (tests/travel_tracer.py) says of where each command leads, by the simplest definition."""
+"""What a plain trace (tests/debugger/travel_tracer.py) says of where each command leads, by the simplest definition."""
 
 from __future__ import annotations
 

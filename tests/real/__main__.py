@@ -19,12 +19,12 @@ _HEADING = ["program", "version", "what it does", "events", "size", "record s", 
 _INTRODUCTION = """\
 # Real programs
 
-Each program is recorded once. Then it is replayed five times, in another environment (time zone, locale, home, terminal
-width): twice with every file of its working directory changed, three times with the directory gone. stdout, stderr and
-the exit code must be the recorded ones each time, and nothing may be written. What child processes print by themselves
-is not compared, since they do not run in a replay. What a program talks to, its clients or its server, runs beside it
-while it is recorded, unrecorded, and is gone in every replay. This page is written by `tox -e real`;
-[how to run it](how-to/run-real.md).
+Each program is recorded once, then replayed five times in another environment (time zone, locale, home directory,
+terminal width): twice with every file of its working directory changed, three times with the directory removed. stdout,
+stderr and the exit code must be the recorded ones each time, and nothing may be written. The output that child
+processes print directly is not compared, since they do not run in a replay. A server or client that the program talks
+to runs unrecorded beside it, and has ended before the first replay. `tox -e real` writes this page;
+[how to run it](contributing/run-real.md).
 """
 
 
@@ -121,7 +121,7 @@ def _write_document(file: Path, results: Sequence[Result]) -> None:
     waiting = sum(_waits(each) for each in results)
     summary = (
         f"Python {platform.python_version()} on {platform.system()}: {equal} of {len(results)} programs are equal, "
-        f"{waiting} cannot be yet: foreign code of theirs reaches the outside by itself."
+        f"{waiting} are not yet: their C code reaches the outside directly."
     )
     table = as_markdown(_HEADING, [_row(each, False) for each in results])
     file.write_text(f"{_INTRODUCTION}\n{summary}\n\n{table}\n")

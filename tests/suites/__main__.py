@@ -34,11 +34,10 @@ _INTRODUCTION = """\
 # Test suites of packages
 
 The tests of each package are run plainly and with `--replaydbg=on`, which keeps a recording of every test, one run
-after the other. Then they are compared test by test, and twenty tests are drawn whose recordings are replayed in
-another environment: each replay has to come to the end of the test, and to print what the session printed until there.
-Seconds are of processor time, of all processes of a run; *times* is recorded by plain. This page is written by
-`tox -e suites`;
-[how to run it](how-to/run-suites.md).
+after the other. The outcomes are compared test by test. Then twenty recordings are replayed in another environment:
+each replay must reach the end of the test, and print what the session printed until there. Seconds are CPU time of all
+processes of a run; *times* is recorded divided by plain. `tox -e suites` writes this page;
+[how to run it](contributing/run-suites.md).
 """
 
 
@@ -186,7 +185,7 @@ def _summary(rows: Sequence[Sequence[str]]) -> str:
         return text
     times = sum(it for _, it in pairs) / sum(it for it, _ in pairs)
     middle = median(recorded / plain for plain, recorded in pairs)
-    return f"{text} Together they take {times:.2f} times as long recorded, the middle one {middle:.2f} times."
+    return f"{text} In total they take {times:.2f} times as long when recorded (median: {middle:.2f})."
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tests.harness.replay_cases import FIXTURES, Case, cases_of
+from tests.harness.replays import Scene
 from tests.harness.surroundings import without_steering
-from tests.replay_cases import FIXTURES, Case, cases_of
-from tests.replays import Scene
 from tests.valgrind.chosen import CHOSEN
 from tests.valgrind.memcheck import Found, read_found, write_python
 

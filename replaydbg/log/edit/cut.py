@@ -1,0 +1,169 @@
+"""Cut recordings out of one that is still being written: each from its start to a position."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from replaydbg.events.stops import StopReason
+from replaydbg.log.container import Beginning, Writer, split
+from replaydbg.log.encode import FORMAT
+from replaydbg.log.files import PIECE
+from replaydbg.log.logfile import LOG_HEADER, LogHeader, pack_log_header, read_log_header
+from replaydbg.log.origin import own_key
+from replaydbg.log.shared import STEP, BlockStore
+
+
+class LogPosition(NamedTuple):
+    """A position in a recording that is still being written."""
+
+    log: int
+    """The length of the event log up to there, in bytes."""
+    world: int
+    """The length of the import world."""
+    events: int
+    """Number of events up to there."""
+    snapshots: int
+    """Number of snapshots up to there."""
+
+
+class EndFields(Protocol):
+    """Fields of `end.json` that recordings cut out of one run have in common."""
+
+    def update(self, end: int) -> None:
+        """Add what the import world has up to byte `end`. Raises OSError."""
+
+    def end_fields(self) -> tuple[int, bytes]:
+        """Return the length of the fields as JSON, and the names that a BlockStore returned for them.
+
+        Raises OSError.
+        """
+
+
+class GrowingFile:
+    """A file that grows at its end: its content is packed once, however many recordings are cut out of it."""
+
+    def __init__(self, path: Path, store: BlockStore, *, apart: int = 0, is_steady: bool = False) -> None:
+        """`apart`: number of bytes at its beginning that differ in each recording.
+
+        `is_steady`: it seldom grows from one recording to the next, so that they share its very end, too.
+        """
+        self._path = str(path)
+        self._store = store
+        self._apart = apart
+        self._pack_end = store.entry if is_steady else store.inline
+        self._full: list[bytes] = []
+        self._steps: list[bytes] = []
+        """The entry of the first block that is not full yet, for each full step of it."""
+
+    def blocks(self, length: int, head: bytes = b"") -> Iterator[tuple[int, bytes]]:
+        """Yield the blocks for `Writer.shared` of the first `length` bytes; `head` replaces the first `apart` ones.
+
+        Raises OSError. The length never decreases from one call to the next.
+        """
+        with open(self._path, "rb") as file:  # noqa: PTH123
+            while (len(self._full) + 1) * PIECE <= length:
+                start = self._start()
+                file.seek(start)
+                self._full.append(self._store.entry(file.read((len(self._full) + 1) * PIECE - start)))
+                self._steps.clear()
+            first = self._store.inline(head) if head else b""
+            for stored in self._full:
+                yield PIECE, first + stored
+                first = b""
+            rest = length - len(self._full) * PIECE
+            if rest:
+                yield rest, first + self._last(file, length)
+
+    def is_there(self) -> bool:
+        """Whether the file exists by now."""
+        return os.path.exists(self._path)  # noqa: PTH110 - asked for each test
+
+    def size(self) -> int:
+        """Return its length."""
+        return os.stat(self._path).st_size  # noqa: PTH116
+
+    def _start(self) -> int:
+        return self._apart if not self._full else len(self._full) * PIECE
+
+    def _last(self, file: BinaryIO, length: int) -> bytes:
+        at = self._start() + len(self._steps) * STEP
+        file.seek(at)
+        while at + STEP <= length:
+            self._steps.append(self._store.entry(file.read(STEP)))
+            at += STEP
+        return b"".join(self._steps) + (self._pack_end(file.read(length - at)) if at < length else b"")
+
+
+class LiveRecording:
+    """A recording that is still being written."""
+
+    def __init__(self, directory: Path, store: BlockStore, sources: EndFields) -> None:
+        self._store = store
+        self._directory = directory
+        self.sources = sources
+        self._world = GrowingFile(directory / "world", store, apart=LOG_HEADER, is_steady=True)
+        self._log = GrowingFile(directory / "log", store, apart=LOG_HEADER)
+        self._content = GrowingFile(directory / "content", store)
+        self._beginning: tuple[int, Beginning] | None = None
+        """The length of the import world, and the sections written for it."""
+        self._start_ns: dict[str, int] = {}
+
+    def cut(self, place: LogPosition, target: str, end: dict[str, Any], heap: dict[int, bytes]) -> int:
+        """Write the recording `target`: everything up to `place`. `end` becomes its `end.json`, with the sources.
+
+        `heap` are its snapshots, by number. Returns its size. Raises OSError.
+        """
+        self.sources.update(place.world)
+        data = self._sealed(place, end, heap)
+        folder, name = os.path.split(target)
+        partial = f"{folder}/.{name}.{os.getpid()}.partial"
+        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            with open(fd, "wb", buffering=0) as file:  # noqa: PTH123
+                file.write(data)
+            os.replace(partial, target)  # noqa: PTH105 - there may be thousands
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(partial)  # noqa: PTH108
+            raise
+        return len(data)
+
+    def _sealed(self, place: LogPosition, end: dict[str, Any], heap: dict[int, bytes]) -> bytes:
+        """Return the recording as the bytes of its file."""
+        file = io.BytesIO()
+        writer = Writer(file, self._begun(place), key=own_key())
+        writer.shared("log", self._log.blocks(place.log, self._head("log", place.log, place.events)))
+        if self._content.is_there():
+            writer.shared("content", self._content.blocks(self._content.size()))
+        for number, data in heap.items():
+            writer.section(f"heap/{number:06}", split(data), is_compressed=False)
+        own = json.dumps(end).encode()[:-1] + b","
+        length, steady = self.sources.end_fields()
+        writer.shared("end", [(len(own) + length, self._store.inline(own) + steady)])
+        writer.finish(syncs=False)
+        return file.getvalue()
+
+    def _begun(self, place: LogPosition) -> Beginning:
+        """Return the header and the import world. From one test to the next they seldom change."""
+        if self._beginning is None or self._beginning[0] != place.world:
+            file = io.BytesIO()
+            writer = Writer(file, key=own_key())
+            header = (self._directory / "header.json").read_bytes()
+            writer.shared("header", [(len(header), self._store.entry(header))])
+            writer.shared("world", self._world.blocks(place.world, self._head("world", place.world, 0)))
+            self._beginning = (place.world, writer.beginning(file.getvalue()))
+        return self._beginning[1]
+
+    def _head(self, name: str, length: int, events: int) -> bytes:
+        """Return the header of a log that ends there."""
+        if name not in self._start_ns:
+            with (self._directory / name).open("rb") as file:
+                header = read_log_header(file.read(LOG_HEADER))
+            self._start_ns[name] = header.start_ns if header is not None else 0
+        return pack_log_header(LogHeader(FORMAT, StopReason.NOT_STOPPED, length, events, self._start_ns[name]))

@@ -1,0 +1,85 @@
+"""Replace stretches of an event log, and write the recording with the new log."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from replaydbg.events.values import Value
+from replaydbg.log.container import Writer, split
+from replaydbg.log.encode import encode_value
+from replaydbg.log.files import PIECE
+from replaydbg.log.logfile import LOG_HEADER
+from replaydbg.log.origin import is_own, own_key
+from replaydbg.log.reader import Recording
+from replaydbg.log.shared import STEP, BlockStore
+
+
+def spliced(data: bytes, changes: Mapping[tuple[int, int], bytes]) -> bytes:
+    """Return `data` with each stretch (from byte, to byte) of `changes` replaced. They must not overlap."""
+    return b"".join(_pieces(data, changes))
+
+
+def with_outcome(record: bytes, outcome: Value, *, has_arguments: bool) -> bytes:
+    """Return an event's record with another outcome. Its head, and the number of its arguments, are unchanged."""
+    at = 0
+    for _ in range(1 + has_arguments):
+        while record[at] & 0x80:
+            at += 1
+        at += 1
+    assert at < len(record), record
+    return record[:at] + encode_value(outcome)
+
+
+def _pieces(data: bytes, changes: Mapping[tuple[int, int], bytes]) -> Iterator[bytes]:
+    at = 0
+    for (begin, end), instead in sorted(changes.items()):
+        yield data[at:begin]
+        yield instead
+        at = end
+    yield data[at:]
+
+
+def write_with_log(recording: Recording, target: Path, log: bytes, end: dict[str, Any]) -> int:
+    """Write to `target` the recording with another event log and another end. Returns its size in bytes.
+
+    Unchanged sections share their blocks with the recording, whose store is that of `target`. Raises OSError.
+    """
+    store = BlockStore(target.parent.parent)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            writer = Writer(file, key=own_key() if is_own(recording.path) else None)
+            for name in recording.sections:
+                if name in ("header", "world", "content"):
+                    writer.shared(name, recording.shared_blocks(name))
+                elif name == "log":
+                    writer.shared(name, _log_blocks(store, log))
+                elif name.startswith("heap/"):
+                    writer.section(name, recording.pieces(name), is_compressed=False)
+            writer.section("end", split(json.dumps(end).encode()))
+            writer.finish(syncs=False)
+        size = partial.stat().st_size
+        partial.replace(target)
+        return size
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+
+
+def _log_blocks(store: BlockStore, log: bytes) -> Iterator[tuple[int, bytes]]:
+    for offset in range(0, len(log), PIECE):
+        piece = log[offset : offset + PIECE]
+        apart = 0 if offset else LOG_HEADER
+        entries = [store.inline(piece[:apart])] if apart else []
+        # Other recordings have the part before the first omitted test, too: in exactly these pieces.
+        step = PIECE if len(piece) == PIECE else STEP
+        for at in range(apart, len(piece), step):
+            part = piece[at : at + step]
+            entries.append(store.entry(part) if step == PIECE or len(part) == STEP else store.inline(part))
+        yield len(piece), b"".join(entries)

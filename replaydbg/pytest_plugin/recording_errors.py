@@ -1,0 +1,39 @@
+"""Why a test has no recording, if that could not be written beside it: from the session's directory."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from replaydbg.events.stops import StopReason
+from replaydbg.log.logfile import LOG_HEADER, read_log_header
+from replaydbg.pytest_plugin.shared_names import LaunchToken
+from replaydbg.store.directory import LIVE, SEALED
+from replaydbg.store.sessions import SESSION, messages, session_directory
+
+
+def why_stopped(token: LaunchToken) -> str:
+    """Return why a process is no longer recorded; empty: it is, or the reason is unknown."""
+    live = _session(token) / f"{SESSION.removesuffix(SEALED)}{LIVE}"
+    try:
+        with (live / "log").open("rb") as log:
+            header = read_log_header(log.read(LOG_HEADER))
+    except OSError:
+        return ""
+    stopped = header.stopped if header is not None else StopReason.NOT_STOPPED
+    return stopped.cause or ""
+
+
+def why_unwritten(token: LaunchToken, slug: str) -> str:
+    """Return why the launcher could not write a test's files; empty if it has reported no reason."""
+    for line in messages(_session(token)):
+        with suppress(ValueError):  # it is being written
+            name, reason = json.loads(line)
+            if name == slug:
+                return str(reason)
+    return ""
+
+
+def _session(token: LaunchToken) -> Path:
+    return session_directory(Path(token.directory), token.parent)

@@ -1,0 +1,184 @@
+"""Texts about kept tests: the section of a report, a summary in Markdown, the list of all."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from replaydbg.pytest_plugin import shared_names
+from replaydbg.pytest_plugin.results import Result, Written, Wrong, write_result
+from replaydbg.store.private import open_private
+
+
+def write(path: Path, text: str, mode: str = "w") -> None:
+    """Write a text for people; undecodable parts, as of a file name, are escaped. Raises OSError."""
+    with open_private(path, mode, errors="backslashreplace") as file:
+        file.write(text)
+
+
+def write_about(folder: Path, result: Result) -> bool:
+    """Write the facts about a kept test beside its recording; return whether that succeeded.
+
+    On a full disk the files written before stay.
+    """
+    try:
+        write_result(folder, result)
+        write(folder / shared_names.SUMMARY, summary(result, str(folder)))
+    except OSError:
+        return False
+    return True
+
+
+def size_text(size: int) -> str:
+    """Return a size in bytes in human-readable form."""
+    return f"{size / 1024:.0f} KiB" if size < 1 << 20 else f"{size / (1 << 20):.1f} MiB"
+
+
+def verified_text(result: Result) -> str:
+    """Return whether a replay agreed, as text; or why there is nothing to replay."""
+    if result.unwritten:
+        return f"its recording could not be written: {result.unwritten}"
+    if result.verified:
+        alone = f", without {result.left_out:,} other test{'s' * (result.left_out != 1)}" if result.left_out else ""
+        return f"verified: a replay agreed to its end{alone}"
+    if result.verified is None:
+        return f"not verified{f': {result.verification}' if result.verification else ''}"
+    return f"a replay did not agree: {result.verification}"
+
+
+def leftovers_text(result: Result) -> str:
+    """Return whether it depends on earlier tests, as text; empty if this is unknown or irrelevant."""
+    if not result.leftovers:
+        return ""
+    return f"depends on state left by earlier tests; without them: {result.leftovers}"
+
+
+def command(folder: str) -> str:
+    """Return the command that opens the recording in `folder`."""
+    return f"replaydbg debug {shlex.quote(os.path.join(folder, shared_names.RECORDING))}"  # noqa: PTH118
+
+
+def bisect_command(folder: str) -> str:
+    """Return the command that repeats the bisection of the recording in `folder`."""
+    return f"replaydbg bisect snapshots {shlex.quote(os.path.join(folder, shared_names.RECORDING))}"  # noqa: PTH118
+
+
+def section(result: Result, folder: str, *, is_first: bool = True) -> str:
+    """Return the section of a report; the examination is about the test's first failure."""
+    if result.unwritten:
+        return f"{folder}: {verified_text(result)}"
+    path = os.path.join(folder, shared_names.RECORDING)  # noqa: PTH118
+    lines = [f"{path} ({size_text(result.size)}, {result.events:,} events), {verified_text(result)}"]
+    lines += [leftovers_text(result)] if result.leftovers else []
+    if not is_first:
+        return "\n".join([*lines, "analysis: see this test's first failure", command(folder)])
+    lines += [written_text(each) for each in result.writes]
+    if result.wrong is not None:
+        lines += [*wrong_lines(result.wrong), bisect_command(folder)]
+    if result.problem:
+        lines.append(result.problem)
+    return "\n".join([*lines, command(folder)])
+
+
+def unfinished(result: Result, seconds: float) -> Result:
+    """Return the result of a test whose examination was not completed within `seconds`, with that reason."""
+    limit = f"within {seconds:g} s (--replaydbg-wait)"
+    if result.verified is None:
+        return replace(result, verification=f"not examined {limit}")
+    return replace(result, problem=result.problem or f"not examined to the end {limit}")
+
+
+def nothing_text(folder: str, seconds: float, reason: str) -> str:
+    """Return the text for a test that was to be kept, but has no result within that time, or will have none."""
+    if reason:
+        return f"{folder}: its recording could not be written: {reason}"
+    return f"{folder}: its recording was not finished within {seconds:g} s (--replaydbg-wait)"
+
+
+def written_text(written: Written) -> str:
+    """Return a last write as a line."""
+    return f"{written.name} = {written.value}  written at {written.moment}  {written.where}  {written.source}"
+
+
+def wrong_lines(wrong: Wrong) -> list[str]:
+    """Return the result of a bisection as lines."""
+    return [
+        f"{wrong.what}: after {wrong.moment}  {wrong.where}  {wrong.source}",
+        *(f"  {each}" for each in wrong.values),
+    ]
+
+
+def summary(result: Result, folder: str) -> str:
+    """Return `summary.md`."""
+    lines = [f"# {_escaped(result.nodeid)}", ""]
+    attempt = f", attempt {result.attempt + 1}" if result.attempt else ""
+    lines += [f"{result.outcome}{attempt}; hash seed {result.hash_seed}", ""]
+    failure = result.failure
+    if failure is not None:
+        what = f"`{failure.type}`" if failure.type else "no exception,"
+        lines += [f"In {failure.phase}: {what} at {failure.own_file}:{failure.own_line}", ""]
+        lines += ["```", *failure.message.splitlines(), "```", ""]
+    if result.unwritten:
+        return "\n".join([*lines, f"{_escaped(verified_text(result))}.", ""])
+    lines += [
+        f"`{shared_names.RECORDING}`: {size_text(result.size)}, {result.events:,} events; {verified_text(result)}.",
+        "",
+    ]
+    if result.leftovers:
+        lines += [f"{_escaped(leftovers_text(result))}", ""]
+    if result.writes:
+        lines += ["| name | value | written at | by |", "|---|---|---|---|"]
+        for each in result.writes:
+            name, value, where, source = (_cell(text) for text in (each.name, each.value, each.where, each.source))
+            lines.append(f"| `{name}` | `{value}` | {each.moment} {where} | `{source}` |")
+        lines.append("")
+    if result.wrong is not None:
+        lines += ["Bisected:", "", "```", *wrong_lines(result.wrong), "```", ""]
+        lines += [f"For details: `{bisect_command(folder)}`", ""]
+    lines += ["Open it at the failure and step backwards from there:", "", "```", command(folder), "```", ""]
+    return "\n".join(lines)
+
+
+_VERIFIED = {True: "yes", False: "**no**", None: "not tried"}
+
+
+class Passed(NamedTuple):
+    """A test that did not fail, but whose recording is kept."""
+
+    directory: str
+    """Its name, in the directory of all results."""
+    outcome: str
+    """`passed` or `skipped`."""
+    nodeid: str
+    """Its pytest node id."""
+
+
+def index(failed: list[tuple[str, Result]], passed: list[Passed], directory: str) -> str:
+    """Return the list of kept tests in Markdown: those that failed with their directories; `directory` contains all."""
+    lines = ["# Recordings of tests", ""]
+    if failed:
+        lines += ["| test | outcome | recording | size | verified |", "|---|---|---|---|---|"]
+    for folder, each in failed:
+        verified = "no recording" if each.unwritten else _VERIFIED[each.verified]
+        path = os.path.join(folder, shared_names.RECORDING)  # noqa: PTH118
+        lines.append(
+            f"| {_cell(each.nodeid)} | {each.outcome} | `{_cell(path)}` | {size_text(each.size)} | {verified} |"
+        )
+    if passed:
+        lines += ["", "| test | outcome | recording |", "|---|---|---|"]
+    for it in passed:
+        path = os.path.join(directory, it.directory, shared_names.RECORDING)  # noqa: PTH118
+        lines.append(f"| {_cell(it.nodeid)} | {it.outcome} | `{_cell(path)}` |")
+    first = failed[0][0] if failed else os.path.join(directory, passed[0].directory)  # noqa: PTH118
+    return "\n".join([*lines, "", f"Open one with `{command(first)}`.", ""])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").replace("`", "'").split())
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\n", " ").replace("<", "&lt;")

@@ -1,0 +1,55 @@
+"""The sources that a running program imports, stored once for all recordings that are cut out of its run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from replaydbg.log.files import PIECE
+from replaydbg.log.logfile import LOG_HEADER
+from replaydbg.log.shared import BlockStore
+from replaydbg.record.ending import imported, packages, source_of
+
+
+class RunSources:
+    """The sources that the program has imported, as they were right after their import."""
+
+    def __init__(self, live: Path, store: BlockStore) -> None:
+        self._world = live / "world"
+        self._store = store
+        self._seen = LOG_HEADER
+        self._names: dict[str, str] = {}
+        """Path to the hash of the content, under which it is stored."""
+        self._unstored: dict[str, bytes] = {}
+        """Path to content: sources that no kept recording has needed so far."""
+        self._packages = packages()
+        self._stored: tuple[int, bytes] | None = None
+
+    def update(self, end: int) -> None:
+        """Add what was imported up to byte `end` of the import world. Raises OSError."""
+        if end <= self._seen:
+            return
+        with self._world.open("rb") as file:
+            file.seek(self._seen)
+            data = file.read(end - self._seen)
+        self._seen = end
+        for path in imported(data):
+            content = source_of(path) if path not in self._names and path not in self._unstored else None
+            if not content or len(content) > PIECE:
+                continue  # a file of that size is data; a replay takes it from the import world
+            self._unstored[path] = content
+
+    def end_fields(self) -> tuple[int, bytes]:
+        """Return the last fields of `end.json`: their length, and the names that a BlockStore returned for them.
+
+        Stores what was added so far. Raises OSError.
+        """
+        while self._unstored:
+            path, content = next(iter(self._unstored.items()))
+            self._names[path] = self._store.put(content).hex()
+            del self._unstored[path]
+            self._stored = None
+        if self._stored is None:
+            text = json.dumps({"packages": self._packages, "sources": self._names}).encode()[1:]
+            self._stored = len(text), self._store.entry(text)
+        return self._stored

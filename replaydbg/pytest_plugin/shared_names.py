@@ -1,0 +1,82 @@
+"""Names that several processes of a session must agree on: the variable, directories of results."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from typing import NamedTuple
+
+VARIABLE = "REPLAYDBG_PYTEST"
+"""The environment variable that marks a recorded process of pytest, and names its recorder."""
+RECORDING, SUMMARY, META = "rec.rdbg", "summary.md", "meta.json"
+"""The files of one result."""
+KEPT = "replaydbg_kept"
+"""The attribute of a test's last report with the directory and the outcome, if the recording is kept without a
+failure.
+"""
+LAUNCHER = "replaydbg_launcher"
+"""The key under which a worker of pytest-xdist sends the process id of its launcher."""
+INDEX = "index"
+"""The list of all results of a session: `.json` and `.md`."""
+
+OWN_MARKS = ("collected", "test", "failure")
+"""The moments that the plugin itself names."""
+
+_TAKEN = ("start", "end", "last", "exc", *OWN_MARKS)
+_MOMENT = re.compile(r"0|#.*|out:.*|t\+?\d+(\.\d+)?(ms|s|m)?", re.DOTALL)
+"""Texts with another meaning after `@`, which cannot be names; see `debugger/moments.py`."""
+
+_LONGEST = 120
+_PLAIN = re.compile(r"[A-Za-z0-9_./]*(::[A-Za-z0-9_]+)*(\[[A-Za-z0-9_.]*\])?")
+"""Node ids that stay unique when other characters than letters and digits become `-`."""
+_OTHER = re.compile(r"[^A-Za-z0-9_.]+")
+
+
+class LaunchToken(NamedTuple):
+    """The content of the environment variable."""
+
+    parent: int
+    """The process id of the launcher: a process that only inherited the variable has another parent."""
+    seed: int
+    """The seed of string hashes."""
+    directory: str
+    """The directory of the results, as an absolute path."""
+
+    def as_text(self) -> str:
+        """Return the variable's value."""
+        return f"{self.parent}:{self.seed}:{self.directory}"
+
+
+def read_launch_token(text: str) -> LaunchToken | None:
+    """Return the token of this process; None if it is not recorded."""
+    parts = text.split(":", 2)
+    if len(parts) != 3 or not (parts[0].isdecimal() and parts[1].isdecimal()) or int(parts[0]) != os.getppid():
+        return None
+    return LaunchToken(int(parts[0]), int(parts[1]), parts[2])
+
+
+def unrecorded(process: int) -> str:
+    """Return the variable's value for a process that its launcher became because nothing can be recorded."""
+    return f"unrecorded:{process}"
+
+
+def why_no_name(name: object) -> str:
+    """Return why a test cannot give a moment this name, as a sentence; empty: it can."""
+    if not isinstance(name, str) or not name or name != name.strip():
+        return f"{name!r} cannot name a moment: a name is a text that is not empty, without spaces around it."
+    if name in _TAKEN or _MOMENT.fullmatch(name):
+        return f"{name!r} cannot name a moment: in the debugger @{name} means another one."
+    return ""
+
+
+def slug(nodeid: str, attempt: int = 0) -> str:
+    """Return the directory of a test's result: readable, unique for each test, without any of `: " < > | * ?`.
+
+    `attempt`: 0 for the first one.
+    """
+    text = _OTHER.sub("-", nodeid).strip("-") or "test"
+    if len(text) > _LONGEST or not _PLAIN.fullmatch(nodeid):
+        # Truncated, or with characters that became equal.
+        text = f"{text[:_LONGEST]}-{hashlib.blake2b(nodeid.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+    return f"{text}-retry{attempt}" if attempt else text

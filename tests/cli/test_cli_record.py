@@ -1,0 +1,163 @@
+"""`replaydbg record` finds out which words are its own, which are the interpreter's, and which are the program's."""
+
+import argparse
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.cli import record
+from replaydbg.cli.main import main
+from replaydbg.launch.interpreter import leading_options
+from replaydbg.log.reader import open_recording
+from tests.harness.replays import Outcome, passed_on, run
+
+
+def _split(*words: str) -> tuple[list[str], list[str]]:
+    parser = argparse.ArgumentParser()
+    record.add_arguments(parser)
+    return record.split_words(parser, list(words))
+
+
+@pytest.mark.parametrize(
+    ("words", "own", "program"),
+    [
+        ("prog.py -q", "", "prog.py -q"),
+        ("-q prog.py -o x", "-q", "prog.py -o x"),
+        ("-c code -q", "", "-c code -q"),
+        ("-m module --flag", "", "-m module --flag"),
+        ("-mpdb prog.py", "", "-mpdb prog.py"),
+        ("-o FILE -m module", "-o FILE", "-m module"),
+        ("-oFILE --max-size=2G -- -O prog.py", "-oFILE --max-size=2G", "-O prog.py"),
+        ("--output FILE --json -- -X dev -- x", "--output FILE --json", "-X dev -- x"),
+        ("-- -q", "", "-q"),
+        ("-q", "-q", ""),
+        ("", "", ""),
+    ],
+)
+def test_own_words_end_where_the_program_begins(words: str, own: str, program: str) -> None:
+    assert _split(*words.split()) == (own.split(), program.split())
+
+
+def test_an_option_that_is_not_ours_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["record", "--outptu", "x", "prog.py"])
+
+    assert ended.value.code == 2
+    assert "'--outptu'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "options", "program"),
+    [
+        ("-O -X dev prog.py -O", "-O -X dev", "prog.py -O"),
+        ("-Bm pdb x", "-B", "-m pdb x"),
+        ("-mpdb x", "", "-m pdb x"),
+        ("-BWignore -c code", "-BWignore", "-c code"),
+        ("-Xdev -m x", "-Xdev", "-m x"),
+        ("--check-hash-based-pycs always x.py", "--check-hash-based-pycs always", "x.py"),
+        ("--unknown x.py", "", "--unknown x.py"),
+    ],
+)
+def test_options_of_the_interpreter_end_where_its_program_begins(words: str, options: str, program: str) -> None:
+    assert leading_options(words.split()) == (options.split(), program.split())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["-c", "print(41 + 1)"], ["-mprogram"], ["--", "-O", "-X", "dev", "-m", "program"]])
+def test_a_program_is_recorded_however_it_is_named(words: list[str], tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("print(41 + 1)\n")
+    command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "r.rdbg", *words]
+
+    recorded = run(command, cwd=tmp_path, env=passed_on())
+
+    assert (recorded.stdout, recorded.status) == ("42\n", 0), recorded.stderr
+
+
+@pytest.mark.slow
+def test_the_header_describes_the_streams_that_the_program_gets(tmp_path: Path) -> None:
+    """What is recorded is what the program finds, not what its launcher has."""
+    script = "import os, pathlib; from replaydbg.record import record; r, w = os.pipe(); "
+    script += "record(['-c', 'print(1)'], output=pathlib.Path('r.rdbg'), stdout=w, stderr=os.open('e', os.O_CREAT | 1))"
+
+    made = run([sys.executable, "-c", script], cwd=tmp_path, env=passed_on())
+
+    assert made.status == 0, made.stderr
+    with open_recording(tmp_path / "r.rdbg") as recording:
+        assert recording.header.stdio[1:] == ("pipe", "file")
+
+
+@pytest.mark.slow
+def test_a_recording_outside_the_store_is_replayed_by_its_path(tmp_path: Path) -> None:
+    """The command that `record` prints at the end works as it stands."""
+    recorded = run(
+        [sys.executable, "-m", "replaydbg", "record", "-o", "my run.rdbg", "-c", "print(7)"],
+        cwd=tmp_path,
+        env=passed_on(),
+    )
+    assert recorded.status == 0, recorded.stderr
+    _, _, *words = shlex.split(recorded.stderr.splitlines()[-1])
+
+    replayed = run([sys.executable, "-m", "replaydbg", *words], cwd=Path("/"), env=passed_on())
+
+    assert (replayed.stdout, replayed.status) == ("7\n", 0), replayed.stderr
+
+
+@pytest.mark.slow
+def test_a_divergence_shows_both_sides_alike_and_a_command_that_works(tmp_path: Path) -> None:
+    """An edited source, run by request, writes other bytes."""
+    (tmp_path / "said.py").write_text("WORD = 'first'\n")
+    (tmp_path / "program.py").write_text("import said\nprint(said.WORD, flush=True)\n")
+    tool = [sys.executable, "-m", "replaydbg"]
+    recorded = run([*tool, "record", "-q", "-o", "a run.rdbg", "program.py"], cwd=tmp_path, env=passed_on())
+    assert recorded.status == 0, recorded.stderr
+    (tmp_path / "said.py").write_text("WORD = 'second'\n")
+
+    replayed = run([*tool, "replay", "--current-source", "a run.rdbg"], cwd=tmp_path, env=passed_on())
+
+    assert replayed.status == 4, replayed.stderr
+    lines = replayed.stderr.splitlines()
+    shown = "_io.FileIO.write(<file 1>, <bytes that leave>)"
+    assert f"  recorded: {shown}" in lines
+    assert f"  observed: {shown} with other bytes: b'second\\n'" in lines
+    _, *words = shlex.split(lines[-1].partition("this point: ")[2])
+    stopped = run([*tool, *words], cwd=tmp_path, env=passed_on())
+    assert stopped.status == 0, stopped.stderr
+
+
+def test_a_name_without_its_ending_is_completed_and_found(tmp_path: Path) -> None:
+    recorded = _tool("record", "-o", "R", "-c", "print(1)", cwd=tmp_path)
+    replayed = _tool("replay", "R", cwd=tmp_path)
+
+    assert [path.name for path in tmp_path.iterdir()] == ["R.rdbg"]
+    assert "replaydbg: .rdbg was added to the name R\n" in recorded.stderr
+    assert (replayed.stdout, replayed.status) == ("1\n", 0)
+    assert "was added" not in _tool("record", "-o", "S.rdbg", "-c", "print(1)", cwd=tmp_path).stderr
+
+
+def test_a_replay_repeats_what_the_recording_does_not_cover(tmp_path: Path) -> None:
+    _tool("record", "-q", "-o", "r.rdbg", "--", "-X", "importtime", "-c", "print(1)", cwd=tmp_path)
+
+    replayed = _tool("replay", "r.rdbg", cwd=tmp_path)
+    quiet = _tool("replay", "-q", "r.rdbg", cwd=tmp_path)
+
+    assert "replaydbg: not covered by the recording: -X importtime: " in replayed.stderr
+    assert "not covered" not in quiet.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV])
+def test_a_crash_of_the_program_is_the_exit_code_that_a_shell_shows(number: int, tmp_path: Path) -> None:
+    code = f"import os; os.kill(os.getpid(), {number})"
+
+    recorded = subprocess.run(
+        [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "r.rdbg", "-c", code], cwd=tmp_path, check=False
+    )
+
+    assert recorded.returncode == 128 + number
+
+
+def _tool(*words: str, cwd: Path) -> Outcome:
+    return run([sys.executable, "-m", "replaydbg", *words], cwd=cwd, env=passed_on())

@@ -1,0 +1,12 @@
+"""An event loop takes the same turns in a replay: what is ready, when timers are due, which task goes on."""
+
+import pytest
+
+from tests.harness.replay_cases import Case, cases
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("case", cases("asyncio"))
+def test_asyncio_replays(case: Case) -> None:
+    case.check()

@@ -1,0 +1,12 @@
+"""Every clock and every time zone comes out of the recording."""
+
+import pytest
+
+from tests.harness.replay_cases import Case, cases
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("case", cases("clocks"))
+def test_clock_replays(case: Case) -> None:
+    case.check()

@@ -1,0 +1,12 @@
+"""Variables, identities, users, platform, locale and resources come out of the recording."""
+
+import pytest
+
+from tests.harness.replay_cases import Case, cases
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("case", cases("environment"))
+def test_environment_replays(case: Case) -> None:
+    case.check()

@@ -1,0 +1,12 @@
+"""What became ready when, in select, poll, epoll and selectors, comes out of the recording."""
+
+import pytest
+
+from tests.harness.replay_cases import Case, cases
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("case", cases("waiting"))
+def test_waiting_replays(case: Case) -> None:
+    case.check()

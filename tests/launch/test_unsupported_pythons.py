@@ -1,0 +1,125 @@
+"""An interpreter that the core is not made for gets one sentence and exit code 1, from `record` and from an installer.
+
+The sentence is decided on what `sys` says, so most tests say it in the interpreter's place. Those that the machine has
+(a debug build, a free-threaded one, an older version) are asked themselves.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.errors import WrongPython
+from replaydbg.log.codec import FORMAT
+from replaydbg.replay.launcher import replay
+from tests.harness.build import Example, header_json
+from tests.harness.replays import Outcome, passed_on, run
+
+ROOT = Path(__file__).parents[2]
+
+_KINDS = {
+    "free-threaded": ("sys.abiflags = 't'", "it is a free-threaded build"),
+    "debug": ("sys.abiflags = 'd'", "it is a debug build"),
+    "newer": ("sys.version_info = (3, 14, 0, 'final', 0)", "3.14 is newer than 3.13"),
+    "older": ("sys.version_info = (3, 10, 13, 'final', 0)", "3.10 is older than 3.11"),
+    "other": ("sys.implementation.name = 'pypy'", "it is pypy"),
+    "elsewhere": ("sys.platform = 'darwin'", "it runs on darwin"),
+}
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_record_refuses_in_one_sentence(kind: str, tmp_path: Path) -> None:
+    pretence, reason = _KINDS[kind]
+    (tmp_path / "prog.py").write_text("print('it ran')\n")
+    code = f"import sys, replaydbg.cli.record as _; from replaydbg.cli.main import main; {pretence}; sys.exit(main())"
+
+    refused = _run(sys.executable, "-c", code, "record", "-o", "r.rdbg", "prog.py", cwd=tmp_path)
+
+    assert (refused.status, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"replaydbg: Cannot record or replay with {sys.executable!r}: {reason}")
+    assert refused.stderr.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["prog.py"]
+
+
+@pytest.mark.parametrize("command", ["dist_info", "build_ext"])
+def test_an_installation_refuses_before_it_compiles(command: str, tmp_path: Path) -> None:
+    pytest.importorskip("setuptools")
+    shutil.copy(ROOT / "setup.py", tmp_path)
+    (tmp_path / "replaydbg" / "native").mkdir(parents=True)
+    # The answer is given to setup.py alone: setuptools and sysconfig, too, go by what `sys` says.
+    answer = "WANTED = 'another one'\ndef why_unsupported():\n    return 'it is a strange build'\n"
+    (tmp_path / "replaydbg" / "native" / "supported.py").write_text(answer)
+
+    refused = _run(sys.executable, "setup.py", command, cwd=tmp_path)
+
+    assert refused.status == 1
+    said = f"error: replaydbg cannot be built for {sys.executable!r}: it is a strange build. Use another one."
+    assert refused.stderr.splitlines()[-1] == said
+
+
+def test_a_python_that_cannot_even_read_our_source_is_told_so(tmp_path: Path) -> None:
+    code = (
+        "import runpy, sys; sys.version_info = (3, 6, 15, 'final', 0); sys.version = '3.6.15 (default)';"
+        "runpy.run_module('replaydbg', run_name='__main__')"
+    )
+
+    refused = _run(sys.executable, "-c", code, "ls", cwd=tmp_path)
+
+    assert (refused.status, refused.stdout) == (1, "")
+    assert refused.stderr == "replaydbg: Python 3.6.15 is too old: replaydbg needs 3.11 or newer.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("python3.13t", "it is a free-threaded build"),
+        ("python3.13d", "it is a debug build"),
+        ("python3.11-dbg", "it is a debug build"),
+        ("python3.14", "3.14 is newer than 3.13"),
+        ("python3.10", "is too old"),
+        ("python3.8", "is too old"),
+        ("python2.7", "is too old"),
+        ("pypy3", ""),
+    ],
+)
+def test_such_an_interpreter_itself_says_it(name: str, reason: str, tmp_path: Path) -> None:
+    python = shutil.which(name)
+    # pyenv leaves a command for every version that any Python has, which ends with 127.
+    if python is None or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode != 0:
+        pytest.skip(f"this machine has no {name}")
+    (tmp_path / "prog.py").write_text("print('it ran')\n")
+
+    refused = _run(python, "-m", "replaydbg", "record", "prog.py", cwd=tmp_path, PYTHONPATH=str(ROOT))
+
+    assert (refused.status, refused.stdout) == (1, "")
+    assert refused.stderr.startswith("replaydbg: ") and refused.stderr.count("\n") == 1
+    assert reason in refused.stderr
+
+
+def test_a_replay_takes_no_other_build_of_the_same_version(tmp_path: Path) -> None:
+    """Where the recorded interpreter was, lies a free-threaded one of the same version now."""
+    impostor = tmp_path / "python"
+    impostor.write_text(f'#!/bin/sh\necho "{sys.hexversion} .cpython-313t-x86_64-linux-gnu.so"\n')
+    impostor.chmod(0o755)
+    version = sys.version.split()[0]
+    python = {
+        "version": version,
+        "hexversion": sys.hexversion,
+        "executable": str(impostor),
+        "prefix": "/usr",
+        "cache_tag": "cpython",
+        "soabi": "cpython-of-another-build",
+        "flags": [],
+    }
+    recording = Example(header=header_json(format=FORMAT, python=python)).write(tmp_path)
+
+    with pytest.raises(WrongPython, match=rf"cannot be replayed with {version} \(another build of it, cpython-"):
+        replay(recording)
+
+
+def _run(*command: str, cwd: Path, **env: str) -> Outcome:
+    home = {"HOME": str(cwd), "PATH": os.environ.get("PATH", os.defpath), "PYTHONDONTWRITEBYTECODE": "1"}
+    return run(command, cwd=cwd, env={**passed_on(), **home, **env})

@@ -1,0 +1,12 @@
+"""Warnings that gated C functions issue by themselves are issued in a replay too, with the same effects."""
+
+import pytest
+
+from tests.harness.replay_cases import Case, cases
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("case", cases("warnings"))
+def test_warnings_replay(case: Case) -> None:
+    case.check()

@@ -1,0 +1,120 @@
+"""A command says that it runs a program of unknown origin; recordings that this user made run without a word."""
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness import tool
+from tests.harness.build import with_header
+from tests.harness.replays import Outcome, passed_on, run
+
+pytestmark = pytest.mark.slow
+
+_NOTICE = "was not recorded by you"
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "program.py").write_text("print('hello')\n")
+    recorded = run(tool.record(sys.executable, folder / "own.rdbg", ["program.py"]), cwd=folder, env=_env(folder))
+    assert recorded.status == 0, recorded.stderr
+    return folder / "own.rdbg"
+
+
+def _env(home: Path) -> dict[str, str]:
+    return {**passed_on(), "PATH": os.defpath, "XDG_DATA_HOME": str(home / "data")}
+
+
+def _do(home: Path, *words: str | Path, stdin: bytes | None = None) -> Outcome:
+    return run([sys.executable, "-m", "replaydbg", *map(str, words)], cwd=home, env=_env(home), stdin=stdin)
+
+
+def test_a_recording_of_ones_own_runs_without_a_word(own: Path, tmp_path: Path) -> None:
+    """Under another name and in another place as well; and what `pack` makes of it."""
+    copied = Path(shutil.copy(own, tmp_path / "other.rdbg"))
+    packed = _do(own.parent, "pack", copied, "-o", tmp_path / "packed.rdbg")
+
+    for path in (own, copied, tmp_path / "packed.rdbg"):
+        replayed = _do(own.parent, "replay", path)
+        assert (replayed.stdout, replayed.stderr, replayed.status) == ("hello\n", "", 0), packed
+
+
+def test_one_of_another_user_is_named_once_and_only_on_stderr(own: Path, tmp_path: Path) -> None:
+    replayed = _do(tmp_path, "replay", own)
+    quiet = _do(tmp_path, "replay", "-q", own)
+    as_json = _do(tmp_path, "replay", "--json", own)
+    debugged = _do(tmp_path, "debug", own, stdin=b"next\nquit\n")
+    counted = _do(tmp_path, "hits", "--json", own)
+    read = _do(tmp_path, "info", own)
+
+    assert (replayed.stdout, replayed.status, quiet.stderr) == ("hello\n", 0, "")
+    assert [each.stderr.count(_NOTICE) for each in (replayed, as_json, debugged, counted, read)] == [1, 1, 1, 1, 0]
+    assert replayed.stderr.count("\n") == 1
+    assert json.loads(as_json.stdout)["status"] == 0
+    assert json.loads(counted.stdout)
+
+
+def test_a_mark_is_of_this_file_alone(own: Path, tmp_path: Path) -> None:
+    """Not of one with another header, nor of one that has the mark of another, nor of one with more behind it."""
+    data = own.read_bytes()
+    changed = with_header(own, tmp_path / "changed.rdbg", lambda header: header.update(name="other"))
+    borrowed = tmp_path / "borrowed.rdbg"
+    borrowed.write_bytes(changed.read_bytes() + data[-80:])
+    flipped = tmp_path / "flipped.rdbg"
+    flipped.write_bytes(data[:400] + bytes([data[400] ^ 1]) + data[401:])
+    longer = tmp_path / "longer.rdbg"
+    longer.write_bytes(data + data[-80:])
+
+    for path in (changed, borrowed, flipped, longer):
+        assert _NOTICE in _do(own.parent, "replay", path).stderr, path
+    packed = tmp_path / "packed.rdbg"
+    _do(own.parent, "pack", changed, "-o", packed)
+    assert _NOTICE in _do(own.parent, "replay", packed).stderr
+
+
+def test_a_live_directory_is_ones_own_where_it_was_made(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("print('ready', flush=True)\ninput()\n")
+    command = tool.record(sys.executable, tmp_path / "r.rdbg", ["program.py"])
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=_env(tmp_path), start_new_session=True
+    ) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+        os.killpg(process.pid, signal.SIGKILL)
+    live = tmp_path / "r.rdbg-live"
+    copied = tmp_path / "copied.rdbg-live"
+    shutil.copytree(live, copied)
+    renamed = live.rename(tmp_path / "renamed.rdbg-live")
+
+    assert _NOTICE not in _do(tmp_path, "replay", renamed).stderr
+    assert _NOTICE in _do(tmp_path, "replay", copied).stderr
+
+
+def test_the_key_is_its_users_alone_and_others_are_none(own: Path, tmp_path: Path) -> None:
+    key = own.parent / "data" / "replaydbg" / "key"
+    found = key.stat()
+    elsewhere = tmp_path / "data" / "replaydbg" / "key"
+    elsewhere.parent.mkdir(parents=True)
+    shutil.copy(key, elsewhere)
+    elsewhere.chmod(0o644)
+
+    assert stat.S_IMODE(found.st_mode) == 0o600 and stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+    assert _NOTICE in _do(tmp_path, "replay", own).stderr
+
+
+def test_a_home_that_takes_no_key_stops_no_recording(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("a file")
+    (tmp_path / "program.py").write_text("print('hello')\n")
+
+    recorded = _do(tmp_path, "record", "-o", tmp_path / "r.rdbg", "program.py")
+    replayed = _do(tmp_path, "replay", tmp_path / "r.rdbg")
+
+    assert (recorded.status, recorded.stdout, replayed.stdout) == (0, "hello\n", "hello\n")
+    assert _NOTICE in replayed.stderr

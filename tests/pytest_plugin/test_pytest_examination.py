@@ -1,0 +1,290 @@
+"""The pytest plugin: what is found out about the recording of a failing test, beside the session."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replaydbg.debugger import Session
+from replaydbg.debugger.results import Moment
+from replaydbg.render import texts
+from replaydbg.replay.launcher import replay
+from tests.harness.plugin_runs import line_of_failure, run_pytest
+
+pytestmark = pytest.mark.slow
+
+
+def bisected(recording: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "replaydbg", "bisect", "snapshots", "-q", *options, str(recording)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+class TestBisection:
+    SOURCE = """
+        class Order:
+            total = 5
+            def apply(self, discounts):
+                for each in discounts:
+                    self.total -= each
+        def test_bad():
+            order = Order()
+            order.apply([1, 2, 4, 1])
+            order.name = "x"
+            assert order.total >= 0
+    """
+
+    def test_the_line_after_which_it_was_wrong(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, self.SOURCE, "--replaydbg-bisect")
+
+        wrong = ran.meta("test_it.py-test_bad")["wrong"]
+        assert wrong["source"] == "self.total -= each"
+        assert wrong["values"] == ["order.total  2 -> -2"]
+        assert "not (order.total >= 0) in test_bad(): after " in ran.output
+
+    SHARED = """
+        import pytest
+        @pytest.fixture(scope="module")
+        def shared():
+            box = {"q": 2}
+            yield box
+            assert box["q"] > 0
+        def test_one(shared):
+            shared["q"] -= 2
+        def test_two(shared):
+            pass
+    """
+
+    def test_a_fixture_that_waits_while_tests_change_what_it_made(self, tmp_path: Path) -> None:
+        in_order = ("-p", "no:randomly", "-p", "no:random_order")
+        ran = run_pytest(tmp_path, self.SHARED, "--replaydbg-bisect", *in_order)
+
+        wrong = ran.meta("test_it.py-test_two")["wrong"]
+        assert wrong["source"] == 'shared["q"] -= 2'
+        assert wrong["values"][0] == "box['q']  2 -> 0"
+        asked = bisected(ran.recording("test_it.py-test_two"), "--linear")
+        assert 'shared["q"] -= 2' in asked.stdout
+
+    def test_the_command_asks_the_same(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, self.SOURCE)
+
+        asked = bisected(ran.recording("test_it.py-test_bad"))
+        assert asked.returncode == 1
+        assert "not (order.total >= 0) in test_bad(): first after " in asked.stdout
+        assert "self.total -= each" in asked.stdout
+        every = bisected(ran.recording("test_it.py-test_bad"), "--all")
+        assert len([line for line in every.stdout.splitlines() if " bad " in line]) == 1
+
+    def test_what_claims_nothing_must_be_said(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, "def test_bad():\n    raise ValueError\n")
+
+        asked = bisected(ran.recording("test_it.py-test_bad"))
+        assert asked.returncode == 2
+        assert "An expression is needed: the test failed in a line without assertion" in asked.stderr
+
+    def test_not_unless_asked_for(self, tmp_path: Path) -> None:
+        ran = run_pytest(tmp_path, self.SOURCE)
+
+        assert ran.meta("test_it.py-test_bad")["wrong"] is None
+
+
+class TestAlone:
+    """Tests before it that a test does not need are left out of its recording."""
+
+    SOURCE = """
+        import random, time, pytest
+        @pytest.fixture(scope="session")
+        def store():
+            opened = time.time()
+            yield {"opened": opened}
+        @pytest.fixture(scope="module")
+        def kept():
+            yield random.random()
+        def test_uses(store): assert store
+        @pytest.mark.parametrize("number", range(5))
+        def test_other(number, tmp_path, kept):
+            random.random()
+            (tmp_path / "x").write_text(str(time.time()))
+        def test_skipped(): pytest.skip("x")
+        @pytest.mark.xfail
+        def test_expected(): assert 0
+        class TestClass:
+            @pytest.fixture(scope="class", autouse=True)
+            def around(self):
+                yield time.time()
+            def test_first(self): pass
+            def test_bad(self, store):
+                drawn = random.random()
+                order = {object() for _ in range(9)}
+                assert (drawn, store["opened"], len(order)) == 0
+    """
+
+    @pytest.mark.parametrize("options", [[], ["-v"], ["-q", "-s"]])
+    def test_others_are_left_out(self, tmp_path: Path, options: list[str]) -> None:
+        ran = run_pytest(tmp_path, self.SOURCE, *options)
+
+        meta = ran.meta("test_it.py-TestClass-test_bad")
+        assert meta["verified"] is True
+        # Those stay that set up a fixture which is still there: of the session, of the module, and of the class.
+        assert (meta["left_out"], meta["leftovers"]) == (6, "")
+        recording = ran.recording("test_it.py-TestClass-test_bad")
+        assert line_of_failure(recording).startswith("assert (drawn, ")
+        assert replay(recording, stdout=2, stderr=2).divergence is None
+        written = {each["name"]: each for each in meta["writes"]}
+        assert written["drawn"]["source"] == "drawn = random.random()"
+        assert written["drawn"]["value"] in ran.output
+        with Session(recording) as session:
+            assert str(written["drawn"]["moment"]) == texts.moment_text(session.run.why("drawn").moment or Moment(0, 0))
+
+    def test_what_depends_on_an_earlier_one_says_so(self, tmp_path: Path) -> None:
+        source = """
+            seen = []
+            def test_unrelated(): pass
+            def test_leaves(): seen.append(1)
+            def test_bad(): assert not seen
+        """
+
+        ran = run_pytest(tmp_path, source)
+
+        meta = ran.meta("test_it.py-test_bad")
+        assert meta["verified"] is True
+        assert meta["left_out"] == 0
+        assert meta["leftovers"].startswith("Replay diverged")
+        assert "it depends on what earlier tests left behind" in ran.output
+        assert line_of_failure(ran.recording("test_it.py-test_bad")) == "def test_bad(): assert not seen"
+
+    @pytest.mark.parametrize(
+        ("source", "options", "other"),
+        [
+            (
+                """
+                STATE = {"count": 1}
+                def test_leaves(): STATE["count"] = 7
+                def test_bad():
+                    n = STATE["count"]
+                    ok = n == 0
+                    assert ok
+                """,
+                [],
+                "test_it.STATE['count'] is 1 in place of 7; n is 1 in place of 7",
+            ),
+            (
+                """
+                STATE = {"count": 1}
+                def test_leaves(): STATE["count"] = 7
+                def test_bad(): assert not STATE["count"], "dirty"
+                """,
+                ["--assert=plain"],
+                "test_it.STATE['count'] is 1 in place of 7",
+            ),
+            (
+                """
+                import pytest
+                class Shop:
+                    def __init__(self): self.sold = []
+                @pytest.fixture(scope="session")
+                def shop(): return Shop()
+                def test_opens(shop): pass
+                def test_leaves(shop): shop.sold.append(5)
+                def test_bad(shop):
+                    ok = not shop
+                    assert ok
+                """,
+                [],
+                "shop.sold[0] (5) is not there",
+            ),
+            (
+                """
+                class Bag:
+                    seen = 1
+                def test_leaves(): Bag.seen = 2
+                def test_bad():
+                    ok = Bag.seen > 5
+                    assert ok
+                """,
+                [],
+                "test_it.Bag.seen is 1 in place of 2",
+            ),
+        ],
+    )
+    def test_no_value_is_another_one(self, tmp_path: Path, source: str, options: list[str], other: str) -> None:
+        """Without the test that left it the replay would agree, too: it prints the same."""
+        ran = run_pytest(tmp_path, source, *options)
+
+        meta = ran.meta("test_it.py-test_bad")
+        assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 0, other)
+        assert not list((tmp_path / "test-results" / "test_it.py-test_bad").glob("*alone*"))
+
+    def test_packages_stay_set_up(self, tmp_path: Path) -> None:
+        """The first test of a package imports that."""
+        (tmp_path / "__init__.py").touch()
+        source = """
+            import random
+            def test_first(): pass
+            def test_other(): pass
+            def test_bad(): assert random.random() == 2
+        """
+
+        ran = run_pytest(tmp_path, source)
+
+        (meta,) = (ran.meta(name) for name in ran.kept())
+        assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 1, "")
+
+    def test_what_it_cannot_have_read_does_not_matter(self, tmp_path: Path) -> None:
+        (tmp_path / "test_first.py").write_text("seen = []\nclass Bag: pass\ndef test_leaves(): seen.append(Bag())\n")
+
+        ran = run_pytest(tmp_path, "import random\nclass Bag: pass\ndef test_bad(): assert random.random() == 2\n")
+
+        meta = ran.meta("test_it.py-test_bad")
+        assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 1, "")
+
+    def test_after_another_failure(self, tmp_path: Path) -> None:
+        """What pytest remembers of the first changes how it tells of the second: that is left out, too."""
+        source = """
+            import random
+            def test_one(): assert random.random() == 2
+            def test_two(): assert random.random() == 3
+        """
+
+        ran = run_pytest(tmp_path, source)
+
+        meta = ran.meta("test_it.py-test_two")
+        assert (meta["verified"], meta["left_out"]) == (True, 1)
+        assert line_of_failure(ran.recording("test_it.py-test_two")).endswith("== 3")
+
+    def test_threads_stay(self, tmp_path: Path) -> None:
+        """A thread has a number, and those after it have the next ones: tests before the last one are left in."""
+        source = """
+            import threading, random
+            def test_thread():
+                thread = threading.Thread(target=print)
+                thread.start()
+                thread.join()
+            def test_bad():
+                found = []
+                thread = threading.Thread(target=lambda: found.append(random.random()))
+                thread.start()
+                thread.join()
+                assert found == thread.name
+        """
+
+        ran = run_pytest(tmp_path, source)
+
+        meta = ran.meta("test_it.py-test_bad")
+        assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 0, "")
+
+
+def test_what_was_not_examined_in_time_says_so_once(tmp_path: Path) -> None:
+    source = """
+        import pytest
+        @pytest.mark.parametrize("number", range(12))
+        def test_bad(number):
+            assert number < 0
+    """
+    ran = run_pytest(tmp_path, source, "-p", "no:randomly", "-p", "no:random_order", wait="2")
+
+    reason = "not verified: not examined within 2 s (--replaydbg-wait)"
+    late = [line for line in ran.output.splitlines() if line.startswith("test-results/test_it.py-test_bad-11/rec.rdbg")]
+    assert [line.endswith(reason) for line in late] == [True]
+    assert ran.output.count("not verified") == ran.output.count(reason)
+    assert "\ntest_it.py::test_bad[11]\n" in ran.output

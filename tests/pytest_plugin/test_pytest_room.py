@@ -1,0 +1,121 @@
+"""The pytest plugin where nothing can be written: the tests run, and why there is no recording is said."""
+
+import os
+import resource
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.plugin_runs import run_pytest
+
+pytestmark = pytest.mark.slow
+
+SOURCE = """
+    STATE = {"count": 1}
+    def test_1():
+        STATE["count"] = 7
+    def test_2():
+        assert STATE["count"] == 1, "dirty"
+"""
+IN_ORDER = ("-p", "no:randomly", "-p", "no:random_order")
+
+
+@pytest.fixture
+def small_files() -> Iterator[None]:
+    """No file may become as large as a log is at its beginning."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 10, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A directory on a file system of a given size."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "none", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, timeout=10, check=False).returncode:
+        pytest.skip("a small file system cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], timeout=10, check=True)
+
+
+def said(folder: Path, reason: str) -> str:
+    return f"replaydbg: Nothing can be recorded in {str(folder)!r}: {reason}. The tests run unrecorded.\n"
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, "--replaydbg-dir=/proc/nope")
+
+    assert ran.output.count(said(Path("/proc/nope"), "No such file or directory")) == 1
+    assert (ran.status, ran.counts) == (1, {"failed": 1, "passed": 1})
+    assert "replaydbg debug" not in ran.output
+
+
+def test_a_log_that_cannot_be_made(tmp_path: Path, small_files: None) -> None:
+    ran = run_pytest(tmp_path, SOURCE, *IN_ORDER)
+
+    assert ran.output.count(said(tmp_path / "test-results", "File too large")) == 1
+    assert (ran.status, ran.counts) == (1, {"failed": 1, "passed": 1})
+    assert list((tmp_path / "test-results").iterdir()) == []
+
+
+def test_workers_that_cannot_be_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("xdist")
+    ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, "-n1", "--replaydbg-dir=/proc/nope")
+
+    assert said(Path("/proc/nope"), "No such file or directory") in ran.output
+    assert (ran.status, ran.counts) == (1, {"failed": 1, "passed": 1})
+
+
+@pytest.mark.parametrize("small_disk", ["1m"], indirect=True)
+def test_a_full_disk(tmp_path: Path, small_disk: Path) -> None:
+    ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, f"--replaydbg-dir={small_disk}")
+
+    assert ran.output.count(said(small_disk, "No space left on device")) == 1
+    assert (ran.status, ran.counts) == (1, {"failed": 1, "passed": 1})
+    assert list(small_disk.iterdir()) == []
+
+
+FILLS = """
+    import os
+    def test_full():
+        fd = os.open(os.environ["SMALL"] + "/filler", os.O_WRONLY | os.O_CREAT)
+        room = os.fstatvfs(fd)
+        os.posix_fallocate(fd, 0, room.f_bavail * room.f_frsize)
+        os.close(fd)
+        assert room is None
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-n1",)])
+@pytest.mark.parametrize("small_disk", ["60m"], indirect=True)
+def test_a_disk_that_gets_full_in_a_test(tmp_path: Path, small_disk: Path, options: tuple[str, ...]) -> None:
+    """Nothing more can be written to it, not even why; the log has room."""
+    if options:
+        pytest.importorskip("xdist")
+    ran = run_pytest(tmp_path, FILLS, *options, f"--replaydbg-dir={small_disk}", SMALL=str(small_disk))
+
+    assert ran.output.count("test_full: its recording could not be written: No space left on device") == 2
+    assert (ran.status, ran.counts) == (1, {"failed": 1})
+
+
+@pytest.mark.parametrize("small_disk", ["8m"], indirect=True)
+def test_a_disk_that_is_full_before_a_test_begins(tmp_path: Path, small_disk: Path) -> None:
+    """The log has no room any more."""
+    ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, f"--replaydbg-dir={small_disk}")
+
+    assert ran.output.count("test_2: its recording could not be written: the disk was full") == 2
+    assert "--replaydbg-wait" not in ran.output
+    assert (ran.status, ran.counts) == (1, {"failed": 1, "passed": 1})
+
+
+def test_a_log_that_reaches_its_limit(tmp_path: Path) -> None:
+    """The same where nothing can be mounted."""
+    ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, REPLAYDBG_MAX_SIZE="100KiB")
+
+    assert ran.output.count("test_2: its recording could not be written: the recording reached its size limit") == 2
+    assert (ran.status, ran.counts) == (1, {"failed": 1, "passed": 1})

@@ -1,0 +1,34 @@
+"""However a program ends, its replay ends so: exit code, signal, traceback, handlers, late crossings."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness import tool
+from tests.harness.replay_cases import Case, cases
+from tests.harness.replays import passed_on, run
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("case", cases("exit"))
+def test_end_replays(case: Case) -> None:
+    case.check()
+
+
+@pytest.mark.parametrize("broken", ["program.py", "module.py"])
+def test_a_syntax_error_shows_the_line_that_was_compiled(broken: str, tmp_path: Path) -> None:
+    """The parser opens the file again to show the line; it has changed since."""
+    recording, env = tmp_path / "r.rdbg", {**passed_on(), "PATH": os.defpath}
+    (tmp_path / "program.py").write_text("import module\n")
+    (tmp_path / broken).write_text("fine = 1\nthis one is not\n")
+
+    recorded = run(tool.record(sys.executable, recording, ["program.py"]), cwd=tmp_path, env=env)
+    (tmp_path / broken).write_text("fine = 1\nanother line\n")
+    replayed = run(tool.replay(sys.executable, recording), cwd=tmp_path, env=env)
+
+    assert "this one is not" in recorded.stderr
+    assert recorded.stderr == replayed.stderr
+    assert (recorded.status, replayed.status) == (1, 1)

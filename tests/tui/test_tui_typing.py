@@ -1,0 +1,147 @@
+"""Keys mean the same however fast they come, and pasted text sets nothing off."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from textual import events
+from textual.keys import _character_to_key
+from textual.pilot import Pilot
+
+from replaydbg.tui.app import ReplayApp
+from replaydbg.tui.bottom import AskLine, InputLine, StatusLine
+from replaydbg.tui.dialogs import Dialog
+from replaydbg.tui.pair import PairApp
+from tests.harness.recording import record_file
+from tests.harness.seen import Seen, see
+from tests.harness.typed import FAILS, TRAVEL
+
+
+@pytest.fixture(scope="module")
+def fails(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record_file(FAILS, tmp_path_factory.mktemp("typing"), status=1)
+
+
+def burst(app: ReplayApp | PairApp, text: str) -> None:
+    """Let keys come in one piece, as a terminal gives them that were sent so."""
+    for each in text:
+        key = {"\r": "enter", "\x1b": "escape"}.get(each) or _character_to_key(each)
+        app.post_message(events.Key(key, each))
+
+
+def typed(app: ReplayApp | PairApp) -> str:
+    """What stands in the line at the bottom."""
+    return app.screen.query_one(InputLine).value
+
+
+@pytest.mark.parametrize("before", ["", "6", "2", "nN"])
+def test_what_follows_the_colon_goes_there(fails: Path, before: str) -> None:
+    async def look(seen: Seen) -> None:
+        burst(seen.app, f"{before}:when")
+        await seen.settled()
+        await seen.until(lambda: typed(seen.app) == "when")
+        await seen.pilot.pause()
+
+        assert seen.app.part(AskLine).is_open
+        assert isinstance(seen.app.focused, InputLine)
+        burst(seen.app, "-x")
+        await seen.until(lambda: typed(seen.app) == "when-x")
+        assert not seen.scene.points
+
+    see(fails, look)
+
+
+def test_lines_in_one_piece_are_done_one_after_the_other(fails: Path) -> None:
+    async def look(seen: Seen) -> None:
+        burst(seen.app, ":p 6 * 7\r:p 6 * 8\rm here\r")
+        await seen.until(lambda: bool(seen.scene.marks))
+
+        assert [line for line in seen.text("console").splitlines() if line.isdecimal()] == ["42", "48"]
+        assert [each.name for each in seen.scene.marks] == ["here"]
+
+    see(fails, look)
+
+
+@pytest.mark.parametrize("text", ["when", ":when\n", "when\nquit\n"])
+def test_pasted_text_waits_to_be_looked_at(fails: Path, text: str) -> None:
+    async def look(seen: Seen) -> None:
+        seen.app.post_message(events.Paste(text))
+        await seen.until(lambda: typed(seen.app) == "when")
+
+        assert not seen.text("console")
+        assert ("first one" in seen.app.part(StatusLine).shown) is (text.count("\n") > 1)
+        await seen.press("enter")
+        assert "rdbg://" in seen.text("console")
+
+    see(fails, look)
+
+
+def test_pasted_text_goes_where_something_is_asked(fails: Path) -> None:
+    async def look(seen: Seen) -> None:
+        burst(seen.app, "m")
+        seen.app.post_message(events.Paste("here\n"))
+        await seen.until(lambda: typed(seen.app) == "here")
+        await seen.press("enter")
+        assert [each.name for each in seen.scene.marks] == ["here"]
+
+    see(fails, look)
+
+
+def test_two_side_by_side(fails: Path) -> None:
+    async def run() -> None:
+        app = PairApp((fails, fails))
+        async with app.run_test(size=(160, 40)) as pilot:
+            await in_pair(app, pilot)
+        for each in app.sides:
+            each.owner.join(60)
+
+    asyncio.run(run())
+
+
+async def in_pair(app: PairApp, pilot: Pilot[int]) -> None:
+    """Paste and type into two recordings side by side."""
+    async with asyncio.timeout(60):
+        while app.is_waiting:
+            await asyncio.sleep(0.01)
+        await pilot.pause()
+        app.post_message(events.Paste("when"))
+        while "Paste works" not in app.query_one(StatusLine).shown:
+            await asyncio.sleep(0.01)
+        burst(app, "%@start\r")
+        while not all(each.scene is not None and each.scene.why == "seek" for each in app.sides):
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_list_is_not_hit_by_what_was_typed_before_it_was_there(tmp_path: Path) -> None:
+    recording = record_file(TRAVEL / "long_loop.py", tmp_path)
+
+    async def look(seen: Seen) -> None:
+        shown = []
+        progress = StatusLine.progress
+
+        def note(line: StatusLine, what: str, done: float, seconds: float) -> None:
+            shown.append((what, done))
+            progress(line, what, done, seconds)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(StatusLine, "progress", note)
+            seen.app.part(AskLine).ask("all values of", seen.app._ask_history)
+            await seen.type("total")
+            await seen.until(lambda: isinstance(seen.app.screen, Dialog))
+            dialog = seen.app.screen
+            # It is there, and nobody can have seen it yet.
+            early = events.Key("enter", None)
+            early.time = 0.0
+            seen.app.post_message(early)
+            await seen.pilot.pause()
+
+        assert seen.app.screen is dialog
+        assert any("total" in what and done for what, done in shown), shown
+        before = seen.scene.count
+        await seen.press("home", "enter")
+        assert seen.scene.count < before
+
+    see(recording, look)
