@@ -1,4 +1,4 @@
-"""What the whole suite needs: no surprise from how it was started."""
+"""Set-up of the whole suite: independence of how it was started."""
 
 import os
 from collections.abc import Iterator
@@ -14,7 +14,9 @@ from tests.harness.typed import FAILS, TRAVEL, Typed
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leaves nothing in the environment or the signals that changes the programs under test, which inherit both."""
+    """Remove everything from the environment and the signals that affects the programs under test, which inherit
+    both.
+    """
     for name in filter(is_steering, list(os.environ)):
         # The suite's own settings are read by tox alone.
         del os.environ[name]
@@ -42,11 +44,11 @@ def failing(recordings: dict[str, Path]) -> Iterator[Session]:
 
 @pytest.fixture(scope="module")
 def there(failing: Session) -> str:
-    """The moment at which line 12 runs with 3: it has another number under another version of Python."""
+    """Return the moment at which line 12 runs with 3: its number depends on the version of Python."""
     return tell.moment_text(list(failing.log(FAILS.name, 12, "n"))[3].moment)
 
 
 @pytest.fixture
 def typed(failing: Session, there: str) -> Typed:
-    """A new prompt that stands at the exception."""
+    """Return a new prompt at the exception."""
     return Typed.at("@exc", failing, there)
