@@ -14,9 +14,7 @@ from tests.harness.typed import FAILS, TRAVEL, Typed
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Remove everything from the environment and the signals that affects the programs under test, which inherit
-    both.
-    """
+    """Remove everything from the environment and the signals that programs under test would inherit."""
     for name in filter(is_steering, list(os.environ)):
         # The suite's own settings are read by tox alone.
         del os.environ[name]

@@ -28,9 +28,7 @@ file = ""
 
 
 class Mark:
-    """Attached to a frame as its `f_trace`: its last caller, and whether it is a generator that has run no line
-    since.
-    """
+    """Attached to a frame as its `f_trace`: its last caller, and whether it is a generator without a line since."""
 
     def __init__(self, caller: FrameType | None) -> None:
         self.caller = id(caller)

@@ -1,4 +1,4 @@
-"""What a bisection asks is the user's Python: whatever it does, the answer is right, or that there is none is said."""
+"""A bisection evaluates the user's Python: whatever that does, the answer is right, or its absence is reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def asked(name: str, file: str = "asked_otherwise.py") -> predicates.Predicate:
 @pytest.mark.parametrize("linear", [False, True])
 @pytest.mark.parametrize("name", ["wrapped", "starred", "imports", "prints"])
 def test_a_function_may_be_wrapped_import_and_print(imports: Session, name: str, linear: bool) -> None:
-    # Before its first line an environment's own start may import functools, which the function's module then has done.
+    # Before its first line an environment's own start may import functools, which the function's module then has
+    # loaded.
     found = imports.bisect(asked(name), first=imports.first_own, linear=linear)
     assert found.culprit is not None
     assert (Path(found.culprit.file).name, found.culprit.line) == ("imports.py", SPENDS)
@@ -51,7 +52,7 @@ def test_a_function_that_cannot_be_asked_decides_nothing(
     imports: Session, predicate: predicates.Predicate, linear: bool
 ) -> None:
     found = imports.bisect(predicate, linear=linear)
-    # An import that fails changes what the interpreter's own start finds cached: not each line can be asked then.
+    # A failing import changes what the interpreter's start finds cached: then not every line can be evaluated.
     assert found.answer is Answer.NEVER or (found.answer is Answer.UNKNOWN and linear)
     assert found.culprit is None
     assert "generator" in found.last_said or "there_is_no_such_module" in found.last_said
@@ -102,7 +103,7 @@ def test_looking_at_a_functions_variables_keeps_nothing_alive(tmp_path: Path) ->
         found = session.bisect(predicates.bad_if("total < 0", frame="work"))
         assert found.culprit is not None
         assert found.culprit.source.endswith("# <- work")
-        # Two are there while one takes the other's place: one more would be there if a look had kept it.
+        # Two exist while one replaces the other: a third one would be a leftover of a look.
         more = session.bisect(predicates.bad_if("alive['number'] > 2", frame="work"))
         assert (more.answer, more.culprit) == (Answer.NEVER, None)
         dies = session.bisect(predicates.bad_if("len(history) == 20", frame="work"))
@@ -111,7 +112,7 @@ def test_looking_at_a_functions_variables_keeps_nothing_alive(tmp_path: Path) ->
 
 
 def test_what_changes_the_program_at_each_line_is_not_believed(imports: Session) -> None:
-    """It counts how often it is asked, in the program itself."""
+    """The predicate counts its evaluations in the program itself."""
     counts = predicates.bad_if("globals().setdefault('asked', []).append(1) or len(asked) > 30")
     for linear in (False, True):
         found = imports.bisect(counts, linear=linear)

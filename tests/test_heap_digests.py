@@ -1,7 +1,6 @@
 """Two replays of a recording have the same heap, object by object, at several moments: not only the same output.
 
-By default a sample of the fixtures is looked at, a part of it in each area; `tox -e heaps` (TEST_HEAPS=all) looks at
-all.
+By default a sample of the fixtures is checked, a part of it in each area; `tox -e heaps` (TEST_HEAPS=all) checks all.
 """
 
 import os
@@ -21,7 +20,7 @@ _AREAS = [
     *("identity", "imports", "lanes", "network", "processes", "signals", "sqlite", "standins", "startup", "streams"),
     *("tls", "waiting", "warnings"),
 ]
-# One in so many of an area's cases; which one does not change from run to run.
+# One of this many cases of an area; the choice does not change from run to run.
 _SAMPLE = 1 if os.environ.get("TEST_HEAPS") == "all" else 25
 # Why the heaps of two replays of these may differ.
 _HANDLES = "ctypes keeps the handles of libraries, which are addresses that belong to no object"

@@ -1,4 +1,4 @@
-"""When output was printed, though it left the program later."""
+"""The moment at which output was printed, though it left the program later."""
 
 from array import array
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_what_is_printed_may_be_made_by_other_lines(tmp_path: Path) -> None:
         assert b"".join(each.data for each in session.output(1)) == b"asked\n3\n"
         tops = [session.seek(moment).top for moment in ("@out:1", "@out:2")]
         assert [each.line for each in tops if each is not None] == [5, 9]
-        # It stands inside the line, about to print: what it called has printed by then.
+        # The session is inside the line, about to print: the called functions have printed already.
         assert b"".join(each.data for each in session.output(1)) == b"asked\n"
 
 

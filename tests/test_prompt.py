@@ -150,7 +150,7 @@ def test_until_leaves_a_loop(typed: Typed) -> None:
 
 def test_moments_of_every_kind(typed: Typed) -> None:
     index = typed.prompt.view.session.index
-    # How many there are, and behind which a line ran, the interpreter's start decides.
+    # Their number, and the lines after which they ran, depend on the interpreter's start.
     event = next(each for each in range(index.events // 2, index.events) if index.lines_after(each))
     for moment in ("@exc", "exc", "@start", "50%", "@end", "end", "@out:1", "THERE", f"{event}"):
         assert "There is no" not in typed(f"seek {moment}"), moment
@@ -458,7 +458,7 @@ def test_commands_are_done_wherever_a_breakpoint_stops(typed: Typed) -> None:
     assert typed("c").splitlines()[-2:] == ["1", "101"]
     assert typed("rc").splitlines()[-2:] == ["0", "100"]
     assert "does p n; p n + 100" in typed("info breakpoints")
-    # What moves it ends them, as in gdb; those of the next breakpoint follow.
+    # Commands that move end them, as in gdb; those of the next breakpoint follow.
     typed(f"commands {number}", "p n", "c", "p 'never'", "end", "b 13", "commands", "p 'there'", "end")
     shown = typed("start", "c")
     assert "never" not in shown

@@ -1,4 +1,4 @@
-"""The page about the terminal UI has the keys that there are: `python -m tests.test_tui_docs` writes them into it."""
+"""The page about the terminal UI lists the present keys: `python -m tests.test_tui_docs` writes them into it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _BLOCK = re.compile(r"(<!-- keys: .*? -->\n).*?(<!-- end of keys -->)", re.S)
 
 
 def table() -> str:
-    """The keys as Markdown."""
+    """Return the keys as Markdown."""
     lines = ["", "| key | act | does |", "|---|---|---|"]
     for each in ACTS:
         keys = " ".join(f"`{key}`" for key in each.keys.split())

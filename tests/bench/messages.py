@@ -19,9 +19,7 @@ _HEADING = (
 
 
 def message_parts(measurements: Sequence[Measurement], startup: Startup) -> list[str]:
-    """Return the table, the cost of a thousand waiting threads, and the legend; empty if no such workload was
-    measured.
-    """
+    """Return the table, the cost of a thousand waiting threads, and the legend; empty without such workloads."""
     wanted = [each for each in measurements if each.workload.replay_target is not None and each.rounds]
     if not wanted:
         return []

@@ -1,5 +1,8 @@
-"""How long a recording takes to open, phase by phase. `python -m tests.bench.opening FILE RECORDING` does what
-`replaydbg debug --batch RECORDING` does, and leaves the phases in FILE."""
+"""How long a recording takes to open, phase by phase.
+
+`python -m tests.bench.opening FILE RECORDING` does what `replaydbg debug --batch RECORDING` does, and writes the phases
+to FILE.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Measure the step clock, a replay that counts lines, against the program alone; and the cost of ticks in a
-recording.
-"""
+"""Measure the step clock, a replay that counts lines, against the plain program; and the cost of ticks."""
 
 import resource
 import subprocess

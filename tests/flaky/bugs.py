@@ -74,9 +74,7 @@ def _of_states(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _of_switches(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Yield where threads were interrupted, and the first and last lines of what others ran meanwhile, or before
-    them.
-    """
+    """Yield where threads were interrupted, and the first and last lines of other threads meanwhile, or before."""
     flip = facts["flip"]
     found = [_place(each) for each in flip["preemptions"]]
     ran = [ran for each in flip["preemptions"] for ran in each["meanwhile"]]

@@ -1,6 +1,4 @@
-"""Split a sealed recording into its sections, and reassemble it: with valid checksums, and framing that may be
-wrong.
-"""
+"""Split a sealed recording into its sections, and reassemble it, with valid checksums and any framing."""
 
 import json
 from collections.abc import Mapping
