@@ -1,8 +1,5 @@
 /* Copies of a process of the engine that the program in them does not notice. */
-#include "engine/engine.h"
-#include "guard/fence.h"
-#include "lanes/lanes.h"
-#include "libc/libc.h"
+#include "base/core.h"
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -23,7 +20,7 @@ clone_bare(unsigned long flags)
     pid_t pid = (pid_t)syscall(SYS_clone, flags, NULL, NULL, 0, tid, own_token());
 #endif
     if (pid == 0)
-        libc_trap_copied();
+        base_hooks.copied();
     return pid;
 }
 

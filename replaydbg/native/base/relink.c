@@ -1,7 +1,7 @@
 /* Calls of functions from the interpreter and from C libraries led to others: the entries of their global offset tables are replaced, as
  * the dynamic linker would have filled them had it known ours first. The core's own table is left alone, so the core calls the
  * real ones; so are those of the C library and of the dynamic linker. */
-#include "lanes/lanes.h"
+#include "base/core.h"
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>

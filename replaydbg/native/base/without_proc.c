@@ -1,6 +1,6 @@
 /* What /proc shows, by other means: see without_proc.h. */
 #define _GNU_SOURCE
-#include "base/without_proc.h"
+#include "base/core.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,25 @@
 /* From the bootstrap command to the program's own `__main__`, and to the end of the process. The interpreter was started with -S:
  * gates go in while little more than the interpreter's own modules is loaded, and `site` with its .pth files is imported
  * inside the gated world, as part of the run. */
-#include "guard/fence.h"
-#include "collector/garbage.h"
+#include "base/core.h"
+#include "boot/inside.h"
+#include "clock/clock.h"
+#include "code/code.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "ending/ending.h"
+#include "engine/engine.h"
+#include "files/files.h"
+#include "gates/gates.h"
+#include "guard/guard.h"
+#include "heap/heap.h"
+#include "identity/identity.h"
+#include "lanes/lanes.h"
 #include "lenient/lenient.h"
-#include "files/streams.h"
-#include "boot/surroundings.h"
+#include "log/log.h"
+#include "signals/signals.h"
+#include "values/values.h"
+#include "world/world.h"
 #include <fcntl.h>
 #include <marshal.h>
 #include <pthread.h>
@@ -116,7 +130,7 @@ read_recording(PyObject *boot)
         fd_place((int)PyLong_AsLong(PyList_GET_ITEM(fds, i)), -1);
     if (core.follows)
         log_follow();
-    core.lenient = item(boot, "lenient") == Py_True;
+    set_lenient(item(boot, "lenient") == Py_True);
     core.edited = item(boot, "edited") == Py_True;
     int seconds = number(boot, "cpu_seconds", 0);
     if (seconds > 0) /* edited code may compute for ever; the kernel ends it then */
@@ -361,41 +375,11 @@ run_script(const char *filename)
     return rc;
 }
 
-static bool has_ended;
-
-static void
-on_process_exit(int status, void *unused)
-{
-    has_ended = true;
-    core.tstate = NULL;
-    if (engine.diverting)
-        engine_exit(status);
-    clocks_report();
-    if (core.mode == RECORD) {
-        stream_children_end();
-        cross_ended(status);
-    }
-    else if (core.mode == REPLAY) {
-        cross_expect_exit();
-        ending_report();
-    }
-    if (engine.is_on)
-        engine_exit(status);
-}
-
-_Noreturn void
-process_ends(int status)
-{
-    if (!has_ended)
-        on_process_exit(status, NULL);
-    leave_process(status);
-}
-
 _Noreturn static void
 end_by_interrupt(void)
 {
-    on_process_exit(128 + SIGINT, NULL);
-    core.mode = OBSERVE;
+    process_has_ended(128 + SIGINT, NULL);
+    set_mode(OBSERVE);
     signal(SIGINT, SIG_DFL);
     kill(getpid(), SIGINT);
     exit(128 + SIGINT);
@@ -463,7 +447,7 @@ run_program(Start start)
     config->safe_path = start.target == &config->run_filename ? safe : 1; /* sys.path[0] is set: it is as recorded */
     if (start.target)
         *start.target = start.what;
-    on_exit(on_process_exit, NULL);
+    on_exit(process_has_ended, NULL);
     if (start.filename) {
         code = go_on_interactively(run_script(start.filename) < 0);
         compat_main_not_running(core.tstate);
@@ -485,7 +469,7 @@ end_without_site(void)
 {
     fputs("Fatal Python error: init_import_site: Failed to import the site module\n", stderr);
     fputs("Python runtime state: initialized\n", stderr);
-    on_exit(on_process_exit, NULL);
+    on_exit(process_has_ended, NULL);
     PyErr_Print();
     exit(1);
 }
@@ -565,7 +549,7 @@ boot(const char *boot_file, int boot_fd)
     core.depth = 1; /* nothing is a crossing until the program begins */
     if (recording && open_for_record(boot) < 0)
         leave_process(EXIT_NOT_STARTED);
-    core.mode = recording ? RECORD : REPLAY;
+    set_mode(recording ? RECORD : REPLAY);
     if (recording)
         streams_begin();
     /* The fence comes first: before it only our own orders are looked at, and what they name is opened. */
@@ -579,7 +563,7 @@ boot(const char *boot_file, int boot_fd)
             end_without_fence();
     }
     if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && read_recording(boot) < 0) || install_all() < 0 ||
-        dress_interpreter(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || fresh_main() < 0)
+        dress_interpreter(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || readline_prepare() < 0 || fresh_main() < 0)
         return -1;
     if (!recording)
         streams_begin();
@@ -611,6 +595,8 @@ boot(const char *boot_file, int boot_fd)
     shortage_begin();
     ticks_begin();
     trace_begin();
+    if (trace_is_on)
+        lanes_count_from_start();
     stepclock_begin();
     surroundings_warnings();
     if (start.site) {

@@ -1,8 +1,8 @@
 /* The extension module. It is loaded by the bootstrap command without being entered into sys.modules. */
-#include "guard/fence.h"
-#include "guard/calls.h"
+#include "base/core.h"
+#include "boot/boot.h"
+#include "guard/guard.h"
 #include "heap/heap.h"
-#include "base/without_proc.h"
 
 /* A replay's boot file is a memory file: its descriptor is given, since only /proc would have a name for it. */
 static PyObject *

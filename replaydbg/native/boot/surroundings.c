@@ -2,7 +2,8 @@
  * options that are on a list (replay/start_state.py): a recording may be of anybody, and what it says must not shape anything before the
  * fence. Behind the fence the recorded environment and the rest of the interpreter's state come back here. While recording, the bootstrap
  * has another hash seed, and no variables that -E ignores. */
-#include "boot/surroundings.h"
+#include "boot/inside.h"
+#include "world/world.h"
 #include <stdlib.h>
 #include <time.h>
 

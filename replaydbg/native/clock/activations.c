@@ -1,7 +1,8 @@
 /* Which activation of a frame ran what, and which lane: what a step backwards needs to know. An activation is a frame since it was last
  * started; frames lie at addresses that are used again. Kept while the clock runs, so that every process that is cloned from this one
  * has it. Nothing here makes a Python object. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "clock/inside.h"
 #include <stdlib.h>
 
 bool activations_are_kept;
@@ -142,7 +143,7 @@ lane_lines_of(int lane)
 bool
 activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit)
 {
-    int lane = lane_number();
+    int lane = core.lane;
     if (lane_lines == NULL || lane != by_lane.current)
         change_lane(lane);
     lane_lines->before = lane_lines->last;

@@ -10,9 +10,14 @@
  * 3.11: a C trace function. The interpreter knows one for each thread; ours takes its place and calls the program's. What
  * sys.gettrace() returns is kept beside it and stays the program's. */
 #include "base/core.h"
+#include "clock/inside.h"
+#include "code/code.h"
+#include "collector/collector.h"
 #include <dlfcn.h>
 #include <opcode.h>
 #include <stdlib.h>
+
+bool signals_wait;
 
 static unsigned listening; /* LISTEN_... */
 
@@ -39,7 +44,7 @@ tell_raised(_PyInterpreterFrame *frame, PyObject *type, PyObject *value, const P
         return; /* 3.11 also shows the StopIteration that ends a loop to the function with the loop */
     bool passes = activation_passes(frame), is_again = comes_from_elsewhere(traceback);
     if (!is_again || !passes)
-        engine_raised(&(Raise){type, value, frame, traceback->tb_lasti, is_again});
+        clock_hooks.raised(&(Raise){type, value, frame, traceback->tb_lasti, is_again});
 }
 
 #if PY_VERSION_HEX >= 0x030C0000
@@ -74,7 +79,7 @@ static PyTypeObject listener_type = {
 static inline _PyInterpreterFrame *
 current_frame(void)
 {
-    if (compat_attached() != core.tstate && !lane_adopt())
+    if (compat_attached() != core.tstate && !clock_hooks.adopt_thread())
         return NULL;
 #if PY_VERSION_HEX >= 0x030D0000
     return core.tstate->current_frame;
@@ -194,8 +199,7 @@ on_unwind(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwname
     if (frame && listening & LISTEN_RAISES)
         activation_pass(compat_previous_frame(frame));
     if (frame && listening & LISTEN_RETURNS) {
-        watch_look(frame);
-        path_return(frame, NULL);
+        clock_hooks.function_ends(frame, NULL);
     }
     Py_RETURN_NONE;
 }
@@ -207,7 +211,7 @@ on_throw(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames
     if (frame && listening & LISTEN_RAISES)
         activation_pass(frame);
     if (frame && listening & LISTEN_RETURNS)
-        watch_resume(frame);
+        clock_hooks.function_resumes(frame);
     Py_RETURN_NONE;
 }
 
@@ -216,8 +220,7 @@ on_return(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwname
 {
     _PyInterpreterFrame *frame = current_frame();
     if (frame) {
-        watch_look(frame);
-        path_return(frame, PyVectorcall_NARGS(nargsf) == 3 ? args[2] : NULL);
+        clock_hooks.function_ends(frame, PyVectorcall_NARGS(nargsf) == 3 ? args[2] : NULL);
     }
     Py_RETURN_NONE;
 }
@@ -228,8 +231,7 @@ on_leave(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames
 {
     _PyInterpreterFrame *frame = current_frame();
     if (frame) {
-        watch_look(frame);
-        path_return(frame, NULL);
+        clock_hooks.function_ends(frame, NULL);
     }
     Py_RETURN_NONE;
 }
@@ -239,7 +241,7 @@ on_instruction(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *k
 {
     _PyInterpreterFrame *frame = current_frame();
     if (frame)
-        path_instruction(frame);
+        clock_hooks.instruction(frame);
     Py_RETURN_NONE;
 }
 
@@ -248,7 +250,7 @@ on_resume(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwname
 {
     _PyInterpreterFrame *frame = current_frame();
     if (frame)
-        watch_resume(frame);
+        clock_hooks.function_resumes(frame);
     Py_RETURN_NONE;
 }
 
@@ -605,10 +607,10 @@ listen_to(unsigned what)
     return rc;
 }
 
-void
-listen_library_loaded(void)
+int
+listen_module_loaded(PyObject *module, const char *name)
 {
-    /* whoever calls PyEval_SetTrace has a place of its own */
+    return 0; /* whoever calls PyEval_SetTrace has a place of its own */
 }
 
 /* The interpreter's tools are the same for all threads. */
@@ -682,7 +684,7 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
     _PyInterpreterFrame *frame = f->f_frame;
     hide_frame_object(frame, what, arg);
     if (signals_wait)
-        signals_go_on();
+        clock_hooks.signals_go_on();
     if (what == PyTrace_LINE) {
         if (listening & LISTEN_LINES)
             stepclock_line(frame);
@@ -697,16 +699,15 @@ trace(PyObject *object, PyFrameObject *f, int what, PyObject *arg)
                 trace_inside(frame);
         }
         else if (listening & LISTEN_RETURNS)
-            watch_resume(frame);
+            clock_hooks.function_resumes(frame);
         if (listening & LISTEN_TICKS)
             ticks_tick(frame);
     }
     else if (what == PyTrace_RETURN && listening & LISTEN_RETURNS) {
-        watch_look(frame);
-        path_return(frame, _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE ? NULL : arg);
+        clock_hooks.function_ends(frame, _Py_OPCODE(*frame->prev_instr) == YIELD_VALUE ? NULL : arg);
     }
     else if (what == PyTrace_OPCODE && listening & LISTEN_RETURNS)
-        path_instruction(frame);
+        clock_hooks.instruction(frame);
     if (listening & LISTEN_RAISES)
         hear_of_exception(frame, what, arg);
     if (program_function == NULL)
@@ -736,13 +737,14 @@ set_from_c(Py_tracefunc function, PyObject *object)
         adopt(ts);
 }
 
-void
-listen_library_loaded(void)
+int
+listen_module_loaded(PyObject *module, const char *name)
 {
     static const Relink functions[] = {{"PyEval_SetTrace", (void *)set_from_c}, {NULL, NULL}};
     static Relinking tracing = {.functions = functions};
     if (settrace)
         relink(&tracing);
+    return 0;
 }
 
 int
@@ -758,7 +760,7 @@ listen_prepare(void)
     settrace = settrace_def.ml_meth;
     settrace_def.ml_meth = set_and_adopt;
     ((PyCFunctionObject *)f)->m_ml = &settrace_def;
-    listen_library_loaded();
+    listen_module_loaded(NULL, NULL);
     return 0;
 }
 

@@ -4,7 +4,9 @@
  * A line is what the interpreter calls one: a LINE event of its monitoring (3.12 and later) or of its tracing (3.11). A place is a code
  * object and the index of the instruction, not the line's number, which 3.11 would compute anew each time (as dear as all the rest).
  * The importer's own lines are not counted (see codes.c). Nothing here makes a Python object. */
-#include "engine/engine.h"
+#include "base/core.h"
+#include "clock/inside.h"
+#include "code/code.h"
 #include <stdlib.h>
 
 #define BREAK_SHIFT 56 /* a cell: hits below, number of the breakpoint above */
@@ -19,6 +21,8 @@ typedef struct {
     uint64_t hits, first, last; /* first, last: counts of lines */
     int also;       /* another one at the same line: a cell names one alone; 0: there is none */
 } Break;
+
+bool course_is_on;
 
 StepClock stepclock = {.stop_at = UINT64_MAX, .fd = -1, .steps_fd = -1};
 
@@ -61,9 +65,7 @@ stepclock_start(_PyInterpreterFrame *frame)
         return;
     code_facts(compat_frame_code(frame))->has_run = true;
     activation_start(frame);
-    watch_start(frame);
-    path_start(frame);
-    judge_start(frame);
+    clock_hooks.function_starts(frame);
 }
 
 bool
@@ -86,7 +88,7 @@ stepclock_line(_PyInterpreterFrame *frame)
     if (!facts->is_library) {
         stepclock.last_own = stepclock.count;
         if (course_is_on)
-            course_line(frame, facts, unit);
+            clock_hooks.own_line(frame, facts, unit);
     }
     stepclock.digest = (stepclock.digest ^ (facts->hash + (uint64_t)unit)) * 0x9FB21C651E98DF25u;
     stepclock.digest ^= stepclock.digest >> 29;
@@ -96,7 +98,7 @@ stepclock_line(_PyInterpreterFrame *frame)
             met_breakpoint(number);
     if (is_first && facts->breaks_at_start)
         met_function(facts);
-    bool stands = stepclock.looks && engine_line(frame);
+    bool stands = stepclock.looks && clock_hooks.stands_at(frame);
     if (stands || stepclock.broken || stepclock.count >= stepclock.stop_at)
         stepclock.stop();
 }
@@ -423,7 +425,7 @@ stepclock_report(bool stopped)
     Buf b = {0};
     report_send(stepclock.steps_fd, &steps);
     report_dict(&b, 11);
-    engine_report_uncaught(&b);
+    clock_hooks.report_uncaught(&b);
     report_key(&b, "is_on");
     report_number(&b, stepclock.is_on);
     report_key(&b, "lines");
@@ -495,7 +497,7 @@ stepclock_prepare(PyObject *asked)
         chain(i + 1);
     }
     if (engine.is_on) {
-        engine_take_clock();
+        clock_hooks.take_clock();
         steps = (Buf){.data = memory_apart(ROOM), .size = ROOM, .is_fixed = true};
     }
     codes_watch((CodeWatcher){.born = code_is_new, .dies = fold});

@@ -2,6 +2,8 @@
  * a line (3.11), or the end of a crossing. Nothing ticks inside a crossing, whose work differs between recording and replay, nor in the importer's own Python,
  * whose work depends on what is cached: so the count is the same at each crossing of both. */
 #include "base/core.h"
+#include "clock/inside.h"
+#include "code/code.h"
 
 static struct {
     uint64_t count, left; /* left: until the slice is used up */
@@ -65,6 +67,20 @@ uint64_t
 ticks_count(void)
 {
     return ticks.count;
+}
+
+static uint64_t at_event;
+
+void
+ticks_event(void)
+{
+    at_event = ticks.count;
+}
+
+uint64_t
+ticks_since(void)
+{
+    return ticks.count - at_event;
 }
 
 /* ---- for the tests: ticks from the first line on, and their count at each crossing ---- */

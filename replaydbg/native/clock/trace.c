@@ -4,7 +4,9 @@
  * Two files, written with a buffer of our own. `ticks` is what must be equal in both runs, byte for byte: blocks of one size, each
  * with the state at its beginning, so that a reader finds the first difference without decoding what lies before it. `codes` says what
  * the numbers of code objects mean, and has the functions inside crossings, which may differ. See replaydbg/trace/files.py. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "clock/inside.h"
+#include "code/code.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -91,7 +93,7 @@ end_with(unsigned why)
     if (!trace_is_on)
         return;
     trace_is_on = false;
-    put_varint((uint64_t)lanes.made << 4 | why << 2 | END);
+    put_varint((uint64_t)core.lanes_made << 4 | why << 2 | END);
     write_block();
 }
 
@@ -113,7 +115,7 @@ room(void)
 static void
 put_lane(void)
 {
-    uint32_t lane = (uint32_t)lane_number();
+    uint32_t lane = (uint32_t)core.lane;
     if (lane != trace.lane) {
         trace.lane = lane;
         put_varint((uint64_t)lane << 2 | LANE);
@@ -190,8 +192,8 @@ trace_crossed(void)
         return;
     put_lane();
     trace.events++;
-    Gate *gate = cross_open();
-    put_varint((uint64_t)(gate ? gate->id : 0) << 2 | EVENT);
+    int gate = clock_hooks.open_gate();
+    put_varint((uint64_t)(gate) << 2 | EVENT);
 }
 
 /* A Python function begins. */
@@ -208,13 +210,13 @@ trace_inside(_PyInterpreterFrame *frame)
         facts->inside_id = ++trace.codes_inside;
         define(CODE_INSIDE, facts->code);
     }
-    Gate *gate = cross_open();
+    int gate = clock_hooks.open_gate();
     report_list(&record, 5);
     report_number(&record, BEGUN_INSIDE);
     report_number(&record, facts->inside_id);
-    report_number(&record, gate ? gate->id : 0);
+    report_number(&record, gate);
     report_number(&record, (int64_t)trace.events);
-    report_number(&record, lane_number());
+    report_number(&record, core.lane);
     put_record(&record);
 }
 
@@ -258,7 +260,6 @@ trace_begin(void)
         return;
     begin_block();
     trace_is_on = true;
-    lanes_count_from_start();
 }
 
 void

@@ -1,7 +1,7 @@
 /* What is known of each code object while lines or ticks are counted: found by its address, forgotten when it dies. The type's
  * deallocator is wrapped for that: the program sees nothing of it, where an extra hung on the code object would change its
  * sys.getsizeof(). No reference to the program's code is held. */
-#include "base/core.h"
+#include "code/inside.h"
 #include <stdlib.h>
 
 CodeFacts *code_last; /* most lines run in the code object in which the one before ran */

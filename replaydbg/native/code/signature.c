@@ -1,6 +1,7 @@
 /* Reading objects without running Python, and telling whether one has changed. Nothing is made by it: neither the dictionary of an
  * instance that has none yet, nor a bound method, nor a number. */
-#include "code/signature.h"
+#include "base/core.h"
+#include "code/code.h"
 #include <structmember.h>
 
 static uint64_t

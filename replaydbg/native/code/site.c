@@ -2,6 +2,9 @@
  * address of the instruction; when a code object dies the cache is emptied, so that a new one at the same address is not
  * taken for it. No reference to the program's code is held. */
 #include "base/core.h"
+#include "code/inside.h"
+#include "crossing/crossing.h"
+#include "log/log.h"
 #include <stdlib.h>
 #if PY_VERSION_HEX < 0x030C0000
 #define NEED_OPCODE_TABLES 1 /* the interpreter does not export its own */

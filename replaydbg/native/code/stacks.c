@@ -2,6 +2,7 @@
  * only of frames that do not run; so it is computed from the bytecode, as the compiler does it. What the instruction itself takes or
  * leaves is not counted: it may be in the middle of it. */
 #include "base/core.h"
+#include "code/inside.h"
 #include <opcode.h>
 #include <stdlib.h>
 

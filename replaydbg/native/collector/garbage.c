@@ -1,5 +1,6 @@
 /* Putting the free lists back, the collector's state at the start of the program, and the comparison of it: see garbage.h. */
-#include "collector/garbage.h"
+#include "base/core.h"
+#include "collector/collector.h"
 
 Collector collector;
 

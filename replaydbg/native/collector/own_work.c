@@ -1,5 +1,6 @@
 /* Stretches of the tool's own work, in which nothing is a crossing and the program's collector stays where it is. */
-#include "collector/garbage.h"
+#include "base/core.h"
+#include "collector/collector.h"
 
 void
 own_work_begin(void)
@@ -12,9 +13,7 @@ own_work_begin(void)
 void
 own_work_end(void)
 {
-    perturb();
-    if (--core.depth == 0)
-        collector_resume();
+    work_end();
 }
 
 void

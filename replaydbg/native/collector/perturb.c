@@ -1,7 +1,8 @@
 /* For tests alone: wherever the core does work of its own, allocates and frees at random, so that what the program sees may not
  * depend on it. Off unless the boot file has a seed, see `orders_of_tests` in replaydbg/config.py. What is kept alive is untracked:
  * the tool keeps nothing where the program's collector sees it. */
-#include "collector/garbage.h"
+#include "base/core.h"
+#include "collector/collector.h"
 
 bool perturbing;
 

@@ -4,7 +4,9 @@
  * end is reported; the launcher compares the two sequences.
  *
  * Numbers from a seed that the program chose itself are its own computation and are left out; so are those in the names of temporary files. */
-#include "lenient/lenient.h"
+#include "base/core.h"
+#include "code/code.h"
+#include "crossing/inside.h"
 #include <stdlib.h>
 
 #define MOST_DRAWS 100000u /* of each sequence; more are counted */
@@ -63,7 +65,7 @@ static void
 note_draw(int which, const char *what)
 {
     PyCodeObject *code;
-    if (outcome_is_known() || !find_asker(&code))
+    if (core.outcome_is_known || !find_asker(&code))
         return;
     if (sequences[which].total++ >= MOST_DRAWS)
         return;

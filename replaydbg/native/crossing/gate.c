@@ -3,8 +3,10 @@
  * time`, class attributes, defaults) and the interpreter's specialised calls all go on as before and all lead through the
  * gate. A C function is only told its `self`, not which function object was called: hence one trampoline for each gate. */
 #include "base/core.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
 #include "crossing/many.h"
-#include "files/streams.h"
+#include "log/log.h"
 #include <stdlib.h>
 #include <structmember.h>
 
@@ -20,7 +22,7 @@ pass_through(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     if (gate_passes() && !(g->flags & GATE_ALWAYS))
         return gate_call_original(g, self, args, nargs, kwnames);
     PyObject *result;
-    if (__builtin_expect(core.lenient, 0) && data_call(g, self, args, nargs, kwnames, &result))
+    if (__builtin_expect(core.lenient, 0) && crossing_hooks.answers_data(g, self, args, nargs, kwnames, &result))
         return result;
     return g->handler(g, self, args, nargs, kwnames);
 }
@@ -69,178 +71,6 @@ gate_call_original(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t na
     return result;
 }
 
-/* ---- the regular crossing ---- */
-
-static void
-digest_argument(Crossing *c, PyObject *buffer)
-{
-    Py_buffer view;
-    if (PyUnicode_Check(buffer)) {
-        cross_digest(c, PyUnicode_DATA(buffer), (size_t)PyUnicode_GET_LENGTH(buffer) * PyUnicode_KIND(buffer));
-        return;
-    }
-    if (PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) < 0) {
-        PyErr_Clear();
-        return;
-    }
-    cross_digest(c, view.buf, (size_t)view.len);
-    PyBuffer_Release(&view);
-}
-
-static void
-show_argument(PyObject *fd, PyObject *buffer, PyObject *written)
-{
-    Py_buffer view;
-    long number = PyLong_Check(fd) ? PyLong_AsLong(fd) : -1;
-    if (number < 0 || number > INT32_MAX || !fd_stream((int)number) || PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) < 0) {
-        PyErr_Clear();
-        return;
-    }
-    Py_ssize_t n = PyLong_AsSsize_t(written);
-    stream_write((int)number, view.buf, (size_t)(n < 0 || n > view.len ? view.len : n));
-    PyBuffer_Release(&view);
-}
-
-/* How much of the buffer a call filled: as many bytes as the number it returned, or all of it. */
-static size_t
-filled(Gate *g, PyObject *result, Py_ssize_t length)
-{
-    if (g->flags & GATE_FILLS_ALL)
-        return (size_t)length;
-    Py_ssize_t n = PyLong_CheckExact(result) ? PyLong_AsSsize_t(result) : length;
-    if (PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) > 0 && PyLong_CheckExact(PyTuple_GET_ITEM(result, 0)))
-        n = PyLong_AsSsize_t(PyTuple_GET_ITEM(result, 0)); /* recvfrom_into */
-    return (size_t)(n < 0 || n > length ? 0 : n);
-}
-
-static PyObject *
-regular_filling(Crossing *c, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    Gate *g = c->gate;
-    Py_buffer view = {0};
-    bool have = nargs > g->buffer && PyObject_GetBuffer(args[g->buffer], &view, PyBUF_WRITABLE) == 0;
-    PyErr_Clear();
-    PyObject *result = c->perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL;
-    if (c->perform && result && have) {
-        c->fill = view.buf;
-        c->fill_length = filled(g, result, view.len);
-    }
-    bool replayed = !c->perform;
-    result = cross_end(c, result);
-    if (replayed && result && have && c->fill_length <= (size_t)view.len)
-        memcpy(view.buf, c->fill, c->fill_length);
-    if (have)
-        PyBuffer_Release(&view);
-    return result;
-}
-
-static void
-place_result(PyObject *result, int copy_of)
-{
-    if (PyTuple_CheckExact(result)) {
-        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); i++)
-            place_result(PyTuple_GET_ITEM(result, i), copy_of);
-        return;
-    }
-    long fd = PyLong_CheckExact(result) ? PyLong_AsLong(result) : -1;
-    if (fd < 0 || fd > INT32_MAX)
-        return;
-    if (core.mode == REPLAY)
-        fd_place((int)fd, copy_of);
-    fd_opened((int)fd, copy_of);
-}
-
-static long
-fd_argument(PyObject *const *args, Py_ssize_t nargs)
-{
-    long fd = nargs > 0 && PyLong_Check(args[0]) ? PyLong_AsLong(args[0]) : -1;
-    if (fd == -1)
-        PyErr_Clear();
-    return fd;
-}
-
-static void
-regular_after(Gate *g, PyObject *result, PyObject *const *args, Py_ssize_t nargs)
-{
-    if (g->flags & GATE_OPENS)
-        place_result(result, g->flags & GATE_COPIES ? (int)fd_argument(args, nargs) : -1);
-    if (g->flags & GATE_CLOSES)
-        fd_closed((int)fd_argument(args, nargs));
-    if ((g->flags & GATE_WRITES_FD) && core.mode == REPLAY && nargs > g->buffer)
-        show_argument(args[0], args[g->buffer], result);
-    else if ((g->flags & GATE_WRITES_FD) && stream_counts && PyLong_Check(result))
-        stream_counted((int)fd_argument(args, nargs), PyLong_AsSsize_t(result));
-}
-
-static PyObject *
-regular_crossing(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    Crossing c;
-    cross_begin(&c, g, self, args, nargs, kwnames);
-    if ((g->flags & GATE_DIGEST) && nargs > g->buffer)
-        digest_argument(&c, args[g->buffer]);
-    PyObject *result;
-    if (g->flags & GATE_FILLS)
-        result = regular_filling(&c, self, args, nargs, kwnames);
-    else
-        result = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
-    if (result && (g->flags & (GATE_OPENS | GATE_CLOSES | GATE_WRITES_FD)))
-        regular_after(g, result, args, nargs);
-    return result;
-}
-
-bool
-is_path_object(PyObject *o)
-{
-    static PyObject *name;
-    if (name == NULL)
-        name = PyUnicode_InternFromString("__fspath__");
-    if (PyUnicode_Check(o) || PyBytes_Check(o) || PyLong_Check(o))
-        return false;
-    PyObject *convert = _PyType_Lookup(Py_TYPE(o), name);
-    return convert != NULL && convert != Py_None; /* None: the class says that it is no path */
-}
-
-#define MOST_CONVERTED 16
-
-/* Fills `copy` with the arguments, path-like objects converted (new references): their number, or -1 if one of them raised. */
-static int
-convert_paths(PyObject *const *args, Py_ssize_t n, PyObject **copy)
-{
-    int converted = 0;
-    for (Py_ssize_t i = 0; i < n; i++) {
-        bool is_path = is_path_object(args[i]);
-        copy[i] = is_path ? PyOS_FSPath(args[i]) : Py_NewRef(args[i]);
-        if (copy[i] == NULL) {
-            while (i > 0)
-                Py_DECREF(copy[--i]);
-            return -1;
-        }
-        converted += is_path;
-    }
-    return converted;
-}
-
-PyObject *
-gate_regular(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
-{
-    Py_ssize_t n = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0), i = 0;
-    if (!(g->flags & GATE_PATH) || n > MOST_CONVERTED)
-        return regular_crossing(g, self, args, nargs, kwnames);
-    while (i < n && !is_path_object(args[i]))
-        i++;
-    if (i == n)
-        return regular_crossing(g, self, args, nargs, kwnames);
-    /* __fspath__ is program code: it runs before the crossing, not inside */
-    PyObject *copy[MOST_CONVERTED] = {NULL};
-    if (convert_paths(args, n, copy) < 0)
-        return NULL;
-    PyObject *result = regular_crossing(g, self, copy, nargs, kwnames);
-    for (i = 0; i < n; i++)
-        Py_DECREF(copy[i]);
-    return result;
-}
-
 /* What cannot be recorded yet: the recording ends here and says so; the program goes on. A replay never comes here. */
 static PyObject *
 gate_stops(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -274,17 +104,14 @@ gate_noted(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
 
 /* ---- the table ---- */
 
-static const HandlerEntry own_handlers[] = {
+const HandlerEntry gate_handlers[] = {
     {"regular", gate_regular}, {"stops", gate_stops}, {"noted", gate_noted}, {"native", gate_slot}, {"slot", gate_slot}, {NULL, NULL}};
 
 Handler
 handler_named(const char *name)
 {
-    const HandlerEntry *tables[] = {own_handlers, fileio_handlers, directory_handlers, process_handlers, clock_handlers,
-                                    signal_handlers, network_handlers, scatter_handlers, tls_handlers, thread_handlers, map_handlers,
-                                    raised_handlers, readline_handlers, stream_handlers};
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        for (const HandlerEntry *e = tables[i]; e->name; e++)
+    for (const HandlerEntry *const *table = handler_tables; *table; table++)
+        for (const HandlerEntry *e = *table; e->name; e++)
             if (strcmp(e->name, name) == 0)
                 return e->handler;
     return NULL;
@@ -349,8 +176,8 @@ gates_load(PyObject *rows)
         g->name = strdup(name);
         g->flags = flags;
         g->buffer = buffer;
-        g->stream_act = stream_act(g->module, g->name);
         g->handler = handler_named(handler);
+        crossing_hooks.gate_loaded(g);
     }
     return 0;
 }
@@ -525,16 +352,8 @@ gates_install_module(PyObject *module, const char *name)
         if (rc < 0)
             return -1;
     }
-    fileio_module_loaded(module, name);
-    process_module_loaded(module, name);
-    maps_module_loaded(module, name);
-    clock_module_loaded(module, name);
-    network_module_loaded(module, name);
-    tls_module_loaded(module, name);
-    sqlite_module_loaded(module, name);
-    listen_library_loaded();
-    libcalls_module_loaded(name);
-    identity_module_loaded(name);
-    addresses_module_loaded(module, name);
-    return standins_module_loaded(module, name);
+    for (const ModuleHook *hook = module_hooks; *hook; hook++)
+        if ((*hook)(module, name) < 0)
+            return -1;
+    return 0;
 }

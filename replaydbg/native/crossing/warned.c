@@ -7,6 +7,9 @@
  *
  * The level of the stack is taken for the usual one, the caller of the function. */
 #include "base/core.h"
+#include "crossing/inside.h"
+#include "log/log.h"
+#include "values/values.h"
 
 static const char *const names[] = {"Warning", "UserWarning", "DeprecationWarning", "PendingDeprecationWarning", "SyntaxWarning",
                                     "RuntimeWarning", "FutureWarning", "ImportWarning", "UnicodeWarning", "BytesWarning",
@@ -124,7 +127,7 @@ our_init(PyObject *self, PyObject *args, PyObject *kwargs)
 }
 
 void
-warned_again(Crossing *c, PyObject *recorded)
+warned_again(int kind, Crossing *c, PyObject *recorded)
 {
     PyObject *text = PyTuple_GET_SIZE(recorded) == 3 ? PyTuple_GET_ITEM(recorded, 2) : NULL;
     const char *name = text && PyUnicode_Check(PyTuple_GET_ITEM(recorded, 1)) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(recorded, 1)) : NULL;

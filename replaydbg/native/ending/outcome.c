@@ -1,20 +1,20 @@
 /* How the program ended: the exception that nobody caught, and what an expression is worth then. Told to the launcher, in any replay that
  * asks for it. What is told of an exception runs none of the program's code, except in a lenient replay. */
+#include "base/core.h"
+#include "boot/boot.h"
+#include "clock/clock.h"
+#include "code/code.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "ending/ending.h"
 #include "lenient/lenient.h"
 #include <stdlib.h>
 #include <unistd.h>
 
 static int ending_fd = -1;
 static char *check;      /* the expression, or NULL */
-static bool is_known;
 static Buf uncaught, checked, said;
 static PyObject *told;   /* only compared: a script's comes twice */
-
-bool
-outcome_is_known(void)
-{
-    return is_known;
-}
 
 /* ---- the exception ---- */
 
@@ -92,7 +92,7 @@ put_frames(Buf *b, PyObject *traceback)
 void
 outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback)
 {
-    is_known = true;
+    core.outcome_is_known = true;
     if (ending_fd < 0 || value == told)
         return;
     told = value;
@@ -133,7 +133,7 @@ evaluate(void)
     if (check == NULL || checked.used)
         return;
     PyErr_Fetch(&type, &value, &traceback);
-    is_known = true;
+    core.outcome_is_known = true;
     PyObject *dict = PyModule_GetDict(PyImport_AddModule("__main__"));
     PyObject *result = PyRun_String(check, Py_eval_input, dict, dict);
     int holds = result ? PyObject_IsTrue(result) : -1;

@@ -1,6 +1,6 @@
 /* Memory for objects in large pages, in the processes of the engine. What a clone costs is its page tables: with pages of 4 KiB some 30 ms
  * for a gigabyte. The kernel splits a large page when one side writes to it, and copies 4 KiB. */
-#include "engine/engine.h"
+#include "engine/inside.h"
 #include <sys/mman.h>
 
 #define LARGE_PAGE ((size_t)2 << 20)

@@ -4,8 +4,10 @@
  * What is written depends on no address, no hash and no directory, so that two runs have equal courses as long as they do the same: a record
  * names a line by its file's last part, its function and its instruction, and the variables that its function can see by a digest of their
  * values. Nothing here runs Python or makes an object; of objects of C code mostly the type is known alone. */
-#include "engine/engine.h"
-#include "code/signature.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "code/code.h"
+#include "engine/inside.h"
 #include <structmember.h>
 
 #define MOST_RECORDS (4u << 20) /* 24 bytes each */
@@ -269,7 +271,6 @@ code_hash(CodeFacts *facts)
     return facts->course_hash = (uint32_t)(h ^ h >> 32) | 1;
 }
 
-bool course_is_on;
 
 void
 course_prepare(int to)
@@ -294,7 +295,7 @@ course_line(_PyInterpreterFrame *frame, CodeFacts *facts, int unit)
 {
     if (written++ >= MOST_RECORDS)
         return;
-    CourseRecord record = {stepclock.count, of_frame(frame), code_hash(facts) * 31 + (uint32_t)unit, (uint32_t)lane_number()};
+    CourseRecord record = {stepclock.count, of_frame(frame), code_hash(facts) * 31 + (uint32_t)unit, (uint32_t)core.lane};
     buf_bytes(&records, &record, sizeof record);
     if (records.used > (1u << 20) - 64)
         report_send(fd, &records);

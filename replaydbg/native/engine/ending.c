@@ -1,5 +1,8 @@
 /* How a process of the engine ends: the program's exit, a crash of its C code, and a diversion that cannot answer. */
-#include "engine/engine.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "crossing/crossing.h"
+#include "engine/inside.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -60,7 +63,7 @@ engine_asks_outside(const char *what)
 }
 
 /* Objects that lay themselves out for a terminal are told that there is none. */
-PyObject *
+static PyObject *
 engine_outcome(Gate *gate)
 {
     if (strcmp(gate->name, "isatty") == 0 || strcmp(gate->name, "FileIO.isatty") == 0)
@@ -98,4 +101,18 @@ engine_hear_of_crashes(void)
     sigaltstack(&own, NULL);
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &action, NULL);
+}
+
+/* ---- crossings in a diversion ---- */
+
+PyObject *
+engine_answer(Crossing *c)
+{
+    return engine_outcome(c->gate);
+}
+
+PyObject *
+engine_cross_end(Crossing *c, PyObject *result)
+{
+    return c->perform ? result : engine_answer(c);
 }

@@ -7,13 +7,15 @@
  *
  * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. replaydbg/engine/messages.py has the letters; here those
  * that come are told apart in obey() and hear_spacing(), and send_all() is called with those that go. */
-#include "engine/engine.h"
-#include "guard/fence.h"
-#include "files/streams.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "engine/inside.h"
+#include "files/files.h"
 #include "heap/heap.h"
+#include "identity/identity.h"
 #include "lanes/lanes.h"
 #include "lenient/lenient.h"
-#include "base/without_proc.h"
+#include "memory/memory.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -134,7 +136,7 @@ words(Command *c)
 PyThreadState *
 lane_tstate(int lane)
 {
-    if (lane == lane_number())
+    if (lane == core.lane)
         return report_thread();
     return lane >= 0 && lane < lanes.made && lanes.at[lane] && !lanes.at[lane]->ended ? lanes.at[lane]->tstate : NULL;
 }
@@ -233,7 +235,7 @@ report_where(Buf *b, const char *why)
     report_key(b, "digest");
     report_number(b, (int64_t)stepclock.digest);
     report_key(b, "lane");
-    report_number(b, lane_number());
+    report_number(b, core.lane);
     report_key(b, "lanes");
     report_lanes(b);
     report_key(b, "stack");
@@ -434,9 +436,9 @@ divert(Command *c)
             most = fence.rlim_max;
         setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
     }
-    engine.diverting = true;
+    set_diverting(true);
     if (may_read)
-        core.mode = OBSERVE;
+        set_mode(OBSERVE);
     PyErr_Clear();
     compat_room_make(core.tstate);
     send_answer(engine_inside(PyDict_New(), c->p, c->end));
@@ -451,13 +453,13 @@ change(Command *c)
 {
     PyObject *type, *value, *traceback, *globals;
     PyErr_Fetch(&type, &value, &traceback);
-    engine.diverting = true;
+    set_diverting(true);
     CompatRoom room = compat_room_make(core.tstate);
     globals = PyDict_New();
     send_answer(engine_inside(globals, c->p, c->end));
     Py_XDECREF(globals);
     compat_room_end(core.tstate, room);
-    engine.diverting = false;
+    set_diverting(false);
     lenient_from_here();
     is_changed = true;
     PyErr_Restore(type, value, traceback);
@@ -756,4 +758,21 @@ engine_prepare(PyObject *asked)
     message = (Buf){.data = memory_apart(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
     written = (Buf){.data = memory_apart(MOST_COMMAND), .size = MOST_COMMAND, .is_fixed = true};
     return printed_prepare(output_fd) < 0 ? -1 : rule_prepare();
+}
+
+/* ---- what the clock tells of functions ---- */
+
+void
+engine_function_starts(_PyInterpreterFrame *frame)
+{
+    watch_start(frame);
+    path_start(frame);
+    judge_start(frame);
+}
+
+void
+engine_function_ends(_PyInterpreterFrame *frame, PyObject *value)
+{
+    watch_look(frame);
+    path_return(frame, value);
 }

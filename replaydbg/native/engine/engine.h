@@ -4,80 +4,56 @@
 #ifndef REPLAYDBG_ENGINE_H
 #define REPLAYDBG_ENGINE_H
 #include "base/core.h"
+#include "clock/clock.h"
+#include "code/code.h"
 #include <fcntl.h>
 #include <sched.h>
 
-#define ENGINE_CLONE ((unsigned long)(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID))
-
 /* engine.c */
-Buf engine_message(void);       /* where the next message is written; only one at a time */
-void engine_send(int kind, Buf *b);
-void engine_stand(const char *why); /* until it is told to go on */
-PyThreadState *lane_tstate(int lane); /* NULL: there is no such lane, or it has none */
-PyObject *engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end); /* runs inside.py; its answer, borrowed from `globals`, or NULL */
-
-void engine_ends_here(void);    /* this line is the last one, for this process and for all its clones */
-
-/* clones.c */
-void clones_prepare(void);
-pid_t clone_here(void);         /* as fork() */
-void clone_begin(void);         /* in the clone */
-
-/* arenas.c */
-void arenas_prepare(void);
-
-/* ending.c */
-void engine_hear_of_crashes(void);
-void engine_crashed(int signum);
-
-/* printed.c */
-int printed_prepare(int fd);
-void printed_ignore(void); /* from here on */
-void printed_send(void);
-
-/* rule.c */
-int rule_prepare(void);
-void rule_begin(int kind, int lane); /* relative to where the lane is now; 0: none */
-bool rule_is_set(void);
-bool rule_line(_PyInterpreterFrame *frame);
-bool rule_has_stopped(void);
-
-/* points.c */
-void points_begin(uint64_t event, uint64_t count, uint64_t point); /* where to stand inside a line; zeros: nowhere */
-void points_write(void);        /* a standard stream is about to be given text */
-
-/* path.c */
-bool path_begin(bool is_wanted); /* false: it cannot be followed */
-void path_start(_PyInterpreterFrame *frame);
-void path_event(void);          /* one has been consumed */
-void path_report(Buf *b);
-
-/* judge.c */
-bool judge_begin(const uint8_t *p, const uint8_t *end); /* false: there is nothing to ask */
-PyObject *judge_call_of(PyObject *self, PyObject *args);
-PyObject *judge_stands_at(PyObject *self, PyObject *args);
-uint64_t judge(uint64_t before); /* what it says here; `before` where it cannot tell */
-
-/* raises.c */
-void raises_prepare(int fd);
-void raises_leave(void);        /* in a clone */
-void raises_write(const Raise *raise);
-void raises_send(void);
+int engine_prepare(PyObject *asked);             /* before the step clock */
+void engine_take_clock(void);                    /* after it */
+void engine_idle(void);                          /* ends the process if nobody listens any more */
+bool engine_line(_PyInterpreterFrame *frame);    /* true: stand here */
 
 /* course.c */
-void course_prepare(int fd);    /* -1: it is not asked for */
-void course_leave(void);        /* in a clone */
-void course_send(void);
-uint64_t course_digest(PyObject *value); /* of two equal values, in whatever run, the same; bit 4: a part of it is not known */
+void course_line(_PyInterpreterFrame *frame, CodeFacts *facts, int unit);
 
-/* lineage.c */
-uint32_t lineage_number(Buf *b, PyTypeObject *type);
+/* engine.c */
+void engine_raised(const Raise *raise);          /* from listen.c */
+
+/* raises.c */
+void engine_uncaught(PyObject *type, PyObject *value);        /* it ends the program */
+void engine_report_uncaught(Buf *b);
+
+/* engine.c */
+void engine_output(int stream, const void *data, size_t n);
+void engine_report_written(Buf *b);
+void engine_report(Buf *report);                 /* in place of report_send(); the replay ends */
+
+/* ending.c */
+void engine_exit(int status);
+_Noreturn void engine_would_wait(const char *what); /* in a diversion */
+_Noreturn void engine_asks_outside(const char *what); /* the same: C code asks, which knows no exceptions */
+PyObject *engine_cross_end(Crossing *c, PyObject *result); /* the same: of a crossing; raises */
+PyObject *engine_answer(Crossing *c);
+
+/* engine.c */
+void engine_function_starts(_PyInterpreterFrame *frame);
+void engine_function_ends(_PyInterpreterFrame *frame, PyObject *value); /* NULL: it yields, or raises */
+
+/* points.c */
+void points_crossed(void);                       /* an event has been consumed, inside its crossing */
+void points_stand(void);
+
+/* path.c */
+void path_instruction(_PyInterpreterFrame *frame); /* from listen.c */
 
 /* watch.c */
-bool watch_begin(const uint8_t *p, const uint8_t *end); /* false: it cannot be read */
-bool watch_line(_PyInterpreterFrame *frame);
-bool watch_has_stopped(void);
-void watch_point(void);         /* it is about to stand inside a line */
-void watch_report_object(Buf *b);
+void watch_look(_PyInterpreterFrame *frame);     /* frame: a function returns; NULL: another lane goes on */
+void watch_resume(_PyInterpreterFrame *frame);   /* a generator or coroutine goes on; as returns, if these are listened to */
+bool watch_is_set(void);
+
+/* engine.c */
+void engine_ends_here(void);    /* this line is the last one, for this process and for all its clones */
 
 #endif

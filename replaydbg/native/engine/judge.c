@@ -1,7 +1,10 @@
 /* A question of the user's that is asked at each line of a stretch: is it bad here? Python of theirs is run for it, in the program's own
  * process, which is a throw-away one. It is run as the tool's own work is, where it asks the outside it is refused, and its lines are not
  * counted; but it may change what it looks at. So whoever finds something by it asks again in a process that has not been asked before. */
-#include "engine/engine.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "collector/collector.h"
+#include "engine/inside.h"
 #include "lanes/lanes.h"
 #include <stdlib.h>
 
@@ -11,7 +14,7 @@ static CompatRoom
 begin_to_ask(void)
 {
     own_work_begin();
-    engine.diverting = true;
+    set_diverting(true);
     core.ground = core.depth;
     return compat_room_make(core.tstate);
 }
@@ -21,7 +24,7 @@ end_asking(CompatRoom room)
 {
     compat_room_end(core.tstate, room);
     core.ground = 0;
-    engine.diverting = false;
+    set_diverting(false);
     own_work_end();
 }
 

@@ -1,5 +1,6 @@
 /* What the types of exceptions inherit from: written once for each, that one can be asked for as `except` asks for it. */
-#include "engine/engine.h"
+#include "base/core.h"
+#include "engine/inside.h"
 #include "heap/heap.h"
 
 #define MOST_BASES 64 /* of longer lineages only so many are told */

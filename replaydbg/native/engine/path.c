@@ -2,8 +2,9 @@
  * that are asked meanwhile. With it `why` follows the operands of the bytecode; see replaydbg/debugger/flow.py.
  *
  * Only in a process that runs a line again for that. Nothing here makes a Python object. */
-#include "engine/engine.h"
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "engine/inside.h"
 
 enum { MOST_UNITS = 8192, MOST_CALLS = 512, MOST_EVENTS = 512 };
 
@@ -53,7 +54,7 @@ path_begin(bool is_wanted)
     if (a == NULL)
         path.frame = NULL;
     path.started = a ? a->started : 0;
-    path.lane = lane_number();
+    path.lane = core.lane;
     if (path.frame == NULL)
         return true;
     return listen_to(listening_to() | LISTEN_RETURNS) == 0 && listen_to_instructions(path.frame) == 0;
@@ -63,7 +64,7 @@ static bool
 is_followed(_PyInterpreterFrame *frame)
 {
     const Activation *a = activation_find(frame);
-    return frame == path.frame && lane_number() == path.lane && a && a->started == path.started;
+    return frame == path.frame && core.lane == path.lane && a && a->started == path.started;
 }
 
 void
@@ -91,7 +92,7 @@ is_called_directly(_PyInterpreterFrame *frame)
 void
 path_start(_PyInterpreterFrame *frame)
 {
-    if (path.frame == NULL || lane_number() != path.lane || compat_previous_frame(frame) != path.frame || !is_followed(path.frame))
+    if (path.frame == NULL || core.lane != path.lane || compat_previous_frame(frame) != path.frame || !is_followed(path.frame))
         return;
     if (path.call_count == MOST_CALLS) {
         path.is_cut = true;
@@ -105,7 +106,7 @@ path_start(_PyInterpreterFrame *frame)
 void
 path_return(_PyInterpreterFrame *frame, PyObject *value)
 {
-    if (path.frame == NULL || lane_number() != path.lane)
+    if (path.frame == NULL || core.lane != path.lane)
         return;
     for (int i = path.call_count - 1; i >= 0; i--) {
         Call *c = &path.calls[i];
@@ -126,7 +127,7 @@ path_return(_PyInterpreterFrame *frame, PyObject *value)
 void
 path_event(void)
 {
-    if (path.frame == NULL || lane_number() != path.lane)
+    if (path.frame == NULL || core.lane != path.lane)
         return;
     if (path.event_count == MOST_EVENTS) {
         path.is_cut = true;

@@ -1,14 +1,14 @@
 /* Places inside a line. Between two lines a replay passes points: an event has been consumed, or a standard stream is about to be given
  * text. They are counted from 1 in each line, so that a count of lines and a point name a place at which a process can stand: on a line with
  * several statements, the statement that asked or printed. */
-#include "engine/engine.h"
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "engine/inside.h"
 
 static struct {
     uint64_t event;        /* stand where it has been consumed; 0: at none */
     uint64_t count, point; /* stand at this point of this line; point 0: at none */
 } wanted;
-bool points_are_due;
 
 void
 points_begin(uint64_t event, uint64_t count, uint64_t point)
@@ -16,7 +16,7 @@ points_begin(uint64_t event, uint64_t count, uint64_t point)
     wanted.event = event;
     wanted.count = count;
     wanted.point = point;
-    points_are_due = false;
+    engine.point_is_due = false;
 }
 
 static bool
@@ -30,7 +30,7 @@ is_wanted(void)
 void
 points_stand(void)
 {
-    points_are_due = false;
+    engine.point_is_due = false;
     wanted.event = wanted.point = 0;
     watch_point();
     engine_stand("point");
@@ -41,7 +41,7 @@ points_crossed(void)
 {
     stepclock.point++;
     path_event();
-    points_are_due = is_wanted();
+    engine.point_is_due = is_wanted();
 }
 
 void

@@ -3,7 +3,10 @@
  * A file of lists: what a type inherits from (texts), a code object (its first line, file and name), and an exception, which names both by
  * their numbers, from 1. Of a run with very many exceptions the first ones and the last ones are kept, and how many there were between. Nothing here
  * makes a Python object. */
-#include "engine/engine.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "code/code.h"
+#include "engine/inside.h"
 #include <stdio.h>
 
 #define ROOM (1u << 20)
@@ -176,7 +179,7 @@ write_one(uint64_t line, PyObject *type, PyObject *value, uint32_t code, int at,
     uint32_t lineage = lineage_of(type);
     Buf *b = room_for(line);
     report_list(b, 9);
-    report_exception(b, line, lane_number(), type, value);
+    report_exception(b, line, core.lane, type, value);
     report_number(b, lineage);
     report_number(b, code);
     report_number(b, at);
@@ -198,7 +201,7 @@ raises_write(const Raise *raise)
     raised_last[slot].type = raise->type;
     raised_last[slot].value = raise->value;
     raised_last[slot].line = line;
-    raised_last[slot].lane = lane_number();
+    raised_last[slot].lane = core.lane;
 }
 
 void

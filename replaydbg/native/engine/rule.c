@@ -1,6 +1,8 @@
 /* Where a step forward ends: in the lane for which it is made, and by activation of frames, not by depth (in `m() + m()` the second call has
  * the depth of the first, and no line of the caller lies between them). */
-#include "engine/engine.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "engine/inside.h"
 #include "lanes/lanes.h"
 
 enum { NO_RULE, STEP, NEXT, FINISH };
@@ -126,7 +128,7 @@ rule_line(_PyInterpreterFrame *frame)
 {
     if (rule.kind == NO_RULE)
         return false;
-    if (lane_number() != rule.lane)
+    if (core.lane != rule.lane)
         rule.stopped = lane_has_ended();
     else if (rule.kind == STEP)
         rule.stopped = true;

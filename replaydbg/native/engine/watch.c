@@ -4,9 +4,13 @@
  *
  * A change seen before a line was made after the line before it, by whoever ran then. That is not always the line before: in
  * `x = f()` the last line of f() lies between. Where it matters the debugger runs the last line again and has us look at returns, too. */
-#include "engine/engine.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "code/code.h"
+#include "collector/collector.h"
+#include "engine/inside.h"
+#include "identity/identity.h"
 #include "lanes/lanes.h"
-#include "code/signature.h"
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -1,5 +1,8 @@
 /* Directories: what scandir() yields. In replay the entries are genuine ones, filled from the log. */
 #include "base/core.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "files/files.h"
 #include <structmember.h>
 #include <sys/stat.h>
 

@@ -1,7 +1,11 @@
 /* Files and descriptors. The methods of `FileIO` are gated where they are, so that every stream that exists or will exist goes
  * through them with its type, repr, buffering and encoding unchanged. In replay a descriptor is a placeholder: a real one, at the
  * recorded number, that leads nowhere, or to a memory file when C code is going to read it behind our back. */
-#include "files/streams.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "files/inside.h"
+#include "lenient/lenient.h"
+#include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -59,6 +63,60 @@ void
 fd_place_socket(int fd)
 {
     place_copy(core.socket_fd, fd);
+}
+
+/* ---- descriptors of ordinary gates ---- */
+
+static void
+show_argument(PyObject *fd, PyObject *buffer, PyObject *written)
+{
+    Py_buffer view;
+    long number = PyLong_Check(fd) ? PyLong_AsLong(fd) : -1;
+    if (number < 0 || number > INT32_MAX || !fd_stream((int)number) || PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) < 0) {
+        PyErr_Clear();
+        return;
+    }
+    Py_ssize_t n = PyLong_AsSsize_t(written);
+    stream_write((int)number, view.buf, (size_t)(n < 0 || n > view.len ? view.len : n));
+    PyBuffer_Release(&view);
+}
+
+static void
+place_result(PyObject *result, int copy_of)
+{
+    if (PyTuple_CheckExact(result)) {
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); i++)
+            place_result(PyTuple_GET_ITEM(result, i), copy_of);
+        return;
+    }
+    long fd = PyLong_CheckExact(result) ? PyLong_AsLong(result) : -1;
+    if (fd < 0 || fd > INT32_MAX)
+        return;
+    if (core.mode == REPLAY)
+        fd_place((int)fd, copy_of);
+    fd_opened((int)fd, copy_of);
+}
+
+static long
+fd_argument(PyObject *const *args, Py_ssize_t nargs)
+{
+    long fd = nargs > 0 && PyLong_Check(args[0]) ? PyLong_AsLong(args[0]) : -1;
+    if (fd == -1)
+        PyErr_Clear();
+    return fd;
+}
+
+void
+files_regular_done(Gate *g, PyObject *result, PyObject *const *args, Py_ssize_t nargs)
+{
+    if (g->flags & GATE_OPENS)
+        place_result(result, g->flags & GATE_COPIES ? (int)fd_argument(args, nargs) : -1);
+    if (g->flags & GATE_CLOSES)
+        fd_closed((int)fd_argument(args, nargs));
+    if ((g->flags & GATE_WRITES_FD) && core.mode == REPLAY && nargs > g->buffer)
+        show_argument(args[0], args[g->buffer], result);
+    else if ((g->flags & GATE_WRITES_FD) && stream_counts && PyLong_Check(result))
+        stream_counted((int)fd_argument(args, nargs), PyLong_AsSsize_t(result));
 }
 
 /* ---- FileIO: reading, writing, closing (how one is opened: opening.c) ---- */

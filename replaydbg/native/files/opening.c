@@ -1,5 +1,8 @@
 /* How a file is opened: the constructor of `FileIO`. In replay the object is a genuine one on a placeholder descriptor. */
 #include "base/core.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "files/files.h"
 
 static initproc original_init;
 static Gate *init_gate;
@@ -109,7 +112,7 @@ init_on_placeholder(PyObject *self, Opening *o, PyObject *outcome)
 static int
 init_crossing(PyObject *self, Opening *o)
 {
-    int real = __builtin_expect(core.lenient, 0) && o->opener == Py_None ? data_open(o->file, o->mode) : -1;
+    int real = __builtin_expect(core.lenient, 0) && o->opener == Py_None ? files_hooks.open_data(o->file, o->mode) : -1;
     if (real != -1)
         return real < 0 ? -1 : init_on(self, o, real);
     Crossing c;
@@ -196,18 +199,19 @@ fileio_init(PyObject *self, PyObject *args, PyObject *kwds)
     return rc;
 }
 
-void
+int
 fileio_module_loaded(PyObject *module, const char *name)
 {
     if (strcmp(name, "_io") != 0 || fileio_type)
-        return;
+        return 0;
     init_gate = gate_named("_io", "FileIO.__init__");
     PyObject *type = PyDict_GetItemString(PyModule_GetDict(module), "FileIO");
     block_size_name = PyUnicode_InternFromString("_blksize");
     if (init_gate == NULL || type == NULL || block_size_name == NULL)
-        return;
+        return 0;
     fileio_type = (PyTypeObject *)type;
     original_init = fileio_type->tp_init;
     fileio_type->tp_init = fileio_init;
     patch_wrapper(fileio_type, "__init__", (void *)fileio_init);
+    return 0;
 }

@@ -1,5 +1,8 @@
 /* Calls that take several buffers at once: readv and writev, and their kin for sockets. */
-#include "files/streams.h"
+#include "base/core.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "files/inside.h"
 #include <stdlib.h>
 #include <sys/socket.h>
 

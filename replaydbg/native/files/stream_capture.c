@@ -2,8 +2,8 @@
  * event, so that the debugger shows it where it was printed, with the lines of Python around it. Only the process that runs the whole program
  * first collects it; its clones write nowhere. */
 #define _GNU_SOURCE
-#include "files/streams.h"
-#include "guard/fence.h"
+#include "base/core.h"
+#include "files/inside.h"
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -34,7 +34,7 @@ streams_collect(void)
             ssize_t k = pread(core.out_fd[i], piece, sizeof piece, at);
             if (k <= 0)
                 break;
-            engine_output(i, piece, (size_t)k);
+            files_hooks.written(i, piece, (size_t)k);
             at += k;
         }
         if (size > 0 && stream_cut(core.out_fd[i], 0) < 0)

@@ -1,7 +1,8 @@
 /* Child processes that have the program's standard output or error: what they write there is not part of the recording. Each is a line
  * in the file of notes, `child` and which streams it has; the launcher counts them. Where a stream is a file its length says at the
  * end whether they wrote anything at all: from the first child on, what the program itself writes is counted. */
-#include "files/streams.h"
+#include "base/core.h"
+#include "files/inside.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

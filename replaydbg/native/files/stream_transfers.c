@@ -2,7 +2,9 @@
  * recording they are read beside it: out of a file again, where they came from; out of a pipe before, as a copy (tee). Where neither can
  * be done the recording ends, with a sentence. */
 #define _GNU_SOURCE
-#include "files/streams.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "files/inside.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -10,8 +10,10 @@
  * A replay does the same to its own output if that is a file, too, and never before the place where its output began. If it is
  * a pipe or a terminal, the bytes come in the order in which they were written. */
 #define _GNU_SOURCE
-#include "files/streams.h"
-#include "guard/fence.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "files/inside.h"
+#include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -461,7 +463,7 @@ show(int number, const void *data, size_t n)
     int fd = core.out_fd[d->stream];
     if (engine.is_on) {
         streams_collect();
-        engine_output(d->stream, data, n);
+        files_hooks.written(d->stream, data, n);
         return;
     }
     if (!any_file || !s->mirrors) {
@@ -583,7 +585,7 @@ next_number(void)
 }
 
 void
-stream_change(void)
+stream_change(Crossing *open)
 {
     uint64_t what = next_number(), fd = next_number(), number = next_number(), stream = next_number(), flags = next_number();
     uint64_t zigzag = next_number(), n = next_number();
@@ -659,12 +661,12 @@ streams_begin(void)
     beginning = true;
     while (event_log.rp < event_log.rend && *event_log.rp == (CONTROL_STREAM << 2 | 2u)) {
         event_log.rp++;
-        stream_change();
+        stream_change(NULL);
     }
     beginning = false;
 }
 
-StreamAct
+static StreamAct
 stream_act(const char *module, const char *name)
 {
     static const struct { const char *module, *name; StreamAct act; } acts[] = {
@@ -680,4 +682,10 @@ stream_act(const char *module, const char *name)
         if (strcmp(acts[i].name, name) == 0 && strcmp(acts[i].module, module) == 0)
             return acts[i].act;
     return ACT_NONE;
+}
+
+void
+stream_gate_loaded(Gate *g)
+{
+    g->stream_act = stream_act(g->module, g->name);
 }

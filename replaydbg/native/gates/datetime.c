@@ -1,5 +1,8 @@
 /* Clocks and entropy that C code takes by itself: datetime, the random module's seeding, the profiler. */
 #include "base/core.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "gates/gates.h"
 #include <datetime.h>
 #include <sys/random.h>
 
@@ -268,8 +271,8 @@ profile_entries(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs
 const HandlerEntry clock_handlers[] = {
     {"profile_entries", profile_entries}, {"dt_now", dt_now}, {"dt_utcnow", dt_utcnow}, {"random_seed", random_seed}, {NULL, NULL}};
 
-void
-clock_module_loaded(PyObject *module, const char *name)
+int
+datetime_module_loaded(PyObject *module, const char *name)
 {
     if (strcmp(name, "_datetime") == 0) {
         /* not PyDateTime_IMPORT: that would import `datetime`, which is being imported right now */
@@ -284,4 +287,5 @@ clock_module_loaded(PyObject *module, const char *name)
     }
     else if (strcmp(name, "_lsprof") == 0)
         patch_init(module, "Profiler", &original_profiler_init, profiler_init);
+    return 0;
 }

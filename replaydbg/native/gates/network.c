@@ -1,5 +1,9 @@
 /* Sockets. The object is genuine in both modes; in replay it stands on a placeholder descriptor. */
 #include "base/core.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "files/files.h"
+#include "gates/gates.h"
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -187,15 +191,16 @@ const HandlerEntry network_handlers[] = {
     {"socket_pair", socket_pair}, {"socket_accept", socket_accept}, {"takes_host", takes_host},
     {"takes_address", takes_address}, {"socket_recv_into", socket_recv_into}, {NULL, NULL}};
 
-void
+int
 network_module_loaded(PyObject *module, const char *name)
 {
     PyObject *type;
     if (strcmp(name, "_socket") != 0 || socket_type || !(socket_gate = gate_named("_socket", "socket.__init__")) ||
         !(type = PyDict_GetItemString(PyModule_GetDict(module), "socket")))
-        return;
+        return 0;
     socket_type = (PyTypeObject *)type;
     original_socket_init = socket_type->tp_init;
     socket_type->tp_init = socket_init;
     patch_wrapper(socket_type, "__init__", (void *)socket_init);
+    return 0;
 }

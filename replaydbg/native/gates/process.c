@@ -1,6 +1,13 @@
 /* Selection; semaphores; processes, and the end of a process. */
+#include "base/core.h"
+#include "clock/clock.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "files/files.h"
+#include "gates/inside.h"
 #include "lanes/lanes.h"
-#include "files/streams.h"
+#include "log/log.h"
+#include "memory/memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pty.h>
@@ -465,16 +472,16 @@ os_exit(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     PyObject *none = cross_end(&c, Py_NewRef(Py_None));
     Py_XDECREF(none);
     if (engine.diverting)
-        engine_exit((int)status);
+        base_hooks.exits_apart((int)status);
     stream_children_end();
     cross_ended((int)status);
     if (core.mode == REPLAY) {
         cross_expect_exit();
-        ending_report();
+        base_hooks.reports_ending();
     }
     clocks_report();
     if (engine.is_on)
-        engine_exit((int)status);
+        base_hooks.exits_apart((int)status);
     leave_process((int)status);
 }
 
@@ -487,7 +494,7 @@ os_abort(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObj
     Py_XDECREF(none);
     clocks_report();
     if (core.mode == REPLAY)
-        ending_report();
+        base_hooks.reports_ending();
     return gate_call_original(g, self, args, nargs, kwnames);
 }
 
@@ -571,7 +578,7 @@ const HandlerEntry process_handlers[] = {
     {"os_system", os_system}, {"fork_exec", fork_exec}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
     {"select_select", select_select}, {"builtin_input", builtin_input}, {"takes_descriptor", takes_descriptor}, {NULL, NULL}};
 
-void
+int
 process_module_loaded(PyObject *module, const char *name)
 {
     PyObject *dict = PyModule_GetDict(module), *type;
@@ -589,4 +596,5 @@ process_module_loaded(PyObject *module, const char *name)
             ((PyTypeObject *)type)->tp_new = epoll_new;
         }
     }
+    return 0;
 }

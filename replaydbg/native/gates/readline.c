@@ -2,7 +2,12 @@
  * terminal, and read terminfo and its own settings. What of it computes (history, bindings, delimiters) runs in both modes.
  *
  * The program's functions that it calls while a line is typed (completers, hooks) run where the log says, as callbacks. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "gates/inside.h"
+#include "log/log.h"
+#include "values/values.h"
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -31,13 +36,14 @@ our_dlopen(const char *path, int flags)
     return library;
 }
 
-void
+int
 readline_prepare(void)
 {
     static const Relink functions[] = {{"dlopen", (void *)our_dlopen}, {NULL, NULL}};
     static Relinking interpreter = {.functions = functions, .only_interpreter = true};
     if (core.mode == REPLAY)
         relink(&interpreter);
+    return 0;
 }
 
 /* ---- functions of the program's ---- */
@@ -121,7 +127,7 @@ get_completer(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
 }
 
 void
-readline_called_back(int kind, PyObject *recorded)
+readline_called_back(int kind, Crossing *c, PyObject *recorded)
 {
     int hook = kind - CALLBACK_READLINE;
     if (hook < 0 || hook >= HOOKS || hooks[hook] == NULL)

@@ -5,6 +5,11 @@
  * Callbacks of the program run inside a crossing: OpenSSL is given a function of ours around each. When it is called, a control
  * record says so, with what it was given; in a replay the program's function is called where the log has that record. */
 #include "base/core.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "gates/gates.h"
+#include "log/log.h"
+#include "values/values.h"
 #include <dlfcn.h>
 #include <structmember.h>
 
@@ -166,7 +171,7 @@ callback_arguments(Kind kind, PyObject *recorded, PyObject *owner, PyObject *con
 }
 
 void
-tls_called_back(Crossing *c, PyObject *recorded)
+tls_called_back(int which, Crossing *c, PyObject *recorded)
 {
     if (c == NULL || !PyTuple_Check(recorded) || PyTuple_GET_SIZE(recorded) == 0 || !PyLong_Check(PyTuple_GET_ITEM(recorded, 0)))
         diverge("corrupt", NULL, NULL, "a callback cannot be read");
@@ -405,11 +410,11 @@ const HandlerEntry tls_handlers[] = {
     {"ssl_wrap", ssl_wrap}, {"ssl_shutdown", ssl_shutdown}, {"ssl_session", ssl_session}, {"ssl_chain", ssl_chain},
     {"ssl_setting", ssl_setting}, {NULL, NULL}};
 
-void
+int
 tls_module_loaded(PyObject *module, const char *name)
 {
     if (strcmp(name, "_ssl") != 0 || session_type)
-        return;
+        return 0;
     PyObject *dict = PyModule_GetDict(module), *file = PyDict_GetItemString(dict, "__file__");
     session_type = (PyTypeObject *)PyDict_GetItemString(dict, "SSLSession");
     certificate_type = (PyTypeObject *)PyDict_GetItemString(dict, "Certificate");
@@ -420,4 +425,5 @@ tls_module_loaded(PyObject *module, const char *name)
     }
     void *library = dlopen(file && PyUnicode_Check(file) ? PyUnicode_AsUTF8(file) : NULL, RTLD_LAZY | RTLD_NOLOAD);
     *(void **)&read_certificate = library && certificate_type ? dlsym(library, "d2i_X509") : NULL;
+    return 0;
 }

@@ -6,11 +6,15 @@
  * all the same, it says why.
  *
  * Long because it is a table. */
-#include "guard/calls.h"
+#include "guard/inside.h"
 #include <asm/ioctls.h>
 #include <asm/unistd.h>
 #include <fcntl.h>
 #include <linux/prctl.h>
+
+#ifndef __NR_read
+#error "without <asm/unistd.h> what depends on the numbers of calls would be left out"
+#endif
 
 #define ROW(name, kind) {__NR_##name, kind, 0, #name}
 #define ROW_P(name, kind, path) {__NR_##name, kind, path, #name} /* path: which argument is one */

@@ -8,12 +8,12 @@
  * the numbers of the tool's own descriptors, which are not open yet when the first is installed.
  *
  * Two lines longer than a module should be: what emits instructions belongs together. */
-#include "guard/fence.h"
-#include "guard/calls.h"
-#include "engine/engine.h"
+#include "base/core.h"
+#include "guard/inside.h"
 #include <asm/ioctls.h>
 #include <asm/unistd.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/ioprio.h>
@@ -24,6 +24,10 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(THIS_ARCH)
+#error "without THIS_ARCH there is no fence"
+#endif
 
 #ifdef THIS_ARCH
 

@@ -9,7 +9,14 @@
  *
  * The hook sees every id() and every sys._getframe(), so it looks at two characters before it does anything else, and makes no object.
  */
-#include "guard/fence.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "ending/ending.h"
+#include "engine/engine.h"
+#include "guard/guard.h"
+#include "heap/heap.h"
+#include "identity/identity.h"
+#include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -215,9 +222,9 @@ hook(const char *event, PyObject *args, void *data)
 {
     char text[256];
     /* A module or a command is run by the interpreter itself: here it says which exception ended it. */
-    if (engine.is_on && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 2 && lane_number() == 0)
+    if (engine.is_on && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 2 && core.lane == 0)
         engine_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2));
-    if (core.mode == REPLAY && event[0] == 's' && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 3 && lane_number() == 0)
+    if (core.mode == REPLAY && event[0] == 's' && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 3 && core.lane == 0)
         outcome_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2), PyTuple_GET_ITEM(args, 3));
     if (core.lenient && event[0] == 'r' && strcmp(event, "replaydbg.over") == 0)
         outcome_told(argument(args, 0));

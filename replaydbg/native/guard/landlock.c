@@ -5,7 +5,7 @@
  * Reading is allowed below each directory of the root but /dev, where a few harmless devices are left: opening others can act (a
  * watchdog) or take what somebody types. It is not narrowed further: extension modules and the files that C libraries read
  * lie anywhere, and a replay has to find them where the recorded program did. */
-#include "guard/fence.h"
+#include "guard/inside.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,9 @@
  *
  * Where the signal is blocked, as glibc blocks all signals in system() and posix_spawn(), the kernel ends the process with it;
  * then its exit status is all there is to tell. */
-#include "guard/fence.h"
-#include "guard/calls.h"
+#include "base/core.h"
+#include "ending/ending.h"
+#include "guard/inside.h"
 #include "libc/libc.h"
 #include <asm/unistd.h>
 #include <errno.h>
@@ -14,6 +15,10 @@
 #include <stdio.h>
 #include <ucontext.h>
 #include <unistd.h>
+
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(THIS_ARCH)
+#error "without THIS_ARCH there is no fence"
+#endif
 
 #ifdef THIS_ARCH
 

@@ -2,7 +2,9 @@
  *
  * They run in the copy of the process that has just written the snapshot, as an evaluation of the debugger's would: what asks for
  * something outside raises, and what would wait for another thread ends the copy. What they say lies beside the snapshot. */
-#include "heap/heap.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "heap/inside.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/time.h>
@@ -60,8 +62,8 @@ heap_check(const char *path)
     static const char unknown[] = "[('the invariants', None, 'they ended the copy of the program in which they ran')]";
     write_answer(path, unknown, sizeof unknown - 1); /* stands if it does */
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_sec = LONGEST}, NULL);
-    core.mode = REPLAY;
-    engine.diverting = true;
+    set_mode(REPLAY);
+    set_diverting(true);
     core.depth = 0; /* or it would take what they ask the outside for a part of the crossing at which this copy was made */
     ticks_slice(UINT64_MAX);
     PyErr_Clear();

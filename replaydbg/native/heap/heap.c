@@ -1,7 +1,7 @@
 /* Pictures of the heap: where the walk begins, its order, and what is written of it. See heap.h. */
-#include "heap/heap.h"
+#include "base/core.h"
+#include "heap/inside.h"
 #include "lanes/lanes.h"
-#include "code/signature.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>

@@ -3,7 +3,10 @@
  * crossing. With False as second argument the line is left out: nobody waits for that mark. A replay passes over the record. Behind it stands the next serial of identity: a recording out of which earlier parts were cut gives its objects
  * the serials that they had. */
 #include "base/core.h"
-#include "heap/heap.h"
+#include "crossing/crossing.h"
+#include "heap/inside.h"
+#include "identity/identity.h"
+#include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -4,8 +4,9 @@
  * A copy of the process walks its heap and writes a file into the live directory, while the program goes on. The copy is made by a bare clone()
  * that sends no signal when it ends and that no wait() of the program's can see; nothing of the program's runs in it, and nothing is
  * made in the program for it: a replay need not know of it. It closes all descriptors, so that nobody waits for an end of file. */
-#include "heap/heap.h"
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "heap/inside.h"
+#include "identity/identity.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,11 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef SYS_read
+#error "without <sys/syscall.h> what depends on the numbers of calls would be left out"
+#endif
+
 #define MOST_AT_ONCE 4
 #define LONGEST 120             /* seconds that a copy may take: one that hangs in a lock of the C library ends then */
 #define MOST_PIDS 64
 
-uint64_t heap_due = UINT64_MAX; /* at that event something may be due */
 
 /* The file `state` of the directory, which the copies and the launcher share: replaydbg/record/snapshots.py reads it. */
 typedef struct {
@@ -93,7 +97,7 @@ _Noreturn static void
 be_the_copy(uint64_t time_ns, const char *reason, const char *name, PyObject *exception)
 {
     char partial[4300], path[4200];
-    core.mode = OBSERVE;
+    set_mode(OBSERVE);
     be_apart();
     snprintf(path, sizeof path, "%s/heap/%06llu", core.live_dir, (unsigned long long)order.number);
     snprintf(partial, sizeof partial, "%s.partial", path);
@@ -202,7 +206,7 @@ plan(uint64_t now)
 {
     order.next_event = order.every_events ? core.crossings + order.every_events : UINT64_MAX;
     order.next_ns = order.every_ns ? now + order.every_ns : UINT64_MAX;
-    heap_due = order.every_ns ? 0 : order.next_event;
+    core.heap_due = order.every_ns ? 0 : order.next_event;
 }
 
 /* An event has been recorded, and something may be due. */
@@ -221,7 +225,7 @@ heap_crossed(void)
         plan(now);
     }
     else
-        heap_due = order.every_ns ? 0 : order.every_events ? order.next_event : UINT64_MAX;
+        core.heap_due = order.every_ns ? 0 : order.every_events ? order.next_event : UINT64_MAX;
     errno = saved;
 }
 
@@ -307,7 +311,7 @@ static void
 hear(int signum)
 {
     signalled = 1;
-    heap_due = 0;
+    core.heap_due = 0;
 }
 
 static uint64_t

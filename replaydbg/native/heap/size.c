@@ -1,6 +1,7 @@
 /* How large an object is: with what lies before it, and with the storage that is its alone. From the layouts; no __sizeof__ is asked. */
-#include "heap/heap.h"
-#include "code/signature.h"
+#include "base/core.h"
+#include "code/code.h"
+#include "heap/inside.h"
 
 #define KEYS_HEAD sizeof(PyDictKeysObject)
 

@@ -1,6 +1,7 @@
 /* What the walk through the heap keeps: columns that grow and tables by address and by text. All of it lies in memory of its own, which is
  * given back when the walk has ended; the program's allocator is never asked. */
-#include "heap/heap.h"
+#include "base/core.h"
+#include "heap/inside.h"
 #include <sys/mman.h>
 
 /* What was taken, so that a walk that is given up gives it back, too. */

@@ -1,5 +1,6 @@
 /* Values and steps as short texts, as Python would write them; but nothing of the program's is asked. */
-#include "heap/heap.h"
+#include "base/core.h"
+#include "heap/inside.h"
 #include <internal/pycore_moduleobject.h>
 #include <math.h>
 #include <stdio.h>

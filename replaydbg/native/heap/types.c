@@ -1,6 +1,7 @@
 /* What is known of each type whose objects are met: how they are looked at, what their classes call their slots. */
-#include "heap/heap.h"
-#include "code/signature.h"
+#include "base/core.h"
+#include "code/code.h"
+#include "heap/inside.h"
 #include <structmember.h>
 
 static traverseproc traverse_of_classes; /* of the instances of every class that is written in Python */

@@ -1,7 +1,9 @@
 /* What an object refers to, and by which step: see heap.h. Function, module and class lead to much that is nobody's question; what is not
  * followed of them (globals, code, what the interpreter adds) is left out here. */
-#include "heap/heap.h"
-#include "code/signature.h"
+#include "base/core.h"
+#include "code/code.h"
+#include "heap/inside.h"
+#include "identity/identity.h"
 
 #define AHEAD 8 /* items whose entries in the table are fetched before they are looked up */
 

@@ -1,5 +1,5 @@
 /* Pictures of the heap: the nodes in the order of their addresses, and written to a file. See heap.h. */
-#include "heap/heap.h"
+#include "heap/inside.h"
 #include <errno.h>
 #include <sys/uio.h>
 

@@ -4,6 +4,8 @@
  * And addresses that are used as ids: some extension modules make an int of an object's address, which Python code compares with ids.
  * The function that they call for it gives the made-up one. */
 #include "base/core.h"
+#include "crossing/crossing.h"
+#include "identity/inside.h"
 
 static char dead_object[4096]; /* what is found at the id of an object that lives no longer: zeros, as is likely after a free */
 static bool missing;           /* the last translation met such an id */
@@ -261,7 +263,7 @@ addresses_function(const char *name)
     return strcmp(name, "PyLong_AsVoidPtr") == 0 ? (void *)pointer_of_number : NULL;
 }
 
-void
+int
 addresses_module_loaded(PyObject *module, const char *name)
 {
     static const char *const types[] = {"_SimpleCData", "Structure", "Union", "Array", "_Pointer", "CFuncPtr"};
@@ -270,7 +272,7 @@ addresses_module_loaded(PyObject *module, const char *name)
         {"Py_INCREF", MORE_REFERENCES, more_references},
         {"Py_DECREF", FEWER_REFERENCES, fewer_references}};
     if (strcmp(name, "_ctypes") != 0 || identity_is_off())
-        return;
+        return 0;
     PyObject *dict = PyModule_GetDict(module);
     relink_numbers();
     if (patch_keys(dict) < 0)
@@ -288,9 +290,10 @@ addresses_module_loaded(PyObject *module, const char *name)
     PyTypeObject *simple = (PyTypeObject *)PyDict_GetItemString(dict, "_SimpleCData");
     PyTypeObject *foreign = (PyTypeObject *)PyDict_GetItemString(dict, "CFuncPtr");
     if (simple == NULL || foreign == NULL)
-        return;
+        return 0;
     simple_metatype = Py_TYPE(simple);
     call_original = foreign->tp_call;
     foreign->tp_call = call_function;
     patch_wrapper_of(foreign, "__call__", (void *)call_original, (void *)call_function);
+    return 0;
 }

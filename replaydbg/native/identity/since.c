@@ -3,7 +3,7 @@
  * earlier one at the same address if its number is not later than the earlier snapshot's.
  *
  * Two bytes for each sixteen of the address space, of which the kernel gives what is written to. */
-#include "heap/heap.h"
+#include "identity/inside.h"
 #include <sys/mman.h>
 
 #define CHUNK 26 /* bits of an address that one table serves: 64 MiB */

@@ -1,5 +1,7 @@
 /* Installing identity: which types are patched, and what was hashed before. */
 #include "base/core.h"
+#include "collector/collector.h"
+#include "identity/inside.h"
 #include <stdlib.h>
 
 hashfunc hash_in_python; /* the slot functions of classes that define the method in Python */
@@ -41,11 +43,11 @@ all_types(void)
 }
 
 /* A module of C code has just been loaded: it may have made types that it does not show (numpy's scalars are in a dictionary). */
-void
-identity_module_loaded(const char *name)
+int
+identity_module_loaded(PyObject *module, const char *name)
 {
     if (hash_in_python == NULL) /* not installed yet: all types will be looked at */
-        return;
+        return 0;
     own_work_begin();
     PyObject *types = all_types();
     for (Py_ssize_t i = 0; types && i < PyList_GET_SIZE(types); i++) {
@@ -59,6 +61,7 @@ identity_module_loaded(const char *name)
     }
     Py_XDECREF(types);
     own_work_end();
+    return 0;
 }
 
 /* ---- containers that hold what was hashed by address ---- */

@@ -1,5 +1,7 @@
 /* What is said when every lane waits for another one: who waits for what, who has it, and where each stands. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "lanes/inside.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /* The hub: while recording, who waits for what from outside, and who is woken by it. One epoll for all descriptors, a heap of deadlines, and
  * threads for calls that can only be waited for by making them. A replay has no hub. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "lanes/inside.h"
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

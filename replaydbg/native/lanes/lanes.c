@@ -1,7 +1,11 @@
 /* The lanes: making them, switching between them, who is next. See lanes.h. */
-#include "lanes/lanes.h"
-#include "collector/garbage.h"
-#include "lenient/lenient.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "code/code.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "lanes/inside.h"
+#include "log/log.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -35,7 +39,6 @@ static struct {
     uint64_t spared;     /* and ticks of libraries since the last one was */
     uint32_t lowest;     /* priority that has been given away */
 } preemption;
-static uint64_t ticks_base; /* at the last event or switch */
 static uint64_t last_tstate; /* the interpreter numbers them */
 /* replay: what happens after as many ticks as are left */
 static enum { NOTHING, A_PREEMPTION, A_HANDLER } due;
@@ -66,12 +69,6 @@ ident_gets_memory(int id)
         return false;
     have += MORE_IDENTS;
     return true;
-}
-
-int
-lane_number(void)
-{
-    return lanes.running ? lanes.running->id : 0;
 }
 
 static Lane *
@@ -299,6 +296,7 @@ choose(void)
     static unsigned turns;
     lanes.chooser = lanes.running;
     lanes.running = NULL; /* it may be woken before it has left */
+    core.lane = 0;
     if (lanes.ready_count == 0 || (++turns & 7) == 0)
         hub_look(false);
     wake_for_signal();
@@ -313,6 +311,7 @@ choose(void)
         wake_for_signal();
     }
     lanes.running = lanes.chooser;
+    core.lane = lanes.running->id;
     return ready_take(place_of_next());
 }
 
@@ -351,6 +350,7 @@ switch_to(Lane *next)
     listen_switch(&from->tracing, &next->tracing);
     locals_switch(from, next);
     lanes.running = next;
+    core.lane = next->id;
     compat_forget_raised();
     core.tstate = next->tstate;
     core.depth = next->depth;
@@ -364,7 +364,7 @@ look_at_watched(bool attached)
 {
     if (!attached)
         PyEval_RestoreThread(core.tstate);
-    watch_look(NULL);
+    lanes_hooks.look_at_watched(NULL);
     if (!attached)
         PyEval_SaveThread();
 }
@@ -375,7 +375,7 @@ static void
 leave_and_return(Lane *next)
 {
     bool attached = lane_has_gil(), in_crossing = core.depth > 0 && core.tstate;
-    if (__builtin_expect(stepclock.looks, 0) && watch_is_set() && core.tstate)
+    if (__builtin_expect(stepclock.looks, 0) && lanes_hooks.is_watched() && core.tstate)
         look_at_watched(attached);
     if (in_crossing) {
         if (!attached)
@@ -394,25 +394,13 @@ leave_and_return(Lane *next)
     }
 }
 
-static uint64_t
-ticks_since(void)
-{
-    return ticks_count() - ticks_base;
-}
-
-void
-lanes_crossed(void)
-{
-    ticks_base = ticks_count();
-}
-
 static void
 record_switch(Lane *next, Why why)
 {
     uint64_t numbers[3] = {(uint64_t)next->id, (uint64_t)why | (uint64_t)next->wake << 2, ticks_since()};
     if (core.mode == RECORD)
         cross_control(CONTROL_LANE, numbers, 3);
-    ticks_base = ticks_count();
+    ticks_event();
 }
 
 /* Replay: who goes on, by the numbers of a LANE record. */
@@ -431,7 +419,7 @@ recorded_next(const uint64_t numbers[3])
         diverge("ticks", NULL, NULL, text);
     }
     next->wake = (Wake)(numbers[1] >> 2 & 3);
-    ticks_base = ticks_count();
+    ticks_event();
     return next;
 }
 
@@ -469,18 +457,6 @@ lanes_go_on(Lane *next)
     go_on(next);
 }
 
-uint64_t
-lanes_ticks_since(void)
-{
-    return ticks_since();
-}
-
-void
-lanes_ticks_begin(void)
-{
-    ticks_base = ticks_count();
-}
-
 void
 lanes_expect_nothing(void)
 {
@@ -493,6 +469,30 @@ lane_switch_inside(const uint64_t numbers[3])
     if ((numbers[1] & 3) != INSIDE_A_CROSSING)
         diverge("lane", NULL, NULL, "in the recording another lane went on before this");
     go_on(recorded_next(numbers));
+}
+
+/* One gives up in the middle of the crossing that is read. */
+void
+lane_switches_inside(Crossing *open)
+{
+    uint64_t numbers[3];
+    for (int i = 0; i < 3; i++)
+        numbers[i] = cross_read_number();
+    lane_switch_inside(numbers);
+}
+
+/* The next record is about a switch: if it is a preemption, the lane that runs must know. It is read where it happens. */
+bool
+lane_switch_is_ahead(void)
+{
+    const uint8_t *here = event_log.rp++;
+    uint64_t numbers[3];
+    for (int i = 0; i < 3; i++)
+        numbers[i] = cross_read_number();
+    event_log.rp = here;
+    if ((numbers[1] & 3) == PREEMPTED)
+        lanes_expect_preemption(numbers[2]);
+    return true;
 }
 
 /* ---- what lanes do ---- */
@@ -509,9 +509,9 @@ lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interr
     Lane *self = lanes.running, *next;
     Why why = reason();
     if (engine.diverting)
-        engine_would_wait(waits_for ? waits_for : "something");
+        lanes_hooks.would_wait(waits_for ? waits_for : "something");
     if (core.lenient)
-        return lenient_wait(key, waits_for, deadline, interruptible, why);
+        return lanes_hooks.lenient_wait(key, waits_for, deadline, interruptible, why);
     if (core.mode == REPLAY) {
         self->waits_for = waits_for;
         next = replayed_switch(why);
@@ -632,9 +632,9 @@ slice_used_up(void)
     else if (core.mode != REPLAY)
         give_way(PREEMPTED);
     else if (is_due == A_HANDLER)
-        signals_look();
+        lanes_hooks.look_for_signals();
     else if (core.lenient)
-        lenient_slice_used_up(is_due == A_PREEMPTION);
+        lanes_hooks.lenient_slice_used_up(is_due == A_PREEMPTION);
     else if (is_due == A_PREEMPTION) {
         Lane *next = replayed_switch(PREEMPTED);
         if (next == NULL)
@@ -693,6 +693,7 @@ enter_in_table(Lane *lane)
         return false;
     lane->id = lanes.made;
     lanes.at[lanes.made++] = lane;
+    core.lanes_made = lanes.made;
     lanes.alive++;
     return true;
 }
@@ -701,7 +702,7 @@ enter_in_table(Lane *lane)
 static void
 count_ticks(void)
 {
-    ticks_base = ticks_count();
+    ticks_event();
     if (!(listening_to() & LISTEN_TICKS))
         ticks_on(LONG_SLICE, preemption.chaos, slice_used_up);
     if (core.mode == REPLAY)
@@ -761,7 +762,7 @@ lane_end(void *result)
     core.tstate = self->tstate = NULL; /* the interpreter has freed it */
     lane_wake_all(self);
     if (core.lenient)
-        next = lenient_next_at_end();
+        next = lanes_hooks.lenient_next_at_end();
     else if (core.mode == REPLAY) {
         next = replayed_switch(ENDED);
         if (next == NULL)

@@ -21,21 +21,42 @@
 #ifndef REPLAYDBG_LANES_H
 #define REPLAYDBG_LANES_H
 #include "base/core.h"
+#include "crossing/crossing.h"
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <ucontext.h>
 
+/* lanes.c */
+int lanes_begin(void);
+void lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop); /* mean: of a slice, in ticks; 0: the usual one */
+void lanes_count_from_start(void);               /* ticks, though there is one lane */
+void lanes_expect_nothing(void);                 /* replay: no preemption and no handler is due */
+void lanes_expect_preemption(uint64_t ticks);
+uint64_t lanes_place(void);                      /* how far the running lane has computed */
+bool lanes_expect_place(uint64_t ticks);         /* replay: a handler is due there; false: now */
+
+/* shortage.c */
+void shortage_begin(void);
+bool shortage_ask(uint64_t size);                /* before memory is taken: false, in a replay, where the program did not get it */
+void shortage_met(uint64_t size);                /* record: right after asking, it did not get it */
+void shortage_expect(Crossing *open);             /* replay: reads one NO_MEMORY record without its head */
+
+/* libcalls.c */
+int libcalls_module_loaded(PyObject *module, const char *name);
+
+/* threads.c */
+extern const HandlerEntry thread_handlers[];
+
 /* Why a lane gives up, and what it is told when it goes on: two bits each of a LANE record. */
 typedef enum { FOR_A_LOCK, INSIDE_A_CROSSING, PREEMPTED, ENDED } Why;
 typedef enum { WOKEN, TIMED_OUT, INTERRUPTED } Wake;
-
 #define NEVER UINT64_MAX
 
 /* Else the C library's functions do it, which takes calls of the system. A shadow stack (CET) would have to be changed too. */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !(defined(__CET__) && (__CET__ & 2))
 #define CHANGES_STACKS
 #endif
-
 typedef struct Lane Lane;
 struct Lane {
     char *name;              /* for people; NULL: has none */
@@ -86,97 +107,49 @@ typedef struct {
     Lane *ready_first, *ready_last;
     int ready_count;
 } Lanes;
-extern Lanes lanes;
-extern __thread bool on_lanes __attribute__((tls_model("initial-exec"))); /* this is the thread that all lanes run on */
 
 /* lanes.c */
-Wake lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interruptible); /* the running lane waits */
-void lane_wake(Lane *lane, Wake wake);                 /* it can run */
-void lane_wake_first(const void *key);                 /* the one that has waited longest for it */
-void lane_wake_all(const void *key);
-bool lanes_signal_due(void);                           /* the main lane waits and has not been told of a signal */
-void lane_yield(void);                                 /* others that can run do so first */
-Lane *lane_make(size_t stack_size, void *(*start)(void *), void *argument);
-_Noreturn void lane_end(void *result);
-bool lane_is_ident(uintptr_t ident);                   /* of a lane, alive or not; else of a genuine thread */
+extern Lanes lanes;
+extern __thread bool on_lanes __attribute__((tls_model("initial-exec"))); /* this is the thread that all lanes run on */
 Lane *lane_of_ident(uintptr_t ident);                  /* NULL: there is none */
 uintptr_t lane_ident(const Lane *lane);
-bool lane_has_gil(void);                               /* the running lane may call the interpreter */
-
-/* Lanes give way to each other between a switch in the middle of a blocking call and its end; this says whether there is need. */
-static inline bool
-lanes_share(void)
-{
-    return on_lanes && lanes.is_on && core.mode != REPLAY && lanes.alive > 1 && !lane_has_gil();
-}
-
-/* switch.c */
-bool stack_take(Lane *lane, size_t size);              /* 0: the usual one */
-void stack_give_back(Lane *lane);
-void stacks_begin(void);
-void stack_prepare(Lane *lane, void (*begin)(void));   /* it begins with this when it runs first */
-void stack_change(Lane *from, Lane *next);
-void stack_arrived(void);                              /* first of all when a lane goes on, or begins */
-int our_sigmask(int how, const sigset_t *set, sigset_t *before);
-int our_sigprocmask(int how, const sigset_t *set, sigset_t *before);
-
-/* hub.c: only while recording */
-typedef struct HubWait {
-    int fd;
-    unsigned events, revents; /* as epoll has them */
-    Lane *lane;
-    struct HubWait *next;
-    struct HubWait **unsure, *next_unsure; /* hub.c; unsure: what points to this one, or NULL */
-} HubWait;
-Wake hub_wait(HubWait *waits, int n, const char *waits_for, uint64_t deadline); /* TIMED_OUT; WOKEN: look again */
-void hub_begin(void);                                  /* hub_notify() is heard from now on; again is harmless */
-void hub_look(bool may_sleep);                         /* wakes lanes */
-bool hub_is_idle(void);                                /* nobody waits for anything outside */
-void hub_closed(int fd);                               /* the number is free, or is about to be */
-void hub_forget(Lane *lane);                           /* it waits for no time any more */
-void hub_time(Lane *lane);                             /* it waits for lane->deadline */
-void hub_notify(void);                                 /* from another thread: look again */
-typedef long (*HelperCall)(void *argument);
-long hub_help(HelperCall call, void *argument, const char *waits_for); /* in a helper thread; sets errno */
-void hub_forked(void);
+bool lane_adopt(void);                                 /* a thread state that is not core.tstate; false: of no lane */
 
 /* transfers.c */
-extern const Relink transfer_functions[];
-int await_ready(int fd, short events, const char *waits_for); /* 0: a call on it does not wait; -1: EINTR */
-uint64_t deadline_in(int64_t ns);                      /* of lane_wait(); negative: NEVER */
 int our_close(int fd);                                 /* tells the hub */
 
-/* threads.c, libcalls.c */
-#define OURS(name) {#name, (void *)our_##name}         /* of a Relink */
-void threads_install(void);
-void threads_module_loaded(const char *name);
-void mutexes_library_loaded(void);                     /* an extension module is new */
-void libcalls_install(void);
+/* libcalls.c */
 void lanes_relink(void);                               /* libraries may be new */
 void *libcalls_ours(const char *name);                 /* what the C library's function of that name is led to; NULL: it is not */
+
+/* threads.c */
 bool lane_semaphore_free(const void *semaphore);
 extern const char waits_for_lock[];                    /* lane->waits_for of one that waits for a semaphore */
-
 void *threads_function(const char *name);              /* what stands for this function if C code asks for it by name; NULL: itself */
-/* thread_calls.c */
-void lane_name_at_start(Lane *lane);
-void *thread_call(const char *name);                   /* what stands for this function of the C library's; NULL: itself */
-void thread_calls_relink(void);                        /* libraries that are there call ours from now on */
 
-/* locals.c */
-extern const Relink locals_functions[];
-void locals_library_loaded(void);
-void locals_switch(Lane *leaves, Lane *comes);
-void locals_end(Lane *lane);
+/* What higher parts register in boot/parts.c. */
+typedef void *(*FunctionLookup)(const char *name);     /* what stands for a function that C code asks for by name; NULL: itself */
 
-/* relink.c */
-struct dl_phdr_info;
-bool relink_leaves_alone(const struct dl_phdr_info *library); /* the core, the C library and their like */
-bool relink_is_interpreter(const struct dl_phdr_info *library);
+typedef struct {
+    void (*would_wait)(const char *what);    /* in a diversion */
+    Wake (*lenient_wait)(const void *key, const char *waits_for, uint64_t deadline, bool interruptible, Why why);
+    Lane *(*lenient_next_at_end)(void);                /* the running lane has ended */
+    void (*lenient_slice_used_up)(bool is_preemption);
+    void (*look_for_signals)(void);                    /* replay: the place of a handler is near */
+    bool (*is_watched)(void);                          /* a value, by the debugger */
+    void (*look_at_watched)(_PyInterpreterFrame *frame); /* NULL: another lane goes on */
+    FunctionLookup *lookups;                           /* ends with NULL */
+    void *(*look_up)(void *library, const char *name); /* as dlsym() */
+    void (*relink_raising)(void);
+    void (*library_loaded)(void);                      /* libraries may be new */
+    void (*install_libc)(void);
+} LanesHooks;
+extern const LanesHooks lanes_hooks;
 
-/* deadlock.c */
-void report_deadlock(void);
-void deadlock_taken(const void *semaphore);
-void deadlock_given(const void *semaphore);
+/* lanes.c */
+/* Readers of control records. */
+void lane_switches_inside(Crossing *open);
+bool lane_switch_is_ahead(void);
+void lanes_go_on(Lane *next);
 
 #endif

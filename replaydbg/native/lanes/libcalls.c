@@ -2,8 +2,8 @@
  * there are several lanes, whoever would wait lets others run until the hub says that there is something. Otherwise they are the
  * real ones; so they are for whoever waits with the interpreter's lock in hand, for whom everybody waits without us too.
  * Those that move data are in transfers.c; here are time, children, signals, and what can only be waited for by calling it. */
-#include "libc/libc.h"
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "lanes/inside.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -384,19 +384,20 @@ lanes_relink(void)
 }
 
 /* With it C libraries may have come that it needs. */
-void
-libcalls_module_loaded(const char *name)
+int
+libcalls_module_loaded(PyObject *module, const char *name)
 {
     static Relinking shared = {.functions = semaphores, .only_named = "_multiprocessing"};
     clones_library_loaded();
     if (!lanes.is_on)
-        return;
+        return 0;
     lanes_relink();
     threads_module_loaded(name);
     mutexes_library_loaded();
     if (strcmp(name, shared.only_named) == 0)
         relink(&shared);
-    libc_library_loaded();
+    lanes_hooks.library_loaded();
+    return 0;
 }
 
 void
@@ -404,5 +405,5 @@ libcalls_install(void)
 {
     clones_library_loaded();
     lanes_relink();
-    libc_install();
+    lanes_hooks.install_libc();
 }

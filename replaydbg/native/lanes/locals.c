@@ -1,7 +1,8 @@
 /* Thread-local variables of C and C++ libraries, which each lane has for itself as each thread would: greenlet keeps the greenlet that runs
  * in one. The system's thread has one block of them for each library; a switch of lanes changes what is in it. The interpreter's own
  * need not: at a switch it holds nothing in them. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "lanes/inside.h"
 #include <link.h>
 #include <stdlib.h>
 

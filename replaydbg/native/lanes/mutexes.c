@@ -1,7 +1,8 @@
 /* Mutexes of SQLite, which holds a connection's while it runs a statement: also while it waits for a locked database, and while a
  * function of the program runs in the middle of it. For the C library all lanes are one thread, so it would let a second lane into
  * a connection that the first one is still at work in. Who holds a mutex is noted here, and other lanes wait. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "lanes/inside.h"
 #include <errno.h>
 #include <pthread.h>
 

@@ -5,7 +5,9 @@
  * large blocks go. Those are seen because every large block of the interpreter's comes from the raw allocator, and small ones too when
  * there is no room for another arena. But how many small ones the arenas still have room for depends on what the tool has in them: of small
  * blocks a refusal is recorded, and ends the replay. Maps without a file and stacks of threads are counted in the same way. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "lanes/inside.h"
 #include <stdlib.h>
 
 #define LARGE 65536u /* the tool's own work takes no such blocks from the interpreter while the program runs */
@@ -77,8 +79,9 @@ shortage_met(uint64_t size)
 
 /* Replay: a record without its head. */
 void
-shortage_expect(uint64_t size, uint64_t count)
+shortage_expect(Crossing *open)
 {
+    uint64_t size = cross_read_number(), count = cross_read_number();
     if (count == 0)
         diverge("shortage", NULL, NULL, "");
     if (refused_count == refused_room) {

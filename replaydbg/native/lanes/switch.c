@@ -1,5 +1,6 @@
 /* The C stacks of lanes: where they come from, and the change from one to another. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "lanes/inside.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

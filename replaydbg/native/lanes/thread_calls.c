@@ -2,7 +2,11 @@
  * them by name, and in extension modules. The ident that threading.get_ident() gives is a lane's, of which the C library knows nothing. A
  * lane has the name that it was given and a stack of its own; whatever else belongs to a thread of the operating system is that of the
  * one on which all lanes run. Where what comes of it depends on the machine it is a crossing. Other threads are left to the C library. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "lanes/inside.h"
+#include "lenient/lenient.h"
+#include "log/log.h"
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,8 @@
 /* Functions of the C library about threads and semaphores, as the interpreter calls them: its threads are lanes. The real ones serve
  * whoever is no lane: helpers, threads of C libraries, and a child that the program has forked. */
-#include "libc/libc.h"
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "lanes/inside.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -315,16 +316,16 @@ threads_function(const char *name)
         if (strcmp(r->name, name) == 0)
             return r->function;
     void *ours = thread_call(name);
-    if (ours == NULL)
-        ours = raising_call(name);
-    return ours ? ours : addresses_function(name);
+    for (FunctionLookup *lookup = lanes_hooks.lookups; ours == NULL && *lookup; lookup++)
+        ours = (*lookup)(name);
+    return ours;
 }
 
 static void *
 our_dlsym(void *library, const char *name)
 {
     void *ours = threads_function(name);
-    return ours ? ours : libc_lookup(library, name);
+    return ours ? ours : lanes_hooks.look_up(library, name);
 }
 
 void
@@ -337,7 +338,7 @@ threads_module_loaded(const char *name)
                      modules = {.functions = raising};
     relink(&modules);
     thread_calls_relink();
-    raising_calls_relink();
+    lanes_hooks.relink_raising();
     if (strcmp(name, ctypes.only_named) == 0)
         relink(&ctypes);
     if (strcmp(name, cffi.only_named) == 0)

@@ -1,6 +1,7 @@
 /* Functions of the C library that move data through descriptors, or wait until they can be used, as the interpreter and extension modules call
  * them: see libcalls.c, which has those that wait for anything else. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "lanes/inside.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

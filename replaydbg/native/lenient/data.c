@@ -2,7 +2,10 @@
  * done really (the fence allows no more), and only of the files that the launcher names; all else comes from the recording.
  *
  * A file that is opened so has a descriptor far from those of the recording, whose numbers are given to placeholders. */
-#include "lenient/lenient.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "lenient/inside.h"
+#include "world/world.h"
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/resource.h>

@@ -6,7 +6,10 @@
  *
  * How things were at the start is found by the launcher (replaydbg/replay/facts.py); what the program does to them is followed here. Paths are
  * compared as they are written: one with `..` in it, or one that is relative to a descriptor, is not known. */
-#include "lenient/lenient.h"
+#include "base/core.h"
+#include "code/code.h"
+#include "crossing/crossing.h"
+#include "lenient/inside.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

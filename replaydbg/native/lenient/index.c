@@ -1,5 +1,11 @@
 /* The log, read once from its beginning to its end: what each lane of the recording did, and where the outcomes are. See lenient.h. */
-#include "lenient/lenient.h"
+#include "base/core.h"
+#include "code/code.h"
+#include "crossing/crossing.h"
+#include "lanes/lanes.h"
+#include "lenient/inside.h"
+#include "log/log.h"
+#include "values/values.h"
 #include <stdlib.h>
 
 #define MOST_LANES 1000000u
@@ -483,5 +489,7 @@ lenient_from_here(void)
     if (epochs)
         memcpy(lenient_index.epochs, epochs, lenient_index.epoch_count * sizeof *epochs);
     free(epochs);
-    return core.lenient = core.edited = true;
+    core.edited = true;
+    set_lenient(true);
+    return true;
 }

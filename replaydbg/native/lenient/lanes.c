@@ -1,7 +1,10 @@
 /* Which lane goes on in a replay of edited code. Nobody waits for the outside, and each lane takes the events of its own lane of the
  * recording; so any order of theirs would do, and it is kept as near to the recorded one as can be: the lane whose next item comes first in
  * the log goes first, if it can. That rule alone gives a program which is not edited exactly the recorded order. See lenient.h. */
-#include "lenient/lenient.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "lanes/lanes.h"
+#include "lenient/inside.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -163,7 +166,7 @@ lenient_wait(const void *key, const char *waits_for, uint64_t deadline, bool int
     self->deadline = deadline;
     Lane *next = choose();
     self->wake = WOKEN;
-    lanes_ticks_begin();
+    ticks_event();
     if (next != self)
         lanes_go_on(next);
     else
@@ -186,7 +189,7 @@ lenient_next_at_end(void)
     if (item && item->kind == ITEM_SWITCH && item->why == ENDED)
         item->used = true;
     Lane *next = choose();
-    lanes_ticks_begin();
+    ticks_event();
     return next;
 }
 
@@ -196,7 +199,7 @@ lenient_let_others(uint64_t order)
     Lane *self = lanes.running, *other;
     while (lanes.alive > 1 && (other = first_of(self)) && order_of(other) < order) {
         entry(self->id)->reserved = order;
-        lanes_ticks_begin();
+        ticks_event();
         lanes_go_on(other);
         entry(self->id)->reserved = 0;
     }
@@ -222,7 +225,7 @@ lenient_slice_used_up(bool is_preemption)
     Item *item = s ? stream_next(s) : NULL;
     if (is_preemption && item && item->kind == ITEM_SWITCH && item->why == PREEMPTED) {
         item->used = true;
-        lanes_ticks_begin();
+        ticks_event();
         Lane *next = choose();
         if (next != self)
             lanes_go_on(next);

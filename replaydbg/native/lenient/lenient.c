@@ -9,7 +9,14 @@
  *
  * A clock is asked everywhere, and any answer is as good: one from further on is taken only if the same function asked then, and not far from
  * here. To go on there would leave out all that lies between. */
-#include "lenient/lenient.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "code/code.h"
+#include "crossing/crossing.h"
+#include "lanes/lanes.h"
+#include "lenient/inside.h"
+#include "log/log.h"
+#include "signals/signals.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -226,7 +233,7 @@ pass(Stream *s, Item *item, Crossing *c, Skipped *skipped)
 void
 lenient_read_ahead(void)
 {
-    Stream *s = lenient_stream_of(lane_number());
+    Stream *s = lenient_stream_of(core.lane);
     for (Item *item; s && !cross_signal_is_due() && (item = stream_next(s));) {
         if (item->kind == ITEM_MEMORY && !item->within) {
             item->used = true;
@@ -252,7 +259,7 @@ lenient_lane_started(int id, PyObject *name)
     report_name(&b, name);
     uint64_t hash = hash_bytes(b.data, b.used, 0);
     free(b.data);
-    Stream *own = lenient_stream_of(lane_number());
+    Stream *own = lenient_stream_of(core.lane);
     Item *found = NULL;
     for (size_t at = own ? own->cursor : 0; own && at < own->count && !found; at++) /* the next one of that name */
         if (own->items[at].kind == ITEM_START && !own->items[at].used && own->items[at].loose == hash)
@@ -324,7 +331,7 @@ give_event(Stream *s, Answer answer, Crossing *c)
     if (result)
         facts_done(c);
     if (forward)
-        lanes_crossed();
+        ticks_event();
     clocks_crossed();
     lenient_read_ahead();
     return result;
@@ -381,7 +388,7 @@ give_otherwise(Crossing *c, PyObject *own)
         liberty(ACCEPTED, 0, c, "");
         return Py_NewRef(Py_None);
     }
-    if (!outcome_is_known())
+    if (!core.outcome_is_known)
         cannot_answer(c, "");
     if (strcmp(c->gate->module, "_sqlite3") == 0)
         return PyLong_FromLong(10); /* SQLITE_IOERR */
@@ -429,10 +436,11 @@ is_never_answered(Stream *s)
     return next && next->kind == ITEM_SWITCH && next->why == INSIDE_A_CROSSING && next == &s->items[s->count - 1];
 }
 
-PyObject *
+/* Steals `own`: what the real thing gave where it is done in a replay too. */
+static PyObject *
 lenient_end(Crossing *c, PyObject *own)
 {
-    Stream *s = lenient_stream_of(lane_number());
+    Stream *s = lenient_stream_of(core.lane);
     Answer answer;
     PyObject *result = NULL;
     cross_keep_raised();
@@ -444,6 +452,18 @@ lenient_end(Crossing *c, PyObject *own)
         result = answer.item ? give_event(s, answer, c) : give_otherwise(c, own);
     Py_XDECREF(own);
     return result;
+}
+
+PyObject *
+lenient_cross_end(Crossing *c, PyObject *own)
+{
+    return draws_changed(c->gate, lenient_end(c, own));
+}
+
+PyObject *
+lenient_answer(Crossing *c)
+{
+    return lenient_end(c, NULL);
 }
 
 /* ---- the end ---- */
@@ -467,5 +487,5 @@ lenient_ended(void)
         snprintf(text, sizeof text, "%llu", (unsigned long long)unused);
         liberty(UNUSED, first, NULL, text);
     }
-    ending_report();
+    base_hooks.reports_ending();
 }

@@ -1,5 +1,8 @@
 /* What a replay of edited code found otherwise than it was recorded, kept for the launcher. See lenient.h. */
-#include "lenient/lenient.h"
+#include "base/core.h"
+#include "code/code.h"
+#include "crossing/crossing.h"
+#include "lenient/inside.h"
 #include <stdlib.h>
 
 #define MOST_KEPT 2000 /* more are counted */
@@ -45,7 +48,7 @@ void
 liberty(LibertyKind kind, uint64_t event, Crossing *c, const char *detail)
 {
     taken++;
-    if (outcome_is_known()) /* what follows shows the exception, and cleans up */
+    if (core.outcome_is_known) /* what follows shows the exception, and cleans up */
         return;
     counts[kind]++;
     if (kept_count == MOST_KEPT)
@@ -60,7 +63,7 @@ liberty(LibertyKind kind, uint64_t event, Crossing *c, const char *detail)
     buf_byte(&l->what, 0x07);
     buf_str(&l->what, c && c->leaving ? (const char *)c->leaving : "", !c || !c->leaving ? 0 : c->leaving_length < 200 ? c->leaving_length : 200);
     report_text(&l->what, detail, strlen(detail));
-    report_number(&l->what, lane_number());
+    report_number(&l->what, core.lane);
     put_place(&l->what);
 }
 
@@ -109,4 +112,10 @@ liberties_report(Buf *b)
         report_key(b, names[i]);
         report_number(b, (int64_t)counts[i]);
     }
+}
+
+void
+lenient_handler_is_late(int signum)
+{
+    liberty(SIGNALLED, 0, NULL, strsignal(signum));
 }

@@ -1,7 +1,9 @@
 /* Functions of the C library whose results are no plain bytes at one place: see libc.h. */
 #define _GNU_SOURCE
-#include "libc/libc.h"
+#include "base/core.h"
+#include "files/files.h"
 #include "lanes/lanes.h"
+#include "libc/inside.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>

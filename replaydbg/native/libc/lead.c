@@ -1,9 +1,11 @@
 /* How calls of C code get to libc.c: by the tables of offsets of libraries that are not the interpreter's, by what dlsym() answers, and by
  * syscall(). */
 #define _GNU_SOURCE
-#include "libc/libc.h"
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
 #include "crossing/many.h"
+#include "lanes/lanes.h"
+#include "libc/inside.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>

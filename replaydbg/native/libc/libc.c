@@ -1,7 +1,10 @@
 /* One call of a function of the C library by C code of others: see libc.h. */
 #define _GNU_SOURCE
-#include "libc/libc.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "files/files.h"
 #include "lanes/lanes.h"
+#include "libc/inside.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -291,7 +294,7 @@ libc_end(LibcEvent *e, Buf *arrived)
     if (e->released)
         PyEval_RestoreThread(core.tstate);
     if (engine.diverting)
-        engine_asks_outside(gate->name);
+        libc_hooks.asks_outside(gate->name);
     e->result = native_end_filled(&e->crossing, e->result, &bytes, &n);
     shared_crossing(false, gate->flags);
     PyErr_Restore(e->error[0], e->error[1], e->error[2]);

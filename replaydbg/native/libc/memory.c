@@ -8,8 +8,9 @@
  * A slab has blocks of one size; a block that is given back is the next one to be given. Who frees a block may be any library, so free()
  * is led in all of them, from when the first library of the program is there. */
 #define _GNU_SOURCE
-#include "libc/libc.h"
+#include "base/core.h"
 #include "lanes/lanes.h"
+#include "libc/inside.h"
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
  *
  * What only concerns the process is not here: memory, mutexes, environment, formatting, and the generator behind random(). */
 #define _GNU_SOURCE
-#include "libc/libc.h"
+#include "libc/inside.h"
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -19,6 +19,10 @@
 #include <sys/timerfd.h>
 #include <sys/utsname.h>
 #include <time.h>
+
+#ifndef SYS_read
+#error "without <sys/syscall.h> what depends on the numbers of calls would be left out"
+#endif
 
 #define NONE {0, 0, 0, 0}
 #define OUT(arg, type) {FIXED, arg, 0, sizeof(type)}

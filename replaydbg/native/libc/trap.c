@@ -8,8 +8,10 @@
  * good at a call that no handler can make in another's place (a new thread, the return from a signal, a mask of signals): such a library,
  * mostly a runtime of another language, is named instead. */
 #define _GNU_SOURCE
-#include "libc/libc.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
 #include "lanes/lanes.h"
+#include "libc/inside.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>

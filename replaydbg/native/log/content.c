@@ -1,5 +1,6 @@
 /* Large files that the program reads: the kernel copies them once beside the log, which refers to them from then on. */
 #include "base/core.h"
+#include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

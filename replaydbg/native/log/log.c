@@ -2,7 +2,7 @@
  * a shared file mapping (the kernel keeps them), and `committed` in the header is stored last. Pages are allocated ahead
  * with posix_fallocate: a fresh page of a sparse file costs five times as much, and a full disk would be a SIGBUS. */
 #include "base/core.h"
-#include "base/without_proc.h"
+#include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -94,7 +94,7 @@ log_fail(int reason)
             header_of(logs[i])->reason = (uint32_t)reason;
     event_log.failed = true;
     if (core.mode == RECORD)
-        core.mode = OBSERVE;
+        set_mode(OBSERVE);
 }
 
 static uint8_t *
@@ -209,8 +209,8 @@ log_stop_in_child(void)
 {
     event_log.base = world_log.base = NULL;
     event_log.failed = world_log.failed = true;
-    core.mode = OBSERVE;
-    shared_end();
+    set_mode(OBSERVE);
+    base_hooks.log_has_ended();
 }
 
 /* ---- reading ---- */
@@ -263,7 +263,7 @@ log_follow(void)
     struct timespec pause = {0, 50000};
     LogHeader *h = header_of(&event_log);
     while (__atomic_load_n(&h->crossings, __ATOMIC_ACQUIRE) <= core.crossings && (core.follows = is_still_written())) {
-        engine_idle();
+        base_hooks.waits_for_log();
         nanosleep(&pause, NULL);
         pause.tv_nsec = pause.tv_nsec < 10000000 ? pause.tv_nsec * 2 : 10000000;
     }
@@ -274,7 +274,7 @@ log_follow(void)
         diverge("corrupt", NULL, NULL, "the recording became shorter while it was followed");
     event_log.rend = event_log.base + committed;
     world_log.rend = world_log.base + __atomic_load_n(&header_of(&world_log)->committed, __ATOMIC_ACQUIRE);
-    world_load();
+    base_hooks.world_may_have_grown();
 }
 
 void

@@ -1,6 +1,12 @@
 /* Memory maps. In replay a map of a file lies over a memory file with the recorded content; one without a file is real in both modes.
  * What other processes write there later: shared.c. */
-#include "files/streams.h"
+#include "base/core.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "files/files.h"
+#include "lanes/lanes.h"
+#include "log/log.h"
+#include "memory/inside.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -245,15 +251,16 @@ map_resize(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
 
 const HandlerEntry map_handlers[] = {{"map_resize", map_resize}, {NULL, NULL}};
 
-void
+int
 maps_module_loaded(PyObject *module, const char *name)
 {
     PyTypeObject *type;
     if (strcmp(name, "mmap") != 0 || original_mmap || !(mmap_gate = gate_named("mmap", "mmap.__new__")) ||
         !(type = (PyTypeObject *)PyDict_GetItemString(PyModule_GetDict(module), "mmap")))
-        return;
+        return 0;
     original_mmap = type->tp_new;
     type->tp_new = mmap_new;
     original_dealloc = type->tp_dealloc;
     type->tp_dealloc = mmap_dealloc;
+    return 0;
 }

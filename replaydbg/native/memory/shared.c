@@ -12,7 +12,9 @@
  * larger ones after the program has waited for others or heard of them, as long as that takes no more than half of the time; very large
  * ones not at all. What is left out is noted. */
 #include "base/core.h"
-#include "base/without_proc.h"
+#include "crossing/crossing.h"
+#include "log/log.h"
+#include "memory/inside.h"
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -51,7 +53,6 @@ static size_t count, room;
 static uint64_t made;
 static size_t watched_bytes;
 static bool has_children;
-bool shared_watching;
 uint64_t shared_written; /* replay: the event before which another process was first seen to write while the program computed */
 
 /* ---- which maps are watched ---- */
@@ -63,7 +64,7 @@ forget_copy(Map *m)
     watched_bytes -= m->copy ? m->size : 0;
     m->copy = NULL;
     m->size = 0;
-    shared_watching = watched_bytes > 0;
+    core.shares_memory = watched_bytes > 0;
 }
 
 /* A file on a disk is written by others only in theory, unless there are children; looking at a small one costs nothing. */
@@ -94,7 +95,7 @@ watch(Map *m, size_t known)
     memory_copy(m->copy, m->map->data, known < size ? known : size);
     m->size = size;
     watched_bytes += size;
-    shared_watching = true;
+    core.shares_memory = true;
 }
 
 static bool
@@ -194,7 +195,7 @@ shared_process_starts(void)
 void
 shared_end(void)
 {
-    shared_watching = false;
+    core.shares_memory = false;
 }
 
 /* ---- record: looking ---- */
@@ -336,7 +337,7 @@ write_there(const Map *m, uint8_t *to, const uint8_t *data, size_t n)
         mprotect((void *)begin, length, PROT_READ);
 }
 
-bool
+static bool
 shared_change(const uint8_t **p, const uint8_t *end)
 {
     bool ok = true;
@@ -355,6 +356,20 @@ shared_change(const uint8_t **p, const uint8_t *end)
         shared_written = core.crossings + 1;
     write_there(m, to, data, n);
     return true;
+}
+
+void
+memory_changes(Crossing *open)
+{
+    if (!shared_change(&event_log.rp, event_log.rend))
+        diverge("corrupt", NULL, NULL, "a change of memory cannot be read");
+}
+
+/* What was written while the next crossing ran, perhaps by the program itself, is not read before it. */
+bool
+memory_changes_later(void)
+{
+    return event_log.rp + 1 < event_log.rend && (event_log.rp[1] & 1);
 }
 
 /* ---- clones of a replay ---- */

@@ -7,7 +7,9 @@
  *
  * In a replay that the debugger travels through, the process that runs the whole program first is the one that is timed. Where it ends is the
  * end for all its clones, which have no timer: see engine.c. */
-#include "engine/engine.h"
+#include "base/core.h"
+#include "log/log.h"
+#include "signals/inside.h"
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -39,7 +41,7 @@ _Noreturn static void
 end_here(void)
 {
     if (engine.is_on)
-        engine_ends_here();
+        signals_hooks.ends_here();
     if (log_is_read())
         diverge("computing", NULL, NULL, "");
     diverge("endless", NULL, NULL, "");

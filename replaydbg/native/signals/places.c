@@ -7,6 +7,10 @@
  *
  * Nothing here runs program code, makes an object or depends on an address, and all of it is the same in a recording and its replay. */
 #include "base/core.h"
+#include "code/code.h"
+#include "collector/collector.h"
+#include "lanes/lanes.h"
+#include "signals/inside.h"
 #include <internal/pycore_dict.h>
 #include <stdlib.h>
 

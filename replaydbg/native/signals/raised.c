@@ -4,7 +4,9 @@
  * C code runs and sends them again, but handlers run where the log says. So a signal from this process is taken for done, unless the
  * log ends here without an end of the program: then it was this signal that ended it. One from elsewhere (Ctrl-C, a supervisor) does what
  * it does to any program. */
-#include "lanes/lanes.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "signals/inside.h"
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>

@@ -3,7 +3,13 @@
  * described by fingerprints (places.c). In replay no signal comes from outside: handlers run where the log says. A place
  * between crossings is found again at the same checks that the interpreter makes for signals anyway: one of ours is kept
  * pending, and its stub compares the fingerprints. */
-#include "lenient/lenient.h"
+#include "base/core.h"
+#include "clock/clock.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "lanes/lanes.h"
+#include "log/log.h"
+#include "signals/inside.h"
 #include <opcode.h>
 #include <signal.h>
 
@@ -57,6 +63,20 @@ run_handler(int signum, PyObject *frame)
     return result;
 }
 
+static void
+record_between(int signum, const Place *place)
+{
+    Buf b = {0};
+    buf_varint(&b, CONTROL_SIGNAL_BETWEEN << 2 | 2u);
+    buf_varint(&b, (uint64_t)signum);
+    buf_bytes(&b, &place->fingerprint, 8);
+    buf_varint(&b, (uint64_t)place->lasti);
+    buf_varint(&b, place->ticks);
+    buf_varint(&b, (uint64_t)place->levels);
+    buf_bytes(&b, place->state, (size_t)place->levels * 8);
+    log_append(&event_log, &b);
+}
+
 /* ---- record ---- */
 
 static PyObject *
@@ -80,7 +100,7 @@ stub(PyObject *self, PyObject *args)
     }
     Place place;
     place_here(&place);
-    cross_signal_between(signum, &place);
+    record_between(signum, &place);
     return run_handler(signum, frame);
 }
 
@@ -141,7 +161,7 @@ looked_long_enough(void)
     if (!core.lenient || core.depth > 0 || (!passed && (!core.edited || ++looks < (place_has_gone ? FEW_LOOKS : MOST_LOOKS))))
         return false;
     place_has_gone = true;
-    liberty(SIGNALLED, 0, NULL, strsignal(expected.signum));
+    signals_hooks.handler_is_late(expected.signum);
     return true;
 }
 
@@ -155,6 +175,41 @@ signals_expect(int signum, const Place *place)
     frames_note();
     if (!lanes_expect_place(place->ticks))
         signals_look();
+}
+
+/* ---- replay: what the log says of handlers ---- */
+
+static int
+read_signal(void)
+{
+    uint64_t signum = cross_read_number();
+    if (signum == 0 || signum >= NSIG)
+        diverge("corrupt", NULL, NULL, "the number of a signal is invalid");
+    return (int)signum;
+}
+
+void
+signal_inside(Crossing *open)
+{
+    signals_inside(read_signal());
+    cross_keep_raised();
+}
+
+void
+signal_between(Crossing *open)
+{
+    Place place = {0};
+    int signum = read_signal();
+    cross_read_raw(&place.fingerprint, sizeof place.fingerprint);
+    place.lasti = (int)cross_read_number();
+    place.ticks = cross_read_number();
+    uint64_t levels = cross_read_number();
+    if (levels > PLACE_LEVELS)
+        diverge("corrupt", NULL, NULL, "a signal cannot be read");
+    place.levels = (int)levels;
+    cross_read_raw(place.state, (size_t)levels * sizeof *place.state);
+    cross_expect_signal();
+    signals_expect(signum, &place);
 }
 
 /* The place is near: from now on each check is looked at. */
@@ -204,8 +259,6 @@ compare_again(void)
 /* 3.11 looks for signals before it tells a trace function that a function begins, and then begins again: with one pending for ever it
  * would go no further. It is made pending again when the trace function is called. Of what runs within a trace function (a question that is
  * asked at a line, the program's own) it tells none: to wait there would miss the checks that come before the next line. */
-bool signals_wait;
-
 static bool
 at_traced_start(void)
 {
@@ -380,6 +433,5 @@ signals_prepare(void)
     if (PyErr_Occurred())
         return -1;
     raised_prepare();
-    readline_prepare();
     return warned_prepare();
 }

@@ -3,7 +3,9 @@
  * A file is a crossing at each of its methods. In a replay there is no real file behind it: what is read comes from the log, what is
  * written is checked against its digest, and locks are what they were. What a real file would answer for ever the same is asked once.
  */
-#include "sqlite/sqlite.h"
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "sqlite/inside.h"
 #include <stdlib.h>
 
 static void

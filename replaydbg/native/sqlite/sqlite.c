@@ -7,6 +7,9 @@
  *
  * SQLite calls with the GIL released, and any thread may call: only what the main thread does outside other crossings is recorded.
  */
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "sqlite/inside.h"
 #include "sqlite/sqlite.h"
 #include <dlfcn.h>
 
@@ -372,21 +375,22 @@ find_library(PyObject *module)
     return lib.find && lib.add && lib.remove && lib.malloc && lib.find(NULL);
 }
 
-void
+int
 sqlite_module_loaded(PyObject *module, const char *name)
 {
     static bool done;
     if (done || core.mode == OBSERVE || strcmp(name, "_sqlite3") != 0)
-        return;
+        return 0;
     done = true;
     for (int i = 0; i < ROWS; i++)
         if ((rows[i] = gate_named("_sqlite3", row_names[i])) == NULL) {
             note("uncovered", "sqlite3: the gate table has no rows for its files");
-            return;
+            return 0;
         }
     if (!find_library(module)) {
         note("uncovered", "sqlite3: its library cannot be reached");
-        return;
+        return 0;
     }
     replace_all();
+    return 0;
 }

@@ -19,7 +19,8 @@
  *     reader. Who takes the write lock clears up after others, and gets everything.
  * A process that is killed between a write and its push died, for all others, just before the write.
  */
-#include "sqlite/sqlite.h"
+#include "base/core.h"
+#include "sqlite/inside.h"
 #include <stdlib.h>
 
 enum {

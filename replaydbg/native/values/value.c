@@ -1,12 +1,9 @@
 /* Values to bytes and back: section 3 of docs/reference/format.md. Only data is coded; nothing here runs program code. */
 #include "base/core.h"
+#include "log/log.h"
+#include "values/values.h"
 #include <stdlib.h>
 
-enum {
-    T_NONE, T_FALSE, T_TRUE, T_INT, T_BIGINT, T_FLOAT, T_STR, T_BYTES, T_TUPLE, T_LIST, T_DICT, T_STRUCT, T_STAT, T_ARGUMENT,
-    T_BYTEARRAY, T_COMPLEX, T_SET, T_FROZENSET, T_EXCEPTION, T_CONTENT, T_OPAQUE, T_CUT, T_DIRENTRY, T_FILE, T_LEAVES, T_FILLED,
-    T_SMALL = 0x40
-};
 #define DEEPEST 64
 #define LONGEST_ARGUMENT 512 /* longer strings in arguments are cut: their digest tells them apart */
 
@@ -233,16 +230,16 @@ encode_int(Buf *b, PyObject *v)
     int64_t small = PyLong_AsLongLongAndOverflow(v, &overflow);
     if (!overflow) {
         if (small >= 0 && small < 64) {
-            buf_byte(b, (uint8_t)(T_SMALL + small));
+            buf_byte(b, (uint8_t)(TAG_SMALL_INT + small));
         }
         else {
-            buf_byte(b, T_INT);
+            buf_byte(b, TAG_INT);
             buf_varint(b, zigzag(small));
         }
         return 0;
     }
     size_t n = _PyLong_NumBits(v) / 8 + 1;
-    buf_byte(b, T_BIGINT);
+    buf_byte(b, TAG_BIG_INT);
     buf_varint(b, n);
     buf_reserve(b, n);
 #if PY_VERSION_HEX >= 0x030D0000
@@ -259,7 +256,7 @@ static void
 encode_cut(Buf *b, uint8_t tag, const void *data, size_t n)
 {
     uint64_t digest = hash_bytes(data, n, 0);
-    buf_byte(b, T_CUT);
+    buf_byte(b, TAG_CUT);
     buf_byte(b, tag);
     buf_varint(b, n);
     buf_bytes(b, &digest, 8);
@@ -283,10 +280,10 @@ encode_str(Encoder *e, PyObject *v)
         n = PyBytes_GET_SIZE(bytes);
     }
     if (e->how == ENCODE_ARGUMENT && n > LONGEST_ARGUMENT) {
-        encode_cut(e->b, T_STR, s, (size_t)n);
+        encode_cut(e->b, TAG_STR, s, (size_t)n);
     }
     else {
-        buf_byte(e->b, T_STR);
+        buf_byte(e->b, TAG_STR);
         buf_str(e->b, s, (size_t)n);
     }
     Py_XDECREF(bytes);
@@ -297,7 +294,7 @@ static int
 encode_data(Encoder *e, uint8_t tag, const void *data, size_t n)
 {
     if (e->how == ENCODE_ARGUMENT && n > LONGEST_ARGUMENT) {
-        encode_cut(e->b, T_BYTES, data, n);
+        encode_cut(e->b, TAG_BYTES, data, n);
         return 0;
     }
     buf_byte(e->b, tag);
@@ -321,7 +318,7 @@ encode_dict(Encoder *e, PyObject *v)
 {
     Py_ssize_t pos = 0;
     PyObject *key, *value;
-    buf_byte(e->b, T_DICT);
+    buf_byte(e->b, TAG_DICT);
     buf_varint(e->b, (uint64_t)PyDict_GET_SIZE(v));
     while (PyDict_Next(v, &pos, &key, &value))
         if (encode(e, key) < 0 || encode(e, value) < 0)
@@ -335,7 +332,7 @@ encode_set(Encoder *e, PyObject *v)
     Py_ssize_t pos = 0, n = PySet_GET_SIZE(v);
     PyObject *key;
     Py_hash_t hash;
-    buf_byte(e->b, PyFrozenSet_Check(v) ? T_FROZENSET : T_SET);
+    buf_byte(e->b, PyFrozenSet_Check(v) ? TAG_FROZENSET : TAG_SET);
     buf_varint(e->b, (uint64_t)n);
     while (_PySet_NextEntry(v, &pos, &key, &hash))
         if (encode(e, key) < 0)
@@ -358,7 +355,7 @@ encode_stat(Encoder *e, PyObject *v)
 {
     /* positions: 0-6 as above, 7-9 whole seconds, 10-12 float times, 13-15 ns, 16 blksize, 17 blocks, 18 rdev */
     static const int places[] = {0, 1, 2, 3, 4, 5, 6, 13, 14, 15, 16, 17, 18};
-    buf_byte(e->b, T_STAT);
+    buf_byte(e->b, TAG_STAT);
     for (int i = 0; i < 13; i++) {
         PyObject *item = PyStructSequence_GET_ITEM(v, places[i]);
         int64_t n = as_int64(item);
@@ -385,7 +382,7 @@ encode_struct(Encoder *e, PyObject *v)
     uint32_t id = n < 0 ? 0 : type_id(e->types, Py_TYPE(v));
     if (id == 0)
         return -1;
-    buf_byte(e->b, T_STRUCT);
+    buf_byte(e->b, TAG_STRUCT);
     buf_varint(e->b, id);
     buf_varint(e->b, (uint64_t)n);
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -410,17 +407,18 @@ encode_other(Encoder *e, PyObject *v)
     if (e->how == ENCODE_RESULT)
         for (Py_ssize_t i = 0; i < e->nargs; i++)
             if (e->args[i] == v) {
-                buf_byte(e->b, T_ARGUMENT);
+                buf_byte(e->b, TAG_ARGUMENT);
                 buf_varint(e->b, (uint64_t)i);
                 return 0;
             }
-    if (type == direntry_type && direntry_type) {
-        buf_byte(e->b, T_DIRENTRY);
-        return encode(e, direntry_name(v)) < 0 || encode(e, direntry_path(v)) < 0 ? -1 : 0;
-    }
+    for (const ValueCodec *codec = value_codecs; codec->type; codec++)
+        if (type == *codec->type) {
+            buf_byte(e->b, (uint8_t)codec->tag);
+            return encode(e, codec->first(v)) < 0 || encode(e, codec->second(v)) < 0 ? -1 : 0;
+        }
     if (is_struct_sequence(v)) { /* arguments define no types: replay compares their bytes, and would number types anew */
         if (e->how == ENCODE_ARGUMENT)
-            return encode_items(e, T_TUPLE, ((PyTupleObject *)v)->ob_item, PyTuple_GET_SIZE(v));
+            return encode_items(e, TAG_TUPLE, ((PyTupleObject *)v)->ob_item, PyTuple_GET_SIZE(v));
         return encode_struct(e, v);
     }
     /* subclasses (enums, named tuples) are coded as the data they hold */
@@ -434,12 +432,12 @@ encode_other(Encoder *e, PyObject *v)
     if (fd == -2)
         fd = socket_fd(v);
     if (fd != -2) {
-        buf_byte(e->b, T_FILE);
+        buf_byte(e->b, TAG_FILE);
         buf_varint(e->b, (uint64_t)(fd + 1));
         return 0;
     }
     const char *name = type->tp_name;
-    buf_byte(e->b, T_OPAQUE);
+    buf_byte(e->b, TAG_OPAQUE);
     buf_str(e->b, name, strlen(name));
     return 0;
 }
@@ -449,42 +447,42 @@ encode(Encoder *e, PyObject *v)
 {
     Buf *b = e->b;
     if (v == Py_None) {
-        buf_byte(b, T_NONE);
+        buf_byte(b, TAG_NONE);
         return 0;
     }
     if (v == Py_False || v == Py_True) {
-        buf_byte(b, v == Py_True ? T_TRUE : T_FALSE);
+        buf_byte(b, v == Py_True ? TAG_TRUE : TAG_FALSE);
         return 0;
     }
     if (PyLong_CheckExact(v))
         return encode_int(b, v);
     if (PyFloat_CheckExact(v)) {
         double d = PyFloat_AS_DOUBLE(v);
-        buf_byte(b, T_FLOAT);
+        buf_byte(b, TAG_FLOAT);
         buf_bytes(b, &d, 8);
         return 0;
     }
     if (PyUnicode_CheckExact(v))
         return encode_str(e, v);
     if (PyBytes_CheckExact(v))
-        return encode_data(e, T_BYTES, PyBytes_AS_STRING(v), (size_t)PyBytes_GET_SIZE(v));
+        return encode_data(e, TAG_BYTES, PyBytes_AS_STRING(v), (size_t)PyBytes_GET_SIZE(v));
     if (e->depth >= DEEPEST)
         return -1;
     int rc;
     e->depth++;
     if (PyTuple_CheckExact(v))
-        rc = encode_items(e, T_TUPLE, ((PyTupleObject *)v)->ob_item, PyTuple_GET_SIZE(v));
+        rc = encode_items(e, TAG_TUPLE, ((PyTupleObject *)v)->ob_item, PyTuple_GET_SIZE(v));
     else if (PyList_CheckExact(v))
-        rc = encode_items(e, T_LIST, ((PyListObject *)v)->ob_item, PyList_GET_SIZE(v));
+        rc = encode_items(e, TAG_LIST, ((PyListObject *)v)->ob_item, PyList_GET_SIZE(v));
     else if (PyDict_CheckExact(v))
         rc = encode_dict(e, v);
     else if (PyAnySet_CheckExact(v))
         rc = encode_set(e, v);
     else if (PyByteArray_CheckExact(v))
-        rc = encode_data(e, T_BYTEARRAY, PyByteArray_AS_STRING(v), (size_t)PyByteArray_GET_SIZE(v));
+        rc = encode_data(e, TAG_BYTEARRAY, PyByteArray_AS_STRING(v), (size_t)PyByteArray_GET_SIZE(v));
     else if (PyComplex_CheckExact(v)) {
         Py_complex c = PyComplex_AsCComplex(v);
-        buf_byte(b, T_COMPLEX);
+        buf_byte(b, TAG_COMPLEX);
         buf_bytes(b, &c, 16);
         rc = 0;
     }
@@ -518,7 +516,7 @@ value_encode_exception(Buf *b, TypeTable *types, PyObject *const *args, Py_ssize
     int rc = -1;
     uint32_t id = value ? type_id(types, Py_TYPE(value)) : 0;
     if (id) {
-        buf_byte(b, T_EXCEPTION);
+        buf_byte(b, TAG_EXCEPTION);
         buf_varint(b, id);
         rc = encode(&e, ((PyBaseExceptionObject *)value)->args);
         if (rc == 0 && PyObject_TypeCheck(value, (PyTypeObject *)PyExc_OSError)) {
@@ -528,10 +526,10 @@ value_encode_exception(Buf *b, TypeTable *types, PyObject *const *args, Py_ssize
             for (int i = 0; i < 4; i++)
                 if (parts[i] == NULL)
                     parts[i] = Py_None;
-            rc = encode_items(&e, T_TUPLE, parts, n);
+            rc = encode_items(&e, TAG_TUPLE, parts, n);
         }
         else if (rc == 0)
-            buf_byte(b, T_NONE);
+            buf_byte(b, TAG_NONE);
     }
     if (rc < 0)
         b->used = used;
@@ -760,11 +758,11 @@ decode_bytes_like(Decoder *d, int tag)
     const char *s = (const char *)d->p;
     d->p += n;
     switch (tag) {
-    case T_STR:
+    case TAG_STR:
         return PyUnicode_DecodeUTF8(s, (Py_ssize_t)n, "surrogatepass");
-    case T_BYTES:
+    case TAG_BYTES:
         return PyBytes_FromStringAndSize(s, (Py_ssize_t)n);
-    case T_BYTEARRAY:
+    case TAG_BYTEARRAY:
         return PyByteArray_FromStringAndSize(s, (Py_ssize_t)n);
     default:
         return _PyLong_FromByteArray((const unsigned char *)s, n, 1, 1);
@@ -781,13 +779,18 @@ decode_content(Decoder *d)
 }
 
 static PyObject *
-decode_direntry(Decoder *d)
+decode_registered(Decoder *d, int tag)
 {
-    PyObject *name = decode(d), *path = name ? decode(d) : NULL;
-    PyObject *entry = path ? direntry_make(name, path) : NULL;
-    Py_XDECREF(name);
-    Py_XDECREF(path);
-    return entry;
+    const ValueCodec *codec = value_codecs;
+    while (codec->type && codec->tag != tag)
+        codec++;
+    if (codec->type == NULL)
+        return NULL;
+    PyObject *first = decode(d), *second = first ? decode(d) : NULL;
+    PyObject *value = second ? codec->make(first, second) : NULL;
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return value;
 }
 
 static PyObject *
@@ -796,55 +799,53 @@ decode_tagged(Decoder *d, int tag)
     bool ok = true;
     double f[2];
     switch (tag) {
-    case T_NONE:
+    case TAG_NONE:
         Py_RETURN_NONE;
-    case T_FALSE:
+    case TAG_FALSE:
         Py_RETURN_FALSE;
-    case T_TRUE:
+    case TAG_TRUE:
         Py_RETURN_TRUE;
-    case T_INT: {
+    case TAG_INT: {
         int64_t v = decode_zigzag(d, &ok);
         return ok ? PyLong_FromLongLong(v) : NULL;
     }
-    case T_FLOAT:
-    case T_COMPLEX: {
-        size_t n = tag == T_FLOAT ? 8 : 16;
+    case TAG_FLOAT:
+    case TAG_COMPLEX: {
+        size_t n = tag == TAG_FLOAT ? 8 : 16;
         if ((size_t)(d->end - d->p) < n)
             return NULL;
         memcpy(f, d->p, n);
         d->p += n;
-        return tag == T_FLOAT ? PyFloat_FromDouble(f[0]) : PyComplex_FromDoubles(f[0], f[1]);
+        return tag == TAG_FLOAT ? PyFloat_FromDouble(f[0]) : PyComplex_FromDoubles(f[0], f[1]);
     }
-    case T_STR:
-    case T_BYTES:
-    case T_BYTEARRAY:
-    case T_BIGINT:
+    case TAG_STR:
+    case TAG_BYTES:
+    case TAG_BYTEARRAY:
+    case TAG_BIG_INT:
         return decode_bytes_like(d, tag);
-    case T_TUPLE:
+    case TAG_TUPLE:
         return decode_tuple(d);
-    case T_LIST:
+    case TAG_LIST:
         return decode_list(d);
-    case T_DICT:
+    case TAG_DICT:
         return decode_dict(d);
-    case T_SET:
-    case T_FROZENSET:
-        return decode_set(d, tag == T_FROZENSET);
-    case T_STRUCT:
+    case TAG_SET:
+    case TAG_FROZENSET:
+        return decode_set(d, tag == TAG_FROZENSET);
+    case TAG_STRUCT:
         return decode_struct(d);
-    case T_STAT:
+    case TAG_STAT:
         return decode_stat(d);
-    case T_ARGUMENT: {
+    case TAG_ARGUMENT: {
         uint64_t i = read_varint(&d->p, d->end, &ok);
         return ok && i < (uint64_t)d->nargs ? Py_XNewRef(d->args[i]) : NULL;
     }
-    case T_EXCEPTION:
+    case TAG_EXCEPTION:
         return decode_exception(d);
-    case T_CONTENT:
+    case TAG_CONTENT:
         return decode_content(d);
-    case T_DIRENTRY:
-        return decode_direntry(d);
     default:
-        return NULL;
+        return decode_registered(d, tag);
     }
 }
 
@@ -854,8 +855,8 @@ decode(Decoder *d)
     if (d->p >= d->end)
         return NULL;
     int tag = *d->p++;
-    if (tag >= T_SMALL && tag < 0x80)
-        return PyLong_FromLong(tag - T_SMALL);
+    if (tag >= TAG_SMALL_INT && tag < 0x80)
+        return PyLong_FromLong(tag - TAG_SMALL_INT);
     if (d->depth >= DEEPEST + 8)
         return NULL;
     d->depth++;
@@ -912,57 +913,57 @@ skip(const uint8_t **p, const uint8_t *end, int depth)
     if (*p >= end || depth > DEEPEST + 8)
         return false;
     int tag = *(*p)++;
-    if (tag >= T_SMALL && tag < 0x80)
+    if (tag >= TAG_SMALL_INT && tag < 0x80)
         return true;
     switch (tag) {
-    case T_NONE:
-    case T_FALSE:
-    case T_TRUE:
-    case T_LEAVES:
-    case T_FILLED:
+    case TAG_NONE:
+    case TAG_FALSE:
+    case TAG_TRUE:
+    case TAG_BUFFER_LEAVES:
+    case TAG_BUFFER_FILLED:
         return true;
-    case T_INT:
-    case T_ARGUMENT:
-    case T_FILE:
+    case TAG_INT:
+    case TAG_ARGUMENT:
+    case TAG_FILE:
         read_varint(p, end, &ok);
         return ok;
-    case T_FLOAT:
+    case TAG_FLOAT:
         return skip_bytes(p, end, 8);
-    case T_COMPLEX:
+    case TAG_COMPLEX:
         return skip_bytes(p, end, 16);
-    case T_STR:
-    case T_BYTES:
-    case T_BYTEARRAY:
-    case T_BIGINT:
-    case T_OPAQUE:
+    case TAG_STR:
+    case TAG_BYTES:
+    case TAG_BYTEARRAY:
+    case TAG_BIG_INT:
+    case TAG_OPAQUE:
         return skip_payload(p, end);
-    case T_TUPLE:
-    case T_LIST:
-    case T_SET:
-    case T_FROZENSET:
+    case TAG_TUPLE:
+    case TAG_LIST:
+    case TAG_SET:
+    case TAG_FROZENSET:
         return skip_items(p, end, depth + 1, 1);
-    case T_DICT:
+    case TAG_DICT:
         return skip_items(p, end, depth + 1, 2);
-    case T_STRUCT:
+    case TAG_STRUCT:
         read_varint(p, end, &ok);
         return ok && skip_items(p, end, depth + 1, 1);
-    case T_STAT:
+    case TAG_STAT:
         for (int i = 0; i < 13; i++)
             read_varint(p, end, &ok);
         return ok;
-    case T_EXCEPTION:
+    case TAG_EXCEPTION:
         read_varint(p, end, &ok);
         return ok && skip(p, end, depth + 1) && skip(p, end, depth + 1);
-    case T_CONTENT:
+    case TAG_CONTENT:
         read_varint(p, end, &ok);
         read_varint(p, end, &ok);
         return ok;
-    case T_CUT:
+    case TAG_CUT:
         if (!skip_bytes(p, end, 1))
             return false;
         read_varint(p, end, &ok);
         return ok && skip_bytes(p, end, 8) && skip_payload(p, end);
-    case T_DIRENTRY:
+    case TAG_DIR_ENTRY:
         return skip(p, end, depth + 1) && skip(p, end, depth + 1);
     default:
         return false;

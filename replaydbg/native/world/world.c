@@ -2,8 +2,12 @@
  * functions note, for each path, what the importer saw. In replay they answer from these notes, outside the order of events, so
  * that the recorded sources run even when the originals were edited or are gone. (A finder on sys.meta_path over archived
  * sources was tried before: it shows, and pkgutil still looks at the real disk.) */
-#include "collector/garbage.h"
-#include "lenient/lenient.h"
+#include "base/core.h"
+#include "collector/collector.h"
+#include "crossing/crossing.h"
+#include "log/log.h"
+#include "values/values.h"
+#include "world/world.h"
 #include <stdlib.h>
 
 typedef struct {

@@ -12,10 +12,30 @@
  * The free lists of asynchronous generators' helpers and of MemoryErrors are left out: no C function in a crossing makes the
  * former, and the latter are raised the same in both modes. Floats and the keys of dictionaries are not tracked.
  */
-#ifndef REPLAYDBG_GARBAGE_H
-#define REPLAYDBG_GARBAGE_H
+#ifndef REPLAYDBG_COLLECTOR_H
+#define REPLAYDBG_COLLECTOR_H
 #include "base/core.h"
 #include <internal/pycore_context.h>
+#include <sched.h>
+
+/* own_work.c */
+/* Between these two nothing is a crossing, and what is allocated or freed does not move the program's next collection. */
+void own_work_begin(void);
+void own_work_end(void);
+void own_work_gives(PyObject *made); /* NULL, or what the program gets of the tool's work besides the outcome of a crossing */
+
+/* perturb.c */
+extern bool perturbing;
+void perturb_load(uint64_t seed);
+void perturb_collector(uint64_t event); /* from this event on, collections come elsewhere */
+void perturb_now(void);
+
+static inline void
+perturb(void)
+{
+    if (__builtin_expect(perturbing, 0))
+        perturb_now();
+}
 
 #if PY_VERSION_HEX >= 0x030D0000
 #define FREE_LISTS (core.tstate->interp->object_state.freelists)
@@ -44,7 +64,6 @@
 #ifndef WITH_FREELISTS
 #error "replaydbg's native core needs a CPython with free lists, which every ordinary build has"
 #endif
-
 #define TUPLE_SIZES PyTuple_NFREELISTS
 
 /* How many objects each free list of tracked objects holds. */
@@ -60,8 +79,9 @@ typedef struct {
     bool has_levels;
     Levels levels;
 } Collector;
-extern Collector collector; /* as the program left it, while the tool works */
 
+/* garbage.c */
+extern Collector collector; /* as the program left it, while the tool works */
 void levels_restore(void);
 void collector_give(PyObject *made);                 /* within the tool's work: the program gets this, and made it */
 void collector_give_exception(void);                 /* the same of the exception that is set */
@@ -129,6 +149,15 @@ collector_resume(void)
     gc->collecting = collector.collecting;
     if (collector.scheduled)
         compat_schedule_collection(core.tstate);
+}
+
+/* own_work_end(), for the end of each crossing. */
+static inline void
+work_end(void)
+{
+    perturb();
+    if (--core.depth == 0)
+        collector_resume();
 }
 
 #endif

@@ -1,8 +1,19 @@
-/* Which system calls a replay may make: the table, see calls.c. */
-#ifndef REPLAYDBG_CALLS_H
-#define REPLAYDBG_CALLS_H
+/* What the files of this folder have of each other. */
+#ifndef REPLAYDBG_GUARD_INSIDE_H
+#define REPLAYDBG_GUARD_INSIDE_H
+#include "guard/guard.h"
 #include <stdint.h>
 
+/* filter.c */
+/* filter.c; -1 with errno */
+int filter_install(bool has_debugger);
+int filter_seal(void);
+
+/* refused.c */
+int refused_prepare(void);
+
+/* landlock.c */
+bool landlock_restrict(void);
 #if defined(__x86_64__)
 #define THIS_ARCH AUDIT_ARCH_X86_64
 #elif defined(__aarch64__)
@@ -35,15 +46,7 @@ typedef enum {
     CALL_KINDS,
 } CallKind;
 
-typedef struct {
-    int number;
-    unsigned short kind; /* CallKind */
-    unsigned short path; /* which argument is a path that a refusal shows: 1, 2; 0: none */
-    const char *name;
-} SystemCall;
-
-extern const SystemCall system_calls[]; /* one row for each call that has a name; any other number is refused */
-extern const int system_call_count;
+/* calls.c */
 extern const uint32_t ioctl_requests[], fcntl_commands[], prctl_options[]; /* each ends with LIST_END */
 #define LIST_END 0xffffffffu
 #define THREAD_FLAGS 0x7d0f00u /* all that pthread_create() passes to clone(), of glibc and of musl */
