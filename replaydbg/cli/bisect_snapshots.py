@@ -79,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
     if args.md and args.json:
         raise UsageError("--md and --json cannot be used together.")
     predicate = _predicate(args)
-    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
-        session = prompt.view.session
+    with opened(args.recording, quiet=args.quiet) as view:
+        session = view.session
         first, last = args.first, args.last
         found = None
         if predicate is None:
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
             print("\n".join(bisection_text.markdown_lines(session, found, _reproduce(args, found))))
         else:
             for line in bisection_text.lines(session, found, _reproduce(args, found), is_coloured=is_terminal()):
-                prompt.view.screen.line(line)
+                view.screen.line(line)
     return FOUND if found.culprit is not None else NOTHING
 
 

@@ -104,8 +104,8 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
         with open_named(args.recording) as recording:
             before, after = (stored(recording, moment[2:]) for moment in moments)
         return _print_difference(args, _difference(args, before, after))
-    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
-        session = prompt.view.session
+    with opened(args.recording, quiet=args.quiet) as view:
+        session = view.session
         ends: list[str | int | Moment] = [session.here.count]
         both = [*moments, *ends][:2]
         before, after = holdings(session, both, which=args.which)
@@ -134,8 +134,8 @@ def _heap(args: argparse.Namespace, name: str) -> Holding:
     if is_stored(args.at):
         with open_named(name) as recording:
             return stored(recording, args.at[2:])
-    with opened(name, quiet=args.quiet) as prompt, prompt.busy():
-        session = prompt.view.session
+    with opened(name, quiet=args.quiet) as view:
+        session = view.session
         moment = args.at if args.at is not None else session.here.count
         return holdings(session, [moment], which=args.which)[0]
 

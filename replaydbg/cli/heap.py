@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     most = most_of(args)
     if is_stored(args.at) or lone_snapshot(args.recording) is not None:
         return _of_file(args, most)
-    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
-        session = prompt.view.session
+    with opened(args.recording, quiet=args.quiet) as view:
+        session = view.session
         if args.growth is not None:
             series = holdings(session, spread(session, args.growth), which=args.which)
             grown = growth(series)

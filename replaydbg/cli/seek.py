@@ -36,8 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the moment."""
-    with opened_at(args) as prompt:
-        view = prompt.view
+    with opened_at(args) as view:
         variables = view.session.ask.variables(**view.at) if view.frames() else ()
         if args.json:
             print_json(_facts(view, variables))
