@@ -1,4 +1,4 @@
-"""What the whole suite needs: no surprise from how it was started."""
+"""Set-up of the whole suite: independence of how it was started."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.harness.typed import FAILS, TRAVEL, Typed
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Leaves nothing in the environment or the signals that changes the programs under test, which inherit both."""
+    """Remove everything from the environment and the signals that programs under test would inherit."""
     for name in filter(is_steering, list(os.environ)):
         # The suite's own settings are read by tox alone.
         del os.environ[name]
@@ -57,5 +57,5 @@ def there(failing: Session) -> str:
 
 @pytest.fixture
 def typed(failing: Session, there: str) -> Typed:
-    """A new prompt that stands at the exception."""
+    """Return a new prompt at the exception."""
     return Typed.at("@exc", failing, there)

@@ -108,7 +108,7 @@ class Prompt:
         return not self.has_failed
 
     def carry_out(self, line: str) -> None:
-        """Run one line, then the commands of the breakpoint that it stops at; as in gdb, a motion ends them.
+        """Run one line, then the commands of the breakpoint where it stops; they end when one of them moves, as in gdb.
 
         Raises ReplaydbgError for what cannot be done, and EOFError for what ends the prompt.
         """

@@ -1,1 +1,1 @@
-"""What recording and replaying cost, measured beside the plain run."""
+"""The costs of recording and replaying, measured beside the plain run."""

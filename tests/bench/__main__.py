@@ -1,4 +1,4 @@
-"""`python -m tests.bench`: measures, prints a table, writes JSON; no time is asserted, a replay that differs is."""
+"""`python -m tests.bench`: measure, print a table, write JSON; asserts no times, but that replays are equal."""
 
 import argparse
 import json
@@ -21,25 +21,25 @@ from tests.bench.workloads import EMPTY, WORKLOADS
 
 
 class Costs(Protocol):
-    """What something costs."""
+    """A measured cost."""
 
     def as_text(self) -> str:
-        """As lines for people."""
+        """Return it as lines for people."""
 
     def as_json(self) -> dict[str, Any]:
-        """As data."""
+        """Return it as data."""
 
 
-# The share of a journey that a quick run does.
+# The share of a journey that a quick run measures.
 _QUICK = 0.02
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0: everything was measured; 1: something failed or did not replay equal."""
+    """Return 0 if everything was measured, 1 if something failed or did not replay equal."""
     options = _parser().parse_args(argv)
     wanted = [each for each in WORKLOADS if not options.only or each.name in options.only]
     modes = Modes.PLAIN if options.plain else Modes.ALL
-    # The empty program is always measured: its start-up is taken off the others.
+    # The empty program is always measured: its start-up is subtracted from the others.
     measurements: list[Measurement] = []
     for workload in (EMPTY, *(each for each in wanted if each is not EMPTY)):
         print(f"measuring {workload.name} ...", file=sys.stderr, flush=True)
@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs]:
-    """What has a row of its own, by its name; `failures` get why one is missing."""
+    """Return measurements with a row of their own, by name; `failures` receives the reasons for missing ones."""
     scale = _QUICK if options.quick else 1.0
     measures: dict[str, Callable[[], Costs]] = {
         heaps.NAME: lambda: heaps.measure_heap(options.runs, options.timeout),
@@ -88,7 +88,7 @@ def _others(options: argparse.Namespace, failures: list[str]) -> dict[str, Costs
 
 
 def _travels(options: argparse.Namespace) -> tuple[list[Travelled], list[str]]:
-    """What was travelled through, and why the others were not."""
+    """Return the journeys that were measured, and why the others were not."""
     travelled: list[Travelled] = []
     failures: list[str] = []
     # A minute of computation takes several under the step clock.

@@ -1,4 +1,4 @@
-"""What it costs to find the line after which a run was wrong: by a quick question, and by one that takes 100 ms."""
+"""The cost of finding the line after which a run was wrong: with a quick predicate, and with one that takes 100 ms."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUESTION = 0.1
 PROGRAM = Path(__file__).parent / "programs" / "goes_wrong.py"
 WRONG = "state['lost'] > 0"
 
-# A question that computes for so long, whatever the machine does besides.
+# A predicate that computes for a fixed time, whatever the load of the machine.
 SLOW = """
 from time import process_time
 
@@ -39,7 +39,7 @@ def is_wrong(names):
 
 
 class BisectFailed(Exception):
-    """It did not find what it must for its time to mean anything."""
+    """The bisection failed, so its time is meaningless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +49,21 @@ class BisectCosts:
     lines: int
     opening: float
     quick: float
-    """From the question to the line."""
+    """From the predicate to the line."""
     every_line: float
-    """The same, looking at every line of the run in order."""
+    """The same, with the predicate evaluated at every line of the run in order."""
     checkpoints: int
     slow_question: float
-    """Seconds that one look takes with the slow question."""
+    """Seconds of one look with the slow predicate."""
     slow_looks: int
-    """Looks at checkpoints, those that only check included."""
+    """Number of looks at checkpoints, including those that only check."""
     slow: float
-    """From the slow question to the two checkpoints."""
+    """From the slow predicate to the two checkpoints."""
     slow_line: float
     """From it to the line."""
 
     def as_text(self) -> str:
-        """As lines for people."""
+        """Return it as lines for people."""
         return "\n".join(
             (
                 f"bisect: {self.lines:,} lines; opening {self.opening:.2f} s; the line {self.quick:.2f} s (target 5), "
@@ -75,14 +75,14 @@ class BisectCosts:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """As data."""
+        """Return it as data."""
         return asdict(self)
 
 
 def measure_bisections(
     timeout: float, *, lines: int = LINES, checkpoints: int = CHECKPOINTS, question: float = QUESTION
 ) -> BisectCosts:
-    """Measure it, with a question that computes for `question` seconds. Raises BisectFailed."""
+    """Measure it, with a predicate that computes for `question` seconds. Raises BisectFailed."""
     with tempfile.TemporaryDirectory(prefix="replaydbg-bench-") as name:
         directory = Path(name)
         recording = directory / "wrong.rdbg"
@@ -114,7 +114,7 @@ def _slowly(session: Session, question: Predicate) -> tuple[int, float, int, flo
 
 
 def _at_places(found: Bisected) -> int:
-    """How many looks were at checkpoints: those at lines come behind the checks."""
+    """Return how many looks were at checkpoints: those at lines follow the checks."""
     checks = [at for at, each in enumerate(found.looks) if each.is_check]
     return checks[-1] + 1 if checks else len(found.looks)
 

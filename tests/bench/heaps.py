@@ -1,4 +1,4 @@
-"""What snapshots of a large heap and their differences cost, beside what peers take for less, in the same run."""
+"""The costs of snapshots of a large heap and of their differences, beside simpler tools, in the same run."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ T = TypeVar("T")
 
 
 class HeapFailed(Exception):
-    """A command did not do what it must for its time to mean anything."""
+    """A command failed, so its time is meaningless."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeapCosts:
-    """Seconds of CPU time, the least of several where it was done several times."""
+    """Seconds of CPU time, the minimum of several runs where it was repeated."""
 
     objects: int
     references: int
-    # Of one snapshot, in the copy that takes it: walking and writing.
+    # For one snapshot, in the copy that takes it: walking and writing.
     capture: float
-    # How long the program stood still, at most, and how much memory it had.
+    # The longest pause of the program, and its memory.
     pause: float
     resident: int
     bytes_per_object: float
-    # Of the second snapshot, which is coded against the first one.
+    # For the second snapshot, which is encoded against the first one.
     bytes_of_second: float
     load: float
     # By identity, with dominators and retained sizes of both.
@@ -51,11 +51,11 @@ class HeapCosts:
     # By paths and content.
     difference_of_runs: float
     changes: int
-    # By name: to look at a state, and to compare two.
+    # By name: to list a state, and to compare two.
     peers: dict[str, tuple[float, float] | None]
 
     def as_text(self) -> str:
-        """As lines for people."""
+        """Return it as lines for people."""
         megabytes = self.resident / 1e6
         lines = [
             f"Heap of {self.objects:,} objects, {self.references:,} references, one order in a hundred replaced",
@@ -76,7 +76,7 @@ class HeapCosts:
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
-        """As data."""
+        """Return it as data."""
         return asdict(self)
 
 

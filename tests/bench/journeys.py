@@ -1,4 +1,4 @@
-"""The table of the recordings that are travelled through, with the targets."""
+"""The table of the recordings to travel through, with the targets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PROGRAM = Path(__file__).parent / "programs" / "journey.py"
 
 # Seconds until the first answer, besides the first pass.
 OPENING_TARGET = 1.0
-# Milliseconds in the 95th percentile.
+# Milliseconds at the 95th percentile.
 BACK_TARGET = 50.0
 WHY_TARGET = 1000.0
 # Times the program's own peak.
@@ -21,11 +21,11 @@ class Journey:
     """A program that is recorded once and then travelled through."""
 
     name: str
-    # One line for people.
+    # A description in one line.
     does: str
     # Rounds of a thousand lines; None: as many as take `seconds`.
     rounds: int | None
-    # Seconds that a plain run is to take.
+    # Seconds that a plain run should take.
     seconds: float | None
     # Crossings in each round.
     crossings: int
@@ -33,11 +33,11 @@ class Journey:
     objects: int
     # Rounds between two garbage collections that the program asks for; 0: none.
     collect_every: int
-    # Milliseconds that a seek may take in the 95th percentile; None: the project has set no target.
+    # Milliseconds that a seek may take at the 95th percentile; None: the project has set no target.
     seek_target: float | None
 
     def arguments(self, rounds: int, scale: float) -> tuple[str, ...]:
-        """What the program is told to run so many rounds with the share `scale` of its objects."""
+        """Return the program's arguments for this number of rounds with the share `scale` of its objects."""
         objects = max(1, round(self.objects * scale))
         return (str(PROGRAM), *map(str, (rounds, self.crossings, objects, self.collect_every)))
 

@@ -1,4 +1,4 @@
-"""What a key of the terminal UI costs, from the press until the screen is drawn, and its first picture."""
+"""The latency of keys in the terminal UI, from the press until the screen is drawn, and of its first screen."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _SIZE = struct.pack("HHHH", 36, 120, 0, 0)
 
 
 class KeysFailed(Exception):
-    """It did not do what it must for its time to mean anything."""
+    """A step failed, so its time is meaningless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ class KeyCosts:
 
     lines: int
     paint: float
-    """From the command to the first picture, the index being there."""
+    """From the command to the first screen, with an existing index."""
     opened: float
-    """From the command to the failure on the screen: all that time progress is shown."""
+    """From the command to the failure on the screen: progress is shown meanwhile."""
     steps: dict[str, tuple[float, ...]]
     seeks: dict[str, tuple[float, ...]]
 
     def as_text(self) -> str:
-        """As lines for people."""
+        """Return it as lines for people."""
         lines = [
             f"keys: {self.lines:,} lines; first picture {self.paint:.2f} s (target {PAINT_TARGET}), "
             f"the failure {self.opened:.2f} s"
@@ -68,7 +68,7 @@ class KeyCosts:
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
-        """As data."""
+        """Return it as data."""
         return asdict(self)
 
 
@@ -88,7 +88,7 @@ def measure_keys(timeout: float, *, places: int = PLACES, scale: float = 1.0) ->
 
 
 class _Keys:
-    """Presses them at random places, each of which the UI is taken to by typing where it is."""
+    """Presses keys at random moments, to which the UI is moved by typed commands."""
 
     def __init__(self, places: int) -> None:
         self._places = places
@@ -96,7 +96,7 @@ class _Keys:
         self.lines = 0
 
     def times(self) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
-        """Milliseconds of the steps, and of the seeks."""
+        """Return the milliseconds of the steps, and of the seeks."""
         steps = {key: tuple(self._times[key]) for key in STEPS}
         return steps, {key: tuple(times) for key, times in self._times.items() if key not in steps}
 
@@ -113,7 +113,7 @@ class _Keys:
 
     async def _press(self, seen: Seen, key: str, called: str = "") -> None:
         app, before, drawn = seen.app, seen.app.scene, asyncio.Event()
-        # What was drawn before is no part of it.
+        # Exclude everything drawn before.
         await seen.pilot.pause(0.05)
         began = time.perf_counter()
         app.simulate_key(key)
@@ -124,7 +124,7 @@ class _Keys:
 
 
 def first_picture(recording: Path, timeout: float) -> tuple[float, float]:
-    """Open it by the command, in a terminal; return seconds until its name and until the failure are on the screen."""
+    """Open it by the command, in a terminal; return the seconds until its name and until the failure appear."""
     terminal, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, _SIZE)
     command = [sys.executable, "-m", "replaydbg", "tui", str(recording)]
@@ -161,5 +161,5 @@ def _read(terminal: int, seconds: float) -> bytes:
         return b""
     try:
         return os.read(terminal, 1 << 16)
-    except OSError:  # its other side is closed
+    except OSError:  # the other end is closed
         return b""

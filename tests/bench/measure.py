@@ -1,4 +1,4 @@
-"""Runs a workload plain, recorded and replayed in turn, and keeps every figure."""
+"""Run a workload plain, recorded and replayed in turn, and keep every figure."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ from tests.harness.process import Finished, run
 
 
 class Modes(Enum):
-    """What is run in each round."""
+    """The modes that are run in each round."""
 
     ALL = "plain, recorded and replayed in turn"
     PLAIN = "plain alone, to check the workloads"
@@ -25,7 +25,7 @@ class Round:
     """One turn: plain, recorded, replayed, directly after each other. Seconds; None where it was not run."""
 
     plain_wall: float
-    # Of the command and its children.
+    # For the command and its children.
     plain_cpu: float
     # The whole command: launcher, program and sealing.
     recorded_wall: float | None = None
@@ -36,7 +36,7 @@ class Round:
     replayed_cpu: float | None = None
     # Bytes of memory of the largest process.
     plain_peak: int = 0
-    # Microseconds a message, as the program itself measured and printed it; None: it says nothing of the kind.
+    # Microseconds per message, as measured and printed by the program itself; None: it prints no such figure.
     plain_message: float | None = None
     recorded_peak: int | None = None
     recorded_message: float | None = None
@@ -50,16 +50,16 @@ class Measurement:
     workload: Workload
     rounds: tuple[Round, ...]
     figures: Figures | None
-    # Why it could not be measured; the rounds up to there are kept.
+    # Why it could not be measured; the rounds before are kept.
     failure: str | None
 
 
 class _Failed(Exception):
-    """A command did not do what it must for its time to mean anything."""
+    """A command failed, so its time is meaningless."""
 
 
 def measure(workload: Workload, *, runs: int, modes: Modes, timeout: float) -> Measurement:
-    """Measures `workload` in `runs` rounds; `timeout` is in seconds for each command."""
+    """Measure `workload` in `runs` rounds; `timeout` is in seconds for each command."""
     if not workload.is_possible:
         return Measurement(workload, (), None, f"{workload.needs} is not installed")
     rounds: list[Round] = []
@@ -70,7 +70,7 @@ def measure(workload: Workload, *, runs: int, modes: Modes, timeout: float) -> M
         inputs.mkdir()
         workload.prepare(inputs)
         try:
-            # Once unmeasured: byte code and the page cache are the same for all rounds.
+            # Once without measuring: byte code and the page cache are the same for all rounds.
             _run_well([sys.executable, *workload.argv], workload, inputs, timeout)
             for _ in range(runs):
                 turn, figures = _round(workload, directory, modes, timeout)

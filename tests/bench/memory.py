@@ -1,4 +1,4 @@
-"""What processes hold and take: of their memory, what is shared counts once, and page tables count, too."""
+"""The memory and CPU time of processes: shared memory counts once, and page tables count, too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Held:
     processes: int
     # The proportional share of each in its pages, added up.
     pages: int
-    # Not in the pages: each process has its own.
+    # Not part of the pages: each process has its own.
     page_tables: int
     # The keeper's own, pages and tables; it runs nothing of the program.
     keeper: int
@@ -43,7 +43,7 @@ def held_by_session() -> Held:
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the processes that `pid` started; whatever has ended has none."""
+    """Return the child processes of `pid`; none if it has ended."""
     found: list[int] = []
     for each in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
@@ -54,10 +54,10 @@ def children_of(pid: int) -> list[int]:
 
 
 def peak_of(argv: Sequence[str], *, env: dict[str, str], cwd: Path) -> int:
-    """Run a command and return the bytes that its process held at most.
+    """Run a command and return the peak memory of its process in bytes.
 
-    What `wait4` says is never below what the starting process held; this is the process's own figure, looked at
-    until it ends.
+    `wait4` never reports less than the starting process's own memory; this is the process's own figure, sampled until
+    it ends.
     """
     process = subprocess.Popen(
         argv, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -70,7 +70,7 @@ def peak_of(argv: Sequence[str], *, env: dict[str, str], cwd: Path) -> int:
 
 
 def cpu_milliseconds(pid: int) -> float:
-    """Return the CPU time that a process took since it was made; 0 of one that has ended."""
+    """Return the CPU time of a process since its start; 0 if it has ended."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
     except OSError:
@@ -78,7 +78,7 @@ def cpu_milliseconds(pid: int) -> float:
 
 
 def seconds_queued() -> float | None:
-    """Return in how many seconds since the machine started some process waited for a CPU; None: nobody counts it."""
+    """Return for how many seconds since boot some process waited for a CPU; None: this is not measured."""
     try:
         found = re.search(r"^some .*total=(\d+)", Path("/proc/pressure/cpu").read_text())
     except OSError:
@@ -87,7 +87,7 @@ def seconds_queued() -> float | None:
 
 
 def _figure(pid: int, file: str, name: str) -> int:
-    """Bytes; 0 of a process that has ended."""
+    """Return bytes; 0 for a process that has ended."""
     try:
         text = Path(f"/proc/{pid}/{file}").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a message costs where programs pass messages: time, bytes of log, memory; and what replay costs beside plain."""
+"""The cost of a message in programs that pass messages: time, bytes of log, memory; and replay against plain."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -19,7 +19,7 @@ _HEADING = (
 
 
 def message_parts(measurements: Sequence[Measurement], startup: Startup) -> list[str]:
-    """The table, what thousand waiting threads cost, and the legend; nothing if no such workload was measured."""
+    """Return the table, the cost of a thousand waiting threads, and the legend; empty without such workloads."""
     wanted = [each for each in measurements if each.workload.replay_target is not None and each.rounds]
     if not wanted:
         return []
@@ -28,7 +28,7 @@ def message_parts(measurements: Sequence[Measurement], startup: Startup) -> list
 
 
 def message_us(measurement: Measurement) -> tuple[float | None, float | None]:
-    """Medians of microseconds a message, plain and recorded."""
+    """Return the medians of microseconds per message, plain and recorded."""
     return (
         _middle(measurement, lambda turn: turn.plain_message),
         _middle(measurement, lambda turn: turn.recorded_message),
@@ -36,7 +36,7 @@ def message_us(measurement: Measurement) -> tuple[float | None, float | None]:
 
 
 def parked_ratio(measurements: Sequence[Measurement], *, is_recorded: bool) -> float | None:
-    """What a message costs among a thousand waiting threads against one; None if either was not measured."""
+    """Return the cost of a message among a thousand waiting threads against one; None if either was not measured."""
     found = {each.workload.name: message_us(each)[is_recorded] for each in measurements}
     one, thousand = found.get("parked-1"), found.get("parked-1000")
     return thousand / one if one and thousand else None

@@ -1,5 +1,8 @@
-"""How long a recording takes to open, phase by phase. `python -m tests.bench.opening FILE RECORDING` does what
-`replaydbg debug --batch RECORDING` does, and leaves the phases in FILE."""
+"""How long a recording takes to open, phase by phase.
+
+`python -m tests.bench.opening FILE RECORDING` does what `replaydbg debug --batch RECORDING` does, and writes the phases
+to FILE.
+"""
 
 from __future__ import annotations
 
@@ -26,31 +29,31 @@ _ROOT = Path(__file__).parents[2]
 class Phases:
     """Seconds of wall time."""
 
-    # The keeper and the replay are started; the program stands before its first line.
+    # The keeper and the replay are started; the program is before its first line.
     start: float
-    # The first pass: the whole program under the step clock, with checkpoints left behind.
+    # The first pass: the whole program under the step clock, leaving checkpoints.
     first_pass: float
 
 
 @dataclass(frozen=True, slots=True)
 class CommandOpening:
-    """`replaydbg debug --batch`, as the one who typed it sees it. Seconds of wall time."""
+    """`replaydbg debug --batch`, from the user's view. Seconds of wall time."""
 
     # From the command to the first byte of the answer.
     answered: float
-    # To its end: all processes have gone.
+    # To its end: all processes have exited.
     ended: float
     phases: Phases
 
     @property
     def besides(self) -> float:
-        """What comes to the first pass until the answer is there."""
+        """The time besides the first pass until the answer."""
         return self.answered - self.phases.first_pass
 
 
 @contextmanager
 def phases_noted() -> Iterator[list[Phases]]:
-    """While it lasts, each `Travel` that runs its first pass appends its phases to the list."""
+    """In this context each `Travel` that runs its first pass appends its phases to the list."""
     noted: list[Phases] = []
     plain_init, plain_pass = Travel.__init__, Travel.first_pass
     started = 0.0
@@ -75,7 +78,7 @@ def phases_noted() -> Iterator[list[Phases]]:
 
 
 def open_by_command(recording: Path, notes: Path, timeout: float) -> CommandOpening:
-    """Run the command until its end; `notes` is written. Raises CalledProcessError and TimeoutExpired."""
+    """Run the command to its end; it writes `notes`. Raises CalledProcessError and TimeoutExpired."""
     command = [sys.executable, "-m", "tests.bench.opening", str(notes), str(recording)]
     began = time.monotonic()
     with subprocess.Popen(

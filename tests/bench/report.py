@@ -1,4 +1,4 @@
-"""Turns measurements into medians, ratios and verdicts, as a table and as JSON."""
+"""Turn measurements into medians, ratios and verdicts, as a table and as JSON."""
 
 import os
 import platform
@@ -22,7 +22,7 @@ once more on the whole command. replay/rec: whole commands; the target is never 
 
 @dataclass(frozen=True, slots=True)
 class Startup:
-    """What an empty program costs: medians in seconds of CPU time, taken off the others."""
+    """The cost of an empty program: medians in seconds of CPU time, subtracted from the others."""
 
     plain: float
     program: float | None
@@ -33,7 +33,7 @@ class Startup:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Medians of a workload; None where nothing was measured."""
+    """Medians of a workload; None for modes that were not measured."""
 
     plain_cpu: float | None
     plain_wall: float | None
@@ -52,13 +52,13 @@ class Summary:
     # Ratios to the recording command.
     replayed_to_recorded: float | None
     replayed_to_recorded_wall: float | None
-    # Bytes an event.
+    # Bytes per event.
     raw_bytes: float | None
     sealed_bytes: float | None
 
 
 def startup_of(measurement: Measurement) -> Startup:
-    """What the empty program cost."""
+    """Return the cost of the empty program."""
     summary = summarise(measurement, None)
     walls = [turn.replayed_wall for turn in measurement.rounds if turn.replayed_wall is not None]
     wall = median(walls) if walls else None
@@ -66,7 +66,7 @@ def startup_of(measurement: Measurement) -> Startup:
 
 
 def summarise(measurement: Measurement, startup: Startup | None) -> Summary:
-    """Medians over the rounds; without `startup` the net ratios are left out."""
+    """Return medians over the rounds; without `startup` the net ratios are left out."""
     rounds, figures = measurement.rounds, measurement.figures
     events = figures.events if figures else 0
 
@@ -111,7 +111,7 @@ def _net(turn: Round, value: float | None, startup: Startup | None, own: float |
 
 
 def as_table(measurements: Sequence[Measurement], empty: Measurement) -> str:
-    """Everything for people: costs, bytes, start-up, verdicts, failures."""
+    """Return the report for people: costs, bytes, start-up, verdicts, failures."""
     startup = startup_of(empty)
     summaries = [(each, summarise(each, startup if each is not empty else None)) for each in measurements]
     costs = [
@@ -160,7 +160,7 @@ def as_table(measurements: Sequence[Measurement], empty: Measurement) -> str:
 
 
 def startup_ms(empty: Measurement) -> tuple[float | None, float | None]:
-    """Milliseconds more than plain, of CPU time and of wall, that recording an empty program takes."""
+    """Return the additional milliseconds, of CPU time and of wall time, for recording an empty program."""
     cpu = [1000 * (turn.recorded_cpu - turn.plain_cpu) for turn in empty.rounds if turn.recorded_cpu is not None]
     wall = [1000 * (turn.recorded_wall - turn.plain_wall) for turn in empty.rounds if turn.recorded_wall is not None]
     return (median(cpu) if cpu else None, median(wall) if wall else None)
@@ -193,15 +193,15 @@ def _times(value: float | None) -> str:
 
 
 def verdict(value: float | None, target: float | None) -> str:
-    """Whether a target is met, in a word; a dash where there is none."""
+    """Return whether a target is met, in a word; a dash if there is none."""
     if value is None or target is None:
         return "-"
-    # Two digits are what is printed, and what the targets are given in.
+    # Two digits are printed, and the targets have as many.
     return "met" if round(value, 2) <= target else "missed"
 
 
 def as_json(measurements: Sequence[Measurement], empty: Measurement) -> dict[str, Any]:
-    """Every figure of every round, the medians, and the machine."""
+    """Return every figure of every round, the medians, and the machine as data."""
     startup = startup_of(empty)
     cpu, wall = startup_ms(empty)
     return {

@@ -1,4 +1,4 @@
-"""Measures the step clock, a replay that counts lines, against the program alone; and what ticks cost a recording."""
+"""Measure the step clock, a replay that counts lines, against the plain program; and the cost of ticks."""
 
 import resource
 import subprocess
@@ -14,13 +14,13 @@ from tests.bench.workloads import environment
 from tests.harness import tool
 
 _PROGRAMS = Path(__file__).parent / "programs"
-# How many times slower than plain a replay under the clock may be.
+# Maximum slowdown of a replay under the clock against plain.
 TARGET = 3.6 if sys.version_info < (3, 12) else 1.9
 
 
 @dataclass(frozen=True, slots=True)
 class StepCosts:
-    """Medians of ratios to plain, start-up taken off both sides."""
+    """Medians of ratios to plain, with start-up subtracted on both sides."""
 
     # Lines that the program runs.
     lines: int
@@ -31,7 +31,7 @@ class StepCosts:
     target: float = TARGET
 
     def as_text(self) -> str:
-        """One line for people."""
+        """Return it in one line for people."""
         each = ", ".join(f"{name} {ratio:.2f}" for name, ratio in self.ratios.items())
         verdict = "met" if self.ratios["clock"] <= self.target else "missed"
         return (
@@ -41,7 +41,7 @@ class StepCosts:
 
 
 def measure_steps(runs: int) -> StepCosts:
-    """Runs the program in `runs` rounds in every way, directly after each other."""
+    """Run the program in `runs` rounds in every way, directly after each other."""
     with tempfile.TemporaryDirectory(prefix="replaydbg-bench-") as name:
         recording, empty = (_record(_PROGRAMS / f"{program}.py", Path(name)) for program in ("lines", "empty"))
         ways = _ways(recording, Path(name), _PROGRAMS / "lines.py")
@@ -84,7 +84,7 @@ def _run(command: list[str], env: dict[str, str]) -> None:
 
 
 def _cpu(run: Callable[[], object]) -> float:
-    """CPU seconds that the children of `run` took."""
+    """Return the CPU seconds of the children of `run`."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     run()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

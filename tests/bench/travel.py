@@ -1,4 +1,4 @@
-"""Records programs and travels through them: opening, seeks, steps back, `why`, and what the processes hold."""
+"""Record programs and travel through them: opening, seeks, steps back, `why`, and the memory of the processes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.bench.workloads import environment
 from tests.harness import tool
 from tests.harness.process import Finished, run
 
-# What is asked of the frame of `main` in programs/journey.py, and how long ago it was written.
+# The values asked for in the frame of `main` in programs/journey.py, and how long ago each was written.
 WHY = {
     "local, just now": "total",
     "global, just now": "ROUNDS",
@@ -42,13 +42,13 @@ WHY = {
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is measured."""
+    """The extent of the measurement."""
 
     # Random places for seeks and steps back; a quarter of it for each kind of `why`.
     places: int = 200
     # The share of a program's rounds and objects.
     scale: float = 1.0
-    # Seconds after which a single `why` is given up, and after which no more of that kind are asked; ten times as long
+    # Seconds after which a single `why` is cancelled, and after which no more of that kind follow; ten times as long
     # for seeks and for steps back.
     patience: float = 30.0
     # Seconds for each command, and for opening.
@@ -57,20 +57,20 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Milliseconds of wall time of one kind of question, in the order asked."""
+    """Milliseconds of wall time of one kind of query, in order."""
 
     each: tuple[float, ...]
-    # So many were given up; they are in `each` with the time until then.
+    # Number of cancelled ones; they are in `each` with the time until then.
     given_up: int = 0
-    # CPU time of the process that came there, where that is known.
+    # CPU time of the process that arrived there, if known.
     cpu: tuple[float, ...] = ()
 
     def percentile(self, which: int) -> float | None:
-        """The value that `which` in a hundred do not exceed; None if nothing was measured."""
+        """Return the value that `which` percent do not exceed; None if nothing was measured."""
         return _percentile(self.each, which)
 
     def cpu_percentile(self, which: int) -> float | None:
-        """The same of the CPU time."""
+        """Return the same for the CPU time."""
         return _percentile(self.cpu, which)
 
 
@@ -82,50 +82,50 @@ def _percentile(values: tuple[float, ...], which: int) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Travelled:
-    """Every figure of one journey. Seconds unless said otherwise."""
+    """Every figure of one journey. In seconds unless noted."""
 
     journey: Journey
     rounds: int
     # Load averages of one minute, before and after.
     load: tuple[float, float]
-    # The share of the time in which some process of the machine waited for a CPU; None: nobody counts it.
+    # The share of the time in which some process of the machine waited for a CPU; None: this is not measured.
     queued: float | None
     plain_wall: float
-    # Bytes that the plain program held at most.
+    # Peak memory of the plain program in bytes.
     plain_peak: int
     recorded_wall: float
     replay_wall: float
     replay_cpu: float
     lines: int
     events: int
-    # The index is not there yet, and is written.
+    # Without an index, which is written.
     first: CommandOpening
-    # The index is beside the recording: a session in this process; seconds until it stood at the failure.
+    # With the index beside the recording: a session in this process; seconds until it was at the failure.
     second: float
     second_phases: Phases
     checkpoints: int
-    # Seconds of CPU time between two of them, in the end.
+    # Seconds of CPU time between two of them, at the end.
     spacing: float
     seek: Times
     back: Times
     # By kind, as in WHY.
     why: dict[str, Times]
-    # By what had been done until then.
+    # By the operation before it.
     memory: dict[str, Held]
 
     @property
     def second_besides(self) -> float:
-        """What comes to the second opening's pass."""
+        """The time besides the second opening's pass."""
         return self.second - self.second_phases.first_pass
 
     @property
     def memory_ratio(self) -> float:
-        """The most that the session held, in times the plain program's peak."""
+        """The session's peak memory, as a multiple of the plain program's peak."""
         return max(each.total for each in self.memory.values()) / max(self.plain_peak, 1)
 
 
 class TravelFailed(Exception):
-    """A command or a session did not do what it must for its time to mean anything."""
+    """A command or a session failed, so its time is meaningless."""
 
 
 def travel(journey: Journey, extent: Extent) -> Travelled:
@@ -187,7 +187,7 @@ def travel(journey: Journey, extent: Extent) -> Travelled:
 
 
 class _Queued:
-    """Since it was made: how much of the time some process of the machine waited for a CPU."""
+    """Measures from its creation on for how much of the time some process of the machine waited for a CPU."""
 
     def __init__(self) -> None:
         self._began, self._before = time.monotonic(), seconds_queued()
@@ -214,7 +214,7 @@ def _rounds(journey: Journey, extent: Extent, folder: Path) -> int:
         return max(1, round(journey.rounds * extent.scale))
     assert journey.seconds is not None, "one of them is given"
     few, wanted = 200, journey.seconds * extent.scale
-    # From a run that takes long enough to be told from the start-up.
+    # From a run that takes long enough to be distinguished from the start-up.
     while (taken := _run([sys.executable, *journey.arguments(few, extent.scale)], folder, extent).cpu) < min(
         wanted, 1.0
     ):
@@ -231,7 +231,7 @@ def _run(argv: list[str], folder: Path, extent: Extent) -> Finished:
 
 
 def _places(session: Session, *, seed: int, first: float = 0.0) -> Iterator[int]:
-    """Random counts of lines from the share `first` of the run on, without end; other ones for each seed."""
+    """Yield random counts of lines from the share `first` of the run on, without end; other ones for each seed."""
     generator = random.Random(seed)
     while True:
         yield generator.randint(max(1, int(session.index.total * first)), session.index.end)

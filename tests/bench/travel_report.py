@@ -1,4 +1,4 @@
-"""What travelling through recordings took, as tables and as JSON."""
+"""The measured journeys through recordings, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MEMORY = "journey|when|processes|pages|page tables|keeper|session|plain peak|ti
 
 
 def travel_parts(all_travelled: Sequence[Travelled]) -> list[str]:
-    """The tables and the legend; nothing if nothing was measured."""
+    """Return the tables and the legend; empty if nothing was measured."""
     if not all_travelled:
         return []
     return [
@@ -41,7 +41,7 @@ def travel_parts(all_travelled: Sequence[Travelled]) -> list[str]:
 
 
 def travel_json(travelled: Travelled) -> dict[str, Any]:
-    """Every figure, and what is made of them."""
+    """Return every figure, and the summaries."""
     return asdict(travelled) | {
         "targets": {
             "opening_s": OPENING_TARGET,

@@ -1,4 +1,4 @@
-"""The table of what is measured, with the targets."""
+"""The table of the workloads, with the targets."""
 
 import os
 import shutil
@@ -24,21 +24,21 @@ class Workload:
     """A program that is run plain, recorded and replayed."""
 
     name: str
-    # One line for people.
+    # A description in one line.
     does: str
-    # What follows the interpreter on the command line, in the directory that was prepared.
+    # The interpreter's command line, in the prepared directory.
     argv: tuple[str, ...]
-    # The greatest ratio of CPU time, recorded to plain, that the project wants; None: it has set none.
+    # Maximum ratio of CPU time, recorded to plain; None: the project has set no target.
     target: float | None
-    # Makes the inputs, once for all rounds.
+    # Creates the inputs, once for all rounds.
     prepare: Callable[[Path], None] = _nothing
-    # Removes what a run leaves behind, before each run.
+    # Removes the output of a run, before each run.
     clean: Callable[[Path], None] = _nothing
     # A module that must be installed.
     needs: str | None = None
-    # How many messages it passes on; None: it is not about messages.
+    # Number of messages it passes; None: it does not measure messages.
     messages: int | None = None
-    # The greatest ratio of CPU time, replayed to plain; None: none but that to the recording.
+    # Maximum ratio of CPU time, replayed to plain; None: only the ratio to the recording has a target.
     replay_target: float | None = None
 
     @property
@@ -48,7 +48,7 @@ class Workload:
 
 
 def _make_text(directory: Path) -> None:
-    # One block of lines is written again and again: making 200 MB of different lines takes longer than measuring.
+    # One block of lines is repeated: creating 200 MB of different lines takes longer than measuring.
     block = "".join(
         f"{number:08d},{_CITIES[number % 8]},{number * 7919 % 100_000 / 100:.2f},{'lorem ipsum ' * (number % 5)}\n"
         for number in range(20_000)
@@ -66,7 +66,7 @@ def _remove_database(directory: Path) -> None:
 
 def _make_suite(directory: Path) -> None:
     shutil.copy(_PROGRAMS / "suite.py.in", directory / "test_ledger.py")
-    # An ini file of its own, or pytest takes the next one above the temporary directory.
+    # An ini file of its own, or pytest uses the next one above the temporary directory.
     (directory / "pytest.ini").write_text("[pytest]\n")
 
 
@@ -78,7 +78,7 @@ def _program(name: str) -> str:
     return str(_PROGRAMS / name)
 
 
-# Measured in every run: its start-up is what is taken off the others.
+# Measured in every run: its start-up is subtracted from the others.
 EMPTY = Workload("empty", "an empty program: start-up", (_program("empty.py"),), None)
 
 WORKLOADS = (
@@ -145,7 +145,7 @@ WORKLOADS = (
         "four-threads",
         "four threads in pure computation, preempted",
         (_program("four_threads.py"),),
-        # 3.11 has no hook that is as cheap: its figure is reported.
+        # 3.11 has no hook that is as cheap: its figure is only reported.
         1.6 if sys.version_info >= (3, 12) else None,
         replay_target=1.0,
     ),
@@ -167,17 +167,17 @@ WORKLOADS = (
     ),
 )
 
-# How much longer a message may take among a thousand threads that wait than with one.
+# Maximum factor by which a message may take longer among a thousand waiting threads than with one.
 PARKED_TARGET = 1.0
 
-# Milliseconds that the start-up of an empty program may take more than plain.
+# Maximum additional milliseconds for the start-up of an empty program.
 STARTUP_TARGET_MS = 80.0
 # Bytes of a clock event in the log before compression.
 CLOCK_BYTES_TARGET = 12.0
 
 
 def environment() -> dict[str, str]:
-    """What the programs get: ours, without what would make them or the tool behave in another way."""
+    """Return the environment of the programs: ours, without variables that change their or the tool's behaviour."""
     kept = {
         name: value for name, value in without_steering(os.environ).items() if not name.startswith(("PYTEST_", "COV_"))
     }

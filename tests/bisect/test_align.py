@@ -25,7 +25,7 @@ def _common(one: str, two: str) -> int:
 
 @pytest.mark.parametrize("edits", [1, 2, 64])
 def test_the_laws_hold(edits: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """How far is looked ahead changes what is found, and none of the laws."""
+    """The lookahead distance changes the result, but none of the laws."""
     monkeypatch.setattr(module, "MOST_EDITS", edits)
 
     _laws()

@@ -1,4 +1,4 @@
-"""Which commit is looked at next: against brute force, on random histories with merges and untestable commits."""
+"""The choice of the next commit: against brute force, on random histories with merges and untestable commits."""
 
 import math
 import random
@@ -23,7 +23,7 @@ def line(length: int) -> CommitGraph:
 
 @st.composite
 def histories(draw: st.DrawFn) -> CommitGraph:
-    """A history in which every commit is an ancestor of the last one."""
+    """Draw a history in which every commit is an ancestor of the last one."""
     size = draw(st.integers(1, 14))
     parents: dict[str, tuple[str, ...]] = {}
     heads: list[str] = []
@@ -48,7 +48,7 @@ def ancestors(history: CommitGraph, name: str) -> set[str]:
 def search(
     history: CommitGraph, look: Callable[[str], Verdict], *, jobs: int = 1, seed: int = 0
 ) -> tuple[Narrowed, dict[str, Verdict]]:
-    """Look until no look tells anything more; with several jobs the looks end in any order."""
+    """Look until no further look is informative; with several jobs the looks end in any order."""
     rng = random.Random(seed)
     verdicts = {history.end: BAD}
     running: list[str] = []

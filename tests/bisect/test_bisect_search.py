@@ -17,7 +17,7 @@ GOOD, BAD, UNDECIDED = Verdict.GOOD, Verdict.BAD, Verdict.UNDECIDED
 
 
 class History:
-    """What is at each place, and how often somebody looked."""
+    """The verdict of each place, and the number of looks."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:
         self.verdicts = verdicts

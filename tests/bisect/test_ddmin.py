@@ -1,4 +1,4 @@
-"""Delta debugging gives a set that has the effect, and has it no more without any one of its changes."""
+"""Delta debugging returns a set that has the effect, and loses it without any one of its changes."""
 
 import random
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ BAD, GOOD, UNDECIDED = Verdict.BAD, Verdict.GOOD, Verdict.UNDECIDED
 
 
 class Answers:
-    """Any answers at all, the same for the same set; all changes together have the effect, none at all have not."""
+    """Arbitrary answers, equal for equal sets; all changes together have the effect, the empty set does not."""
 
     def __init__(self, seed: int, most: int) -> None:
         self.seed, self.most = seed, most

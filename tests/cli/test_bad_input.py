@@ -1,5 +1,6 @@
-"""What is no recording, or a damaged one, gets one clear sentence and the exit code for it: never a traceback, never a
-wrong answer.
+"""A damaged recording, or a file that is none, gets one clear sentence and its exit code.
+
+There is never a traceback, and never a wrong answer.
 """
 
 import json
@@ -38,7 +39,7 @@ _HEADER = struct.Struct("<8sIIQQ")
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A whole recording, and what the program printed."""
+    """A complete recording, and the program's output."""
     folder = tmp_path_factory.mktemp("good")
     (folder / "program.py").write_text(_PROGRAM)
     recording = folder / "good.rdbg"
@@ -49,7 +50,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory that is left when the launcher is killed; its header is plain JSON."""
+    """The directory left behind when the launcher is killed; its header is plain JSON."""
     folder = tmp_path_factory.mktemp("live")
     (folder / "program.py").write_text("import time\nprint('ready', flush=True)\ntime.sleep(50)\n")
     command = tool.record(sys.executable, folder / "r.rdbg", ["program.py"])
@@ -202,7 +203,7 @@ def test_a_recording_of_which_parts_are_missing(live: Path, tmp_path: Path) -> N
 
 
 def test_opening_executes_nothing(good: tuple[Path, str], tmp_path: Path) -> None:
-    """A program named in the environment or lying beside the recording does not run when the recording is looked at."""
+    """A program named in the environment or placed beside the recording does not run when the recording is read."""
     path = tmp_path / "good.rdbg"
     shutil.copy(good[0], path)
     for name in ("sitecustomize.py", "program.py", "json.py", "zlib.py"):
@@ -234,7 +235,7 @@ def _assert_one_sentence(said: Outcome, name: str) -> None:
 
 
 def _with_header(live: Path, folder: Path, changes: dict[str, object]) -> Path:
-    """A copy of the live recording in `folder` with other entries in its header."""
+    """Return a copy of the live recording in `folder` with other entries in its header."""
     copied = folder / "copied.rdbg-live"
     shutil.copytree(live, copied)
     header = json.loads((copied / "header.json").read_text())
@@ -243,7 +244,7 @@ def _with_header(live: Path, folder: Path, changes: dict[str, object]) -> Path:
 
 
 def _ask(command: str, path: Path) -> Outcome:
-    # From the recording's own folder: `-m replaydbg` would put it on sys.path, so the installed command is taken.
+    # From the recording's own folder: `-m replaydbg` would put it on sys.path, so the installed command is used.
     launcher = Path(sys.executable).with_name("replaydbg")
     return run([str(launcher), command, str(path)], cwd=path.parent, env=_env(), timeout=TIMEOUT)
 

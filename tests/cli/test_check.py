@@ -1,4 +1,4 @@
-"""`replaydbg check` and `replay --until-outcome`: whether edited code still fails on recorded inputs."""
+"""`replaydbg check` and `replay --until-outcome`: test whether edited code still fails on recorded inputs."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""`replaydbg hits` and `replaydbg replay --to EVENT:LINES`: what the step clock counts, for people and for scripts."""
+"""`replaydbg hits` and `replaydbg replay --to EVENT:LINES`: the step clock's counts, as text and as JSON."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The commands that read: data on stdout, sentences on stderr, the exit codes that were promised, no traceback."""
+"""The reading commands: data on stdout, messages on stderr, the documented exit codes, no traceback."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ READING = ("info", "events", "verify")
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a command did."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -36,7 +36,7 @@ class Done:
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A store with a sealed recording, an unsealed one, and something that is none."""
+    """A store with a sealed recording, an unsealed one, and a file that is not a recording."""
     directory = tmp_path / "store"
     directory.mkdir()
     example().write(directory, "run-1")
@@ -351,7 +351,7 @@ def test_a_reader_that_has_seen_enough(store: Path) -> None:
 
 
 def test_the_way_to_a_recorded_program_is_short() -> None:
-    """What main imports, every recorded program pays."""
+    """Every recorded program pays for main's imports."""
     script = "import sys; import replaydbg.cli.main; print(*sys.modules)"
 
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""`replaydbg record` finds out which words are its own, which are the interpreter's, and which are the program's."""
+"""`replaydbg record` separates its own words from the interpreter's and from the program's."""
 
 import argparse
 import shlex
@@ -79,7 +79,7 @@ def test_a_program_is_recorded_however_it_is_named(words: list[str], tmp_path: P
 
 @pytest.mark.slow
 def test_the_header_describes_the_streams_that_the_program_gets(tmp_path: Path) -> None:
-    """What is recorded is what the program finds, not what its launcher has."""
+    """The recorded environment is the program's, not the launcher's."""
     script = "import os, pathlib; from replaydbg.record import record; r, w = os.pipe(); "
     script += "record(['-c', 'print(1)'], output=pathlib.Path('r.rdbg'), stdout=w, stderr=os.open('e', os.O_CREAT | 1))"
 
@@ -92,7 +92,7 @@ def test_the_header_describes_the_streams_that_the_program_gets(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_recording_outside_the_store_is_replayed_by_its_path(tmp_path: Path) -> None:
-    """The command that `record` prints at the end works as it stands."""
+    """The command that `record` prints at the end works unchanged."""
     recorded = run(
         [sys.executable, "-m", "replaydbg", "record", "-o", "my run.rdbg", "-c", "print(7)"],
         cwd=tmp_path,
@@ -108,7 +108,7 @@ def test_a_recording_outside_the_store_is_replayed_by_its_path(tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_divergence_shows_both_sides_alike_and_a_command_that_works(tmp_path: Path) -> None:
-    """An edited source, run by request, writes other bytes."""
+    """An edited source, run on request, writes other bytes."""
     (tmp_path / "said.py").write_text("WORD = 'first'\n")
     (tmp_path / "program.py").write_text("import said\nprint(said.WORD, flush=True)\n")
     tool = [sys.executable, "-m", "replaydbg"]

@@ -1,4 +1,4 @@
-"""`replaydbg demo`: the bundled program fails now and then, and the demonstration says truthfully what came of it."""
+"""`replaydbg demo`: the bundled program fails intermittently, and the demonstration reports the results correctly."""
 
 import io
 import os
@@ -56,7 +56,7 @@ class FakeReplay:
 
 
 class FakeModes:
-    """A recorder whose program ends with the given exit codes in turn, and a replayer that is told what to do."""
+    """A recorder whose program ends with the given exit codes in turn, and a replayer with prepared results."""
 
     def __init__(self, place: Path, statuses: list[int], replay: Callable[[int], FakeReplay]) -> None:
         self.statuses: Iterator[int] = iter(statuses)

@@ -40,7 +40,7 @@ _MODULE = 'open("{canary}", "w").close()\n'
 
 
 class Trap(NamedTuple):
-    """A directory whose files leave a canary when they are run, and a recording that was made in it."""
+    """A directory whose files leave a canary when they are run, and a recording made in it."""
 
     folder: Path
     recording: Path
@@ -48,7 +48,7 @@ class Trap(NamedTuple):
 
     @property
     def canary(self) -> Path:
-        """What must not be there."""
+        """The file that must not exist."""
         return self.folder / "canary"
 
     def changed(self, target: Path, change: Callable[[dict[str, Any]], object]) -> Path:
@@ -96,7 +96,7 @@ def _env() -> dict[str, str]:
 
 
 def _replay(trap: Trap, path: Path, cwd: Path) -> Outcome:
-    """Replay `path`, under strace where there is one, and assert what holds whatever the header says."""
+    """Replay `path`, under strace if available, and assert what holds for any header."""
     ended, fenced = _watched(trap, tool.replay(sys.executable, path), cwd)
     assert len(fenced) == 1 or shutil.which("strace") is None, "the replay had no fence"
     return ended
@@ -108,7 +108,7 @@ _CALLS = (
 
 
 def _watched(trap: Trap, command: list[str], cwd: Path) -> tuple[Outcome, set[str]]:
-    """Run a command; return also the processes that put up a fence. Only those may look at what the header names."""
+    """Run a command; return also the processes that install a fence. Only those may open what the header names."""
     log = cwd / "strace.log"
     strace = shutil.which("strace")
     if strace is not None:
@@ -119,7 +119,7 @@ def _watched(trap: Trap, command: list[str], cwd: Path) -> tuple[Outcome, set[st
 
 
 def _fenced(log: str, folder: Path) -> set[str]:
-    """Return the processes that put up a fence. Those that they copy themselves into are behind it, too."""
+    """Return the processes that install a fence. Their forks are behind it, too."""
     raised: set[str] = set()
     behind: set[str] = set()
     for line in log.splitlines():
@@ -217,7 +217,7 @@ def _hostile_environment(folder: Path) -> dict[str, str]:
 
 
 _FELT = ("PYTHONWARNINGS", "PYTHONPYCACHEPREFIX", "PYTHONUSERBASE")
-"""What makes the interpreter's own modules ask for other things than when it was recorded."""
+"""Makes the interpreter's own modules request other things than in the recording."""
 
 _FLAGS: list[list[str]] = [
     [],
@@ -234,7 +234,7 @@ def test_nothing_of_a_recording_runs_before_the_fence(trap: Trap, tmp_path: Path
 
     def change(header: dict[str, Any]) -> None:
         header["env"] |= _hostile_environment(trap.folder)
-        if not flags:  # these change what the program does
+        if not flags:  # these change the program's behaviour
             header["env"] = {k: v for k, v in header["env"].items() if k not in _FELT}
         header["python"].update(executable=str(trap.folder / "evil.sh"), prefix=str(trap.folder), flags=hostile)
         header["orig_argv"] = [str(trap.folder / "evil.sh")]

@@ -1,4 +1,4 @@
-"""A command that replays ends promptly when somebody ends it: no divergence, no traceback, nothing left running.
+"""A command that replays ends promptly when it is interrupted: no divergence, no traceback, nothing left running.
 
 Ctrl-C at a terminal goes to the command and to its replay; a supervisor, or the end of a terminal, signals the command
 alone.
@@ -20,7 +20,7 @@ from tests.harness.interrupted import Command, Seen, command
 pytestmark = pytest.mark.slow
 
 PROMPTLY = 5.0
-"""Seconds: a command that went on would take longer by far."""
+"""Seconds: a command that continued would take much longer."""
 
 _LONG = """import sys, time
 print("begun", flush=True)
@@ -55,7 +55,7 @@ COMMANDS = {
     "hunt": ("hunt", "--until", "pass", "PROGRAM"),
     "doctor": ("doctor", "--trace", "PROGRAM", "passes"),
 }
-"""Words of each command that replays; the names of files stand for those of `Long`."""
+"""Words of each command that replays; the names of files are replaced by those of `Long`."""
 
 
 class Long(NamedTuple):
@@ -65,7 +65,7 @@ class Long(NamedTuple):
     FAILED: Path
     PASSED: Path
     LAST_EVENT: int
-    """What is asked for when it has computed."""
+    """The event after its computation."""
 
     def words(self, name: str) -> list[str]:
         """Return the command line."""
@@ -142,7 +142,7 @@ def test_a_killed_command_leaves_no_replay(name: str, long: Long) -> None:
 
 def _wait_until_replaying(running: Command, name: str) -> None:
     if name == "doctor":
-        # Before that it records, and what ends the program does not end the command.
+        # Before that it records, and signals that end the program do not end the command.
         running.wait_until_printed("now it is replayed")
     running.wait_until_busy()
 

@@ -1,4 +1,4 @@
-"""When output was printed, though it left the program later."""
+"""The moment at which output was printed, though it left the program later."""
 
 from array import array
 from pathlib import Path

@@ -53,7 +53,7 @@ def test_input_at_a_terminal_replays_without_one(tmp_path: Path) -> None:
     assert b"hello Ada True True" in shown
     assert replayed.returncode == 0
     assert replayed.stdout == b"hello Ada True True\nno more\n"
-    # The interpreter asks on stderr. The terminal itself showed what was typed; the replay shows it in its place.
+    # The interpreter writes its prompt to stderr. The terminal itself echoed the input; the replay does it instead.
     assert replayed.stderr == b"name? Ada\nmore? \n"
 
 
@@ -192,7 +192,7 @@ def _type(command: list[str], typed: list[tuple[str, bytes]], home: Path) -> tup
 
 
 def _wait_until_all_sleep(session: int) -> None:
-    """Wait until the program waits for keys: Ctrl-C between its prompt and that would only be seen at the next key."""
+    """Wait until the program waits for keys: a Ctrl-C between its prompt and the wait shows only at the next key."""
     deadline = time.monotonic() + 30
     seen = 0
     while seen < 2:

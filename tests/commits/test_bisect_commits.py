@@ -1,4 +1,4 @@
-"""`replaydbg bisect commits`: the right commit or none, and nothing of the user's repository is touched."""
+"""`replaydbg bisect commits`: it finds the right commit or none, and leaves the user's repository untouched."""
 
 import json
 import os
@@ -20,7 +20,10 @@ RUN = "from shop.price import price\nassert price(4) == 8, 'wrong price'\n"
 
 
 def changes(count: int, culprit: int, special: dict[int, str] | None = None) -> list[Change]:
-    """Commits v1 to v<count>; the price is wrong from `culprit` on; `special` has other texts of single commits."""
+    """Return commits v1 to v<count>; the price is wrong from `culprit` on;
+
+    `special` replaces texts of single commits.
+    """
     found = []
     for number in range(1, count + 1):
         text = WRONG if number >= culprit else RIGHT
@@ -48,7 +51,7 @@ def bisect(directory: Path, home: dict[str, str], *words: str) -> subprocess.Com
 
 
 def found(directory: Path, home: dict[str, str], *words: str, code: int = 1) -> dict[str, Any]:
-    """What it finds, as data."""
+    """Return its result as data."""
     done = bisect(directory, home, "--json", *words)
     assert done.returncode == code, done.stdout + done.stderr
     facts: dict[str, Any] = json.loads(done.stdout)
@@ -357,7 +360,7 @@ def test_a_program_that_hangs_cannot_be_judged(tmp_path: Path, home: dict[str, s
 
 
 def recorded(directory: Path, home: dict[str, str], *program: str) -> str:
-    """The path of a recording of a program that is run there."""
+    """Return the path of a recording of a program that is run there."""
     path = str(directory.parent / "inputs.rdbg")
     command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", path, *program]
     subprocess.run(command, cwd=directory, env=home, capture_output=True, check=False)

@@ -53,7 +53,7 @@ def recorded(directory: Path, home: dict[str, str], *program: str) -> str:
     return str(path)
 
 
-# ---- verdicts and what they depend on ----
+# ---- verdicts and their dependencies ----
 
 ASKS = """\
 import os, sys
@@ -95,7 +95,7 @@ class Asked:
 
 
 def other_python(asked: Asked) -> None:
-    """Make an environment of the same Python elsewhere, with the packages of this one."""
+    """Create an environment of the same Python elsewhere, with the packages of this one."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", asked.folder / "other"], check=True)
     site = next((asked.folder / "other" / "lib").iterdir()) / "site-packages"
     paths = [str(Path(replaydbg.__file__).parents[1]), *(each for each in sys.path if "site-packages" in each)]
@@ -159,7 +159,7 @@ def test_the_key_names_the_tool_and_the_recording(tmp_path: Path, monkeypatch: p
 def test_a_search_without_an_answer_keeps_no_verdict_of_its_ends(tmp_path: Path, home: dict[str, str]) -> None:
     repository = make_history(tmp_path / "repo", versions(3, "x = {}".format))
     switch = tmp_path / "switch"
-    # Read in another process, where nobody sees it.
+    # Read in another process, where it is not observed.
     (tmp_path / "t.py").write_text(
         f"import subprocess, mod\nassert mod.x < 2 or subprocess.call(['test', '-e', {str(switch)!r}])\n"
     )
@@ -201,7 +201,7 @@ def test_the_state_says_in_what_the_other_search_differs(tmp_path: Path, home: d
 
 
 def test_parents_of_the_culprit_are_looked_at_and_recorded(tmp_path: Path, home: dict[str, str]) -> None:
-    """Of a merge's parents one is only known to be good because a descendant is."""
+    """One of a merge's parents is only inferred to be good, because a descendant is."""
     right, wrong = {"run.py": "assert True\n"}, {"run.py": "assert False\n"}
     history = [
         Change("v1", right),
@@ -224,7 +224,7 @@ def test_parents_of_the_culprit_are_looked_at_and_recorded(tmp_path: Path, home:
     assert again["recordings"]["bad"] and again["recordings"]["good"]
 
 
-# ---- files of others ----
+# ---- foreign files ----
 
 
 def test_a_script_above_the_repository_is_copied_nowhere(tmp_path: Path, home: dict[str, str]) -> None:
@@ -288,14 +288,14 @@ def test_the_whole_checkout_is_not_taken_along(tmp_path: Path, home: dict[str, s
 
 
 def rolls(number: int, culprit: int = 3, harmless: int = 5) -> str:
-    """The price is wrong of small numbers from `culprit` on; from `harmless` on one more number is drawn."""
+    """The price is wrong for small numbers from `culprit` on; from `harmless` on one more number is drawn."""
     roll = "random.random(); return random.random()" if number >= harmless else "return random.random()"
     price = "-1 if p < 0.3 else 1" if number >= culprit else "1"
     return f"import random\ndef roll(): {roll}\ndef price(p): return {price}"
 
 
 def failing(repository: Path, home: dict[str, str], *program: str) -> str:
-    """A recording of a run that fails, which not every run does."""
+    """Return a recording of a run that fails, which not every run does."""
     path = repository.parent / "failure.rdbg"
     for _ in range(60):
         path.unlink(missing_ok=True)
@@ -321,7 +321,7 @@ def test_one_more_random_number_is_no_culprit(tmp_path: Path, home: dict[str, st
 
 def test_random_numbers_that_have_not_shifted_are_no_doubt(tmp_path: Path, home: dict[str, str]) -> None:
     repository = make_history(tmp_path / "repo", versions(6, lambda number: rolls(number, harmless=9)))
-    # It draws more where it does not fail, and in the names of temporary files, and from a seed of its own.
+    # It draws more when it does not fail, and for the names of temporary files, and from a seed of its own.
     (tmp_path / "t.py").write_text(
         "import mod, random, tempfile\np = mod.roll()\nrandom.Random(5).random()\ntempfile.TemporaryFile()\n"
         "assert mod.price(p) == 1\nmod.roll()\n"
@@ -338,7 +338,7 @@ def test_random_numbers_that_have_not_shifted_are_no_doubt(tmp_path: Path, home:
 
 def test_a_failure_that_only_the_recorded_numbers_show_is_a_range(tmp_path: Path, home: dict[str, str]) -> None:
     repository = make_history(tmp_path / "repo", versions(4, lambda number: rolls(number, culprit=1, harmless=3)))
-    # What fails is this one number: no other seed gives it again.
+    # Only this one number fails: no other seed produces it again.
     (tmp_path / "t.py").write_text(
         "import mod, sys, os\np = mod.roll()\nopen(sys.argv[1], 'a').write(f'{p!r}\\n')\n"
         "assert repr(p) not in open(sys.argv[2]).read()\n"
@@ -391,7 +391,7 @@ def test_real_runs_refute_a_replay(tmp_path: Path, home: dict[str, str]) -> None
     assert suspects(facts) == ["v2"]
 
 
-# ---- what follows from the recording, and data of the commit ----
+# ---- conclusions from the recording, and data of the commit ----
 
 
 def test_its_own_directories_are_known(tmp_path: Path, home: dict[str, str]) -> None:

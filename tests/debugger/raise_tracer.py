@@ -1,8 +1,8 @@
-"""Writes down every exception that a program raises, by `sys.settrace`, without the tool.
+"""Write down every exception that a program raises, by `sys.settrace`, without the tool.
 
 `python raise_tracer.py OUT prog.py` writes JSON into OUT: for each thread, by its name, a list of the exception's type,
-the line and the function that raised it, and whether it had been raised before. An exception that only passes through
-a function on its way out is not listed there. Lines of the importer are left out.
+the line and the function that raised it, and whether it had been raised before. An exception that only passes through a
+function on its way out is not listed there. Lines of the importer are left out.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ SUSPENDS = 0x20 | 0x80 | 0x200
 
 raised: dict[str, list[tuple[str, int, str, bool]]] = defaultdict(list)
 ran: set[CodeType] = set()
-# By a number, as a frame must not be kept: what it holds would live on.
+# By a number, as a frame must not be kept: its objects would stay alive.
 callers: dict[int, weakref.ref[Any]] = {}
 resumed: dict[int, bool] = {}
 file = ""
 
 
 class Mark:
-    """Hangs at a frame as its `f_trace`: its last caller, and whether it is a generator that has run no line since."""
+    """Attached to a frame as its `f_trace`: its last caller, and whether it is a generator without a line since."""
 
     def __init__(self, caller: FrameType | None) -> None:
         self.caller = id(caller)
@@ -71,9 +71,9 @@ def inner_frames(traceback: TracebackType) -> Iterator[FrameType]:
 def happened(frame: FrameType, kind: type[BaseException], traceback: TracebackType | None, mark: Mark) -> None:
     code = frame.f_code
     if traceback is None or code.co_filename in IMPORTERS:
-        return  # 3.12 shows the end of a generator as an exception that nobody raises
+        return  # 3.12 reports the end of a generator as an exception that no code raises
     if traceback.tb_frame is not frame:
-        return  # 3.11 shows the StopIteration that ends a loop to the function with the loop
+        return  # 3.11 reports the StopIteration that ends a loop to the function with the loop
     inner = next(inner_frames(traceback), None)
     if inner is not None and passes(frame, inner, mark):
         return

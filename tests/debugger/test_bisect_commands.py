@@ -1,4 +1,4 @@
-"""`replaydbg bisect snapshots`: what it prints, and how it ends."""
+"""`replaydbg bisect snapshots`: its output and its exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bisection asks is the user's Python: whatever it does, the answer is right, or that there is none is said."""
+"""A bisection evaluates the user's Python: whatever that does, the answer is right, or its absence is reported."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_looking_at_a_functions_variables_keeps_nothing_alive(tmp_path: Path) ->
 
 
 def test_what_changes_the_program_at_each_line_is_not_believed(imports: Session) -> None:
-    """It counts how often it is asked, in the program itself."""
+    """The predicate counts its evaluations in the program itself."""
     counts = predicates.bad_if("globals().setdefault('asked', []).append(1) or len(asked) > 30")
     for linear in (False, True):
         found = imports.run.bisect(counts, linear=linear)

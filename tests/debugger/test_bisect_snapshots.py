@@ -1,4 +1,4 @@
-"""Where a run first went wrong: the line that a search over checkpoints and lines finds is the line that did it."""
+"""Where a run first went wrong: the search over checkpoints and lines finds the responsible line."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_every_line_is_looked_at_when_asked_for(bank: Session) -> None:
 
 
 def test_a_checkpoint_in_the_middle_of_a_transfer_is_not_taken_for_the_end_of_it(bank: Session) -> None:
-    """However the checkpoints fall, some of them stand between the two lines of a transfer."""
+    """However the checkpoints fall, some of them are between the two lines of a transfer."""
     flips = list(begun(bank, predicates.bad_if(LOST)).flips(40))
     middles = [each.count + 1 for each in flips if each.is_bad]
     for count in middles:
@@ -131,7 +131,7 @@ def test_a_slow_question_bisects_the_lines_too(bank: Session) -> None:
 
 
 def test_a_question_that_changes_what_it_asks_for_is_asked_in_copies(bank: Session) -> None:
-    # Not in the session of the others: between two of the checkpoints that they leave it is asked too seldom to change.
+    # In a session of its own: between two checkpoints of the shared one it is evaluated too seldom to change.
     with Session(bank.path) as session:
         found = session.run.bisect(predicates.function(f"{FOLDER / 'asked.py'}:spoils"))
     assert found.answer is Answer.FOUND
@@ -192,7 +192,7 @@ def test_what_was_printed_or_raised_is_dated_at_its_line(bank: Session) -> None:
 def test_what_a_line_that_raises_took_from_outside_ends_with_the_exception(
     tmp_path: Path, words: tuple[str, ...], predicate: Predicate, mark: str
 ) -> None:
-    """Behind it the interpreter prints it, and flushes the streams."""
+    """After it the interpreter prints the traceback, and flushes the streams."""
     with Session(record_file(FOLDER / "ends.py", tmp_path, *words, status=1)) as session:
         culprit = session.run.bisect(predicate).culprit
         assert culprit is not None
@@ -321,7 +321,7 @@ def test_moments_in_the_wrong_order_are_refused(bank: Session) -> None:
 
 
 def test_random_thresholds_agree_with_a_look_at_every_line(bank: Session) -> None:
-    """A counter that only grows changes once: whatever way it is searched, the line is the same."""
+    """A counter that only grows changes once: every form of the search finds the same line."""
     chance = random.Random(11)
     for _ in range(3):
         predicate = predicates.bad_if(f"transfer >= {chance.randrange(1, 2900)}")

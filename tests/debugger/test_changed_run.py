@@ -1,6 +1,6 @@
-"""After `set var` the program runs on as another run than the recorded one: as far as the recording has its answers.
+"""After `set var` the program continues as another run than the recorded one: as far as the recording has answers.
 
-It writes what it likes and asks in another order. Where it ends it says why, and the session stands at the line.
+Its output is free, and it may ask in another order. At its end the reason is reported, and the session is at the line.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ print("end", word)
 
 @contextmanager
 def _at(source: str, line: int, directory: Path, *, stops: int = 1) -> Iterator[Session]:
-    """Record `source`, and stand where `line` is to run for the `stops`-th time."""
+    """Record `source`, and move to the `stops`-th time at which `line` is to run."""
     program = directory / "program.py"
     program.write_text(source)
     for name in "ab":
@@ -77,7 +77,7 @@ _PROGRAMS = {
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Recordings of programs that ask much."""
+    """Return recordings of programs that make many requests."""
     made = {}
     for name, path in _PROGRAMS.items():
         directory = tmp_path_factory.mktemp("noop")
@@ -170,7 +170,7 @@ _MOMENTS = st.lists(st.floats(0, 1), min_size=3, max_size=3)
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(moments=_MOMENTS)
 def test_a_change_of_nothing_ends_as_recorded(name: str, moments: list[float], recordings: dict[str, Path]) -> None:
-    """Wherever it is made: what was replayed until there is used up, and everything behind it is found."""
+    """Wherever it is made: the events replayed until then are consumed, and all later ones are found."""
     with Session(recordings[name]) as session:
         first, last = session.first_own, session.index.end
         for moment in moments:

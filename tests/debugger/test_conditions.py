@@ -14,7 +14,7 @@ PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "raises_in_a_loop.
 STOPS = {
     "line": [1, 3, 5, 7, 9],
     "exception": [1, 3, 5, 7, 9],
-    # The changes of `total` are seen where the next line is about to run.
+    # The changes of `total` are seen when the next line is about to run.
     "watch": [2, 4, 6, 8],
 }
 """The numbers at which a breakpoint of each kind stops in the loop."""
@@ -23,7 +23,7 @@ STOPS = {
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with Session(record_file(PROGRAM, tmp_path_factory.mktemp("conditions"))) as session:
-        # Whoever goes backwards looks from checkpoint to checkpoint: passages are counted across them.
+        # Going backwards searches from checkpoint to checkpoint: passages are counted across them.
         for count in range(session.first_own, session.index.end, 7):
             session.travel.timeline.add(session.travel.at(count))
         yield session
@@ -53,7 +53,7 @@ def breakpoint_of(session: Session, kind: str, condition: str = "", ignore: int 
 
 
 def stops(session: Session, *, forward: bool) -> list[int]:
-    """The numbers in the loop at which the session stops, one after another."""
+    """Return the numbers in the loop at which the session stops, one after another."""
     session.seek("@start" if forward else "@end")
     found = []
     while (session.go() if forward else session.reverse_go()).breakpoint:
@@ -86,7 +86,7 @@ def test_passages_are_let_through_in_either_direction(session: Session, kind: st
 
 def test_passages_are_let_through_without_a_condition(session: Session, kind: str) -> None:
     breakpoint_of(session, kind, ignore=2)
-    # The value is also given when it is bound, before the loop.
+    # The value also exists when it is bound, before the loop.
     passed = STOPS[kind] if kind != "watch" else [-1, *STOPS[kind]]
 
     assert stops(session, forward=True) == passed[2::3]

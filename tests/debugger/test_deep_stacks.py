@@ -1,4 +1,4 @@
-"""Every frame of a deep stack can be selected and looked at, and how many there are is said."""
+"""Every frame of a deep stack can be selected and inspected, and the number of frames is shown."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_panel_says_how_many_there_are(deep: Path) -> None:
     async def look(seen: Seen) -> None:
         assert "1,302 more" in seen.text("stack")
 
-        # What stands for them leads on.
+        # The placeholder row leads to the others.
         await seen.press("2", "end", "enter")
         assert seen.scene.frame == 200
         assert "n = 200" in seen.text("values")

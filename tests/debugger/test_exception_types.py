@@ -1,4 +1,4 @@
-"""An exception is asked for by any name that `except` would catch it by."""
+"""An exception can be named by any name with which `except` would catch it."""
 
 from collections.abc import Iterator
 

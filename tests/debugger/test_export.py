@@ -1,4 +1,4 @@
-"""Objects that are taken out of the past."""
+"""Export of objects from past moments."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ def test_an_object_comes_along_with_its_classes_and_functions(session: Session, 
         "import replaydbg, sys; d = replaydbg.load(sys.argv[1]);"
         "print(d['chain'].greeting(), d['add'](2), d['point'], d['self'] is d, d['when'])"
     )
-    # A Python that knows nothing of the program.
+    # A Python without the program's modules.
     told = subprocess.run(
         [sys.executable, "-c", code, str(written(found, tmp_path))], capture_output=True, text=True, timeout=60
     )

@@ -1,7 +1,7 @@
-"""The first difference between two runs, in control flow, in inputs and in values, is the one that a plain trace shows.
+"""The first difference between two runs, in control flow, in inputs and in values, agrees with a plain trace.
 
-Programs are drawn that take what they do from numbers of `os.urandom`; a plain run gets the same numbers, and
-`sys.settrace` writes down each line with its variables. `TEST_DIFFERENCES` is how many programs are drawn.
+Random programs take their behaviour from numbers of `os.urandom`; a plain run gets the same numbers, and `sys.settrace`
+writes down each line with its variables. `TEST_DIFFERENCES` is the number of programs.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ with open(out, "w") as target:
 
 
 def drawn(chance: random.Random) -> str:
-    """Returns a program of small statements: some ask for a number, and some go one way or another."""
+    """Return a program of small statements: some request a number, and some branch."""
     lines, names = [], ["n0"]
     functions = []
     for number in range(3):
@@ -129,12 +129,12 @@ def drawn(chance: random.Random) -> str:
 
 @dataclass(frozen=True)
 class Expected:
-    """What the two plain traces say."""
+    """The expected differences by the two plain traces."""
 
     way: int | None
-    """The line after which the ways part."""
+    """The line after which the control flow differs."""
     values: int | None
-    """The line before which other values are seen first."""
+    """The line before which different values are seen first."""
     names: frozenset[str]
     """The variables."""
 
@@ -155,7 +155,7 @@ def expected(one: list[Any], two: list[Any]) -> Expected:
 
 
 def numbers_of(recording: Path) -> list[int]:
-    """Returns what the program itself got from `os.urandom`."""
+    """Return the numbers that the program itself got from `os.urandom`."""
     with open_recording(recording) as opened:
         events = [each for each in opened.events(controls=False) if isinstance(each, Event)]
         own = [each for each in events if str(each.site.file).endswith("drawn.py")]
@@ -202,7 +202,7 @@ def test_drawn_programs(seed: int, tmp_path: Path) -> None:
 
 
 def compared(tmp_path: Path, text: str, is_wanted: str) -> FirstDifferences:
-    """Records until the two outputs are as the expression says, of `a` and `b`; the second one is compared."""
+    """Record until the outputs `a` and `b` satisfy the expression; compare the recordings, the second as bad."""
     for _ in range(40):
         _, recordings = record_two(tmp_path, text)
         outputs = [numbers_of(each) for each in recordings]

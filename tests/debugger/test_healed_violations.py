@@ -1,4 +1,4 @@
-"""Which violations healed, and which lasted: every form of a bisection agrees with a plain trace of the truth."""
+"""Violations that healed, and that lasted: every form of a bisection agrees with a plain trace."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ CALL, LOOP, PLACE = "put", 14, "program.py:14"
 
 
 class Seen(NamedTuple):
-    """What a plain trace sees before a line."""
+    """The observation of a plain trace before a line."""
 
     line: int
     is_first: bool
@@ -72,7 +72,7 @@ class Seen(NamedTuple):
     value: int | None
     """The value that the predicate asks for; None: it does not exist."""
     call: int
-    """In which call; 0: of a global variable."""
+    """The number of the call; 0: a global variable."""
 
 
 class Violation(NamedTuple):
@@ -82,7 +82,7 @@ class Violation(NamedTuple):
 
 
 def traced(source: str, file: str, function: str) -> list[Seen]:
-    """Run a program and look at `total`, or at `local` in the innermost call of a function, before each line."""
+    """Run a program and observe `total`, or `local` in the innermost call of a function, before each line."""
     seen: list[Seen] = []
     calls: dict[int, int] = {}
     names: dict[str, Any] = {"__name__": "__main__", "__file__": file}
@@ -99,7 +99,7 @@ def traced(source: str, file: str, function: str) -> list[Seen]:
         if frame.f_code.co_filename != file:
             return None
         if event == "call":
-            kept.append(frame)  # so that no other one has its address
+            kept.append(frame)  # so that no other object has its address
             fresh.add(id(frame))
         elif event == "line":
             at = innermost(frame) if function else None
@@ -121,7 +121,7 @@ def traced(source: str, file: str, function: str) -> list[Seen]:
 
 
 def violations(seen: list[Seen], limit: int, judged: Callable[[Seen], bool]) -> list[Violation]:
-    """Return the stretches in which the value was above the limit, as far as it was looked at."""
+    """Return the stretches in which the value was above the limit, as far as observed."""
     found: list[Violation] = []
     is_bad, since, call = False, 0, 0
     for at, each in enumerate(seen):
@@ -189,7 +189,7 @@ def test_every_form_agrees_with_a_plain_trace(seed: int, tmp_path: Path) -> None
 
 
 def seen_of(recorded: Recorded, found: Bisected, place: str) -> int | None:
-    """Return the line before which it was seen, as a number in the order in which the program's lines ran."""
+    """Return the index, among the program's lines in order, of the line before which it was seen."""
     if found.culprit is None:
         return None
     if not place:
@@ -202,7 +202,7 @@ def check_lasting(recorded: Recorded, predicate: Predicate, place: str, expected
     found = recorded.session.run.bisect(predicate, only_at=place)
     lasting = next((each for each in expected if not each.is_healed), None)
     if not predicate.frame and not place:
-        # In few looks: what is bad at the end is found, at one of the lines where it became so.
+        # With few looks: a violation at the end is found, at one of the lines that caused it.
         is_bad = bool(expected) and expected[-1].healed is None
         assert (found.answer is Answer.FOUND) == is_bad
         assert not is_bad or seen_of(recorded, found, place) in [each.seen for each in expected]

@@ -1,4 +1,4 @@
-"""All values that something had, and what is said of changes that nothing follows."""
+"""All values of an expression, and the note on changes that are not followed."""
 
 from collections.abc import Iterator
 from pathlib import Path

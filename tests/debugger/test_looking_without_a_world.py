@@ -1,4 +1,4 @@
-"""What can be looked at though nothing outside is there, and what is said of a recording that cannot be run."""
+"""What can be inspected without anything outside, and the messages for a recording that cannot be run."""
 
 import errno
 import os

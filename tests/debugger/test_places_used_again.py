@@ -1,4 +1,4 @@
-"""What lay somewhere before is not taken for what lies there now."""
+"""An earlier object at an address is not confused with the one that is there now."""
 
 from collections.abc import Iterator
 from pathlib import Path

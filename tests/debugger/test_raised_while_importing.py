@@ -1,4 +1,4 @@
-"""What the importer raises and handles itself is not the program's; what comes out is the importing line's."""
+"""Exceptions that the importer handles itself are not the program's; others belong to the importing line."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 def test_each_is_raised_by_a_line_that_can_raise_it(session: Session) -> None:
     assert session.failure is not None
-    # To tell of it, 3.13 raises more.
+    # To report it, 3.13 raises more.
     own = [each for each in session.index.raised if session.first_own <= each.count <= session.failure.count]
 
     places = [(each.type, top.file, top.line) for each in own if (top := session.look_at(each.count).top) is not None]
@@ -87,7 +87,7 @@ def test_each_is_raised_by_a_line_that_can_raise_it(session: Session) -> None:
 
 
 def main(session: Session) -> str:
-    """The program's own file, as it is compared."""
+    """Return the program's own file name, in the form for comparison."""
     return "/".join(Path(session.header.argv[0]).parts[-2:])
 
 
@@ -96,7 +96,7 @@ def test_nothing_stops_at_what_the_importer_handles(session: Session) -> None:
 
     typed("break KeyError", "rc")
 
-    assert session.here.count < session.first_own  # there are others in what the interpreter begins with
+    assert session.here.count < session.first_own  # the interpreter's start has others
     typed = Typed.at("@exc", session)
     places = [line for _ in range(5) for line in typed("landmark previous").splitlines() if line.startswith("raises ")]
     assert [line.split(": ")[0] for line in places] == [
@@ -114,7 +114,7 @@ def test_an_import_can_be_asked_for_by_its_exception(session: Session) -> None:
     shown = typed("break ImportError", *["rc"] * 4)
 
     assert [each for each in re.findall(r"^raises (\w+)", shown, re.M)] == [
-        "ModuleNotFoundError",  # inherits from it
+        "ModuleNotFoundError",  # a subclass of it
         "ModuleNotFoundError",
         "ImportError",
         "ModuleNotFoundError",

@@ -35,7 +35,7 @@ def traced(folder: Path, *argv: str) -> Listed:
 
 
 def indexed(session: Session) -> Listed:
-    """Returns the exceptions of the program's own file by the names of threads, which their first exceptions have."""
+    """Return the exceptions of the program's own file by the names of threads, which their first exceptions contain."""
     lanes: Listed = defaultdict(list)
     names: dict[int, str] = {}
     for each in session.index.raised:
@@ -47,7 +47,7 @@ def indexed(session: Session) -> Listed:
 
 @pytest.mark.parametrize("seed", range(1, PROGRAMS + 1))
 def test_every_exception_is_there(seed: int, tmp_path: Path) -> None:
-    # The last number: rounds of a loop between the threads, more than a program with one thread is counted in ticks.
+    # The last number: iterations of a loop between the threads, more than a slice of ticks.
     argv = (str(seed), "150", "1200000" if seed == 1 else "0")
     expected = traced(tmp_path, *argv)
 

@@ -1,4 +1,4 @@
-"""Where the program has no level of recursion left, everything can be asked, and the program goes on as it did."""
+"""Without any level of recursion left, every expression can be evaluated, and the program is unaffected."""
 
 import subprocess
 import sys
@@ -91,7 +91,7 @@ def test_c_code_that_reached_the_limit_is_no_hindrance(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("walk", ["Python", "property"])
 def test_the_limit_comes_at_the_same_call_where_each_line_is_asked(tmp_path: Path, walk: str) -> None:
-    """Asking in place gives the levels back: behind the exception the program is where it was."""
+    """Evaluating in place returns the levels: after the exception the program's level is unchanged."""
     body = "try:\n    walk(0)\nexcept RecursionError:\n    reached = deepest\n"
     body += "print(reached)\nlast = reached\ndone = True\n"
     with Session(recorded(tmp_path, HEAD + WALKS[walk] + body)) as session:

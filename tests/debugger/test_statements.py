@@ -1,4 +1,4 @@
-"""What is read off the source of a failing statement."""
+"""Parsing the source of a failing statement."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Random walks through recordings agree, place by place, with what a plain trace of the same program says.
+"""Random walks through recordings agree, place by place, with a plain trace of the same program.
 
 The trace is made without the tool (tests/debugger/travel_tracer.py). Where each command leads is computed from it by
 the simplest definition (tests/harness/travels.py). `tox -e travel` takes 1,000 walks, and 250 with one checkpoint.
@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 TRACER = Path(__file__).with_name("travel_tracer.py")
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "travel" / "walked"
 PROGRAMS = sorted(path.stem for path in FIXTURES.glob("*.py"))
-# They are traced where they are recorded: how their threads take turns is another each time.
+# They are traced during the recording: their threads interleave differently each time.
 THREADED = ("threads_queue", "threads_computing")
 WALKS = int(os.environ.get("TEST_WALKS", "15"))
 STEPS = 20
@@ -41,11 +41,11 @@ class Travelled:
     """The count of lines at the trace's first line."""
     file: str
     thinned: int
-    """One of so many walks is made."""
+    """One of this many walks is made."""
 
     @property
     def at(self) -> int | None:
-        """Where the session stands in the trace; None: outside."""
+        """The session's index in the trace; None: outside."""
         place = self.session.here.count - self.first
         return place if 0 <= place < len(self.trace.lines) else None
 
@@ -54,7 +54,7 @@ class Travelled:
 
 
 def recorded(name: str, folder: Path) -> tuple[Path, Trace]:
-    """A recording of a program, and the trace of the same lines."""
+    """Return a recording of a program, and the trace of the same lines."""
     program, out = FIXTURES / f"{name}.py", folder / f"{name}.json"
     if name in THREADED:
         recording = record_file(TRACER, folder, str(out), str(program), "recorded", timeout=120)
@@ -85,7 +85,7 @@ def travelled(request: pytest.FixtureRequest, program: tuple[str, Path, Trace]) 
         yield Travelled(session, trace, here.count, file, 1 if request.param < 1 else 4)
 
 
-# ---- what is compared ----
+# ---- comparisons ----
 
 
 def shown(line: Line) -> tuple[int, str, int, str]:
@@ -93,7 +93,7 @@ def shown(line: Line) -> tuple[int, str, int, str]:
 
 
 def assert_here(travelled: Travelled, at: int, how: str) -> None:
-    """The session stands at that place of the trace, and sees the variables that the tracer saw."""
+    """Assert that the session is at that place of the trace, and sees the variables that the tracer saw."""
     session, line = travelled.session, travelled.trace.lines[at]
     top = session.here.top
     assert top is not None, how
@@ -104,7 +104,7 @@ def assert_here(travelled: Travelled, at: int, how: str) -> None:
 
 
 def assert_moved(travelled: Travelled, at: int, expected: int | None, how: str) -> bool:
-    """Whether the walk goes on from here: it is still in the trace."""
+    """Return whether the walk can continue here: it is still in the trace."""
     if expected is not None:
         assert_here(travelled, expected, how)
         return True
@@ -155,7 +155,7 @@ def go(travelled: Travelled, at: int, command: str, stops: list[Stop]) -> int | 
 
 
 def walk(travelled: Travelled, chance: random.Random, steps: int = STEPS) -> None:
-    """A random walk: each of its places is the trace's."""
+    """A random walk: each of its places agrees with the trace."""
     session, trace = travelled.session, travelled.trace
     at = chance.randrange(len(trace.lines))
     travelled.seek(at)
@@ -182,7 +182,7 @@ def walk(travelled: Travelled, chance: random.Random, steps: int = STEPS) -> Non
 
 
 def walks_of(name: str) -> int:
-    """So many of all walks go through this program."""
+    """Return the number of walks through this program."""
     place = PROGRAMS.index(name)
     return (place + 1) * WALKS // len(PROGRAMS) - place * WALKS // len(PROGRAMS)
 

@@ -26,7 +26,7 @@ PROGRAM = FOLDER / "writes.py"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked at a line of the fixture."""
+    """A question at a line of the fixture."""
 
     name: str
     expression: str
@@ -34,7 +34,7 @@ class Question:
 
 
 def written() -> dict[str, list[tuple[str, int]]]:
-    """File and line of each mark `# <- NAME`."""
+    """Return file and line of each mark `# <- NAME`."""
     found: dict[str, list[tuple[str, int]]] = {}
     for path in (PROGRAM, FOLDER / "settings.py"):
         for number, line in enumerate(path.read_text().splitlines(), 1):
@@ -44,7 +44,7 @@ def written() -> dict[str, list[tuple[str, int]]]:
 
 
 def questions() -> list[Question]:
-    """Each `# ? NAME: EXPRESSION`; on a line of its own it is asked at the next line of code."""
+    """Return each `# ? NAME: EXPRESSION`; one on a line of its own belongs to the next line of code."""
     found = []
     lines = PROGRAM.read_text().splitlines()
     for number, line in enumerate(lines, 1):
@@ -91,7 +91,7 @@ def asked(session: Session, name: str) -> LastWrite:
 @pytest.mark.parametrize("name", [each.name for each in questions() if each.name not in SPECIAL])
 def test_the_line_is_found(session: Session, name: str) -> None:
     told = asked(session, name)
-    # A variable may have got an object that changed before, or only another name of it.
+    # A variable may have been bound to an object that changed before, or only the object got another name.
     assert (told.file, told.line) in WRITTEN[name], told
     assert told.count < session.here.count
     assert told.before != told.after
@@ -135,7 +135,7 @@ def test_a_write_is_the_line_that_made_it_also_where_another_thread_goes_on_at_o
         assert made.function in ("<module>", "Till.__init__")
         assert {each.function for each in written} == {"Till.pay_in"}
         assert {each.lane for each in written} == {1, 2}
-        # In a function it is the same object's: the variable is there for one call only.
+        # In a function it is the same object's: the variable exists for one call only.
         session.seek(written[-1].count)
         born, *again = session.run.history("self.cents")
         assert (born.function, born.text) == ("Till.__init__", "0")

@@ -1,4 +1,4 @@
-"""`why` names the last write of a value also where that wrote an equal one."""
+"""`why` names the last write of a value even if it wrote an equal one."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ LINES = PROGRAM.read_text().splitlines()
 
 
 def marked(mark: str) -> dict[str, int]:
-    """Name and line of each `# MARK NAME`."""
+    """Return name and line of each `# MARK NAME`."""
     return {found[1]: number for number, line in enumerate(LINES, 1) if (found := re.search(rf"  # {mark} (.*)", line))}
 
 

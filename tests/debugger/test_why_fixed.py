@@ -1,4 +1,4 @@
-"""Of a value that cannot change nobody says that it may have: its type decides, with all that it consists of."""
+"""For an immutable value `why` never reports a possible change: its type decides, with all its parts."""
 
 from collections.abc import Iterator
 from pathlib import Path

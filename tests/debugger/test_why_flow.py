@@ -1,4 +1,4 @@
-"""`why` names only origins that a reference for data flow confirms, and all of them where it claims to know all."""
+"""`why` names only origins that a data-flow reference confirms, and all of them where it claims completeness."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.harness.tainted_programs import Writer
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 QUESTIONS = 12
-"""Of one program."""
+"""Per program."""
 
 
 class Followed:
-    """Asks `why` again and again, until nothing but constants and events are left."""
+    """Asks `why` repeatedly, until only constants and events are left."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -35,7 +35,7 @@ class Followed:
         self._known: dict[tuple[str, str], tuple[frozenset[str], str]] = {}
 
     def labels(self, expression: str, moment: str | Moment) -> tuple[frozenset[str], str]:
-        """Return the labels of all origins, and what is not known of them."""
+        """Return the labels of all origins, and what is unknown about them."""
         key = (expression, str(moment))
         if key not in self._known:
             self._known[key] = (frozenset(), "it comes from itself")

@@ -1,12 +1,12 @@
-"""Writes down every line that a program runs, by the interpreter's own mechanism, in Python, without the tool.
+"""Write down every line that a program runs, by the interpreter's own mechanism, in Python, without the tool.
 
-`python travel_tracer.py OUT prog.py` writes JSON into OUT, from the first line of the program's module that is no
-import, on to the module's end: for each line the thread, the activation of the frame, the activations that wait for it,
-file, line, qualified name and local variables of simple values; when activations ended; and exceptions with the line
+`python travel_tracer.py OUT prog.py` writes JSON into OUT, from the first line of the program's module that is not an
+import, to the module's end: for each line the thread, the activation of the frame, the suspended activations above it,
+file, line, qualified name and local variables with simple values; when activations ended; and exceptions with the line
 that raised them. Lines of the importer are left out.
 
-A program of several threads is traced where it is recorded, so that the recording and the trace are of one run. There
-the thread's number is what `threading.get_ident` says; a program of one thread can be traced anywhere.
+A program of several threads is traced while it is recorded, so that the recording and the trace are of one run. There
+the thread's number is `threading.get_ident()`; a program of one thread can be traced anywhere.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ends: list[weakref.ref[Activation]] = []
 
 
 class Activation:
-    """Hangs at a frame as its `f_trace`, and says so which activation it is, and that it has ended."""
+    """Attached to a frame as its `f_trace`: identifies the activation, and shows that it has ended."""
 
     def __init__(self) -> None:
         self.number = len(ends)
@@ -91,7 +91,7 @@ def simple_locals(frame: FrameType) -> dict[str, str]:
             if len(text) <= SHORT:
                 found[name] = text
     value = None
-    # Before 3.13 they are copied into a dictionary that stays, and would keep what they hold alive.
+    # Before 3.13 they are copied into a dictionary that persists, and would keep their objects alive.
     if may_clear and sys.version_info < (3, 13) and frame.f_code.co_flags & OPTIMIZED:
         names.clear()
     return found
@@ -174,7 +174,7 @@ FUNCTION = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ct
 called_by_c = FUNCTION(trace_function)
 
 
-# threading.settrace() would come some lines late. Here no line of a new thread runs before; `start` is traced itself.
+# threading.settrace() would be some lines late. Here no line of a new thread runs before; `start` is traced itself.
 STARTER = """
 from collections import deque
 from functools import partial

@@ -1,4 +1,4 @@
-"""How much memory the processes of a session take together."""
+"""The memory of all processes of a session together."""
 
 import time
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_checkpoints_are_dropped_when_they_take_too_much(recording: Path, monkey
         travel = session.travel
         standing = travel.timeline.processes()
         assert len(standing) >= 2
-        # One by one, each page by its share: what was decided by is an estimate from a dozen.
+        # One by one, each page by its share: the decision was made by an estimate from a dozen.
         assert sum(memory.taken([pid]) for pid in standing) <= travel.memory.allowed * 1.25
         assert travel.is_limited_by == "memory"
         assert (
@@ -52,7 +52,7 @@ def test_a_program_that_ends_while_checkpoints_are_dropped(tmp_path: Path, monke
     monkeypatch.setattr(memory, "ALWAYS", 1 << 20)
     monkeypatch.setattr(memory, "TIMES", 0.0)
     monkeypatch.setattr(memory, "await_end", lambda processes: time.sleep(0.5))  # it has ended then
-    # Long enough that a checkpoint is made on the way, on a fast machine, too.
+    # Long enough that a checkpoint is made on the way, even on a fast machine.
     (tmp_path / "program.py").write_text("for number in range(200_000):\n    number += 1\n")
     recording = record_file(tmp_path / "program.py", tmp_path)
     with Session(recording, spacing=0.01) as session:
@@ -67,7 +67,7 @@ def test_seeks_keep_to_it(recording: Path, monkeypatch: pytest.MonkeyPatch) -> N
         for share in range(5, 100, 6):
             session.seek(f"{share}%")
         taken = sum(memory.taken([pid]) for pid in travel.timeline.processes())
-        # Not measured at each one that is left behind: by so much it may be more.
+        # It is not measured at every checkpoint: it may exceed the limit by this much.
         assert taken <= travel.memory.allowed * 1.5
 
 

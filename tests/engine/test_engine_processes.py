@@ -1,4 +1,4 @@
-"""The processes of a session: what happens when one is killed, and that none stays when the session ends."""
+"""The processes of a session: the effects of killing one, and that none remains when the session ends."""
 
 import contextlib
 import os
@@ -45,7 +45,7 @@ time.sleep(60)
 
 
 def of_session(keeper: int) -> list[int]:
-    """The living processes of the keeper's session, which is one of its own."""
+    """Return the living processes of the keeper's session, which is one of its own."""
     return [pid for pid in all_processes() if _session_of(pid) == keeper]
 
 
@@ -66,7 +66,7 @@ def _session_of(pid: int) -> int:
 
 
 def marked(mark: str) -> list[int]:
-    """The living processes of the keeper whose debugger had `mark` in its environment, and that one."""
+    """Return the living processes of the keeper whose debugger had `mark` in its environment, and that one."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for pid in all_processes():
@@ -112,7 +112,7 @@ def kill(*pids: int) -> None:
     assert wait_until(lambda: not any(_session_of(pid) for pid in pids))
 
 
-# ---- none stays ----
+# ---- none remains ----
 
 
 def test_closing_ends_all(recording: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_process_killed_in_the_first_pass_is_told_in_a_sentence(
 
 
 def test_descriptors_do_not_leak(session: Session) -> None:
-    for turn in range(30):  # as many stay close behind the cursor as ever will
+    for turn in range(30):  # the maximum number that stays close behind the cursor
         session.seek(1 + turn * session.index.total // 30)
     before, keeper = own_descriptors(), keeper_of(session)
     processes = len(of_session(keeper))
@@ -285,7 +285,7 @@ def test_the_number_of_one_that_has_ended_may_be_another_ones(
             other.wait(0.2)
 
 
-# ---- what is tried in a copy of the program stays there ----
+# ---- effects in a copy of the program stay there ----
 
 CONTAINED = {
     "__import__('os')._exit(3)": "it ended the process",

@@ -1,4 +1,4 @@
-"""Sessions of recordings that end oddly, or of programs that are unusual: they open at the best moment there is."""
+"""Sessions of recordings with odd ends, or of unusual programs: they open at the best available moment."""
 
 import os
 import shutil
@@ -31,7 +31,7 @@ def record(folder: Path, *argv: str, status: int = 0) -> Path:
 
 
 def visit(session: Session) -> None:
-    """Every tenth of the run can be reached, in any order, and looked at."""
+    """Visit every tenth of the run, in any order, and inspect it."""
     counts = [1 + session.index.total * part // 10 for part in range(10)]
     for count in (*counts[::2], *counts[::-3], session.index.total):
         assert session.seek(count).count == count
@@ -40,7 +40,7 @@ def visit(session: Session) -> None:
             [session.ask.stack(each.id) for each in session.here.lanes]
             session.ask.tasks()
         except AskFailed:
-            # While the interpreter ends it takes its own modules apart, and may have nothing left to answer with.
+            # During its exit the interpreter deletes its own modules, and may be unable to answer.
             assert count > session.index.end
 
 
@@ -193,7 +193,7 @@ def test_unusual_programs_can_be_travelled_through(tmp_path: Path, program: str)
         for count in list(digests)[::-3]:
             session.seek(count)
             assert session.cursor.look().digest == digests[count]
-        # From each checkpoint the program comes to the same end.
+        # From each checkpoint the program reaches the same end.
         ends = set()
         for each in session.checkpoints():
             worker = session.travel.at(session.index.count(each))

@@ -1,5 +1,7 @@
-"""The debugger believes nothing that the program which it debugs says unchecked: a forged or malformed message ends the
-session with one sentence, and no process is killed that the session did not start.
+"""The debugger checks every message of the program that it debugs.
+
+A forged or malformed message ends the session with one sentence, and no process is killed that the session did not
+start.
 """
 
 import os
@@ -109,7 +111,7 @@ def test_exceptions_are_read_or_refused(entries: list[tuple[Any, ...]]) -> None:
         _read_index(b"".join(encode_value(list(each)) for each in entries))
 
 
-# ---- sockets: what the filter would refuse is not relied upon ----
+# ---- sockets: the filter's refusals are not relied upon ----
 
 
 @pytest.fixture
@@ -166,7 +168,7 @@ def test_a_checkpoint_without_a_socket_ends_the_session(pair: tuple[EngineProces
         before = _descriptors()
         with pytest.raises(ForgedMessage):
             worker.clone()
-        # Closed are what was sent, the worker's socket, and the one to the keeper.
+        # The sent descriptors, the worker's socket, and the one to the keeper are closed.
         assert len(_descriptors()) == len(before) - 2
     os.close(read)
     os.close(write)
@@ -225,7 +227,7 @@ def test_one_that_sends_byte_by_byte_can_be_given_up(pair: tuple[EngineProcess, 
         pass
 
     def idle() -> None:
-        programs.sendall(b"\0\0")  # so that there always is something
+        programs.sendall(b"\0\0")  # so that there is always data
         if time.monotonic() > began + 0.3:
             raise GivenUp
 
@@ -246,7 +248,7 @@ def test_the_keeper_knows_its_own_children() -> None:
         assert not is_own_child(child.pid)
 
 
-# ---- pictures of heaps ----
+# ---- snapshots of heaps ----
 
 
 @pytest.mark.parametrize("content", [b"", b"RDBGHEAP", b"RDBGHEAP" + bytes(300), os.urandom(5000)])
@@ -267,7 +269,7 @@ def test_a_snapshot_that_is_too_long_is_not_read() -> None:
         pictures.read_picture(fd, 1 << 20, run="")
 
 
-# ---- a program that does it ----
+# ---- a program that forges messages ----
 
 _HOSTILE = Path(__file__).parents[1] / "harness" / "hostile_program.py"
 
@@ -292,7 +294,7 @@ def test_a_program_that_speaks_in_the_engines_name_kills_nobody(tmp_path: Path) 
     said = done.stdout + done.stderr
     if done.returncode == 3:
         assert "sent an invalid message" in done.stderr.splitlines()[-1], said
-    else:  # the filter refused what it tried, before any message of its was heard
+    else:  # the filter refused the attempt, before any message was received
         assert done.returncode in (0, 1), said
         assert "tried to reach the outside" in said, said
     assert "Traceback" not in said

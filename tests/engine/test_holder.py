@@ -1,4 +1,4 @@
-"""Checkpoints that are made while a program is recorded, and held until the debugger comes."""
+"""Checkpoints that are made during a recording, and held until the debugger starts."""
 
 import os
 import socket
@@ -30,7 +30,7 @@ def record(program: Path, folder: Path, *options: str) -> Path:
 
 
 def held(recording: Path) -> Session:
-    """Opens it as soon as its checkpoints are held; they are a moment after the recording has been sealed."""
+    """Open it as soon as its checkpoints are held, a moment after the recording has been sealed."""
     for _ in range(200):
         session = Session(recording)
         if session.was_held:
@@ -85,7 +85,7 @@ def test_what_is_received_in_vain_is_closed(tmp_path: Path, sent: int) -> None:
         listener.listen(1)
         holder = threading.Thread(target=hold)
         holder.start()
-        if sent == 5:  # all that are needed come, but the recording has gone
+        if sent == 5:  # all needed ones arrive, but the recording has been deleted
             with pytest.raises(ReplaydbgError):
                 take_over(recording)
         else:

@@ -1,4 +1,4 @@
-"""A replay always ends: that of a program that was killed while it computed, and one that computes for no reason."""
+"""A replay always ends: that of a program that was killed while it computed, and one that computes endlessly."""
 
 import os
 import re
@@ -99,7 +99,7 @@ def test_the_recording_says_how_long_the_program_computed(tmp_path: Path) -> Non
 
 
 def test_a_replay_that_waits_for_what_never_comes_is_ended_with_the_place(tmp_path: Path) -> None:
-    """A child writes into memory that the program reads in a loop, without anything that a gate could see."""
+    """A child writes into memory that the program reads in a loop, unseen by any gate."""
     _record(tmp_path, _SPINS)
 
     script = "import replaydbg.replay.limits as l; l.BETWEEN_LEAST = 0.5; l.BETWEEN_FACTOR = 1.0; "

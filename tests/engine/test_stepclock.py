@@ -41,7 +41,7 @@ Recorder = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorder:
-    """Records a fixture once for all tests of this module: `recorded(name, *args)` is the recording's path."""
+    """Record a fixture once for all tests of this module: `recorded(name, *args)` returns the recording's path."""
     made: dict[tuple[str, ...], Path] = {}
 
     def record(name: str, *args: str, stdin: str = "", flags: tuple[str, ...] = ()) -> Path:
@@ -101,12 +101,12 @@ def test_two_counts_are_equal(recorded: Recorder) -> None:
 
     assert (first.total, first.per_event, first.digest) == (second.total, second.per_event, second.digest)
     assert len(first.per_event) > 700
-    # What runs after the last event belongs to none.
+    # Lines after the last event belong to none.
     assert first.total >= sum(first.per_event)
 
 
 def assert_counts_from_anywhere(recording: Path, moments: int, seed: int) -> None:
-    """The clock started at random events counts what it counts from the start on."""
+    """Started at random events, the clock counts the same as from the start."""
     whole = steps.count(recording)
     last = len(whole.per_event)
     for event in random.Random(seed).sample(range(1, last), min(moments, last - 1)):
@@ -138,7 +138,7 @@ def test_own_tracing_changes_no_count(recorded: Recorder, name: str) -> None:
 
     with_it, without = (hits_in(steps.count(recorded(name, how), hits=True), program) for how in ("on", "off"))
 
-    # The two runs differ only in the lines that ask `if on`, and in the work that a failing tracer cuts off.
+    # The two runs differ only in the lines of `if on`, and in the work that a failing tracer cuts off.
     common = {key: count for key, count in without.items() if key[0] in functions and key in with_it}
     assert common
     differing = {key: (count, with_it[key]) for key, count in common.items() if count != with_it[key]}
@@ -197,7 +197,7 @@ def test_breakpoints_count_and_stop(recorded: Recorder) -> None:
         recording, breakpoints=(LineBreakpoint(file, one), LineBreakpoint(file, loop, stop_at=7))
     ).stop
 
-    # The definition's own line is passed once more, where the function is made.
+    # The definition's own line is passed once more, where the function is created.
     assert [each.count for each in counted.breakpoints] == [61, 60, 0]
     assert stopped is not None and stopped.breakpoint is not None
     assert stopped.breakpoint.line == loop
@@ -216,11 +216,11 @@ def test_the_line_before_is_of_the_same_activation(recorded: Recorder) -> None:
         return stopped.before.is_same_activation, stopped.before.function, stopped.before.line
 
     assert before("a = 1", 1) == (False, "main", line_of(name, "x = m()"))
-    # Not the first m, which stood at the same depth.
+    # Not the first m, which was at the same depth.
     assert before("a = 1", 2) == (False, "main", line_of(name, "x = m()"))
     assert before("return a", 2) == (True, "m", line_of(name, "a = 1"))
     assert before("negative = ", 2) == (False, "main", line_of(name, "y = sorted"))
-    # A generator goes on in the activation that it began in, whatever ran since.
+    # A generator continues in its original activation, whatever ran since.
     assert before("yield square", 2) == (True, "squares", line_of(name, "square = i"))
     assert before("square = i", 2) == (True, "squares", line_of(name, "for i in range(n)"))
     assert before("z = 0", 1) == (True, "main", line_of(name, "y = sorted"))

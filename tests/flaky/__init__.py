@@ -1,1 +1,4 @@
-"""Flaky programs, some of real packages: `hunt` catches each, and `bisect recordings` names what makes it fail."""
+"""Flaky programs, some of real packages:
+
+`hunt` catches each, and `bisect recordings` names the cause of its failure.
+"""

@@ -21,17 +21,17 @@ from tests.harness.table import as_markdown, as_text
 _DOCUMENT = Path(__file__).parents[2] / "docs" / "real-bugs.md"
 _BEGIN, _END = "<!-- flaky: begin -->", "<!-- flaky: end -->"
 NAMED = 0.8
-"""The part of the root causes that have to be named."""
+"""Share of the root causes that must be named."""
 
 _HEADING = ["package", "bug", "failed", "trials", "what made the difference", "line", "hunt s", "bisect s"]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one bug."""
+    """The result for one bug."""
 
     bug: Bug
-    # What is wrong with it; empty: nothing.
+    # The problem with it; empty: none.
     wrong: str
     hunted: dict[str, Any]
     found: dict[str, Any]
@@ -65,7 +65,7 @@ class Result:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0: enough were named, and none wrongly with confidence; 1: not so."""
+    """Return 0 if enough causes were named, and none wrongly with confidence; else 1."""
     parser = argparse.ArgumentParser(prog="python -m tests.flaky", description=__doc__)
     parser.add_argument("--only", metavar="NAME", action="append", help="one bug; can be repeated")
     parser.add_argument(

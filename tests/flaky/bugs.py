@@ -1,4 +1,4 @@
-"""The bugs, and what must be found out about each."""
+"""The bugs, and the expected diagnosis of each."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ CHAOS = ("-n", "1000", "--chaos")
 class Bug:
     """One bug."""
 
-    # The program's name without its ending.
+    # The program's name without its suffix.
     name: str
-    # The package and the version that had it.
+    # The affected package and version.
     package: str
-    # Where it was reported or repaired.
+    # Where it was reported or fixed.
     link: str
     # What it is, for the table.
     what: str
-    # What makes the difference, as `told` of the inputs.
+    # The deciding kind of input.
     told: set[str]
-    # Gives the places (file, line of source) that must be told; one of them must be in `line`.
+    # Returns the places (file, line of source) to be reported; one of them must be in `line`.
     places: Callable[[dict[str, Any]], list[tuple[str, str]]]
-    # The end of the file's path, and what the line has in it.
+    # The end of the file's path, and a part of the line.
     line: tuple[str, str]
-    # Words for `hunt`.
+    # Arguments for `hunt`.
     options: tuple[str, ...] = ()
-    # Where the program is.
+    # The program's directory.
     folder: Path = _PROGRAMS
 
     @property
@@ -48,7 +48,7 @@ class Bug:
         return bool(self.wrong(facts)) and facts["outcome"] == "found" and bool(facts["flip"]["is_confirmed"])
 
     def wrong(self, facts: dict[str, Any]) -> str:
-        """Why what `bisect recordings --json` told is wrong; empty if it is right."""
+        """Return why the output of `bisect recordings --json` is wrong; empty if it is right."""
         if facts["outcome"] != "found":
             return f"nothing was found: {facts['reason']}"
         told = {each["told"] for each in facts["flip"]["inputs"]}
@@ -59,7 +59,7 @@ class Bug:
         return ""
 
     def place(self, facts: dict[str, Any]) -> tuple[str, str] | None:
-        """The place that was to be found."""
+        """Return the expected place."""
         file, source = self.line
         found = (each for each in self.places(facts) if each[0].endswith(file) and source in each[1])
         return next(found, None)
@@ -74,7 +74,7 @@ def _of_states(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _of_switches(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Where threads were interrupted, and the first and last lines of what others ran meanwhile, or before them."""
+    """Yield where threads were interrupted, and the first and last lines of other threads meanwhile, or before."""
     flip = facts["flip"]
     found = [_place(each) for each in flip["preemptions"]]
     ran = [ran for each in flip["preemptions"] for ran in each["meanwhile"]]

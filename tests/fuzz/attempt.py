@@ -1,4 +1,4 @@
-"""One run of a target over an input, judged."""
+"""One judged run of a target over an input."""
 
 import os
 import traceback
@@ -13,16 +13,16 @@ from tests.fuzz.targets import Target, Wrong
 
 
 class Bad(NamedTuple):
-    """What is wrong with a run."""
+    """The problem of a run."""
 
     key: str
-    """The same for all inputs that show the same fault."""
+    """Equal for all inputs that show the same fault."""
     text: str
-    """All that is known of it."""
+    """All known details."""
 
 
 class Ran(NamedTuple):
-    """What came of a run."""
+    """The result of a run."""
 
     signature: str
     bad: Bad | None
@@ -43,7 +43,7 @@ def attempt(name: str, target: Target, data: bytes, seed: str, *, seconds: float
             return Ran("", Bad(f"{name} {words}", str(error)))
         except Exception as error:  # noqa: BLE001 - whatever a reader raises, other than its own errors, is a finding
             return Ran("", Bad(f"{name} {type(error).__name__} {_place(error)}", _text(error)))
-    # The commands that write do so where they were asked to.
+    # The commands that write do so where requested.
     own = str(scratch(os.getpid()))
     strange = [each for each in acts if own not in each]
     if strange:

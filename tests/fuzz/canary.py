@@ -1,4 +1,4 @@
-"""What reading a recording must never do: start a process, write, connect, unpickle, import or run what it names."""
+"""Actions that reading a recording must never cause: starting processes, writing, connecting, unpickling, importing."""
 
 import os
 import sys
@@ -54,22 +54,22 @@ def _is_forbidden(event: str, args: tuple[Any, ...]) -> bool:
         return args[0].partition(".")[0] not in _OURS
     if event == "exec":
         code = args[0]
-        # Modules that are imported late have a file; what is made of a text has none.
+        # Modules that are imported late have a file; code compiled from a text has none.
         return isinstance(code, CodeType) and code.co_filename.startswith("<") and "frozen" not in code.co_filename
     if event == "marshal.loads":
-        return False  # how modules are imported from their cached byte code; `exec` sees what comes of it
+        return False  # this loads modules from their cached byte code; `exec` sees the result
     return event.startswith(_FORBIDDEN)
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    # One that is never taken off again: there is no such call.
+    # Audit hooks are permanent: there is no call that removes one.
     if _State.is_armed and _is_forbidden(event, args):
         _State.acts.append(f"{event} {args!r}"[:200])
 
 
 @contextmanager
 def looking_away() -> Iterator[None]:
-    """Let a target prepare what it reads."""
+    """Suspend the checks while a target prepares its input."""
     was, _State.is_armed = _State.is_armed, False
     try:
         yield
@@ -79,7 +79,7 @@ def looking_away() -> Iterator[None]:
 
 @contextmanager
 def watching() -> Iterator[list[str]]:
-    """Give the list of forbidden acts of this process; it grows as they happen."""
+    """Return the list of forbidden actions of this process; it grows as they happen."""
     if not _State.is_installed:
         sys.addaudithook(_hook)
         _State.is_installed = True

@@ -1,15 +1,15 @@
-"""Mutations of bytes that nothing is known of, and of whole numbers."""
+"""Mutations of bytes without known structure, and of whole numbers."""
 
 from collections.abc import Callable
 from random import Random
 
 EDGES = (0, 1, 2, 3, 7, 8, 63, 64, 127, 128, 255, 256, 4095, 4096, 65535, 65536, 1 << 20, (1 << 31) - 1, 1 << 31)
 WIDE = ((1 << 32) - 1, 1 << 32, 1 << 40, (1 << 63) - 1, 1 << 63, (1 << 64) - 1)
-"""Numbers at which something ends: a byte, a page, a type of C."""
+"""Numbers at limits: of a byte, a page, a C type."""
 
 
 def number(rng: Random, near: int = 0) -> int:
-    """Return a number from 0 on that is worth a try; often one beside `near`."""
+    """Return a promising number from 0 on; often one next to `near`."""
     way = rng.randrange(4)
     if way == 0:
         return max(0, near + rng.choice((-2, -1, 1, 2, 8, -8)))

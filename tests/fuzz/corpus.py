@@ -1,4 +1,4 @@
-"""The inputs that mutations begin with: seeds, made anew at each start, and those that were kept."""
+"""The initial inputs of mutations: seeds, created at each start, and stored inputs."""
 
 import hashlib
 import json
@@ -30,7 +30,7 @@ class Input(NamedTuple):
     """What a target reads."""
 
     kind: str
-    """One of KINDS; the ending of its file."""
+    """One of KINDS; the suffix of its file."""
     data: bytes
 
     @property
@@ -40,7 +40,7 @@ class Input(NamedTuple):
 
 
 def seeds() -> list[Input]:
-    """Return those that take no recording to make."""
+    """Return the seeds that need no recording."""
     log = _log()
     sealed = _sealed(example(2))
     series = [snapshot(number) for number in range(1, 6)]
@@ -119,7 +119,7 @@ def _world() -> bytes:
 
 
 def snapshot(number: int) -> Snapshot:
-    """Return a small heap; those of higher numbers have more in it."""
+    """Return a small heap; higher numbers give larger ones."""
     base = 0x7F0000000000
     items = [base + 0x100 + 48 * each for each in range(3 + 2 * number)]
     nodes = [
@@ -145,13 +145,13 @@ def snapshot(number: int) -> Snapshot:
 
 
 def index() -> bytes:
-    """Return an index as the debugger keeps it beside a recording; targets put the right key in."""
+    """Return an index as the debugger stores it beside a recording; targets insert the right key."""
     value = ["", "ended", 1, True, b"", bytes((1, 5, 2)), b"", encode.encode_value([1, 0, "ValueError", "x", 5, 0])]
     return INDEX_MAGIC + zstandard.compress(encode.encode_value(value))
 
 
 def recorded(python: str, place: Path, env: dict[str, str]) -> list[Input]:
-    """Record the programs and return what was written. Raises RuntimeError."""
+    """Record the programs and return the files. Raises RuntimeError."""
     found = []
     for program in sorted(PROGRAMS.glob("*.py")):
         target = place / f"{program.stem}.rdbg"
@@ -164,7 +164,7 @@ def recorded(python: str, place: Path, env: dict[str, str]) -> list[Input]:
 
 
 def load(directory: Path) -> list[Input]:
-    """Return the inputs that were kept in a directory."""
+    """Return the inputs stored in a directory."""
     found = []
     for path in sorted(directory.glob("*")):
         kind = path.name.partition(".")[2]
@@ -174,7 +174,7 @@ def load(directory: Path) -> list[Input]:
 
 
 def keep(directory: Path, each: Input) -> None:
-    """Keep an input under its digest."""
+    """Store an input under its digest."""
     path = directory / f"{each.digest}.{each.kind}"
     if not path.exists():
         partial = path.with_name(f".{path.name}-{os.getpid()}")

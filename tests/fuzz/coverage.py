@@ -1,4 +1,4 @@
-"""Which lines of the readers ran for the first time: from Python 3.12 on this costs nothing once a line was seen."""
+"""Report lines of the readers that run for the first time: from Python 3.12 on this is free once a line was seen."""
 
 import sys
 from pathlib import Path
@@ -11,13 +11,13 @@ _OURS = str(Path(replaydbg.__file__).parent)
 
 
 class NewLines:
-    """Counts lines that never ran before. On Python 3.11 there are none."""
+    """Counts lines that run for the first time. On Python 3.11 there are none."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def install(self) -> None:
-        """Begin to watch; it stays for the life of the process."""
+        """Begin to watch, for the life of the process."""
         # Not by its name: the types are checked for Python 3.11, which has none.
         monitoring: Any = getattr(sys, "monitoring", None)
         if monitoring is None:
@@ -34,6 +34,6 @@ class NewLines:
         monitoring.set_events(monitoring.COVERAGE_ID, monitoring.events.LINE)
 
     def take(self) -> int:
-        """Return how many were new since the last call."""
+        """Return the number of new lines since the last call."""
         count, self.count = self.count, 0
         return count

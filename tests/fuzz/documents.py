@@ -1,4 +1,4 @@
-"""Mutations of JSON: one value somewhere in it becomes another one, and it is JSON still. Mostly."""
+"""Mutations of JSON: one value somewhere in it is replaced, and the result is usually still JSON."""
 
 import json
 from random import Random
@@ -35,7 +35,7 @@ _ODD: tuple[Any, ...] = (
 
 
 def mutated(data: bytes, rng: Random) -> bytes:
-    """Return a JSON text with a changed value; bytes that are no JSON are changed as bytes."""
+    """Return a JSON text with a changed value; bytes that are not JSON are changed as bytes."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
@@ -59,7 +59,7 @@ def deep(rng: Random) -> bytes:
 
 
 def _changed(value: Any, rng: Random) -> Any:
-    """Walk down at random, and change what is there."""
+    """Descend at random, and change a value."""
     if isinstance(value, dict) and value and rng.randrange(8):
         key = rng.choice(list(value))
         changed = dict(value)

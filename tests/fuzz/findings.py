@@ -1,4 +1,4 @@
-"""A finding on the disk: its input, made as small as it can be, and the command that repeats it."""
+"""A finding on disk: its input, minimised, and the command that reproduces it."""
 
 import hashlib
 import json
@@ -27,11 +27,11 @@ def save(directory: Path, target: str, key: str, text: str, found: Input, seed: 
 
 
 def minimised(found: Input, is_same: Callable[[bytes], bool], *, seconds: float, most: int = 3000) -> Input:
-    """Return the smallest input that was found in that time and is still the same finding."""
+    """Return the smallest input found in that time that still shows the same finding."""
     end = time.monotonic() + seconds
     data = found.data
     if found.kind == RECORDING:
-        # Stored as they are, sections can be made smaller one by one; compressed ones may be shorter at first.
+        # Stored uncompressed, sections can be reduced one by one; compressed ones may be shorter at first.
         plain = framing.sealed(framing.sections_of(data))
         data = plain if is_same(plain) else data
     tried = 0
@@ -49,7 +49,7 @@ def minimised(found: Input, is_same: Callable[[bytes], bool], *, seconds: float,
 
 
 def _smaller(of: Input) -> Iterator[bytes]:
-    """Yield inputs with less in them; of a recording without sections and pieces of sections, its framing sound."""
+    """Yield reduced inputs; for a recording without sections and pieces of sections, with valid framing."""
     if of.kind == RECORDING:
         sections = framing.sections_of(of.data)
         for name in sections:

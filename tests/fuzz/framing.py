@@ -1,4 +1,4 @@
-"""A sealed recording as its sections, and back to a file: with checksums that hold, and a framing that may lie."""
+"""Split a sealed recording into its sections, and reassemble it, with valid checksums and any framing."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _compress = zstandard.ZstdCompressor(level=1).compress
 
 @dataclass
 class Block:
-    """A block that is to be written."""
+    """A block to be written."""
 
     section: str
     raw_offset: int
@@ -35,7 +35,7 @@ class Block:
 
 @dataclass
 class Framing:
-    """All of a file but what its sections hold."""
+    """All of a file except the content of its sections."""
 
     format: int = FORMAT
     ok: bool = True
@@ -91,12 +91,12 @@ def sealed(sections: Mapping[str, bytes]) -> bytes:
 
 
 _LARGEST = 16 << 20
-"""Bytes of all sections of a file that is taken apart: several hundred of them are kept."""
+"""Size in bytes of all sections of a file that is split: several hundred of them are kept."""
 
 
 @lru_cache(100)
 def sections_of(data: bytes) -> Mapping[str, bytes]:
-    """Return the sections of a sealed file, as far as they can be read; none if it is no recording, or a large one."""
+    """Return the sections of a sealed file, as far as they can be read; none for a large file or no recording."""
     path = scratch_file("apart.rdbg", data)
     try:
         with open_recording(Path(path)) as recording:
@@ -116,7 +116,7 @@ def sections_of(data: bytes) -> Mapping[str, bytes]:
 
 
 def mutated(sections: Mapping[str, bytes], rng: Random) -> bytes:
-    """Return a file with these sections whose framing is not as it should be; checksums hold all the same."""
+    """Return a file with these sections and invalid framing, but valid checksums."""
     framing = Framing(blocks=blocks_of(sections))
     for _ in range(rng.choice((1, 1, 2, 3))):
         _change(framing, rng)
@@ -176,7 +176,7 @@ def _change(framing: Framing, rng: Random) -> None:
 
 
 def _bomb(blocks: list[Block], at: int, rng: Random) -> None:
-    """Let a section stand for much more than it is."""
+    """Let a section claim to expand to much more than it does."""
     block = blocks[at]
     piece = (block.stored[-rng.choice((1, 3, 40)) :] or b"\0") * PIECE
     stored = _compress(piece[:PIECE])

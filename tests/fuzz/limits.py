@@ -1,4 +1,4 @@
-"""The limits under which a target runs, and what one exceeds."""
+"""The limits under which a target runs, and the exceptions for exceeding them."""
 
 import resource
 import signal
@@ -8,20 +8,20 @@ from pathlib import Path
 from types import FrameType
 
 SECONDS = 10.0
-"""CPU time that an input may take."""
+"""CPU time limit of an input."""
 MEMORY = 1 << 30
-"""Bytes that reading an input may add to a process."""
+"""Memory in bytes that reading an input may add to a process."""
 
 
 class Hang(BaseException):
-    """An input took more CPU time than it may. No Exception: a reader that catches those must not swallow it."""
+    """An input exceeded its CPU time. Not an Exception: a reader that catches those must not swallow it."""
 
 
 @contextmanager
 def limited_memory(more: int = MEMORY) -> Iterator[None]:
-    """Let this process take no more than `more` bytes more in what runs inside: that gets a MemoryError.
+    """Limit this process to `more` additional bytes in the block, which gets a MemoryError beyond.
 
-    What a worker itself keeps (its corpus, what it takes apart) does not count.
+    The worker's own memory (its corpus, parsed inputs) does not count.
     """
     words = Path("/proc/self/statm").read_text(encoding="ascii").split()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -38,7 +38,7 @@ def _late(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def timed(seconds: float = SECONDS) -> Iterator[None]:
-    """Raise Hang in what takes more CPU time. What never comes back to Python is the parent's to end."""
+    """Raise Hang in a block that exceeds the CPU time. The parent ends code that never returns to Python."""
     signal.signal(signal.SIGPROF, _late)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:

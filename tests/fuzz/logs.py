@@ -28,7 +28,7 @@ class _WorldStream(LogStream):
 
 @lru_cache(400)
 def records(body: bytes, gates: tuple[GateRow, ...], *, is_world: bool) -> tuple[bytes, ...]:
-    """Return the records of a log without its header, as far as they can be told apart; the rest is one more."""
+    """Return the records of a log without its header, as far as they can be separated; the rest is one more."""
     made = (_WorldStream if is_world else RawStream)(iter([body]), total=len(body), stored=len(body), gates=gates)
     found = list(made.parts()) if isinstance(made, _WorldStream) else [each.data for each in made.records()]
     rest = body[made.position :]
@@ -36,7 +36,7 @@ def records(body: bytes, gates: tuple[GateRow, ...], *, is_world: bool) -> tuple
 
 
 def mutated(data: bytes, rng: Random, gates: Sequence[GateRow], *, is_world: bool = False) -> bytes:
-    """Return a log file with changed records; its header fits them, except where that is what changed."""
+    """Return a log file with changed records; its header matches them, unless that is what changed."""
     if len(data) < LOG_HEADER:
         return chunks.mutated(data, rng)
     magic, number, stopped, _, crossings, start, rest = _HEADER.unpack_from(data)
@@ -89,7 +89,7 @@ def _change(found: list[bytes], rng: Random) -> None:
 
 
 def _renumbered(record: bytes, rng: Random) -> bytes:
-    """Exchange what may be a number, all of its bytes."""
+    """Replace a range of bytes that may be a number."""
     if not record:
         return record
     begin = rng.choice((0, rng.randrange(len(record))))
@@ -119,7 +119,7 @@ def _text(rng: Random) -> bytes:
 
 
 def value(rng: Random, depth: int = 0) -> bytes:
-    """Return a value of the format (section 3 of format.md), which may be none."""
+    """Return a value of the format (section 3 of format.md), which may be invalid."""
     tag = rng.choice((*range(0x1B), 0x40, 0x7F, 0x80))
     if depth > 3:
         tag = rng.choice((0, 1, 3, 0x41))

@@ -1,4 +1,4 @@
-"""One mutation of an input: what comes of it depends on the input and the generator alone."""
+"""One mutation of an input: the result depends only on the input and the generator."""
 
 import json
 import struct
@@ -20,11 +20,11 @@ EXAMPLE_HEADER = json.dumps(header_json()).encode()
 
 
 def mutated(of: Input, rng: Random, *, for_replay: bool = False) -> bytes:
-    """Return a mutation of `of`. `for_replay` leaves the program and what it imports as they are."""
+    """Return a mutation of `of`. `for_replay` leaves the program and its imports unchanged."""
     try:
         return _in_its_structure(of, rng, for_replay=for_replay)
     except (LookupError, TypeError, ValueError, OverflowError, AttributeError, RecursionError, struct.error):
-        # A mutation of a mutation: what is to be changed may have no structure left.
+        # A mutation of a mutation: the structure may be lost already.
         return chunks.mutated(of.data, rng)
 
 

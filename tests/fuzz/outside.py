@@ -18,7 +18,7 @@ from tests.fuzz.space import scratch, scratch_file
 from tests.fuzz.targets import shape
 
 WAIT = 90.0
-"""Seconds after which a command is ended that takes no CPU time either."""
+"""Seconds after which a command is ended that uses no CPU time either."""
 
 _WORDS: dict[str, tuple[str, ...]] = {
     "replay": ("replay", "-q", "FILE"),
@@ -73,7 +73,7 @@ def outside(name: str, tool: Tool, data: bytes, rng: Random) -> Ran:
                 _, status, usage = os.wait4(process.pid, 0)
                 break
             time.sleep(0.005)
-        # Nothing of it may stay; the group is its own.
+        # None of its processes may remain; the group is its own.
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -118,7 +118,7 @@ def _limits() -> None:
 
 
 def _sanitized_limits() -> None:
-    # Not of addresses: the sanitizer's shadow takes 16 TiB.
+    # No limit on addresses: the sanitizer's shadow takes 16 TiB.
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (80, hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

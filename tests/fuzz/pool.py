@@ -1,4 +1,4 @@
-"""Runs the workers, starts another one where one crashed or hangs, and adds up what they report."""
+"""Run the workers, replace crashed or hanging ones, and add up their reports."""
 
 import multiprocessing
 import os
@@ -17,23 +17,23 @@ from tests.fuzz.outside import WAIT
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _STUCK = 2
-"""Times the limit of an input, after which a worker is ended from outside: it does not come back to Python."""
+"""Multiple of an input's limit after which a worker is ended from outside: it does not return to Python."""
 
 
 @dataclass
 class Totals:
-    """What was done."""
+    """The totals of a run."""
 
     counts: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     kept: int = 0
     found: dict[str, Path] = field(default_factory=dict)
-    """The files of the findings, by what they have in common."""
+    """The files of the findings, by their common key."""
     elapsed: float = 0.0
 
     @property
     def mutations(self) -> int:
-        """Of all targets."""
+        """Number of mutations of all targets."""
         return sum(self.counts.values())
 
 
@@ -43,7 +43,7 @@ class _Running:
     process: BaseProcess
     from_worker: Connection
     case: int = -1
-    """The case that it was at when somebody looked last, and the CPU time it had taken when it was first seen there."""
+    """The case at the last check, and its CPU time when it was first seen."""
     cpu: float = 0.0
     since: float = 0.0
     told: dict[str, object] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Pool:
         return _Running(orders, process, from_worker)
 
     def _listen(self, one: _Running) -> bool:
-        """Take what a worker says; False: it has ended."""
+        """Receive a worker's report; False: it has ended."""
         try:
             while one.from_worker.poll():
                 kind, *told = one.from_worker.recv()
@@ -114,7 +114,7 @@ class Pool:
             print(f"FINDING {key}\n  {path}", file=sys.stderr, flush=True)
 
     def _ended(self, one: _Running) -> worker.Orders | None:
-        """Add up what a worker did. Return orders for another one, if it should go on in its place."""
+        """Add up a worker's totals. Return orders for a replacement, if there should be one."""
         one.process.join(20)
         counts, seconds = one.told.get("counts", {}), one.told.get("seconds", {})
         assert isinstance(counts, dict)
@@ -142,7 +142,7 @@ class Pool:
         return parts[0], Input(parts[1] or "bin", data[worker.NOW.size : worker.NOW.size + length]), parts[2]
 
     def _look(self, one: _Running) -> None:
-        """End a worker that has been at one input for too long."""
+        """End a worker that has worked on one input for too long."""
         with Path(one.orders.shared).open("rb") as file:
             case, _, _, _, _ = worker.NOW.unpack_from(file.read(worker.NOW.size))
         cpu = _cpu_seconds(one.process.pid)

@@ -1,4 +1,4 @@
-"""A core under AddressSanitizer and UndefinedBehaviorSanitizer, built in a copy of the tree: others use the tree."""
+"""A core under AddressSanitizer and UndefinedBehaviorSanitizer, built in a copy of the tree, which others use."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ def build(place: Path) -> Tool:
         "LD_PRELOAD": library,
         "PYTHONPATH": str(built),
         "XDG_DATA_HOME": str(place / "store"),
-        # As in tox.ini, and for its reasons.
+        # As in tox.ini, and for the same reasons.
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:handle_segv=1:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "PYTHONMALLOC": "malloc",

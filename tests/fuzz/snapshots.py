@@ -1,4 +1,4 @@
-"""Mutations of the file of a snapshot: its header and its columns, under checksums that hold."""
+"""Mutations of a snapshot's file: its header and its columns, with valid checksums."""
 
 import json
 import struct
@@ -18,13 +18,13 @@ HEAD = struct.Struct("<8sIIQ")
 _WIDTHS = {"address": 8, "size": 8, "came": 8, "floats": 8, "string_from": 8, "float_from": 8, "strings": 1}
 _BOMB = 16 << 20
 _LARGEST = 1 << 20
-"""Bytes of a column that is taken apart: a bomb that was kept must not become a file of that size."""
+"""Size in bytes of a column that is parsed: a stored bomb must not become a file of that size."""
 _compress = zstandard.ZstdCompressor(level=1).compress
 
 
 @lru_cache(200)
 def _taken_apart(data: bytes) -> tuple[str, tuple[bytes, ...]] | None:
-    """Return the header and the plain bytes of the columns; None if it is no sound snapshot."""
+    """Return the header and the uncompressed columns; None if it is not a valid snapshot."""
     try:
         _, _, _, length = HEAD.unpack_from(data)
         text = data[HEAD.size : HEAD.size + length].decode("utf-8")
@@ -88,7 +88,7 @@ def _change(columns: list[bytes], described: list[list[Any]], rng: Random) -> No
     numbers = _numbers(columns[at], count, width)
     _change_numbers(numbers, rng, width, is_rising=name in DELTAS)
     if name in _BY_NODE and rng.randrange(3):
-        # The number of nodes stays one: else the first check ends it all.
+        # The number of nodes is unchanged: else the first check ends it all.
         numbers = array(numbers.typecode, [*numbers, *([0] * count)][:count])
     described[at][1] = len(numbers)
     plain = numbers.tobytes()
@@ -120,7 +120,7 @@ def _change_numbers(numbers: Any, rng: Random, width: int, *, is_rising: bool) -
             other = rng.randrange(len(numbers))
             numbers[at], numbers[other] = numbers[other], numbers[at]
         case 3 if is_rising:
-            # What one rises by less, the next one rises by more: all sums behind it stay.
+            # A decrease of one difference is added to the next one: all later sums stay the same.
             by = rng.randint(0, numbers[at])
             numbers[at] -= by
             if at + 1 < len(numbers):
@@ -132,7 +132,7 @@ def _change_numbers(numbers: Any, rng: Random, width: int, *, is_rising: bool) -
 
 
 def _stored(plain: bytes, row: list[Any], rng: Random) -> bytes:
-    """Store a column, and describe it; rarely it becomes a bomb."""
+    """Store a column, and describe it; occasionally it becomes a bomb."""
     if rng.randrange(2000) == 0:
         many = rng.choice((1 << 20, _BOMB, 1 << 28))
         stored = _compress(bytes(many))

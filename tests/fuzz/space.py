@@ -1,4 +1,4 @@
-"""A directory in memory for the files of one process: what is mutated a thousand times a second reaches no disk."""
+"""A directory in memory for the files of one process: a thousand mutations a second should not reach a disk."""
 
 import os
 import shutil

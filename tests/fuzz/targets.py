@@ -1,4 +1,4 @@
-"""What reads an input in this process. A target returns a signature of what it did, or raises what is a finding."""
+"""Functions that read an input in this process. A target returns a signature of its actions, or raises a finding."""
 
 import io
 import os
@@ -41,18 +41,18 @@ from tests.fuzz.space import scratch, scratch_file
 Target = Callable[[bytes, Random], str]
 
 CODES = (0, 1, 2, 3)
-"""The exit codes of what only reads."""
+"""The exit codes of commands that only read."""
 
 
 class Wrong(Exception):
-    """A target did something that it must not do; the message says what."""
+    """A target did something forbidden, which the message describes."""
 
 
 _VARIES = re.compile(r"'[^']*'|\"[^\"]*\"|0x[0-9a-f]+|[\d,.]*\d")
 
 
 def shape(sentences: Iterable[str]) -> str:
-    """Return what is the same in sentences that differ in numbers and names."""
+    """Return the common part of sentences that differ in numbers and names."""
     return "|".join(_VARIES.sub("#", each)[:100] for each in list(sentences)[:3])
 
 
@@ -98,7 +98,7 @@ def _first() -> tuple[Snapshot, DeltaBase]:
 
 
 def snapshot(data: bytes, rng: Random) -> str:
-    """Read a snapshot's file, and ask all that can be asked of it."""
+    """Read a snapshot's file, and run every query on it."""
     first, base = _first()
     try:
         if data.startswith(raw.MAGIC):
@@ -130,14 +130,14 @@ def notes(data: bytes, rng: Random) -> str:
 
 
 def index(data: bytes, rng: Random) -> str:
-    """Read the debugger's index beside a recording, with a key that fits."""
+    """Read the debugger's index beside a recording, with a matching key."""
     path = Path(scratch_file("run.rdbg", b"recording"))
     magic = run_index.MAGIC
     try:
         plain = zstandard.ZstdDecompressor(max_window_size=1 << 22).stream_reader(data[len(magic) :]).read(1 << 22)
         value = decode_value(plain)
         if isinstance(value, list) and value and isinstance(value[0], str):
-            # Its own key, so that what follows is read.
+            # Its own key, so that the rest is read.
             plain = encode.encode_value([run_index._key(path), *value[1:]])
         data = magic + zstandard.compress(plain)
     except (zstandard.ZstdError, Malformed, TypeError, ValueError):
@@ -158,7 +158,7 @@ def recording(data: bytes, rng: Random) -> str:
 
 
 def live(data: bytes, rng: Random) -> str:
-    """The same of a live directory with these sections."""
+    """Do the same for a live directory with these sections."""
     path = scratch(os.getpid()) / "run-2.rdbg-live"
     with looking_away():
         _lay_out(path, data)
@@ -229,7 +229,7 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
 
 
 def commands(data: bytes, rng: Random) -> str:
-    """Give the file to a command that reads, as the command line does."""
+    """Pass the file to a reading command, as the command line does."""
     words = rng.choice(_COMMANDS)
     store = f"{scratch(os.getpid())}/replaydbg/recordings"
     Path(store).mkdir(parents=True, exist_ok=True)
@@ -238,7 +238,7 @@ def commands(data: bytes, rng: Random) -> str:
 
 
 def lone(data: bytes, rng: Random) -> str:
-    """Give a snapshot's file to a command that reads."""
+    """Pass a snapshot's file to a reading command."""
     path = scratch_file("lone.heap", data)
     words = rng.choice((("heap", "FILE"), ("heap", "--json", "--of", "orders", "FILE"), ("diff", "FILE", "FILE")))
     return command(words, path, "")
@@ -277,4 +277,4 @@ TARGETS: dict[str, tuple[str, Target, float]] = {
     "commands": (corpus.RECORDING, commands, 3),
     "lone": (corpus.SNAPSHOT, lone, 0.5),
 }
-"""For each its name: the kind that it reads, the function, and its share of the time."""
+"""For each its name: the kind of its inputs, the function, and its share of the time."""

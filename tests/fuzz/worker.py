@@ -1,4 +1,4 @@
-"""The loop of one process: mutate, run, judge, keep. Its parent sees what it is at, in memory that they share."""
+"""The loop of one process: mutate, run, judge, keep. Its parent sees the present input in shared memory."""
 
 import mmap
 import os
@@ -20,42 +20,42 @@ from tests.fuzz.outside import OUTSIDE, Tool, outside
 from tests.fuzz.targets import TARGETS, Target
 
 NOW = struct.Struct("<QQ16s8s40s")
-"""What is at the beginning of the shared memory: number of the case, length, target, kind, seed; then the input."""
+"""The beginning of the shared memory: number of the case, length, target, kind, seed; then the input."""
 ROOM = 4 << 20
 MOST = 500_000
-"""Bytes of an input. A larger file may take more memory: what it may take follows from what is stored."""
+"""Maximum size of an input. A larger file may take more memory: the limit depends on the stored size."""
 REPORT = 1.0
 """Seconds between reports."""
 MINIMISING = 6.0
-"""Seconds that go into making a finding smaller."""
+"""Seconds spent on minimising a finding."""
 MOST_KEPT = 4000
 """Inputs of a kind that are kept in memory."""
 LARGEST = 200_000
-"""Bytes of an input that is kept: larger ones make everything after them slow."""
+"""Maximum size of a kept input: larger ones slow everything down."""
 
 
 @dataclass
 class Orders:
-    """What a worker is told."""
+    """The orders to a worker."""
 
     number: int
     seed: str
-    """With the number of the case it makes each mutation anew."""
+    """Together with the number of the case it reproduces each mutation."""
     end: float
-    """When it ends, on the monotonic clock."""
+    """When to end, by the monotonic clock."""
     shared: str
     """The file of the shared memory."""
     inputs: list[Input]
-    """What can be read in this process."""
+    """Inputs for targets in this process."""
     recordings: list[Input]
-    """What can be replayed."""
+    """Inputs for replays."""
     tools: list[Tool]
     corpus: Path | None
     outside_share: float
-    """Of its time, for commands."""
+    """Share of its time for commands."""
     only: tuple[str, ...] = ()
     case_seconds: float = SECONDS
-    """CPU time that an input may take."""
+    """CPU time limit of an input."""
     targets: dict[str, tuple[str, Target, float]] = field(default_factory=lambda: TARGETS)
 
 
@@ -83,7 +83,7 @@ class Worker:
         ]
 
     def run(self) -> None:
-        """Loop until the time is over."""
+        """Run until the time is over."""
         orders = self.orders
         with Path(orders.shared).open("r+b") as file, mmap.mmap(file.fileno(), ROOM) as shared:
             self._warm_up()
@@ -108,7 +108,7 @@ class Worker:
         self._report()
 
     def _warm_up(self) -> None:
-        """Import what is imported late, and see what sound inputs give."""
+        """Import modules that are loaded late, and record the signatures of valid inputs."""
         for name in self.weights:
             kind, target, _ = self.orders.targets[name]
             for each in self.by_kind[kind][:8]:
@@ -131,12 +131,12 @@ class Worker:
     def _inside(self, shared: mmap.mmap) -> None:
         seed, rng = self._next()
         spent = self.seconds
-        # The target that is behind its share most.
+        # The target with the largest deficit in its share.
         name = min(self.weights, key=lambda each: spent.get(each, 0.0) / self.weights[each])
         kind, target, _ = self.orders.targets[name]
         start = time.monotonic()
         pool = self.by_kind[kind]
-        # The seeds and what came last are tried more often.
+        # The seeds and recent inputs are tried more often.
         of = pool[-rng.randint(1, min(20, len(pool)))] if rng.randrange(3) == 0 else rng.choice(pool)
         each = Input(kind, mutated(of, rng)[:MOST])
         self._begin(shared, name, each, seed)

@@ -1,4 +1,4 @@
-"""An event loop takes the same turns in a replay: what is ready, when timers are due, which task goes on."""
+"""An event loop takes the same turns in a replay: the order of ready callbacks, timers and tasks."""
 
 import pytest
 

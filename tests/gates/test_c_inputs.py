@@ -1,4 +1,4 @@
-"""What C code takes from outside by itself is recorded, and a replay gives it the same: silently wrong otherwise."""
+"""Inputs that C code takes by itself are recorded and replayed: otherwise a replay would be silently wrong."""
 
 import os
 import subprocess
@@ -74,7 +74,7 @@ def test_every_way_to_take_an_input_replays(library: Path, tmp_path: Path) -> No
 
 
 def test_two_questions_about_one_recording_get_one_answer(library: Path, tmp_path: Path) -> None:
-    """The program prints nothing of it, so equal output says nothing."""
+    """The program prints nothing of it, so equal output proves nothing."""
     recording = _record(tmp_path, _PROGRAM, str(library))
     question = [sys.executable, "-m", "replaydbg", "debug", "--batch", "-q", "-c", "p x", str(recording)]
 
@@ -106,7 +106,7 @@ PyMODINIT_FUNC PyInit__draws(void) { return PyModule_Create(&module); }
 
 
 def test_an_extension_module_finds_the_recorded_process_in_the_debugger(tmp_path: Path) -> None:
-    """Processes of the debugger have other numbers, and go through the same events."""
+    """Processes of the debugger have other ids, and replay the same events."""
     (tmp_path / "_draws.c").write_text(_MODULE)
     compiler = [*(sysconfig.get_config_var("CC") or "cc").split(), "-I", sysconfig.get_paths()["include"]]
     made = tmp_path / f"_draws{sysconfig.get_config_var('EXT_SUFFIX')}"

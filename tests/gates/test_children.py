@@ -1,4 +1,4 @@
-"""A child is an ordinary process that the recording does not know: it outlives its parent and changes nothing there."""
+"""A child is an ordinary process outside the recording: it outlives its parent, and its own behaviour is unchanged."""
 
 import os
 import sys
@@ -67,7 +67,7 @@ def _run(directory: Path, command: list[str]) -> Outcome:
 
 
 def _wait_for(path: Path) -> str:
-    """What another process writes there; it gets 20 seconds."""
+    """Wait up to 20 seconds for another process to write the file; return its content."""
     for _ in range(2000):
         if path.exists():
             return path.read_text()

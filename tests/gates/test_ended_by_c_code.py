@@ -1,4 +1,4 @@
-"""C code that ends the process: as recorded it is the program's end, and anywhere else no replay passes for whole."""
+"""C code that ends the process: if recorded, it is the program's end; anywhere else no replay counts as complete."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ _AS_RECORDED = {
     "libc.sigfillset(every); libc.sigprocmask(0, every, None); libc._exit(7)": 7,
 }
 _START = "import ctypes, faulthandler, time\nlibc = ctypes.CDLL(None)\nevery = (ctypes.c_ulong * 16)()\nprint('one')\n"
-# Behind a fence a process can gain no privileges, which it can ask: C code then knows that it is replayed.
+# Behind a fence a process can gain no privileges, and can query that: C code can detect that it is replayed.
 _ONLY_IN_A_REPLAY = "if libc.prctl(39, 0, 0, 0, 0) == 1: {end}\nfor i in range(3): time.sleep(0)\n"
 
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="system calls by their numbers there")
@@ -38,7 +38,7 @@ def test_an_end_that_was_recorded_is_whole(end: str, status: int, tmp_path: Path
 @pytest.mark.parametrize("end", ["libc.syscall(231, 0)", "libc._exit(0)", "libc.syscall(60, 0)"])
 @pytest.mark.parametrize("options", [[], ["-q"]])
 def test_an_end_that_was_not_recorded_is_a_divergence(end: str, options: list[str], tmp_path: Path) -> None:
-    """With the status that was recorded, too."""
+    """Even with the recorded status."""
     assert _record(tmp_path, _START + _ONLY_IN_A_REPLAY.format(end=end)) == 0
 
     replayed = _tool(tmp_path, "replay", *options, "r.rdbg")

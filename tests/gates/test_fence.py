@@ -1,4 +1,4 @@
-"""The fence of a replay: which system calls pass, that nothing outside is reached, and no replay runs without it."""
+"""The fence of a replay: the permitted system calls, no effect outside, and no replay without a fence."""
 
 import json
 import os
@@ -19,9 +19,9 @@ pytestmark = pytest.mark.slow
 
 _NO_FENCE = 7
 _NEVER, _ALWAYS, _MISSING = 0, 1, 2
-"""Kinds of calls.h: refused and allowed whatever the arguments are, and answered with ENOSYS."""
+"""Kinds in calls.h: refused and allowed whatever the arguments, and answered with ENOSYS."""
 
-# Allowed whatever the arguments are. Not taken from the table of the core, which is tested against this.
+# Allowed whatever the arguments. Not taken from the table of the core, which is tested against this.
 _INSIDE = set(
     """
     read readv pread64 preadv preadv2 write writev pwrite64 pwritev pwritev2 lseek sendfile splice tee
@@ -46,9 +46,9 @@ _INSIDE = set(
 _PASSES_WITH_MINUS_ONES = set(
     ["close", "dup2", "dup3", "ftruncate", "fallocate", "setsockopt", "shutdown", "rt_sigaction", "personality"]
 )
-# The kernel runs no filter for these two, which do nothing but in trampolines of its own.
+# The kernel runs no filter for these two, which have an effect only in its own trampolines.
 _UNFILTERED = {"uprobe", "uretprobe"}
-# Never come back, or end the process otherwise than by a refusal.
+# These never return, or end the process in another way than by a refusal.
 _ENDS = {"exit", "exit_group", "rt_sigreturn"}
 _WAITS = {"pause"}
 # The handler lets it through where the recording ends, too: tests/gates/test_ended_by_c_code.py.
@@ -84,7 +84,7 @@ print(found)
 
 
 def _try_each(numbers: list[int]) -> dict[int, tuple[int, str]]:
-    """How a process ended that made each call, and what the fence reported."""
+    """Return how a process ended that made each call, and the fence's report."""
     done = subprocess.run(
         [sys.executable, "-c", _TRY_EACH, repr(numbers)], capture_output=True, text=True, timeout=300, check=True
     )
@@ -112,7 +112,7 @@ def test_every_system_call_number_passes_or_is_refused_as_the_list_says() -> Non
         if names.get(number, number) not in passed:
             assert status == tool.DIVERGED, (number, status)
             assert report.startswith(names.get(number, f"system call {number}")), report
-    # A row that does not exist is refused like one that says so.
+    # A call without a row is refused like one whose row refuses it.
     assert {name for name, kind in calls.values() if kind == _ALWAYS} == _INSIDE & here
     assert not {name for name, kind in calls.values() if kind == _NEVER} & passed
 
@@ -163,9 +163,9 @@ def test_a_fenced_process_has_no_privilege() -> None:
     assert eval(done.stdout) == none | {"NoNewPrivs": 1, "Seccomp": 2}
 
 
-# ---- acts, each in a replay ----
+# ---- actions, each in a replay ----
 
-# Does nothing while it is recorded; in a replay it is behind a filter.
+# Does nothing during the recording; in a replay it is behind a filter.
 _PROGRAM = """
 import ctypes, os, struct, sys
 
@@ -206,7 +206,7 @@ if is_fenced():
     {act}
 print("after")
 """
-# What is done, and how the divergence names it.
+# The actions, and their names in the divergence.
 _ACTS = {
     "attributes": ("call(16, call(2, victim, 0), 0x40086602, ctypes.byref(ctypes.c_long(64)))", "ioctl("),
     "signal of a descriptor": ("call(72, pair()[0], 8, other)", "fcntl("),
@@ -281,7 +281,7 @@ def test_a_replay_ends_at_an_act_outside_and_names_it(act: str, name: str, tmp_p
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the acts are numbers of x86")
 def test_a_call_refused_while_signals_are_blocked_is_named_as_a_refusal(tmp_path: Path) -> None:
-    """The kernel ends the process then. Also of a recording that has no end, or ended by a signal."""
+    """The kernel ends the process then. Also for a recording that has no end, or ended by a signal."""
     act = "call(14, 2, struct.pack('Q', 0xffffffffffffffff), 0, 8); call(87, victim)"
     recording = _record(tmp_path, _PROGRAM.format(victim=b"victim", other=0, act=act + "\n    os.kill(os.getpid(), 9)"))
 
@@ -309,7 +309,7 @@ def test_nothing_that_the_tool_inherited_is_written_to(tmp_path: Path) -> None:
 
 
 def test_a_replay_has_about_as_much_memory_as_the_recorded_run(tmp_path: Path) -> None:
-    """A terabyte of addresses is there for the recorded program, and not in its replay."""
+    """The recorded program has a terabyte of address space, its replay does not."""
     program = """
 import ctypes, sys
 
@@ -371,7 +371,7 @@ def test_no_command_replays_without_the_fence(words: list[str], plain: Path, tmp
 
     stopped = _without_seccomp(command, tmp_path)
 
-    # What `git bisect run` calls ends it with any error.
+    # Any error ends a `git bisect run` that calls it.
     assert stopped.returncode == (128 if words[0] == "check" else _NO_FENCE), stopped.stderr
     assert "This system cannot isolate a replay" in stopped.stderr
     assert "Operation not permitted" in stopped.stderr
@@ -431,7 +431,7 @@ def _without_seccomp(words: list[str], folder: Path) -> "subprocess.CompletedPro
 
 
 def test_doctor_tries_the_fence_of_its_own_installation(tmp_path: Path) -> None:
-    """A checkout in the working directory has no core, and may be anybody's."""
+    """A checkout in the working directory has no core, and may be somebody else's."""
     (tmp_path / "replaydbg").mkdir()
     (tmp_path / "replaydbg" / "__init__.py").write_text("raise SystemExit('the wrong one')")
     home = str(Path(__file__).parents[2])

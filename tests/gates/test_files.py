@@ -1,4 +1,4 @@
-"""Files, directories, descriptors and maps come out of the recording, though the disk has changed."""
+"""Files, directories, descriptors and maps come from the recording, though the disk has changed."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Collections, and what they run, come at the same place in a replay; if not, that is said."""
+"""Collections, and the code that they run, occur at the same place in a replay; if not, that is reported."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""The gate table is complete: every function that asks the outside has a row, and a fixture crosses every row."""
+"""The gate table is complete: every function with outside input has a row, and a fixture crosses every row."""
 
 import importlib
 import os
@@ -16,18 +16,18 @@ from replaydbg.log.reader import open_recording
 from tests.harness.replay_cases import FIXTURES, Case, cases
 from tests.harness.replays import Scene
 
-# Builtin functions without a row, by module: those that only compute, or change what only this process sees.
+# Builtin functions without a row, by module: those that only compute, or have effects only in this process.
 _NO_ROW = {
     "posix": """
         WCOREDUMP WEXITSTATUS WIFCONTINUED WIFEXITED WIFSIGNALED WIFSTOPPED WSTOPSIG WTERMSIG _inputhook
         _is_inputhook_installed _path_normpath _path_splitroot_ex fspath major makedev minor putenv register_at_fork
         strerror unsetenv waitstatus_to_exitcode
     """,
-    # What get_clock_info says is the same on every Linux.
+    # The answers of get_clock_info are the same on every Linux.
     "time": "get_clock_info strptime",
-    # valid_signals says what the C library was built with.
+    # The answer of valid_signals depends only on the build of the C library.
     "_signal": "default_int_handler strsignal valid_signals",
-    # Makes an object whose own methods are rows.
+    # It creates an object whose own methods are rows.
     "select": "poll",
     "_socket": """
         CMSG_LEN CMSG_SPACE getdefaulttimeout htonl htons inet_aton inet_ntoa inet_ntop inet_pton ntohl ntohs
@@ -53,7 +53,7 @@ _NO_EVENT = {
     "readline_auto_history": "it computes",
     "dt_utcnow": "it crosses as datetime.now",
 }
-# Rows that need what no fixture has.
+# Rows that need something that no fixture has.
 _READLINE = """
     read_history_file write_history_file append_history_file read_init_file get_line_buffer get_begidx get_endidx
     get_completion_type insert_text redisplay
@@ -77,7 +77,7 @@ def test_no_row_only_computes(name: str) -> None:
     assert {row.name for row in OWN if row.module == name} & set(_NO_ROW[name].split()) == set()
 
 
-# What is travelled through, or looked at, crosses nothing of its own, and some of it never ends by itself.
+# Fixtures for travelling or inspecting cross nothing of their own, and some of them never end by themselves.
 AREAS = sorted(each.name for each in FIXTURES.iterdir() if each.name not in ("travel", "heap", "bisect", "pytest"))
 
 
@@ -102,7 +102,7 @@ def _must_be_crossed(row: Row) -> bool:
 
 
 def _is_here(row: Row) -> bool:
-    """Whether this version of Python has the function; what stands for no function of Python (SQLite's) always is."""
+    """Return whether this version of Python has the function; true for rows that are not Python functions."""
     if row.handler == "native":
         return True
     try:
@@ -112,7 +112,7 @@ def _is_here(row: Row) -> bool:
     owner, _, name = row.name.rpartition(".")
     if owner:
         found = getattr(found, owner.removesuffix("()"), None)
-        # The type of what a function makes, or that has no name in its module, is there if the module is.
+        # The type of what a function creates, or that has no name in its module, exists if the module does.
         return not isinstance(found, type) or hasattr(found, name)
     return hasattr(found, name)
 

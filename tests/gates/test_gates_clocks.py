@@ -1,4 +1,4 @@
-"""Every clock and every time zone comes out of the recording."""
+"""Every clock and every time zone comes from the recording."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Every source of entropy comes out of the recording."""
+"""Every source of entropy comes from the recording."""
 
 import pytest
 

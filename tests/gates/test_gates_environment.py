@@ -1,4 +1,4 @@
-"""Variables, identities, users, platform, locale and resources come out of the recording."""
+"""Variables, identities, users, platform, locale and resources come from the recording."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Imports and sources come out of the recording's import world, also of modules made at run time."""
+"""Imports and sources come from the recording's import world, also for modules made at run time."""
 
 import pytest
 

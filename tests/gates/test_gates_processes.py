@@ -1,4 +1,4 @@
-"""Children are seen from the parent: their ids, outputs and ends come out of the recording."""
+"""Children are seen from the parent: their ids, outputs and exit codes come from the recording."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""SQLite's answers, its clock and its entropy come out of the recording."""
+"""SQLite's answers, its clock and its entropy come from the recording."""
 
 import pytest
 

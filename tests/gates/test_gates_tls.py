@@ -1,4 +1,4 @@
-"""TLS is answered from the recording: neither keys nor certificates nor peers are there in a replay."""
+"""TLS is answered from the recording: neither keys nor certificates nor peers exist in a replay."""
 
 import pytest
 

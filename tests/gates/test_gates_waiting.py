@@ -1,4 +1,4 @@
-"""What became ready when, in select, poll, epoll and selectors, comes out of the recording."""
+"""Readiness in select, poll, epoll and selectors comes from the recording."""
 
 import pytest
 

@@ -13,7 +13,7 @@ from tests.harness import tool
 
 pytestmark = pytest.mark.slow
 
-# Acts behind the gates' back, and what the divergence calls them.
+# Actions behind the gates' back, and their names in the divergence.
 _REFUSED = {
     'libc.unlink(b"victim")': 'unlink("victim")',
     'libc.creat(b"made", 0o600)': 'creat("made")',
@@ -29,7 +29,7 @@ _REFUSED = {
     "libc.alarm(1000)": "alarm(",
     "libc.semget(0, 1, 0o600)": "semget(",
 }
-# What a C library may do in a replay as it did when it was recorded.
+# Actions that are permitted to a C library in a replay as in the recording.
 _ALLOWED = (
     'libc.open(b"/dev/null", os.O_RDONLY) > 0',
     'libc.memfd_create(b"memory", 0) > 0',
@@ -98,7 +98,7 @@ def test_a_replay_ends_where_a_library_acts(act: str, name: str, tmp_path: Path)
 
 
 def test_a_refusal_that_a_library_blocks_ends_the_replay_too(tmp_path: Path) -> None:
-    """system() blocks all signals while it makes its process; the kernel then ends ours."""
+    """system() blocks all signals while it creates its process; the kernel then ends ours."""
     recorded = _record(_PROGRAM.format(act='libc.system(b"touch made")'), tmp_path)
     assert recorded.status == 0
     _set_the_stage(tmp_path)

@@ -1,4 +1,4 @@
-"""A replay touches nothing outside itself: seen from the kernel by strace, and from the files that lie around it."""
+"""A replay touches nothing outside itself: checked in the kernel by strace, and by the files around it."""
 
 import os
 import re
@@ -56,7 +56,7 @@ _FAILED = re.compile(r"= -1 E\w+ ")
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """What a replay may do."""
+    """The permitted actions of a replay."""
 
     # Files that are its standard streams.
     streams: tuple[str, ...]
@@ -69,7 +69,7 @@ class _Limits:
 @pytest.mark.parametrize("name", _PROGRAMS)
 def test_the_kernel_sees_no_act_of_a_replay(name: str, tmp_path: Path) -> None:
     scene = _recorded(name)
-    # The first replay may compile the tool's own modules; the second is looked at.
+    # The first replay may compile the tool's own modules; the second is inspected.
     first = scene.replay()
 
     trace = _strace(tool.replay(sys.executable, scene.recording), tmp_path)
@@ -82,7 +82,7 @@ def test_the_kernel_sees_no_act_of_a_replay(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", _PROGRAMS)
 def test_the_files_around_a_replay_stay_as_they_are(name: str) -> None:
-    """The files lie again as they did before the recording: the replay could change them, and must not."""
+    """The files are again as before the recording: the replay could change them, and must not."""
     scene = _recorded(name)
     scene.run_plainly()
     before = _picture(scene.base)
@@ -103,10 +103,10 @@ def _recorded(name: str) -> Scene:
 
 
 def _strace(command: list[str], folder: Path) -> list[str]:
-    """The lines of the trace of `command`; descriptors are shown with what they are."""
+    """Return the lines of the trace of `command`; descriptors are shown with their files."""
     # Without a HOME the interpreter itself, at its start, asks the system's name service for one, through a socket.
     env = {**passed_on(), "PATH": os.defpath, "HOME": str(folder)}
-    # A tracer and a sanitizer's own tracing cannot go together.
+    # A tracer and a sanitizer's own tracing cannot be combined.
     env.pop("LD_PRELOAD", None)
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
         subprocess.run(
@@ -123,7 +123,7 @@ def _strace(command: list[str], folder: Path) -> list[str]:
 
 
 def _acts(trace: list[str], folder: Path) -> Iterator[str]:
-    """The lines of the trace that are acts upon the world."""
+    """Return the lines of the trace that affect the outside."""
     calls = [match for line in trace if (match := _CALL.match(line))]
     limits = _Limits(
         streams=(str(folder / "out"), str(folder / "err"), "/dev/null"),
@@ -153,7 +153,7 @@ def _is_act(call: "re.Match[str]", limits: _Limits) -> bool:
 
 
 def _target(name: str, args: str) -> str:
-    """What the descriptor is that `name` writes to."""
+    """Return the kind of the descriptor to which `name` writes."""
     descriptors = re.findall(r"\d+<([^>]*)>", args)
     if name in ("splice", "copy_file_range") and len(descriptors) > 1:
         return str(descriptors[1])
@@ -165,7 +165,7 @@ def _is_own(target: str, limits: _Limits) -> bool:
 
 
 def _picture(folder: Path) -> list[tuple[str, int, int, int, bytes]]:
-    """Every file below `folder`: name, mode, size, time of change, content."""
+    """Return every file below `folder`: name, mode, size, time of change, content."""
     pictures = []
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
@@ -175,5 +175,5 @@ def _picture(folder: Path) -> list[tuple[str, int, int, int, bytes]]:
 
 
 def _shown(paths: tuple[str, ...]) -> list[str]:
-    """How strace shows the files behind descriptors."""
+    """Return how strace shows the files of descriptors."""
     return [f"<{path}>" for path in paths]

@@ -30,7 +30,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, O
 
 
 def perturbed(command: list[str], seed: int) -> Outcome:
-    """Run a command of ours with random allocations, wherever the core works by itself; 0 for none."""
+    """Run a command of ours with random allocations wherever the core works by itself; 0 for none."""
     orders = {"REPLAYDBG_TEST_PERTURB": str(seed)} if seed else {}
     return run(command, cwd=Path.cwd(), env={"PATH": os.defpath, **passed_on(), **orders})
 

@@ -1,4 +1,4 @@
-"""Memory that another process writes: what cannot be seen is noted, or said where a replay diverges."""
+"""Memory that another process writes: unseen changes are noted, or reported where a replay diverges."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
-"""Signals are handled in a replay where they were: inside crossings, between them, in pure computation.
+"""Signals are handled in a replay at their original place: inside crossings, between them, in pure computation.
 
-The first test takes the fixtures, which send the signals to themselves or let children send them; the others press
+The first test uses the fixtures, which send the signals to themselves or let children send them; the others press
 Ctrl-C.
 """
 
@@ -109,7 +109,7 @@ def test_a_signal_that_ends_the_whole_group_leaves_a_sealed_recording(number: si
 
 
 def test_an_interrupt_for_the_launcher_alone_reaches_the_program(tmp_path: Path) -> None:
-    """A supervisor without a terminal interrupts what it started, and knows of no program below it."""
+    """A supervisor without a terminal interrupts the process that it started, and knows of no program below it."""
     recording = tmp_path / "r.rdbg"
 
     recorded = _record_and_signal(_CATCHES, recording, signal.SIGINT, send=os.kill)
@@ -132,7 +132,7 @@ def test_a_group_that_is_stopped_and_continued_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_signal_that_the_program_handles_late_is_not_passed_on_to_it() -> None:
-    """On a busy machine it may do so just before the launcher's patience is over."""
+    """On a busy machine it may do so just before the launcher's time limit."""
     looks = iter([0] * 10)
     reading, writing = os.pipe()
 
@@ -156,7 +156,7 @@ def test_a_signal_that_the_program_handles_late_is_not_passed_on_to_it() -> None
 def _record_and_signal(
     source: str, recording: Path, number: int, *, send: Callable[[int, int], None] = os.killpg
 ) -> Outcome:
-    """Records `source`, and sends the signal to the launcher's whole group when the program is where it stays."""
+    """Record `source`, and send the signal to the launcher's whole group when the program is waiting."""
     program = recording.with_name("program.py")
     program.write_text(source)
     command = tool.record(sys.executable, recording, [str(program)])
@@ -184,9 +184,9 @@ def _record_and_signal(
 
 
 def _wait_until_busy(pid: int) -> None:
-    """Returns when the program has left the print that said "ready": it sleeps in the kernel, or it computes.
+    """Return when the program has left the print of "ready": it sleeps in the kernel, or it computes.
 
-    Where a signal arrives inside that very print, the interpreter itself may fail.
+    If a signal arrives inside that very print, the interpreter itself may fail.
     """
     deadline = time.monotonic() + TIMEOUT
     first = _cpu_ticks(_stat(pid))
@@ -199,7 +199,7 @@ def _wait_until_busy(pid: int) -> None:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on, which follows the name in parentheses."""
+    """Return the fields of /proc/PID/stat from the state on, which follows the name in parentheses."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
 
 

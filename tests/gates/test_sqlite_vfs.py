@@ -1,4 +1,4 @@
-"""A recording does no harm to others who use the same database. What SQLite answers: test_gates_sqlite.py."""
+"""A recording does no harm to other users of the same database. For SQLite's answers see test_gates_sqlite.py."""
 
 import sqlite3
 import subprocess
@@ -37,7 +37,7 @@ print("wrong", wrong)
 
 
 def test_recorded_and_other_processes_share_a_write_ahead_log(tmp_path: Path) -> None:
-    """Recording gives SQLite a copy of the shared index: nobody may see a torn one, and each recording replays."""
+    """Recording gives SQLite a copy of the shared index: no process may see a torn one, and each recording replays."""
     (tmp_path / "transfers.py").write_text(_TRANSFERS)
     bank = sqlite3.connect(tmp_path / "bank.db")
     bank.execute("pragma journal_mode=wal")
@@ -61,7 +61,7 @@ def test_recorded_and_other_processes_share_a_write_ahead_log(tmp_path: Path) ->
 
 
 def _run_together(commands: list[list[str]], folder: Path) -> list[str]:
-    """What the commands print, run at the same time; none may fail."""
+    """Return the output of the commands, run at the same time; none may fail."""
     processes = [subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) for command in commands]
     outputs = [process.communicate(timeout=100)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * len(commands)

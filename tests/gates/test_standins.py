@@ -1,4 +1,4 @@
-"""C code that cannot be recorded: something of Python's runs in its place, or the recording ends there and says so."""
+"""C code that cannot be recorded: Python code runs in its place, or the recording ends there and reports it."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Standard output and error: a replay writes what the program wrote, by whatever route it wrote it there."""
+"""Standard output and error: a replay writes the program's output, by whatever route it was written."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def test_streams_replay(case: Case) -> None:
     case.check()
 
 
-# How a run's streams are redirected; `{}` is the file's name.
+# Redirections of a run's streams; `{}` is the file's name.
 _KINDS = {
     "files": "> {}.out 2> {}.err",
     "appended": ">> {}.out 2>> {}.err",
@@ -232,7 +232,7 @@ def _shell(where: Path, command: list[str], redirections: str, before: str = ":"
 
 
 def _at_terminal(command: list[str]) -> str:
-    """What the command writes to a terminal that is all that it has."""
+    """Return what the command writes to a terminal that is its only stream."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(command[0], command)

@@ -1,4 +1,4 @@
-"""Tables fit into 80 columns with nothing cut off, and Markdown says what they say."""
+"""Tables fit into 80 columns with nothing cut off, and the Markdown has the same content."""
 
 from __future__ import annotations
 

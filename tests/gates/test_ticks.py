@@ -21,7 +21,7 @@ PROGRAMS = ("crossings_everywhere", "one_liners", "recursion_limit", "greenlets"
 
 
 def ticks_of(command: list[str], directory: Path, more: dict[str, str] | None = None) -> list[tuple[int, int]]:
-    """Runs `command`; ticks and slices used up, at each event."""
+    """Run `command`; return ticks and used slices at each event."""
     env = passed_on() | {"PATH": "/usr/bin:/bin", "HOME": str(directory), "LANG": "C.UTF-8"} | (more or {})
     env |= {"REPLAYDBG_TEST_TICKS": str(SLICE), "REPLAYDBG_TEST_TICKS_FD": str(FD)}
     file = os.memfd_create("ticks")
@@ -46,14 +46,14 @@ def test_ticks_are_equal_at_each_event(tmp_path: Path, name: str) -> None:
 
     assert len(recorded) > 50
     assert replayed == [recorded, recorded]
-    # Every slice was used up after exactly so many ticks.
+    # Every slice was used up after exactly its number of ticks.
     assert all(slices == ticks // SLICE for ticks, slices in recorded)
     assert sorted(recorded) == recorded
     assert recorded[-1][0] > len(recorded)
 
 
 def test_ticks_do_not_depend_on_cached_byte_code(tmp_path: Path) -> None:
-    """The importer compiles in one run and reads byte code in the other; its own Python does not tick."""
+    """The importer compiles in one run and reads byte code in the other; its own Python code does not tick."""
     (tmp_path / "imported.py").write_text("def f(n):\n    return [n for _ in range(n)]\n")
     program = tmp_path / "program.py"
     program.write_text("import time\nimport imported\ntime.time()\nfor i in range(9): imported.f(i)\ntime.time()\n")

@@ -1,1 +1,1 @@
-"""What the long-running harnesses share: running a command and its cost, the tool's command lines, reading figures."""
+"""Shared by the long-running harnesses: running a command and its cost, the tool's command lines, reading figures."""

@@ -1,7 +1,7 @@
-"""Builds small recordings by hand, through the format alone, so that reading can be tested without recording.
+"""Build small recordings by hand, through the format alone, so that reading can be tested without recording.
 
-`LogBuilder` writes a log record by record and gives ids to what it defines; `Example` holds all parts of a
-recording and writes them as a live directory or as a sealed file.
+`LogBuilder` writes a log record by record and gives ids to what it defines; `Example` holds all parts of a recording
+and writes them as a live directory or as a sealed file.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def end_json(**changes: Any) -> dict[str, Any]:
 
 
 class LogBuilder:
-    """Writes one log; every method adds a record, and definitions come before their first use by themselves."""
+    """Writes one log; every method adds a record, and definitions are written automatically before their first use."""
 
     def __init__(self) -> None:
         self.records: list[bytes] = []
@@ -124,7 +124,7 @@ class LogBuilder:
         self.control(16, codec.text(operation) + codec.text(path) + codec.varint(asked) + value)
 
     def raw(self, record: bytes) -> None:
-        """Add bytes as they are."""
+        """Add bytes unchanged."""
         self.records.append(record)
 
     def to_bytes(self, *, stopped: StopReason = StopReason.NOT_STOPPED, committed: int | None = None) -> bytes:
@@ -146,7 +146,7 @@ class LogBuilder:
 
 @dataclass
 class Example:
-    """All parts of a recording; change what the test is about, then write it."""
+    """All parts of a recording; change the part under test, then write it."""
 
     header: dict[str, Any] = field(default_factory=header_json)
     end: dict[str, Any] = field(default_factory=end_json)
@@ -156,7 +156,7 @@ class Example:
     sources: dict[str, bytes] = field(default_factory=dict)
 
     def write_live(self, directory: Path, name: str = "run-1") -> Path:
-        """Write it as a live directory and return that."""
+        """Write it as a live directory and return the path."""
         live = directory / f"{name}.rdbg-live"
         live.mkdir()
         (live / "header.json").write_text(json.dumps(self.header))
@@ -172,7 +172,7 @@ class Example:
         return live
 
     def write(self, directory: Path, name: str = "run-1") -> Path:
-        """Write it as a sealed file and return that."""
+        """Write it as a sealed file and return the path."""
         target = directory / f"{name}.rdbg"
         seal(self.write_live(directory, name), target, self.end)
         return target
@@ -208,9 +208,9 @@ def example(rounds: int = 3) -> Example:
 def with_header(
     source: Path, target: Path, change: Callable[[dict[str, Any]], object], *, name: str = "header"
 ) -> Path:
-    """Write the sealed recording `source` anew to `target`, with a header that `change` has changed, and return that.
+    """Write the sealed recording `source` to `target` with a header modified by `change`; return the path.
 
-    `name`: another section that is JSON, such as `end`. Every checksum is right.
+    `name`: another section that is JSON, such as `end`. Every checksum is correct.
     """
     with open_recording(source) as recording, target.open("wb") as file:
         writer = Writer(file)

@@ -1,7 +1,7 @@
-"""The figures of a sealed recording, read by the format's own document.
+"""Read the figures of a sealed recording, by the format's own document.
 
-On purpose not by `replaydbg.log`: a harness that reads what the tool wrote with the tool's own reader would not notice
-that both have left docs/reference/format.md.
+On purpose without `replaydbg.log`: a harness that uses the tool's own reader would not notice that both have departed
+from docs/reference/format.md.
 """
 
 import json
@@ -15,7 +15,7 @@ import zstandard
 _MAGIC = b"RDBGREC\n"
 _FILE_HEADER_SIZE = 32
 _BLOCK_MAGIC = b"BLK1"
-# codec, zero, length of the section name, raw offset, raw length, stored length, CRC-32 of what is stored
+# codec, zero, length of the section name, raw offset, raw length, stored length, CRC-32 of the stored bytes
 _BLOCK = struct.Struct("<BBHQQQI")
 _CRC_SIZE = 4
 _ZSTD = 1
@@ -23,7 +23,7 @@ _ZSTD = 1
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a recording says about itself."""
+    """Figures from a recording."""
 
     # Crossings.
     events: int
@@ -34,7 +34,7 @@ class Figures:
     log_stored: int
     # Seconds of CPU time of the program's own process and its children, without the sealing.
     cpu_seconds: float
-    # What was met that cannot be recorded: kind and text.
+    # Notes on what cannot be recorded: kind and text.
     notes: tuple[tuple[str, str], ...]
     # Why the log ends before the program did.
     reason: str | None
@@ -49,7 +49,7 @@ class _Block:
 
 
 def read_figures(recording: Path) -> Figures:
-    """The figures of the sealed file `recording`; ValueError if it is none."""
+    """Return the figures of the sealed file `recording`; raises ValueError if it is not a recording."""
     blocks = list(_blocks(recording))
     end = json.loads(b"".join(_raw(block) for block in blocks if block.section == "end"))
     log = [block for block in blocks if block.section == "log"]

@@ -1,4 +1,4 @@
-"""A snapshot of objects of the test itself, and a walk over them in Python to compare it with."""
+"""A snapshot of the test's own objects, and a walk over them in Python to compare it with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from replaydbg.native import _core
 def capture(
     roots: dict[str, Any], *, nodes: int = 10**7, edges: int = 10**8, items: int = 10**6, text: int = 80
 ) -> Snapshot:
-    """Return a snapshot of what `roots` lead to, taken by the native core in this process."""
+    """Return a snapshot of everything reachable from `roots`, taken by the native core in this process."""
     fd = os.memfd_create("snapshot")
     try:
         _core.capture(fd, roots, nodes, edges, items, text)
@@ -33,7 +33,7 @@ _PLAIN = (str, int, float, bytes, bool, type(None))
 
 
 def referents(o: Any) -> list[Any]:
-    """Return what a node for `o` refers to strongly, found without the core."""
+    """Return the strong references of a node for `o`, found without the core."""
     if isinstance(o, dict) and type(o) is dict:
         return [key for key in o if type(key) not in _PLAIN] + list(o.values())
     if isinstance(o, types.FunctionType):
@@ -55,13 +55,13 @@ def referents(o: Any) -> list[Any]:
             held += own.values()
         elif each is not type(o) and id(each) not in keys:
             held.append(each)
-    if type(o).__module__.startswith("tests."):  # a class of Python, not one of C
+    if type(o).__module__.startswith("tests."):  # a Python class, not one written in C
         held.append(type(o))
     return held
 
 
 def reachable(roots: dict[str, Any]) -> dict[int, Any]:
-    """Return all objects that `roots` lead to, by address."""
+    """Return all objects reachable from `roots`, by address."""
     found: dict[int, Any] = {}
     left = list(roots.values())
     while left:
@@ -73,7 +73,7 @@ def reachable(roots: dict[str, Any]) -> dict[int, Any]:
 
 
 def strong_targets(snapshot: Snapshot, node: int) -> Iterator[int]:
-    """Yield the addresses of what a node keeps alive."""
+    """Yield the addresses of everything that a node keeps alive."""
     for edge in snapshot.edges(node):
         if not is_weak(edge.label):
             yield snapshot.address[edge.target]

@@ -1,8 +1,8 @@
-"""Digests of the whole heap at several moments of a recording: two replays that agree have equal ones.
+"""Digests of the whole heap at several moments of a recording: equal replays have equal digests.
 
 Equal output hides a value that differs and is never printed. So the heap is walked from its roots in the order of
-references, each object gets its number where the walk first meets it, and what goes into the digest is what does not
-depend on where objects lie: types, sizes, values, names of references and the numbers of what they lead to.
+references, each object gets a number when the walk first reaches it, and the digest contains what does not depend on
+addresses: types, sizes, values, names of references and the numbers of their targets.
 """
 
 import hashlib
@@ -19,20 +19,20 @@ from replaydbg.errors import EngineLost, NoSuchMoment
 from replaydbg.heap.snapshot import Snapshot
 
 MOMENTS = 3
-"""Spread over the events of a run; the last line of the run comes on top."""
+"""Spread over the events of a run; the last line of the run is added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heap:
     """The heap of one replay at one moment."""
 
-    # Lines that had begun.
+    # Number of lines begun.
     count: int
     digest: str
 
 
 def heaps_of(recording: Path) -> list[Heap]:
-    """Replays the recording and returns its heaps; none if it has no moment at which a program stands."""
+    """Replay the recording and return its heaps; none if it has no moment at which the program can be inspected."""
     with Session(recording) as session:
         events, total = session.index.events, session.index.total
         wanted = {session.index.count(Moment(events * part // (MOMENTS + 1) + 1, 1)) for part in range(1, MOMENTS + 1)}
@@ -44,7 +44,7 @@ def heaps_of(recording: Path) -> list[Heap]:
 
 
 def assert_equal_heaps(recording: Path) -> None:
-    """Asserts that two replays, each in processes of its own, have the same objects at the same moments."""
+    """Assert that two replays, each in processes of its own, have the same objects at the same moments."""
     first, second = (_asked(recording) for _ in range(2))
 
     assert first == second, f"the heaps of two replays differ: {first} and {second}\nkept: {recording}"
@@ -60,7 +60,7 @@ def _asked(recording: Path) -> str:
 
 
 def digest(snapshot: Snapshot) -> str:
-    """What identifies all that can be reached in a snapshot."""
+    """Return a digest of everything reachable in a snapshot."""
     found = hashlib.blake2b(digest_size=16)
     for part in walk(snapshot):
         found.update(part)
@@ -68,7 +68,7 @@ def digest(snapshot: Snapshot) -> str:
 
 
 def walk(snapshot: Snapshot) -> list[bytes]:
-    """What is digested, in the order of the walk: the roots, then each object's own facts, then what it refers to."""
+    """Yield the content of the digest, in the order of the walk: the roots, then each object's facts and references."""
     numbers = array("l", [-1]) * len(snapshot)
     order: list[int] = []
     for root in snapshot.roots:
@@ -77,7 +77,7 @@ def walk(snapshot: Snapshot) -> list[bytes]:
             order.append(root.node)
     first, target, label = snapshot.first_edge, snapshot.target, snapshot.label
     edges = array("l")
-    for node in order:  # grows meanwhile
+    for node in order:  # it grows meanwhile
         for place in range(first[node], first[node + 1]):
             to = target[place]
             if numbers[to] < 0:

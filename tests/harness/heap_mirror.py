@@ -1,4 +1,4 @@
-"""Snapshots of real Python objects, made by looking at them from outside: what the differences are tested on."""
+"""Snapshots of real Python objects, taken by inspecting them from outside: test data for differences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Thing:
 def mirror(names: dict[str, Any], *, number: int = 1, run: str = "run", keep: list[Any] | None = None) -> Snapshot:
     """Return a snapshot of a module `app` with the variables `names`.
 
-    What is in `keep` afterwards must be kept by the caller as long as identity shall hold: then no address comes twice.
+    The caller must keep the content of `keep` as long as identity matters: then no address is reused.
     """
     nodes: list[Node] = [Node(1, "module", 0, "app")]
     edges: list[tuple[int, Step, int]] = []

@@ -15,7 +15,7 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One commit: its tag, what its files are changed to, the tags of its parents (nothing: the one before)."""
+    """One commit: its tag, the new content of its files, the tags of its parents (empty: the previous one)."""
 
     tag: str
     files: Mapping[str, str] = field(default_factory=dict)
@@ -24,14 +24,14 @@ class Change:
 
 
 def git(directory: Path, *words: str, given: bytes | None = None) -> str:
-    """Run git there and return what it prints."""
+    """Run git there and return its output."""
     command = ["git", "-C", str(directory), *words]
     done = subprocess.run(command, input=given, capture_output=True, check=True, env=ENVIRONMENT)
     return done.stdout.decode()
 
 
 def make_history(directory: Path, changes: Sequence[Change]) -> Path:
-    """Make a repository with these commits, each tagged; the last one is checked out on `main`."""
+    """Create a repository with these commits, each tagged; the last one is checked out on `main`."""
     directory.mkdir(parents=True)
     git(directory, "init", "--quiet", "-b", "main")
     marks = {change.tag: f":{number}" for number, change in enumerate(changes, 1)}
@@ -56,7 +56,7 @@ def make_history(directory: Path, changes: Sequence[Change]) -> Path:
 
 
 def picture(directory: Path) -> dict[str, str]:
-    """Everything of a repository that belongs to its user."""
+    """Return the complete state of a repository from its user's view."""
     return {
         "status": git(directory, "status", "--porcelain", "--ignored"),
         "refs": git(directory, "for-each-ref"),

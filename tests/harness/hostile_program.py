@@ -1,4 +1,4 @@
-"""Recorded: nothing. In the debugger: speaks to it in the engine's name, and names another process as its own.
+"""A program that is harmless when recorded. In the debugger it forges the engine's messages, with another's process id.
 
 Written with ctypes, past all gates; `tests/engine/test_forged_messages.py` records it with the number of that process.
 """
@@ -61,7 +61,7 @@ call(READ, opened, status, 8191)
 call(CLOSE, opened)
 if b"Seccomp:\t2" in status.raw:
     handler = ctypes.c_void_p(_FIND(None, b"abs", b"GLIBC_2.2.5"))
-    SIGNAL(31, handler)  # what the filter refuses is passed over
+    SIGNAL(31, handler)  # calls that the filter refuses are skipped
     forge(int(sys.argv[1]))
 total = 0
 for each in range(20_000):

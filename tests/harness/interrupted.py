@@ -1,4 +1,4 @@
-"""Commands on a terminal of their own that somebody interrupts, and whatever they leave running."""
+"""Commands on a terminal of their own that are interrupted, and the processes that they leave running."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.harness.surroundings import without_steering
 
 _PR_SET_CHILD_SUBREAPER = 36
 _BUSY = 3
-"""Ticks of a processor after which a process computes, and no longer starts."""
+"""CPU ticks after which a process is computing, and no longer starting."""
 
 _IN_A_SESSION = """
 import fcntl, os, sys, termios
@@ -31,12 +31,12 @@ os.execv(sys.executable, [sys.executable, "-m", "replaydbg", *sys.argv[1:]])
 
 
 class Seen(NamedTuple):
-    """How an interrupted command ended."""
+    """The end of an interrupted command."""
 
     status: int
-    """Its exit code as a shell shows it: 128 plus the number of a signal that ended it."""
+    """Its exit code as in a shell: 128 plus the number of a signal that ended it."""
     text: str
-    """What it printed."""
+    """Its output."""
     seconds: float
     """From the first signal to its end."""
     left: list[str]
@@ -61,18 +61,18 @@ class Command:
 
     @property
     def text(self) -> str:
-        """What it has printed until now."""
+        """The output so far."""
         return self._text.decode(errors="replace")
 
     def wait_until_printed(self, text: str) -> None:
-        """Return when it has printed `text`."""
+        """Return when `text` appears in its output."""
         until = time.monotonic() + TIMEOUT
         while text not in self.text:
             assert time.monotonic() < until, f"{text!r} was not printed: {self.text}"
             assert self._read(1.0), f"{text!r} was not printed: {self.text}"
 
     def wait_until_busy(self, least: int = _BUSY) -> None:
-        """Return when a process that it has started computes."""
+        """Return when one of its processes is computing."""
         until = time.monotonic() + TIMEOUT
         while not any(_ticks(pid) >= least for pid in _descendants(self.process.pid) if pid != self.process.pid):
             assert time.monotonic() < until, f"nothing computes: {self.text}"
@@ -80,11 +80,11 @@ class Command:
             self._read(0.01)
 
     def press(self, key: bytes = b"\x03") -> None:
-        """Press Ctrl-C: the terminal sends SIGINT to everybody in its foreground."""
+        """Press Ctrl-C: the terminal sends SIGINT to all processes in its foreground."""
         os.write(self._terminal, key)
 
     def end(self, began: float) -> Seen:
-        """Wait for its end, and end what it has left running."""
+        """Wait for its end, and end the processes that it left running."""
         until = time.monotonic() + TIMEOUT
         while self.process.poll() is None:
             assert time.monotonic() < until, f"it does not end: {self.text}"
@@ -96,7 +96,7 @@ class Command:
         return Seen(status if status >= 0 else 128 - status, self.text, seconds, _left())
 
     def close(self) -> None:
-        """End it, wherever it is."""
+        """End it in any state."""
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
@@ -109,14 +109,14 @@ class Command:
         try:
             data = os.read(self._terminal, 65536)
         except OSError:
-            return False  # nobody has it open any more
+            return False  # no process has it open any more
         self._text += data
         return bool(data)
 
 
 @contextmanager
 def command(*words: str) -> Iterator[Command]:
-    """Start `replaydbg` with `words`; orphans among its processes come to us until it has ended."""
+    """Start `replaydbg` with `words`; its orphaned processes are adopted by this one until it has ended."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     started = Command(*words)

@@ -1,4 +1,4 @@
-"""Runs pytest, with the plugin, on a few lines of tests in a directory of their own."""
+"""Run pytest, with the plugin, on a few lines of tests in a directory of their own."""
 
 import json
 import os
@@ -30,7 +30,7 @@ RANDOM = """
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run of pytest left behind."""
+    """The results of a run of pytest."""
 
     folder: Path
     output: str
@@ -53,7 +53,7 @@ class Ran:
 def run_pytest(
     folder: Path, source: str, *options: str, mode: str = "retain-on-failure", wait: str = "60", **env: str
 ) -> Ran:
-    """Runs the tests in `source`, and `*options` besides `--replaydbg=mode`; no mode: without that option."""
+    """Run the tests in `source`, with `*options` besides `--replaydbg=mode`; no mode: without that option."""
     (folder / "test_it.py").write_text(textwrap.dedent(source), encoding="utf-8")
     return rerun_pytest(folder, *options, mode=mode, wait=wait, **env)
 
@@ -61,7 +61,7 @@ def run_pytest(
 def rerun_pytest(
     folder: Path, *options: str, mode: str = "retain-on-failure", wait: str = "60", stdin: str = "", **env: str
 ) -> Ran:
-    """The same with the tests that lie in the directory."""
+    """Run the tests that exist in the directory again."""
     inherited = {name: value for name, value in os.environ.items() if not is_steering(name)}
     environment = {name: value for name, value in inherited.items() if not name.startswith(("PYTEST", "COV_"))}
     environment.pop("GITHUB_STEP_SUMMARY", None)
@@ -86,7 +86,7 @@ def rerun_pytest(
 
 
 def line_of_failure(recording: Path) -> str:
-    """Returns the text of the line at which a session on `recording` opens."""
+    """Return the text of the line at which a session on `recording` opens."""
     with Session(recording) as session:
         top = session.here.stack[0]
         assert session.here.why == "exception", session.here

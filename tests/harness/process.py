@@ -1,4 +1,4 @@
-"""Runs one command to its end and says what it printed, how it ended and what it cost, children included."""
+"""Run one command to its end and return its output, how it ended and its cost, children included."""
 
 import os
 import select
@@ -24,15 +24,15 @@ class Finished:
     wall: float
     # Seconds of user and system time of the process and of every child that was waited for.
     cpu: float
-    # It was killed because its time was over.
+    # Whether it was killed because of the time limit.
     is_timed_out: bool
-    # Bytes of memory that the largest of these processes held at once. Not below what we hold ourselves: a process
-    # begins as a copy of who starts it.
+    # Peak memory in bytes of the largest of these processes. Not below our own: a process begins as a copy of its
+    # parent.
     peak: int = 0
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """Description of how it ended."""
         if self.is_timed_out:
             return f"killed after {self.wall:.0f} s"
         if self.status < 0:
@@ -41,9 +41,9 @@ class Finished:
 
 
 def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float) -> Finished:
-    """Runs `argv` with nothing on stdin; after `timeout` seconds its whole process group is killed.
+    """Run `argv` with nothing on stdin; after `timeout` seconds its whole process group is killed.
 
-    The output goes through files: a pipe would have to be emptied by threads of ours while `wait4` is awaited.
+    The output goes through files: a pipe would have to be drained by threads of ours during `wait4`.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         started = time.monotonic()
@@ -55,7 +55,7 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
             os.killpg(process.pid, signal.SIGKILL)
         _, wait_status, usage = os.wait4(process.pid, 0)
         wall = time.monotonic() - started
-        # Popen must not wait for a process that is gone.
+        # Popen must not wait for a process that no longer exists.
         process.returncode = os.waitstatus_to_exitcode(wait_status)
         return Finished(
             argv=tuple(argv),

@@ -1,4 +1,4 @@
-"""Recordings of programs for tests that look at them."""
+"""Recordings of programs for tests."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from tests.harness.surroundings import without_steering
 
 
 def record_file(program: Path, folder: Path, *argv: str, status: int = 0, timeout: float = 60.0) -> Path:
-    """Records `program` in `folder` and returns the recording; the program must end with `status`."""
+    """Record `program` in `folder` and return the recording; the program must end with `status`."""
     recording = folder / f"{program.stem}.rdbg"
     command = tool.record(sys.executable, recording, [str(program), *argv])
     recorded = run(command, cwd=folder, env=without_steering(os.environ), timeout=timeout)
@@ -19,7 +19,7 @@ def record_file(program: Path, folder: Path, *argv: str, status: int = 0, timeou
 
 
 def record_failure(program: Path, folder: Path, *, runs: int = 100, timeout: float = 60.0) -> Path:
-    """Records `program`, whose threads fail now and then, until it fails; the seeds are always the same ones."""
+    """Record `program`, whose threads fail intermittently, until it fails; the seeds are always the same."""
     recording = folder / f"{program.stem}.rdbg"
     options = ["--chaos", "1", "--chaos-runs", str(runs)]
     command = tool.record(sys.executable, recording, [str(program)], options=options)

@@ -1,9 +1,9 @@
-"""Finds the fixtures, and reads from each how it is to be started.
+"""Find the fixtures, and read from each how it is to be started.
 
-A fixture is a program in `fixtures/<area>/`: a file, or a package directory with a `__main__.py`. Its lines
-`# run: {...}` hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given,
-null for any) of `assert_replays`, the fields of `How`, and `fails`: the reason why it must fail as long as something is
-missing (`fails_on`: only on these versions of Python).
+A fixture is a program in `fixtures/<area>/`: a file, or a package directory with a `__main__.py`. Its lines `# run:
+{...}` hold JSON objects, each a case of its own: `args`, `stdin`, `flags`, `env` and `status` (0 if not given, null for
+any) of `assert_replays`, the fields of `How`, and `fails`: the reason why it must fail as long as something is missing
+(`fails_on`: only on these versions of Python).
 """
 
 import json
@@ -53,7 +53,7 @@ class Case:
     fails: str | None = None
 
     def check(self, *, replays: int = 1, timeout: float = TIMEOUT) -> None:
-        """Records it and replays it so many times."""
+        """Record it and replay it the given number of times."""
         assert_replays(
             self.program,
             args=self.args,
@@ -69,7 +69,7 @@ class Case:
 
 
 def cases(area: str, *names: str) -> list[Any]:
-    """The parameters for a test over the fixtures of `area`: all, or those named."""
+    """Return the parameters for a test over the fixtures of `area`: all, or those named."""
     programs = [path for path in sorted((FIXTURES / area).iterdir()) if not path.name.startswith(("_", "."))]
     if names:
         programs = [path for path in programs if path.stem in names]
@@ -78,7 +78,7 @@ def cases(area: str, *names: str) -> list[Any]:
 
 
 def cases_of(program: Path) -> Iterator[Case]:
-    """The cases that the lines of `program` name; one plain case if they name none."""
+    """Return the cases in the lines of `program`; one plain case if there are none."""
     source = program / "__main__.py" if program.is_dir() else program
     runs = [json.loads(text) for text in _RUN.findall(source.read_text())]
     for run in runs or [{}]:
@@ -112,7 +112,7 @@ def _parameters(program: Path) -> Iterator[Any]:
 
 
 def _name(case: Case) -> str:
-    """A readable identifier: what differs from the plainest start."""
+    """Return a readable identifier: the difference from the plainest start."""
     parts = [case.program.stem]
     if case.how.form is not Form.SCRIPT:
         parts.append(case.how.form.value)

@@ -1,4 +1,4 @@
-"""Lays out the directory in which a fixture is recorded: the program, instrumented, and the files that it may read."""
+"""Lay out the directory in which a fixture is recorded: the program, instrumented, and the files that it may read."""
 
 import ast
 import functools
@@ -32,7 +32,7 @@ _DIGEST = "; " + re.sub(
 
 
 class Form(Enum):
-    """How the interpreter is told what to run."""
+    """How the interpreter is given the program."""
 
     SCRIPT = "script"
     MODULE = "module"
@@ -43,7 +43,7 @@ class Form(Enum):
 
 
 def with_digest(source: str) -> str:
-    """`source` with the report of its globals after its docstring, on the docstring's last line."""
+    """Return `source` with a report of its globals after its docstring, on the docstring's last line."""
     docstring = ast.parse(source).body[0]
     assert isinstance(docstring, ast.Expr) and docstring.end_lineno is not None
     lines = source.split("\n")
@@ -53,7 +53,7 @@ def with_digest(source: str) -> str:
 
 
 def lay_out(program: Path, form: Form, work: Path, *, has_big_file: bool) -> tuple[str, ...]:
-    """Makes the directory `work` with `program` in it; returns the interpreter's arguments that start it.
+    """Create the directory `work` with `program` in it; return the interpreter's arguments that start it.
 
     For `Form.CONSOLE` these are not arguments of the interpreter but the name of the command, in `work/bin`.
     """

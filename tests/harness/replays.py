@@ -1,4 +1,4 @@
-"""The verb that carries the suite: `assert_replays(program)` records, changes the world, replays, and compares.
+"""The central check of the suite: `assert_replays(program)` records, changes the world, replays, and compares.
 
 What the program took from outside is changed or deleted between the two: its working directory with its input files
 and its sources, the temporary directory, the environment, the time zone, the process's working directory, its standard
@@ -25,54 +25,54 @@ from pathlib import Path
 from tests.harness import tool
 from tests.harness.replay_places import Form, lay_out
 
-# Seconds for any one run of a fixture; none needs a tenth of it on an idle machine.
+# Timeout in seconds for any one run of a fixture; none needs a tenth of it on an idle machine.
 TIMEOUT = 60.0
 # The tests' own settings that must reach the programs: sanitizers and allocators of the tox environments.
 _PASSED_ON = ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "PYTHONMALLOC", "COVERAGE_PROCESS_START")
-# What a sanitizer says where a program asks for more memory than there is; with the number of the process.
+# A sanitizer's message when a program requests more memory than there is; with the process id.
 _SANITIZER = re.compile(r"^==\d+==WARNING: AddressSanitizer failed to allocate .*\n", re.MULTILINE)
 _OTHER_STDIN = b"something else lies on the standard input\n"
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """The rarer circumstances of a run."""
+    """The rarer options of a run."""
 
     form: Form = Form.SCRIPT
     # "pipe", "file", "closed", "open pipe" (nobody writes, nobody closes).
     # None: a pipe if there is text, else /dev/null.
     stdin_is: str | None = None
-    # Nothing that it prints depends on the outside: recorded, it must print what it prints unrecorded.
+    # Its output does not depend on the outside: recorded, it must be the same as unrecorded.
     is_steady: bool = False
-    # `big.txt`, of 3 MB, lies in the working directory.
+    # Whether `big.txt`, of 3 MB, is in the working directory.
     has_big_file: bool = False
-    # A pattern: what it finds in the outputs is not compared. For what differs between two runs of the program (process
+    # A pattern: its matches in the outputs are not compared. For what differs between two runs of the program (process
     # ids): a replay writes the same bytes as the recording, and checks them itself.
     mask: str | None = None
     # Names of signals that are ignored when the program starts.
     ignored_signals: tuple[str, ...] = ()
-    # A pattern: the lines that it matches at their start were printed by children, which do not run in a replay.
+    # A pattern: lines that begin with a match were printed by children, which do not run in a replay.
     child_lines: str | None = None
-    # Seconds that the replay may take.
+    # Timeout of the replay in seconds.
     replay_within: float | None = None
     # The recording ends before the program does (exec): the replay repeats the beginning.
     is_cut_short: bool = False
-    # "record", "replay" or "both": where the core allocates at random (`orders_of_tests` in `replaydbg.config`). Where
-    # this is not said, the variable TEST_PERTURB of the tests' own environment says it.
+    # "record", "replay" or "both": where the core allocates at random (`orders_of_tests` in `replaydbg.config`). If
+    # empty, the variable TEST_PERTURB of the tests' own environment decides.
     perturb: str | None = None
-    # The collector must stand at the same place at each event. Not where only the outcome of a crossing is known to.
+    # The collector's state must be equal at each event. Not where only the outcome of a crossing is known to.
     is_strict: bool = True
-    # The mean slice of a lane in ticks, for many more switches than otherwise; None: the usual one.
+    # The mean slice of a lane in ticks, for many more switches than usual; None: the default.
     slice: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run left behind."""
+    """The results of a run."""
 
     stdout: str
     stderr: str
-    # Exit code; 128 + number for a signal, as a shell shows it.
+    # Exit code; 128 + number for a signal, as in a shell.
     status: int
     # Seconds.
     wall: float
@@ -96,11 +96,11 @@ def assert_replays(
     replays: int = 1,
     timeout: float = TIMEOUT,
 ) -> None:
-    """Records `program`, replays it in a changed world, and asserts that both ended equal.
+    """Record `program`, replay it in a changed world, and assert that both ended equal.
 
     `status` is the exit code that the recorded run must have (minus the number of a signal); None: any. The recording
-    is kept if an assertion fails, and the failure names the command that replays it; unless the failure is expected.
-    It is replayed `replays` times, and each must be equal. No run may take longer than `timeout` seconds.
+    is kept if an assertion fails, and the failure names the command that replays it; unless the failure is expected. It
+    is replayed `replays` times, and each must be equal. No run may take longer than `timeout` seconds.
     """
     scene = Scene.make(program, args=args, stdin=stdin, flags=flags, env=env or {}, how=how or How())
     try:
@@ -115,7 +115,7 @@ def assert_replays(
 class Scene:
     """The directories and command lines of one recording and its replay."""
 
-    # Holds all below; removed in the end if nothing failed.
+    # Contains all below; removed at the end if nothing failed.
     base: Path
     program: Path
     args: tuple[str, ...]
@@ -123,9 +123,9 @@ class Scene:
     flags: tuple[str, ...]
     env: Mapping[str, str]
     how: How
-    # Of the random allocations.
+    # Seed of the random allocations.
     seed: int
-    # What runs the tool.
+    # The command line of the tool.
     python: str = sys.executable
     # Seconds for any one run.
     timeout: float = TIMEOUT
@@ -141,14 +141,14 @@ class Scene:
         env: Mapping[str, str] | None = None,
         how: How | None = None,
     ) -> "Scene":
-        """A scene in a fresh temporary directory."""
+        """Return a scene in a fresh temporary directory."""
         base = Path(tempfile.mkdtemp(prefix=f"replaydbg-{program.stem}-")).resolve()
         seed = random.randrange(1, 1 << 32)
         return cls(base, program, tuple(args), stdin, tuple(flags), env or {}, how or How(), seed)
 
     @property
     def recording(self) -> Path:
-        """Where the recording goes."""
+        """The path of the recording."""
         return self.base / "recording.rdbg"
 
     @property
@@ -157,7 +157,7 @@ class Scene:
         return self.base / "work"
 
     def check(self, status: int | None, *, replays: int = 1) -> None:
-        """Runs everything and compares."""
+        """Run everything and compare."""
         plain = self.run_plainly() if self.how.is_steady else None
         recorded = self.record()
         if status is not None:
@@ -179,16 +179,16 @@ class Scene:
         assert limit is None or replayed.wall < limit, self._explain(f"the replay took {replayed.wall:.2f} s", replayed)
 
     def run_plainly(self) -> Outcome:
-        """Runs the program without the tool."""
+        """Run the program without the tool."""
         command = self._lay_out()
         return self._run(command if self._is_console else [sys.executable, *command])
 
     def record(self) -> Outcome:
-        """Records the program in a fresh working directory."""
+        """Record the program in a fresh working directory."""
         return self._run(tool.record(self.python, self.recording, self._lay_out()), self._orders("record", 1))
 
     def replay(self) -> Outcome:
-        """Removes what the program took from outside, changes the rest, and replays."""
+        """Delete the program's inputs, change the rest, and replay."""
         for name in ("work", "tmp", "home"):
             shutil.rmtree(self.base / name, ignore_errors=True)
         elsewhere = self.base / "elsewhere"
@@ -203,7 +203,7 @@ class Scene:
         )
 
     def remove(self) -> None:
-        """Removes the directories; called when nothing failed."""
+        """Remove the directories; called when nothing failed."""
         shutil.rmtree(self.base, ignore_errors=True)
 
     @property
@@ -269,7 +269,7 @@ class Scene:
         self._equal(f"{what}: exit code", str(expected.status), str(actual.status), actual)
 
     def comparable(self, text: str) -> str:
-        """`text` without what may differ between the two."""
+        """Return `text` without parts that may differ between the two."""
         if self.how.child_lines is not None:
             lines = text.splitlines(keepends=True)
             text = "".join(line for line in lines if not re.match(self.how.child_lines, line))
@@ -305,7 +305,7 @@ def run(
     ignored_signals: Sequence[str] = (),
     timeout: float = TIMEOUT,
 ) -> Outcome:
-    """Runs `command` to its end in a session of its own; after `timeout` seconds the session is killed."""
+    """Run `command` to its end in a session of its own; after `timeout` seconds the session is killed."""
     if stdin_is == "closed":
         command = ["sh", "-c", 'exec "$@" <&-', "sh", *command]
     for name in ignored_signals:
@@ -338,9 +338,9 @@ def _wait(process: "subprocess.Popen[bytes]", timeout: float) -> int:
 
 
 def _open_stdin(text: bytes | None, kind: str | None) -> tuple[int, int | None]:
-    """A descriptor to read from, and one that the caller closes when the run has ended.
+    """Return a descriptor to read from, and one that the caller closes when the run has ended.
 
-    Texts are shorter than a pipe's buffer, so that nobody has to feed it.
+    Texts are shorter than a pipe's buffer, so that no thread has to feed it.
     """
     if text is None and kind != "open pipe":
         return os.open(os.devnull, os.O_RDONLY), None

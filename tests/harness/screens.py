@@ -1,6 +1,6 @@
-"""Pictures of the terminal UI: its main states, drawn by the real program, and what of them must stay the same.
+"""Screens of the terminal UI: its main states, drawn by the real program, and their reproducible parts.
 
-`python -m tests.harness.screens` draws the documentation's pictures anew, and the screens that a test compares with.
+`python -m tests.harness.screens` redraws the documentation's pictures, and the screens that a test compares.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ SHOWN = (120, 36)
 
 
 async def failure(seen: Seen) -> None:
-    """As it opens."""
+    """The initial state."""
 
 
 async def stepping(seen: Seen) -> None:
-    """In a function, with a breakpoint and what became of values."""
+    """In a function, with a breakpoint and changed values."""
     await seen.press("colon")
     await seen.type("break Till.pay_in")
     await seen.press("C", "n", "n")
@@ -47,7 +47,7 @@ async def stepping(seen: Seen) -> None:
 
 
 async def who_wrote(seen: Seen) -> None:
-    """The answer of who wrote a value."""
+    """The answer to who wrote a value."""
     await watch_till(seen)
     await seen.press("W")
     await opened(seen)
@@ -62,7 +62,7 @@ async def memory(seen: Seen) -> None:
 
 
 async def bisected(seen: Seen) -> None:
-    """Where a bisection has led."""
+    """The result of a bisection."""
     await seen.press("x")
     await opened(seen)
     await seen.press("enter")
@@ -72,7 +72,7 @@ async def bisected(seen: Seen) -> None:
 
 
 def is_laid_out(seen: Seen, size: tuple[int, int]) -> bool:
-    """Whether the panels, and the dialog over them, are of that size."""
+    """Whether the panels, and the dialog on top of them, have that size."""
     screens = {seen.app.main.size, seen.app.screen.size, seen.app._terminal}
     return screens == {Size(*size)} and not any(each._layout_required for each in seen.app.screen_stack)
 
@@ -85,12 +85,12 @@ async def watch_till(seen: Seen) -> None:
 
 
 async def opened(seen: Seen) -> None:
-    """Wait until a dialog shows something."""
+    """Wait until a dialog has content."""
     await seen.until(lambda: seen.app.screen is not seen.app.main and bool(shown_rows(seen)))
 
 
 def shown_rows(seen: Seen) -> list[str]:
-    """The rows of the dialog that is open."""
+    """Return the rows of the open dialog."""
     return [row.text for each in seen.app.screen.query(Rows) for row in each.rows]
 
 
@@ -104,12 +104,12 @@ STATES: dict[str, Callable[[Seen], Awaitable[None]]] = {
 
 
 def program_text() -> str:
-    """The program, as the walk-through has it: without what stands in a fixture's first lines."""
+    """Return the program as in the walk-through: without the first lines of a fixture."""
     return PROGRAM.read_text(encoding="utf-8").split("\n", 2)[2]
 
 
 def record(folder: Path) -> Path:
-    """Record the program of the pictures, where its path is short."""
+    """Record the program of the pictures, in a directory with a short path."""
     program = folder / PROGRAM.name
     program.write_text(program_text())
     return record_failure(Path(program.name), folder)
@@ -120,7 +120,7 @@ def draw(recording: Path, state: str) -> dict[tuple[tuple[int, int], str], str]:
     found: dict[tuple[tuple[int, int], str], str] = {}
 
     async def look(seen: Seen) -> None:
-        # What nobody waits for is on the timeline, too.
+        # The results of background tasks are on the timeline, too.
         await seen.until(lambda: bool(seen.app.part(TimelinePanel)._lanes))
         await seen.quiet()
         await STATES[state](seen)
@@ -140,16 +140,16 @@ def draw(recording: Path, state: str) -> dict[tuple[tuple[int, int], str], str]:
 
 
 def plain(svg: str, folder: Path) -> str:
-    """Return a picture that asks nobody for fonts, and in which nothing is random, nor of this machine."""
+    """Return a picture that loads no fonts, and contains nothing random or specific to this machine."""
 
     def without_folder(found: re.Match[str]) -> str:
-        # As long as before: each piece of text says how wide it is.
+        # Same length as before: each piece of text has a fixed width.
         return f">{found[1]}{found[2]}{'&#160;' * len(f'{folder}/')}<"
 
     svg = re.sub(rf">([^<]*){re.escape(str(folder))}/([^<]*)<", without_folder, svg)
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.S)
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S)
-    # Nothing lies over anything else.
+    # No two pieces overlap.
     svg = re.sub(r' clip-path="url\(#terminal-\d+-line-\d+\)"', "", svg)
     svg = re.sub(r'<clipPath id="terminal-\d+-line-\d+">.*?</clipPath>\s*', "", svg, flags=re.S)
     svg = re.sub(r"Fira Code", "monospace", svg).replace("monospace,monospace", "monospace")
@@ -169,11 +169,11 @@ def lines(svg: str) -> list[str]:
 
 
 def normal(svg: str) -> str:
-    """Return what of a picture must be the same each time: not numbers, nor where on the timeline something lies."""
+    """Return the reproducible parts of a picture: no numbers, no positions on the timeline."""
     found = []
     for line in lines(svg):
         line = re.sub(r"0x[0-9a-f]+", "0x0", line)
-        line = re.sub(r'File ".*', "File", line)  # it is cut off where its directory says
+        line = re.sub(r'File ".*', "File", line)  # its length depends on the directory
         line = re.sub(r"[0-9][0-9,.]*", "0", line)
         line = re.sub(r"[━·▁▂▃▄▅▆▇█✗◆▼●○]+", "*", line)
         line = re.sub(r"─+", "─", re.sub(r"[\s*]+", " ", line))
@@ -183,12 +183,12 @@ def normal(svg: str) -> str:
 
 
 def screen_path(state: str, size: tuple[int, int], theme: str) -> Path:
-    """Where the normal form of a screen is kept."""
+    """Return the path of a screen's normal form."""
     return SCREENS / f"{state}-{size[0]}x{size[1]}-{theme}.txt"
 
 
 def main() -> None:
-    """Draw everything anew."""
+    """Redraw everything."""
     with tempfile.TemporaryDirectory() as folder:
         recording = record(Path(folder))
         for state in STATES:

@@ -1,4 +1,4 @@
-"""The terminal UI for tests: keys are pressed, and what it shows is looked at."""
+"""The terminal UI for tests: press keys, and inspect the screen."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from replaydbg.tui.rows import Rows
 from replaydbg.tui.scene import Overview, Scene
 
 PATIENCE = 60.0
-"""Seconds within which anything must have been done, on a machine that does other things too."""
+"""Timeout in seconds for any step, on a machine with other load."""
 
 
 class Seen:
-    """The UI with a recording that is open."""
+    """The UI with an open recording."""
 
     def __init__(self, app: ReplayApp, pilot: Pilot[int]) -> None:
         self.app = app
@@ -31,7 +31,7 @@ class Seen:
 
     @property
     def scene(self) -> Scene:
-        """Where the session stands."""
+        """The session's present state."""
         assert self.app.scene is not None
         return self.app.scene
 
@@ -42,7 +42,7 @@ class Seen:
         return self.app.overview
 
     async def until(self, is_so: Callable[[], bool]) -> None:
-        """Let it go on until something is so."""
+        """Wait until a condition holds."""
         try:
             async with asyncio.timeout(PATIENCE):
                 while not is_so():
@@ -53,11 +53,11 @@ class Seen:
             raise AssertionError(f"It waits for {self.app._asked}; the session's thread:\n{stack}") from None
 
     async def settled(self) -> None:
-        """Wait until it has done what it was told."""
+        """Wait until all requests are answered."""
         await self.until(lambda: not self.app.is_waiting or self.app._exit)
 
     async def quiet(self) -> None:
-        """Wait until nothing is found out any more for which nobody waits: by it the timeline grows, panels move."""
+        """Wait for the end of all background tasks: they add to the timeline, and move panels."""
 
         def is_so() -> bool:
             desk = self.app.owner._desk
@@ -67,7 +67,7 @@ class Seen:
         await self.pilot.pause()
 
     async def press(self, *keys: str) -> Scene:
-        """Press keys, each when what the one before wants is done; return where the session stands."""
+        """Press keys, each when the one before is processed; return the session's state."""
         for key in keys:
             await self.until(lambda: not isinstance(self.app.screen, Dialog) or self.app.screen.is_drawn)
             await self.pilot.press(key)
@@ -75,12 +75,12 @@ class Seen:
         return self.scene
 
     async def click(self, target: Any, **where: Any) -> None:
-        """Click as the pilot does, when panels have come to rest: it clicks where they were when it was asked to."""
+        """Click when panels no longer move: the pilot clicks at the position from the time of its call."""
         await self.quiet()
         await self.pilot.click(target, **where)
 
     async def type(self, text: str) -> Scene:
-        """Type text and Enter; all but its last sign at once, since each key takes 80 ms here."""
+        """Type text and Enter; all but its last character at once, since each key takes 80 ms here."""
         focused = self.app.focused
         if isinstance(focused, Input):
             focused.insert_text_at_cursor(text[:-1])
@@ -89,7 +89,7 @@ class Seen:
         return await self.press("enter")
 
     def text(self, panel: str) -> str:
-        """What a panel shows, and would by scrolling; of the console, what was said."""
+        """Return the text of a panel, including scrolled parts; for the console, its lines."""
         if panel == "console":
             return self.app.part(ConsolePanel).text
         return "\n".join(row.text for row in self.app.main.query_one(f"#{panel}", Rows).rows)
@@ -103,7 +103,7 @@ def see(
     moment: str = "",
     make: Callable[..., ReplayApp] = ReplayApp,
 ) -> int | None:
-    """Open `recording` in a terminal of that size, and let `look` look; return the exit code if it ended itself."""
+    """Open `recording` in a terminal of that size, and run `look`; return the exit code if it ended itself."""
 
     async def run() -> int | None:
         app = make(recording, moment=moment)

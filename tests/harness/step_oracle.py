@@ -1,4 +1,4 @@
-"""Counts the lines of a program in Python, by the interpreter's own mechanism, without the tool.
+"""Count the lines of a program in Python, by the interpreter's own mechanism, without the tool.
 
 `python step_oracle.py OUT prog.py args` writes JSON into OUT: for each function of the program's file its lines, and
 how often each was begun.
@@ -16,7 +16,7 @@ file = ""
 
 
 def line(code: CodeType, number: int) -> None:
-    """A line is about to run."""
+    """Called before a line runs."""
     if code.co_filename == file:
         hits[code.co_qualname, code.co_firstlineno, number] += 1
 
@@ -36,7 +36,7 @@ def main() -> None:
     names = {"__name__": "__main__", "__file__": file, "__builtins__": __builtins__}
     if sys.version_info >= (3, 12):
         events = sys.monitoring.events
-        # A number that no program here wants; with PY_START, without which 3.13 leaves out functions on one line.
+        # A tool id that no program here uses; with PY_START, without which 3.13 leaves out functions on one line.
         sys.monitoring.use_tool_id(2, "oracle")
         sys.monitoring.register_callback(2, events.LINE, line)
         sys.monitoring.set_events(2, events.LINE | events.PY_START)

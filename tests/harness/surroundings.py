@@ -1,30 +1,30 @@
-"""What programs under test inherit: not what the shell that started the tests has set for Python or for the tool."""
+"""The environment of programs under test: without the settings for Python or the tool from the shell of the tests."""
 
 import signal
 from collections.abc import Mapping
 
-# Where Python and its modules lie, and the allocator that a tox environment chose.
+# Where Python and its modules are, and the allocator that a tox environment chose.
 _KEPT = frozenset({"PYTHONHOME", "PYTHONMALLOC", "PYTHONPATH"})
 
 
 def is_steering(name: str) -> bool:
-    """Whether the variable `name` makes a program or the tool behave in another way than by default.
+    """Return whether the variable `name` changes the behaviour of a program or of the tool.
 
-    Such as PYTHONDONTWRITEBYTECODE and PYTHONUNBUFFERED, which containers often set: what a program writes, and when,
-    would not be what users see.
+    Such as PYTHONDONTWRITEBYTECODE and PYTHONUNBUFFERED, which containers often set: a program's output, and its
+    timing, would not be what users see.
     """
     return name.startswith(("PYTHON", "REPLAYDBG_")) and name not in _KEPT
 
 
 def without_steering(environment: Mapping[str, str]) -> dict[str, str]:
-    """`environment` without the variables that steer."""
+    """Return `environment` without the variables that change behaviour."""
     return {name: value for name, value in environment.items() if not is_steering(name)}
 
 
 def restore_signals() -> None:
-    """Give SIGINT and SIGHUP their default actions again: a shell ignores SIGINT in what it starts in the background.
+    """Restore the default actions of SIGINT and SIGHUP: a shell ignores SIGINT in background jobs.
 
-    `nohup` ignores SIGHUP. Programs under test inherit what is ignored, and several of them end by these signals.
+    `nohup` ignores SIGHUP. Programs under test inherit ignored signals, and several of them end by these.
     """
     for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:

@@ -1,10 +1,10 @@
-"""Plain text and Markdown tables of strings."""
+"""Format strings as plain text and Markdown tables."""
 
 from collections.abc import Sequence
 
 
 def as_text(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell; cells that begin with a digit, and dashes, stand to the right."""
+    """Return columns as wide as their widest cell; cells that begin with a digit, and dashes, are right-aligned."""
     lines = [heading, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(heading))]
     return "\n".join(
@@ -17,13 +17,13 @@ def _placed(cell: str, width: int) -> str:
 
 
 def as_markdown(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table as Markdown has it; bars inside cells are escaped."""
+    """Return a Markdown table; bars inside cells are escaped."""
     lines = [heading, ["---"] * len(heading), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def with_unit(size: float) -> str:
-    """A number of bytes for people: `512 B`, `3.4 KiB`, `1.2 MiB`."""
+    """Return a number of bytes for people: `512 B`, `3.4 KiB`, `1.2 MiB`."""
     for unit in ("B", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"

@@ -1,4 +1,4 @@
-"""A reference for where values come from: a small interpreter that carries labels along with each value.
+"""A reference for the origins of values: a small interpreter that carries labels along with each value.
 
 It knows enough Python for the programs of `tests.harness.tainted_programs`. Each constant is a label, and so
 is each input from outside. A value has the labels that it was made from, and those of the containers that it was
@@ -22,9 +22,9 @@ class Tainted:
     value: Any
     """A number, or a list, a dict or an object of tainted values."""
     labels: frozenset[str] = frozenset()
-    """From what it was made."""
+    """The labels of the values from which it was made."""
     around: frozenset[str] = frozenset()
-    """The labels of what it was taken out of."""
+    """The labels of the containers from which it was taken."""
 
     def all_labels(self) -> frozenset[str]:
         """Return its labels and those of its items."""
@@ -33,7 +33,7 @@ class Tainted:
         return self.labels.union(*(each.all_labels() for each in items))
 
     def confirmed(self) -> frozenset[str]:
-        """Return what may be named as an origin of it."""
+        """Return the permitted origins of it."""
         items = list(self.value) if isinstance(self.value, list) else []
         return self.all_labels() | self.around.union(*(each.confirmed() for each in items))
 
@@ -61,7 +61,7 @@ class Reference:
         self._block(ast.parse(source).body, self.names)
 
     def value(self, expression: str) -> Tainted:
-        """Return the value of an expression of the module, as it is now."""
+        """Return the present value of an expression of the module."""
         return self._value(ast.parse(expression, mode="eval").body, self.names)
 
     # ---- statements ----

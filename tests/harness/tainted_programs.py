@@ -1,6 +1,6 @@
 """Small programs in which values flow in many ways, to compare `why` with the reference in `tests.harness.taint`.
 
-No branch depends on an answer of the outside, and each number stands once: so each origin can be told from the others.
+No branch depends on an answer of the outside, and each number is unique: so each origin can be distinguished.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ no = 0
 """
 
 ASKED = ("last", "box.v", "items[0]", "items[1]", "table['k']")
-"""What can be asked at the end besides the variables."""
+"""Expressions to query at the end besides the variables."""
 
 
 class Writer:
@@ -48,7 +48,7 @@ class Writer:
         return "\n".join(lines) + "\n"
 
     def variables(self) -> list[str]:
-        """Return the places to ask about at the program's end."""
+        """Return the expressions to query at the program's end."""
         return [*dict.fromkeys(each for each in self._names)]
 
     def _number(self) -> str:

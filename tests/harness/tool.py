@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-# What the tool's exit code is when a replay left the recording.
+# The tool's exit code for a divergence.
 DIVERGED = 4
-# What it is when the recording ends before the program did.
+# The tool's exit code for a recording that ends before the program did.
 ENDS_EARLY = 6
 
 
 def record(python: str, recording: Path, argv: Sequence[str], options: Sequence[str] = ()) -> list[str]:
-    """Records `python *argv` into `recording`, without the tool's own words on stderr."""
+    """Record `python *argv` into `recording`, without the tool's own messages on stderr."""
     return [python, "-m", "replaydbg", "record", "-q", *options, "-o", str(recording), "--", *argv]
 
 
 def replay(python: str, recording: Path) -> list[str]:
-    """Replays `recording`; stdout and stderr are the program's alone unless it diverges."""
+    """Replay `recording`; stdout and stderr are the program's alone unless it diverges."""
     return [python, "-m", "replaydbg", "replay", "-q", str(recording)]

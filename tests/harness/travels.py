@@ -18,12 +18,12 @@ class Line:
     lane: int
     activation: int
     callers: tuple[int, ...]
-    """The activations that wait for it, innermost first."""
+    """The suspended activations above it, innermost first."""
     file: str
     number: int
     function: str
     variables: dict[str, str]
-    """Local variables of simple values, as text."""
+    """Local variables with simple values, as text."""
     is_first: bool
     """Whether it is the first of its activation."""
 
@@ -38,11 +38,11 @@ class Stop:
     exception: str = ""
     variable: str = ""
     value: int = 0
-    """With a variable: the condition is that it is greater than this."""
+    """With a variable: stop if it is greater than this."""
 
 
 class Trace:
-    """All lines of a run in order. Each command takes a place in it, and returns a place or None: outside the trace."""
+    """All lines of a run in order. Each command takes an index, and returns an index or None: outside the trace."""
 
     def __init__(self, path: Path) -> None:
         """Read what the tracer wrote."""
@@ -75,19 +75,19 @@ class Trace:
     # ---- commands ----
 
     def step(self, at: int) -> int | None:
-        """The next line of the lane."""
+        """Return the next line of the lane."""
         return _after(self._of_lane[self.lines[at].lane], at)
 
     def reverse_step(self, at: int) -> int | None:
-        """The line that the lane ran before."""
+        """Return the previous line of the lane."""
         return _before(self._of_lane[self.lines[at].lane], at)
 
     def next(self, at: int) -> int | None:
-        """The next line of the activation, in this lane, or of a caller when it has ended."""
+        """Return the next line of the activation, in this lane, or of a caller when it has ended."""
         return self._out(at, stays=True)
 
     def finish(self, at: int) -> int | None:
-        """The next line of a caller when the activation has ended."""
+        """Return the next line of a caller when the activation has ended."""
         return self._out(at, stays=False)
 
     def _out(self, at: int, *, stays: bool) -> int | None:
@@ -104,12 +104,12 @@ class Trace:
         return None
 
     def reverse_next(self, at: int) -> int | None:
-        """The line before in the activation, or the caller's last one."""
+        """Return the previous line in the activation, or the caller's last one."""
         before = _before(self._of_activation[self.lines[at].activation], at)
         return before if before is not None else self.reverse_finish(at)
 
     def reverse_finish(self, at: int) -> int | None:
-        """The last line of the innermost caller that has run any."""
+        """Return the last line of the innermost caller that has run any."""
         for caller in self.lines[at].callers:
             before = _before(self._of_activation.get(caller, []), at)
             if before is not None:
@@ -117,15 +117,15 @@ class Trace:
         return None
 
     def go(self, at: int, stops: Sequence[Stop]) -> int | None:
-        """The next place at which one of `stops` is met."""
+        """Return the next place at which one of `stops` is hit."""
         return next((each for each in range(at + 1, len(self.lines)) if self.is_met(each, stops)), None)
 
     def reverse_go(self, at: int, stops: Sequence[Stop]) -> int | None:
-        """The last place before at which one of `stops` is met."""
+        """Return the previous place at which one of `stops` is hit."""
         return next((each for each in range(at - 1, -1, -1) if self.is_met(each, stops)), None)
 
     def is_met(self, at: int, stops: Sequence[Stop]) -> bool:
-        """Whether one of `stops` is met at that line."""
+        """Return whether one of `stops` is hit at that line."""
         return any(self._meets(at, each) for each in stops)
 
     def _meets(self, at: int, stop: Stop) -> bool:
@@ -144,7 +144,7 @@ class Trace:
         return not stop.variable or int(line.variables[stop.variable]) > stop.value
 
     def stays(self, at: int, then: int) -> bool:
-        """Whether both lines are of one activation."""
+        """Return whether both lines belong to one activation."""
         return self.lines[at].activation == self.lines[then].activation
 
 

@@ -1,4 +1,4 @@
-"""The debugger's prompt for tests: lines are typed, and what it prints is returned."""
+"""The debugger's prompt for tests: it executes lines and returns the output."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FAILS = TRAVEL / "ends_by_an_exception.py"
 
 
 class Typed:
-    """A prompt to which lines are typed."""
+    """A prompt for typed lines."""
 
     def __init__(self, session: Session, there: str = "") -> None:
-        """`there`: the moment that THERE stands for in what is typed."""
+        """`there`: the moment that replaces THERE in the lines."""
         self.there = there
         self.out, self.err = io.StringIO(), io.StringIO()
         self.interrupts = Interrupts()
@@ -27,7 +27,7 @@ class Typed:
 
     @classmethod
     def at(cls, moment: str, session: Session, there: str = "") -> Typed:
-        """Return a new prompt that stands at `moment`, without breakpoints."""
+        """Return a new prompt at `moment`, without breakpoints."""
         session.seek(moment)
         for point in session.breakpoints:
             session.breakpoints.remove(point.number)
@@ -36,7 +36,7 @@ class Typed:
         return typed
 
     def __call__(self, *lines: str) -> str:
-        """Type `lines`, and return what was printed, complaints at the end."""
+        """Type `lines`, and return the output, with error messages at the end."""
         self.out.seek(0)
         self.out.truncate()
         self.err.seek(0)

@@ -1,4 +1,4 @@
-"""A snapshot holds what a walk in Python finds, and taking it changes nothing."""
+"""A snapshot contains what a walk in Python finds, and taking it changes nothing."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_snapshot_of_any_objects_is_what_a_walk_in_python_finds(roots: dict[st
 
 
 def _inside_classes(snapshot: Snapshot, expected: dict[int, Any]) -> set[int]:
-    """Return what only the insides of classes lead to: the walk in Python stops at them."""
+    """Return objects reachable only through the insides of classes: the walk in Python stops at them."""
     left = [
         node for address, o in expected.items() if isinstance(o, type) and (node := snapshot.find(address)) is not None
     ]
@@ -297,7 +297,7 @@ def test_no_dictionary_is_made_for_an_instance() -> None:
     after = sum(type(each) is dict for each in gc.get_objects())
 
     assert len(snapshot) > 100
-    assert after - before <= 1  # the one with the roots
+    assert after - before <= 1  # the array with the roots
 
 
 def test_nothing_of_the_program_runs() -> None:
@@ -366,7 +366,7 @@ def test_a_long_chain_takes_no_stack() -> None:
     snapshot = capture({"chain": chain})
 
     assert len(snapshot) == 200_001
-    while chain:  # nor does its end
+    while chain:  # its deallocation must not recurse, either
         chain = chain.pop()
 
 

@@ -30,7 +30,7 @@ def test_what_the_program_says_is_to_hold(tmp_path: Path) -> None:
     assert checks(path)[3]["cache_is_small"]["text"] == "AssertionError: 4 in the cache"
     assert holding(path, "no debts") == [True, True, True, True, True, False]
     assert holding(path, "returns_nothing") == [True] * 6
-    # There is no outside in the copy: nothing would be recorded of it.
+    # The copy has no outside: nothing of it would be recorded.
     assert holding(path, "outside") == [None] * 6
     assert "asks for something outside" in checks(path)[0]["outside"]["text"]
 
@@ -69,7 +69,7 @@ def test_one_that_ends_the_copy_costs_no_snapshot(tmp_path: Path, what: str) -> 
     path = record(tmp_path, program=PROGRAM, arguments=(what,))
 
     assert len(snapshots_of(path)) == 6
-    # And that they were not evaluated is said.
+    # The report says that they were not evaluated.
     assert holding(path, "the invariants") == [None] * 6
     assert "ended the copy" in checks(path)[0]["the invariants"]["text"]
     tool("replay", "-q", str(path), cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""The commands about the heap tell what a program did between two moments, who holds what, and what grows."""
+"""The heap commands report what a program did between two moments, who holds what, and what grows."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_variables_of_other_modules_are_written_somewhere_too(tmp_path: Path) ->
     assert (lines[price.line - 1].strip(), price.before, price.after) == ("items[0].price = 1", "5", "1")
 
 
-# ---- snapshots that are in the recording ----
+# ---- snapshots in the recording ----
 
 
 @pytest.fixture(scope="module")

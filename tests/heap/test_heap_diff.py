@@ -1,4 +1,4 @@
-"""The difference of two snapshots says what was done between them, and nothing else."""
+"""The difference of two snapshots contains what was done between them, and nothing else."""
 
 from __future__ import annotations
 
@@ -411,7 +411,7 @@ def test_a_diff_is_the_inverse_of_that_from_the_other_side(
 @pytest.mark.slow
 @given(names=worlds, data=st.data())
 def test_known_changes_are_told_exactly(names: dict[str, Any], data: st.DataObject) -> None:
-    """Each step changes an attribute or a key of an object; in the end those that differ are told, and nothing else."""
+    """Each step changes an attribute or a key of an object; exactly those that differ in the end are reported."""
     kept: list[Any] = []
     names["root"] = _thing(0)
     before = mirror(names, number=1, keep=kept)

@@ -1,7 +1,6 @@
 """Two replays of a recording have the same heap, object by object, at several moments: not only the same output.
 
-By default a sample of the fixtures is looked at, a part of it in each area; `tox -e heaps` (TEST_HEAPS=all) looks at
-all.
+By default a sample of the fixtures is checked, a part of it in each area; `tox -e heaps` (TEST_HEAPS=all) checks all.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The walks over a heap's graph agree with what the words mean, in Python and in C."""
+"""The walks over a heap's graph agree with the definitions, in Python and in C."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reached(graph: Plain, *, without: int | None = None) -> set[int]:
 
 
 def naive_dominators(graph: Plain) -> dict[int, set[int]]:
-    """A node dominates what cannot be reached without it."""
+    """A node dominates everything that cannot be reached without it."""
     every = reached(graph)
     found: dict[int, set[int]] = {node: set() for node in every}
     for node in every:
@@ -79,7 +79,7 @@ def test_immediate_dominators_are_those_of_the_definition(kernel: Kernel, graph:
     assert sorted(order) == sorted(expected)
     assert {node for node in range(count) if dominator[node] == UNREACHED} == set(range(count)) - set(expected)
     for node, above in expected.items():
-        # The immediate one is the one that all the others dominate.
+        # The immediate dominator is the one that all the others dominate.
         assert dominator[node] == max(above, key=lambda each: len(expected[each]), default=count)
     place = {node: number for number, node in enumerate(order)}
     assert all(dominator[node] == count or place[dominator[node]] < place[node] for node in order)
@@ -185,7 +185,7 @@ def test_a_chain_of_a_million_is_no_recursion(kernel: Kernel) -> None:
 @pytest.mark.slow
 @given(numbers=st.lists(st.integers(0, 2**32 - 1), max_size=8), data=st.data())
 def test_columns_that_lead_nowhere_are_refused_or_walked(numbers: list[int], data: st.DataObject) -> None:
-    """Of columns that fit nowhere the native walks read nothing that is not theirs."""
+    """With inconsistent columns the native walks read no memory outside them."""
     module: Any = pytest.importorskip("replaydbg.native._graph")
     wild = st.lists(st.sampled_from([0, 1, 2, 3, 7, 2**31, 2**32 - 1]), max_size=6)
     column = [array("I", data.draw(wild)) for _ in range(8)]

@@ -1,4 +1,4 @@
-"""A leak is what grows steadily over a series of snapshots, and the object that alone holds it is named."""
+"""A leak grows steadily over a series of snapshots, and the object that alone holds it is named."""
 
 from __future__ import annotations
 

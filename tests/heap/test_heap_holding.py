@@ -1,4 +1,4 @@
-"""Who holds an object, by which path, and what would be free without a reference to it."""
+"""The holders of an object, its path, and the bytes that cutting a reference would free."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from replaydbg.heap.snapshot import FRAME_TYPE
 
 @pytest.fixture
 def shop() -> Holding:
-    """A cache that holds two orders, one of which a variable of a call holds too; and a weak reference to the other."""
+    """Return a cache that holds two orders, one also held by a local variable; and a weak reference to the other."""
     nodes = [
         Node(1, "module", 0),
         Node(2, "builtins.dict", 100),

@@ -1,4 +1,4 @@
-"""An object is called the same at two moments if it is, also where its memory was used again many times."""
+"""The same object has the same name at two moments, even where memory was reused many times."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def serials(snapshot: Snapshot) -> dict[int, tuple[str, int]]:
-    """Return, by address, the number that each object was made with, and since when it is there."""
+    """Return, by address, the number with which each object was made, and since when it exists."""
     texts = {
         node: snapshot.value_text(node)
         for node in range(len(snapshot))
@@ -50,7 +50,7 @@ def check(snapshots: Sequence[Snapshot]) -> None:
         survivors = {text for text, _ in before.values()} & at.keys()
         assert {text for text in survivors if after[at[text]][1] > number} == set(), "known again"
         assert len(survivors) < len(before), "some were replaced"
-        # Other allocators, such as a sanitizer's, use it late.
+        # Other allocators, such as a sanitizer's, reuse it late.
         is_reused = any(address in before and address not in same for address in after)
         assert is_reused or "PYTHONMALLOC" in os.environ, "memory was used again"
 

@@ -1,4 +1,4 @@
-"""The file of a snapshot gives back what was written, and a hostile one ends with a sentence."""
+"""A snapshot survives being written and read, and a hostile file ends with a sentence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HEAD = struct.Struct("<8sIIQ")
 
 
 def contents(snapshot: Snapshot) -> dict[str, Any]:
-    """Everything in a snapshot, to be compared."""
+    """Return everything in a snapshot, for comparison."""
     found = {field.name: getattr(snapshot, field.name) for field in fields(snapshot)}
     found["strings"] = list(snapshot.strings)
     found["floats"] = snapshot.floats.tobytes()
@@ -119,7 +119,7 @@ def test_random_bytes_are_refused(data: bytes) -> None:
 
 
 def rewritten(data: bytes, change: Any) -> bytes:
-    """Return the file with another header, whose checksum is right."""
+    """Return the file with another header and a correct checksum."""
     _, _, _, length = HEAD.unpack_from(data)
     header = json.loads(data[HEAD.size : HEAD.size + length])
     rest = change(header, data[HEAD.size + length :])
@@ -129,7 +129,7 @@ def rewritten(data: bytes, change: Any) -> bytes:
 
 
 def with_column(data: bytes, name: str, plain: bytes, count: int | None = None) -> bytes:
-    """Return the file with one column replaced by `plain`, compressed, with a checksum that is right."""
+    """Return the file with one column replaced by `plain`, compressed, with a correct checksum."""
 
     def change(header: dict[str, Any], rest: bytes) -> bytes:
         at, parts = 0, []

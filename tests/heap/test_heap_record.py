@@ -1,4 +1,4 @@
-"""Snapshots that are taken while a program is recorded: they are in the recording, and nobody notices."""
+"""Snapshots taken during a recording: they are in the recording, and the program is unaffected."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_they_are_left_out_where_they_cost_too_much(tmp_path: Path) -> None:
 
     told = end_of(path)["snapshots"]
     assert told["left_out"] > 10
-    # The first one shows what one costs, and the heap may have grown since.
+    # The first one shows the cost, and the heap may have grown since.
     assert 1 <= len(told["listed"]) <= 4
 
 

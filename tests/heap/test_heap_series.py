@@ -1,4 +1,4 @@
-"""The snapshots of a run are coded against each other, and come back; hostile chains end with a sentence."""
+"""The snapshots of a run are encoded against each other, and decoded again; hostile chains end with a sentence."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def kernel(request: pytest.FixtureRequest) -> Iterator[Kernel]:
 
 
 def graph(objects: Objects, number: int) -> Snapshot:
-    """Return the snapshot of objects by address, each with a value and what it holds."""
+    """Return the snapshot of objects by address, each with a value and its references."""
     nodes = [Node(16 * at, f"T{at % 5}", 16 + at, value, at % 3) for at, (value, _) in objects.items()]
     edges = [
         (16 * at, label, 16 * target)
@@ -235,12 +235,12 @@ def test_columns_that_do_not_fit_are_refused(pair: tuple[DeltaBase, bytes], monk
         try:
             data = pack(after, base)
         except OverflowError:
-            continue  # what does not rise cannot even be written
+            continue  # a decreasing column cannot even be written
         try:
             read = unpack(data, "x.snap", base=base)
         except Corrupt:
             continue
-        assert read.taken == after.taken  # another snapshot, whose numbers all lead somewhere
+        assert read.taken == after.taken  # another snapshot, whose numbers are all valid
 
 
 def test_texts_that_multiply_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Snapshots of moments of a recording: what is in them, and which object is which."""
+"""Snapshots of moments of a recording: their content, and the identity of objects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model of a snapshot says of each node what it was and how it was held."""
+"""The model of a snapshot has the type, the value and the holders of each node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`replaydbg bisect recordings` tells what a good and a bad run of one program were told, did and held otherwise."""
+"""`replaydbg bisect recordings` reports how a good and a bad run differ in input, behaviour and memory."""
 
 import json
 import os
@@ -88,7 +88,7 @@ def test_the_line_is_found_at_which_memory_differs(by_set: Pair) -> None:
 
 
 def _told_apart(tmp_path: Path, program: str) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Compares a run told `good` with one told `bad`: what differs in memory, and which way was taken."""
+    """Compare a run with the input `good` to one with `bad`: the differences in memory, and in control flow."""
     path = str(FIXTURES / "apart" / program)
     facts = _facts(*(_recorded(tmp_path / f"{word}.rdbg", path, word) for word in ("good", "bad")))
     return facts["states"], facts["turn"]
@@ -130,7 +130,7 @@ def test_who_had_called_what_returned_the_difference(tmp_path: Path) -> None:
 def test_one_goes_on_where_the_other_ends(tmp_path: Path, program: str) -> None:
     states, turn = _told_apart(tmp_path, program)
 
-    assert states == []  # that the interpreter takes the ended script apart is none
+    assert states == []  # the interpreter's clean-up of the ended script does not count
     assert turn["source"] == 'if sys.argv[1] == "bad":'
     assert turn["bad"]["file"].endswith(program)
 
@@ -215,7 +215,7 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(by_set: Pair, by_clo
     for words, status, sentence in cases:
         done = _run(*words)
         assert (done.returncode, sentence in done.stderr) == (status, True), (words, done.stderr)
-        # A recording that was cut has lost the mark of who made it.
+        # A recording that was cut has lost its owner's mark.
         assert len([line for line in done.stderr.splitlines() if "was not recorded by you" not in line]) == 1
 
 
@@ -231,7 +231,7 @@ def test_a_pattern_makes_a_failure_of_a_run_that_ended_well(tmp_path: Path) -> N
     assert [each["name"] for each in facts["inputs"] if each["told"] == "environment variable"] == ["WORD"]
 
 
-# ---- what makes the difference ----
+# ---- the cause of the difference ----
 
 
 def _flip(*words: object) -> dict[str, Any]:
@@ -301,7 +301,7 @@ def test_a_pattern_is_what_is_flipped(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_where_no_answer_decides_it_is_the_program(tmp_path: Path) -> None:
-    """The program itself is another one: no exchange of answers makes it pass."""
+    """The program itself differs: no exchange of answers makes it pass."""
     program = tmp_path / "program.py"
     program.write_text("import time\ntime.time()\n")
     good = _recorded(tmp_path / "good.rdbg", str(program))
@@ -334,9 +334,9 @@ def test_a_hunt_goes_on_by_itself(tmp_path: Path) -> None:
     ("race", "functions"), [("check_then_act", {"withdraw"}), ("missed_notify", {"consume", "Condition.wait"})]
 )
 def test_races_are_told_by_where_threads_gave_way(race: str, functions: set[str], settings: Settings) -> None:
-    """In the second one a wait ends because its time is over: without the preemption it gets what it waits for.
+    """In the second one a wait times out: without the preemption it gets what it waits for.
 
-    It is missed between the look at what is there and the wait, or inside the wait before it is registered.
+    The notification is missed between the check and the wait, or inside the wait before it is registered.
     """
     program = str(FLAKY.parent / "races" / f"{race}.py")
     caught = hunt(HuntRequest([program], runs=1000, jobs=2, is_chaotic=True), settings)
@@ -365,14 +365,14 @@ def test_the_line_is_told_after_which_the_run_took_another_way(settings: Setting
 
 @pytest.mark.slow
 def test_the_order_of_threads_that_wait_is_told_as_a_whole(settings: Settings) -> None:
-    """Process ids differ, too, but only name something: exchanged they would name nothing."""
+    """Process ids differ, too, but are only identifiers: exchanged they would identify nothing."""
     flip = _flip(*_hunted(settings, "order_of_children"))
 
     assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
     assert flip["preemptions"] == []
 
 
-# ---- who it was, and how certain that is ----
+# ---- the culprit, and the confidence in it ----
 
 PROGRAMS = Path(__file__).parents[1] / "flaky" / "programs"
 
@@ -440,7 +440,7 @@ def test_a_deadlock_is_a_failure_like_any_other(settings: Settings) -> None:
 
 @pytest.mark.slow
 def test_a_wait_whose_time_is_over_is_a_matter_of_order(settings: Settings) -> None:
-    """No clock is named: an answer of `time.monotonic` of another run would be a jump that no run has ever seen."""
+    """No clock is named: an answer of another run's `time.monotonic` would be a jump that no run has ever seen."""
     flip = _flip(*_hunted_program(settings, "late_producer"))
 
     assert [each["told"] for each in flip["inputs"]] == ["switches of threads"]
@@ -449,7 +449,7 @@ def test_a_wait_whose_time_is_over_is_a_matter_of_order(settings: Settings) -> N
 
 @pytest.mark.slow
 def test_what_a_replay_contradicts_is_not_confirmed(tmp_path: Path) -> None:
-    """Two things are needed for the failure: one of them from the bad run alone does not make the good run fail."""
+    """The failure needs two inputs: one of them from the bad run alone does not make the good run fail."""
     program = tmp_path / "program.py"
     program.write_text("import os, sys\nsys.exit('A' in os.environ and int(os.environ.get('B', 0)) > 1)\n")
     good = _recorded(tmp_path / "good.rdbg", str(program))
@@ -465,7 +465,7 @@ def test_what_a_replay_contradicts_is_not_confirmed(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_no_reason_speaks_of_an_edited_program(tmp_path: Path) -> None:
-    """The bad run goes on to ask for what neither run has: nothing was edited."""
+    """The bad run then asks for something that neither run has: nothing was edited."""
     program = tmp_path / "program.py"
     program.write_text(
         "import os, random\nn = random.random()\n"

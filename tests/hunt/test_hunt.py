@@ -1,4 +1,4 @@
-"""`replaydbg hunt` records until a run fails and one passes, keeps one of each, and tells how often it fails."""
+"""`replaydbg hunt` records until a run fails and one passes, keeps one of each, and reports the failure rate."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def counted(tmp_path: Path) -> list[str]:
-    """A command of which every third run fails."""
+    """Return a command of which every third run fails."""
     (tmp_path / "counted.py").write_text(COUNTED)
     (tmp_path / "runs").write_text("0")
     return [str(tmp_path / "counted.py"), str(tmp_path / "runs")]
@@ -191,7 +191,7 @@ def test_flaky_programs_replay_as_they_went(case: Case) -> None:
 
 @pytest.mark.slow
 def test_killed_it_loses_nothing_that_was_recorded(tmp_path: Path) -> None:
-    """One run is kept already, another one goes on: its recorder is no part of the hunt, and seals it."""
+    """One run is kept already, another one goes on: its recorder is not part of the hunt, and seals it."""
     program = tmp_path / "slow.py"
     program.write_text("import os, sys, time\nif os.path.exists(sys.argv[1]): time.sleep(1)\nopen(sys.argv[1], 'w')\n")
     store = tmp_path / "store"

@@ -1,4 +1,4 @@
-"""The log of a run that never was: what is exchanged is exchanged, what is not stays byte for byte."""
+"""The log of a mixed run: exchanged parts are exchanged, all others are unchanged byte for byte."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ TURNS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 
 
 
 def _schedule(turns: Iterable[tuple[int, int, int, int]]) -> list[RawRecord]:
-    """A log of three lanes: after some events one gives way to another one, for a reason, after some ticks."""
+    """Return a log of three lanes: after some events one gives way to another one, for a reason, after some ticks."""
     records: list[RawRecord] = []
     lane, number = 0, 0
     for events, to, why, ticks in turns:
@@ -55,7 +55,7 @@ def _by_lane(data: Iterable[bytes]) -> dict[bytes, list[bytes]]:
 
 
 def _switches(data: Iterable[bytes]) -> list[tuple[int, int]]:
-    """Why lanes gave way, and the ticks."""
+    """Return why lanes gave way, and the ticks."""
     return [(each[2] & 3, each[3]) for each in data if b"/" not in each]
 
 

@@ -1,7 +1,7 @@
-"""Programs with several threads, and with event loops, replay equal: who ran when, what each saw, how all of it ended.
+"""Programs with several threads, and with event loops, replay equal: the order, the values, the end.
 
-The fixtures print their interleaving as a log of (lane, step). The races come out one way or the other; a replay comes
-out the way that was recorded.
+The fixtures print their interleaving as a log of (lane, step). The races have either result; a replay has the recorded
+one.
 """
 
 from dataclasses import replace
@@ -10,11 +10,11 @@ import pytest
 
 from tests.harness.replay_cases import Case, cases
 
-# An interleaving that comes again by luck does so once, not three times.
+# An interleaving that repeats by chance does so once, not three times.
 REPLAYS = 3
 # A lane that waits for ever fails its own test soon. The slowest needs a tenth of it on an idle machine.
 LONGEST = 20.0
-# Ticks. A few lines of Python: lanes change places amid everything.
+# Ticks. A few lines of Python: lanes switch in the middle of everything.
 SHORT = 25
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""C code with threads of its own: a program goes on after its recording has ended there, and while it is recorded."""
+"""C code with threads of its own: a program continues after its recording has ended there, and during the recording."""
 
 import os
 import subprocess
@@ -134,7 +134,7 @@ def _compile(folder: Path, name: str) -> None:
 
 
 def _run_both(folder: Path, program: str) -> tuple[Outcome, Outcome]:
-    """Return the recorded run, which must be as the plain one, and its replay, which must come to an end."""
+    """Return the recorded run, which must equal the plain one, and its replay, which must end."""
     (folder / "program.py").write_text(program)
     env = {**passed_on(), "PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
     plain = run([sys.executable, "program.py"], cwd=folder, env=env)

@@ -1,4 +1,4 @@
-"""The user's directories are those that platformdirs names, which the recorder does without."""
+"""The user's directories are those of platformdirs, which the recorder does not import."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The interpreter's own options: what is passed on to the bootstrap, and what the core does in their place."""
+"""The interpreter's own options: those passed on to the bootstrap, and those that the core emulates."""
 
 import os
 import re

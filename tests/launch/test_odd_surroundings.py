@@ -1,4 +1,4 @@
-"""Recording and replaying where little is as usual: names that are no UTF-8, closed or full streams, no directory."""
+"""Recording and replaying in unusual surroundings: names that are not UTF-8, closed or full streams, no directory."""
 
 import os
 import shlex
@@ -24,7 +24,7 @@ def _env(**more: str) -> dict[str, str]:
 
 
 def test_names_that_are_no_utf8_replay(tmp_path: Path) -> None:
-    """The directory, the program, its argument, its environment and the recording have bytes that are no UTF-8."""
+    """The directory, the program, its argument, its environment and the recording have names that are not UTF-8."""
     directory = tmp_path / os.fsdecode(b"d\xff")
     directory.mkdir()
     program, data = os.fsdecode(b"p\xfe.py"), os.fsdecode(b"f\xfd")
@@ -44,7 +44,7 @@ def test_names_that_are_no_utf8_replay(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-", "2>/dev/full"])
 def test_streams_that_take_nothing_change_no_exit_code(closed: str, tmp_path: Path) -> None:
-    """Nobody can be told where the recording is; it is whole all the same, and the exit code is the program's."""
+    """The recording's name cannot be printed; it is complete all the same, and the exit code is the program's."""
     recording = tmp_path / "r.rdbg"
     command = shlex.join([sys.executable, "-m", "replaydbg", "record", "-o", str(recording), "-c", "exit(7)"])
 

@@ -1,4 +1,4 @@
-"""A recorded program starts as the interpreter starts it, and a replay starts it the same way again."""
+"""A recorded program starts exactly as under the plain interpreter, and so does its replay."""
 
 import pytest
 

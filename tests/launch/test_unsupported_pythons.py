@@ -1,7 +1,7 @@
-"""An interpreter that the core is not made for gets one sentence and exit code 1, from `record` and from an installer.
+"""An unsupported interpreter gets one sentence and exit code 1, from `record` and from an installer.
 
-The sentence is decided on what `sys` says, so most tests say it in the interpreter's place. Those that the machine has
-(a debug build, a free-threaded one, an older version) are asked themselves.
+The decision depends on `sys`, so most tests fake its values. Those that the machine has (a debug build, a free-threaded
+one, an older version) are run for real.
 """
 
 import os
@@ -49,7 +49,7 @@ def test_an_installation_refuses_before_it_compiles(command: str, tmp_path: Path
     pytest.importorskip("setuptools")
     shutil.copy(ROOT / "setup.py", tmp_path)
     (tmp_path / "replaydbg" / "native").mkdir(parents=True)
-    # The answer is given to setup.py alone: setuptools and sysconfig, too, go by what `sys` says.
+    # The faked value affects only setup.py: setuptools and sysconfig, too, depend on `sys`.
     answer = "WANTED = 'another one'\ndef why_unsupported():\n    return 'it is a strange build'\n"
     (tmp_path / "replaydbg" / "native" / "supported.py").write_text(answer)
 
@@ -100,7 +100,7 @@ def test_such_an_interpreter_itself_says_it(name: str, reason: str, tmp_path: Pa
 
 
 def test_a_replay_takes_no_other_build_of_the_same_version(tmp_path: Path) -> None:
-    """Where the recorded interpreter was, lies a free-threaded one of the same version now."""
+    """At the path of the recorded interpreter there is a free-threaded one of the same version now."""
     impostor = tmp_path / "python"
     impostor.write_text(f'#!/bin/sh\necho "{sys.hexversion} .cpython-313t-x86_64-linux-gnu.so"\n')
     impostor.chmod(0o755)

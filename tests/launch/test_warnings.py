@@ -1,4 +1,4 @@
-"""Warnings that gated C functions issue by themselves are issued in a replay too, with the same effects."""
+"""Warnings that gated C functions issue themselves are issued in a replay too, with the same effects."""
 
 import pytest
 

@@ -42,7 +42,7 @@ sys.exit(3)
 
 @cache
 def _hidden() -> list[str]:
-    """Return the words before a command that runs without /proc."""
+    """Return the prefix of a command that runs it without /proc."""
     if shutil.which("unshare") is None:
         pytest.skip("there is no unshare command (util-linux)")
     for way in _WAYS:
@@ -74,7 +74,7 @@ def _replayed(tmp_path: Path, recording: Path, *, hidden: bool) -> tuple[int, st
 
 @pytest.mark.parametrize("recorded_hidden", [True, False])
 def test_a_program_records_and_replays(recorded_hidden: bool, tmp_path: Path) -> None:
-    """Whether it was recorded, replayed or both without /proc, nothing differs."""
+    """Whether recorded, replayed or both without /proc: nothing differs."""
     recording, recorded = _record(tmp_path, _PROGRAM, hidden=recorded_hidden)
 
     assert (recorded.status, recorded.stderr) == (3, "")
@@ -84,7 +84,7 @@ def test_a_program_records_and_replays(recorded_hidden: bool, tmp_path: Path) ->
 
 
 def test_memory_shared_with_a_child_is_recorded(tmp_path: Path) -> None:
-    """What the child writes into a memory file's map is input, which the core must look at."""
+    """The child's writes into a memory file's map are input, which the core must compare."""
     recording, recorded = _record(
         tmp_path,
         """import mmap, os
@@ -107,7 +107,7 @@ print(shared[:4])
 
 @pytest.mark.parametrize("appends", [False, True])
 def test_output_written_to_a_place_in_the_file_is_written_there(appends: bool, tmp_path: Path) -> None:
-    """The replay cannot open its output once more, and keeps the places of what the program opened itself."""
+    """The replay cannot reopen its output, and tracks the positions of the descriptors that the program opened."""
     _hidden()
     (tmp_path / "program.py").write_text(
         """import os, sys
@@ -137,7 +137,7 @@ os.write(fd, b"!!")
 
 
 def test_the_debugger_travels(tmp_path: Path) -> None:
-    """It believes only processes that the keeper confirms, and evaluates under a limit on memory."""
+    """It trusts only processes that the keeper confirms, and evaluates under a memory limit."""
     recording, _ = _record(tmp_path, _PROGRAM)
 
     script = b"seek 0\nbreak total\ncontinue\np n\ncontinue\np n\nback\nwhere\nquit\n"
@@ -150,7 +150,7 @@ def test_the_debugger_travels(tmp_path: Path) -> None:
 
 
 def test_a_question_has_a_limit_on_memory(tmp_path: Path) -> None:
-    """It is counted from what the process has, which the core finds out by lowering the limit."""
+    """It is relative to the process's present memory, which the core finds by lowering the limit."""
     recording, _ = _record(tmp_path, _PROGRAM)
     script = b"p len(bytearray(64 << 20))\np len(bytearray(3 << 30))\nquit\n"
 
@@ -161,7 +161,7 @@ def test_a_question_has_a_limit_on_memory(tmp_path: Path) -> None:
 
 
 def test_snapshots_are_kept(tmp_path: Path) -> None:
-    """Their copies of the program are waited for until they have ended."""
+    """The snapshot's copies of the program are waited for."""
     recording = tmp_path / "r.rdbg"
     (tmp_path / "program.py").write_text("import time\nfor _ in range(5):\n    time.sleep(0.05)\n")
 
@@ -203,7 +203,7 @@ def test_a_proc_of_another_namespace_is_not_believed(tmp_path: Path) -> None:
 
 
 def test_no_process_of_a_session_is_left(tmp_path: Path) -> None:
-    """The keeper does not know its children, and ends their group; the programs that it runs never leave that."""
+    """The keeper does not know its children, and ends their group; its programs never leave that."""
     recording, _ = _record(tmp_path, _PROGRAM)
     command = [*_hidden(), sys.executable, "-m", "replaydbg", "debug", "-q", str(recording)]
     pipe = subprocess.PIPE
@@ -259,7 +259,7 @@ def test_reading_commands_work(words: list[str], tmp_path: Path) -> None:
 
 
 def test_an_overdue_program_is_ended(tmp_path: Path) -> None:
-    """A program that ignores SIGTERM is killed, and its recorder seals what there is."""
+    """A program that ignores SIGTERM is killed, and its recorder seals the recording."""
     (tmp_path / "program.py").write_text(
         "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(0.1)\n"
     )
@@ -278,7 +278,7 @@ def test_the_core_finds_what_proc_shows() -> None:
     try:
         shown = {int(entry.name) for entry in Path("/proc/self/fd").iterdir()}
         found = set(_core.descriptors())
-        assert len(shown - found) <= 1  # that of the listing itself
+        assert len(shown - found) <= 1  # the descriptor of the listing itself
         assert found <= shown
         assert copy in found
         assert copy in interpreter.inherited_fds()

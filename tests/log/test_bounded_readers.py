@@ -1,6 +1,6 @@
 """A small file that claims much gets one sentence and an exit code, and takes little memory and time.
 
-What legitimate programs record, however uniform, can still be read.
+Recordings of legitimate programs, however uniform, can still be read.
 """
 
 import io
@@ -41,11 +41,11 @@ pytestmark = pytest.mark.slow
 
 _MEMORY = 1 << 30
 _SECONDS = 10.0
-"""CPU time that a command may take."""
+"""CPU time limit of a command."""
 
 
 def _bomb(section: str, start: bytes, filler: bytes, size: int) -> list[Block]:
-    """Return blocks of a section that begins with `start` and goes on with `filler`, in almost no bytes."""
+    """Return blocks of a section that begins with `start` and continues with `filler`, in almost no bytes."""
     blocks, at = [], 0
     compress = zstandard.ZstdCompressor(level=1).compress
     full = filler * (PIECE // len(filler) + 2)
@@ -75,7 +75,7 @@ def _sections(path: Path) -> dict[str, bytes]:
 
 
 def _run(*words: str | Path) -> tuple[int, str, float, int]:
-    """Run a command; return its exit code, what it said, its CPU time and its memory."""
+    """Run a command; return its exit code, its output, its CPU time and its memory."""
     with subprocess.Popen(
         [sys.executable, "-m", "replaydbg", *map(str, words)],
         stdout=subprocess.DEVNULL,
@@ -433,7 +433,7 @@ def test_json_that_recordings_have_is_read() -> None:
 
 
 def test_no_reader_unpickles() -> None:
-    """Only `export` and `load`, for objects that leave the program as objects, have to do with pickles."""
+    """Only `export` and `load`, for objects that leave the program as objects, use pickles."""
     package = Path(run_index.__file__).parents[1]
     allowed = {"debugger/exported.py", "engine/probe/outgoing.py"}
     for path in package.rglob("*.py"):

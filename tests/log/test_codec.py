@@ -1,4 +1,4 @@
-"""Values survive encoding and decoding, and bytes that are no value are refused without harm."""
+"""Values survive encoding and decoding, and invalid bytes are rejected without harm."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_huge_length_is_not_believed(tag: int) -> None:
 
 
 def test_containers_share_one_budget() -> None:
-    """A list of lists of nothing is a few bytes that would become very many objects."""
+    """A list of empty lists is a few bytes that would become very many objects."""
     data = encode_value([[None] * 100] * 100)
 
     with pytest.raises(Malformed, match="elements"):

@@ -1,4 +1,4 @@
-"""A recording of each older format opens, verifies, and replays under the interpreter that it was made with."""
+"""A recording of each older format opens, verifies, and replays under the interpreter that made it."""
 
 import sys
 from pathlib import Path

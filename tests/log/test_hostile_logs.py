@@ -1,6 +1,6 @@
-"""Recordings whose checksums are right and whose records are not: a replay ends with a sentence, whatever they claim.
+"""Recordings with correct checksums and invalid records: a replay ends with a sentence, whatever they claim.
 
-Each takes a genuine recording of one program and puts other bytes where the outcome of a call is, or other records
+Each takes a genuine recording of one program and replaces the outcome of a call by other bytes, or inserts records
 between two events.
 """
 
@@ -49,7 +49,7 @@ except OSError as error:
 print("end", time.time())
 """
 _MOST_MEMORY = 1 << 30
-_SECONDS = 30.0  # ten on a machine that does nothing else
+_SECONDS = 30.0  # ten on an idle machine
 
 _TUPLE, _LIST, _STRUCT, _EXCEPTION = b"\x08", b"\x09", b"\x0b", b"\x12"
 _MUCH = varint(20_000_000)
@@ -71,7 +71,7 @@ def _types(records: list[RawRecord]) -> int:
 
 
 def _outcome(gate: str, value: bytes, *, raises: bool = False, names: tuple[str, str] | None = None) -> Change:
-    """Put `value` in the place of the first outcome of `gate`; `names`: behind its tag goes the number of that type."""
+    """Replace the first outcome of `gate` by `value`; `names`: its tag is followed by the number of that type."""
 
     def change(records: list[RawRecord]) -> list[bytes]:
         at = next(
@@ -80,7 +80,7 @@ def _outcome(gate: str, value: bytes, *, raises: bool = False, names: tuple[str,
         event = records[at].entry
         assert isinstance(event, Event)
         head, length = records[at].data, len(records[at].data)
-        # What precedes the outcome is found by its own length: the outcome, and what was filled, stand at the end.
+        # The part before the outcome is found by its own length: the outcome, and what was filled, are at the end.
         behind = b"" if event.filled is None else encode_value(event.filled)
         old = next(n for n in range(1, length) if _is_outcome(head[n:], behind, event))
         data = bytes((head[0] & 0xFC | raises,)) + head[1:old]
@@ -106,7 +106,7 @@ def _tag(event: Event) -> bytes:
 
 
 def _before(gate: str, *records: bytes) -> Change:
-    """Put records before the first event of `gate`."""
+    """Insert records before the first event of `gate`."""
 
     def change(found: list[RawRecord]) -> list[bytes]:
         at = next(at for at, each in enumerate(found) if isinstance(each.entry, Event) and each.entry.site.gate == gate)

@@ -1,4 +1,4 @@
-"""A command says that it runs a program of unknown origin; recordings that this user made run without a word."""
+"""A command warns before it runs a program of unknown origin; recordings that this user made run without a warning."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def _do(home: Path, *words: str | Path, stdin: bytes | None = None) -> Outcome:
 
 
 def test_a_recording_of_ones_own_runs_without_a_word(own: Path, tmp_path: Path) -> None:
-    """Under another name and in another place as well; and what `pack` makes of it."""
+    """Under another name and in another place as well; and the result of `pack`, too."""
     copied = Path(shutil.copy(own, tmp_path / "other.rdbg"))
     packed = _do(own.parent, "pack", copied, "-o", tmp_path / "packed.rdbg")
 
@@ -63,7 +63,7 @@ def test_one_of_another_user_is_named_once_and_only_on_stderr(own: Path, tmp_pat
 
 
 def test_a_mark_is_of_this_file_alone(own: Path, tmp_path: Path) -> None:
-    """Not of one with another header, nor of one that has the mark of another, nor of one with more behind it."""
+    """The mark is invalid for another header, for a file with another one's mark, and for one with appended bytes."""
     data = own.read_bytes()
     changed = with_header(own, tmp_path / "changed.rdbg", lambda header: header.update(name="other"))
     borrowed = tmp_path / "borrowed.rdbg"

@@ -1,4 +1,4 @@
-"""A recording opens or fails with its sentence, however it is cut or damaged, and never gives a wrong event."""
+"""A recording opens or fails with its sentence, however it is cut or damaged, and never returns a wrong event."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def events_of(path: Path) -> list[Entry]:
 
 
 def gives_only(path: Path, expected: list[Entry]) -> bool:
-    """Whether a damaged recording fails with a sentence, or gives a beginning of `expected` and says what is wrong."""
+    """Return whether a damaged recording fails with a sentence, or reports the damage after a prefix of `expected`."""
     try:
         recording = open_recording(path)
     except ReplaydbgError as error:
@@ -65,7 +65,7 @@ def large() -> Iterator[tuple[bytes, list[Entry]]]:
     """A recording whose log takes several blocks."""
     log = LogBuilder()
     for number in range(40):
-        # Noise that does not compress: the blocks are to be spread over the file.
+        # Incompressible noise: the blocks are to be spread over the file.
         log.crossing(1, os.urandom(60_000), arguments=(60_000,), line=number)
     with tempfile.TemporaryDirectory() as name:
         path = Example(log=log.to_bytes()).write(Path(name))
@@ -243,7 +243,7 @@ def test_a_live_log_has_no_checksum_but_does_no_harm(tmp_path: Path, data: st.Da
 
 
 def test_a_recording_inside_a_recording_is_not_taken_for_it(tmp_path: Path) -> None:
-    """A damaged block header must not make the reader go on in content that looks like blocks."""
+    """After a damaged block header the reader must not continue in content that looks like blocks."""
     inner = example(1).write(tmp_path, "inner").read_bytes()
     made = example()
     made.content = os.urandom(100) + inner
@@ -354,7 +354,7 @@ def test_a_program_killed_before_its_first_event(tmp_path: Path) -> None:
 
 
 class TestHostile:
-    """Files that are made to harm: none may cost more than it justifies, none may be followed outside."""
+    """Hostile files: none may cost more than its size justifies, none may be followed outside."""
 
     def log_of(self, directory: Path, *records: bytes, committed: int | None = None) -> str:
         """Return the problem that a log of these records has."""
@@ -396,7 +396,7 @@ class TestHostile:
         assert "cut off" in self.log_of(tmp_path, committed=1 << 62)
 
     def test_a_block_that_stands_for_more_than_it_says(self, tmp_path: Path) -> None:
-        """The size that compressed data claims for itself is not believed either."""
+        """The size that compressed data claims for itself is not trusted either."""
         import zstandard
 
         header = json.dumps(header_json()).encode()
@@ -419,7 +419,7 @@ class TestHostile:
 
     @pytest.mark.slow
     def test_a_bomb_takes_little_memory(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A few kilobytes that stand for a value of 400 MB: checked piece by piece, and not believed."""
+        """A few kilobytes that expand to a value of 400 MB: checked piece by piece, and not trusted."""
         monkeypatch.setattr("replaydbg.log.container.allowance", lambda stored: 1 << 40)  # an honest writer makes none
         log = LogBuilder()
         log.crossing(0, None)
@@ -437,7 +437,7 @@ class TestHostile:
             "with open_recording(sys.argv[1]) as r: print(sum(map(len, r.pieces('log'))), len(list(r.events())))"
         )
 
-        # A sanitizer maps terabytes for itself; the reader is pure Python, it has nothing to find there.
+        # A sanitizer maps terabytes for itself; the reader is pure Python, in which it finds nothing.
         env = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
         done = subprocess.run(
             [sys.executable, "-c", script, path],
@@ -503,7 +503,7 @@ class TestHostile:
 
 
 class TestUnpack:
-    """What a replay gets is the original, or a shorter one that is sound."""
+    """A replay gets the original, or a shorter one that is valid."""
 
     def test_the_files_are_as_they_were(self, tmp_path: Path) -> None:
         made = example()

@@ -1,3 +1,4 @@
-"""The pytest plugin beside others. They are many, and change how pytest works: they have an environment of their own,
-`tox -e plugins`.
+"""The pytest plugin with other plugins.
+
+They are many, and change how pytest works: they have an environment of their own, `tox -e plugins`.
 """

@@ -1,4 +1,4 @@
-"""Recordings of failing tests where other plugins take part: results as without us, verified, opened at their line."""
+"""Recordings of failing tests with other plugins: same results as without us, verified, opened at their line."""
 
 import json
 import re
@@ -12,12 +12,12 @@ from tests.harness.plugin_runs import Ran, line_of_failure, rerun_pytest, run_py
 pytest.importorskip("trio", reason="the other plugins are installed by `tox -e plugins`")
 pytestmark = pytest.mark.slow
 
-# Those that change every run are asked for where they are tested.
+# Plugins that change every run are enabled where they are tested.
 _QUIET = ("-p", "no:randomly", "-p", "no:random_order")
 
 
 def check(tmp_path: Path, source: str, *options: str, line: str, test: str = "test_bad", **env: str) -> Ran:
-    """Runs `source` without us and with us: the same results, and the test that failed is kept, and opens at `line`."""
+    """Run `source` without us and with us: same results, and the failed test is kept, and opens at `line`."""
     plain = run_pytest(tmp_path, source, *_QUIET, *options, mode="", **env)
 
     ran = rerun_pytest(tmp_path, *_QUIET, *options, **env)
@@ -34,7 +34,7 @@ def check(tmp_path: Path, source: str, *options: str, line: str, test: str = "te
 
 
 def verdict_of_same_code(recording: Path) -> str:
-    """What a replay of edited code says, of code that was not."""
+    """Return the result of a replay of edited code, for unedited code."""
     verdict = Judge(recording, stdout=2, stderr=2, is_replayed_unchanged=True).judge()
     print(verdict.sentence)
     return verdict.word

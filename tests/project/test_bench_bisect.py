@@ -1,4 +1,4 @@
-"""The bench of bisections measures what it says, on a run that is short."""
+"""The benchmark of bisections works, on a short run."""
 
 from __future__ import annotations
 

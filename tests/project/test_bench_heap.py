@@ -1,4 +1,4 @@
-"""The bench of snapshots measures what it says, on a heap that is small."""
+"""The benchmark of snapshots works, on a small heap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows that measure travelling work, on a recording that is as small as they come; no time is asserted."""
+"""The benchmark of travelling works, on a minimal recording; no time is asserted."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The documentation tells the truth: links lead somewhere, the README keeps its shape, examples run."""
+"""The documentation is correct: links resolve, the README keeps its shape, examples run."""
 
 import argparse
 import importlib
@@ -22,7 +22,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 
 
 def anchors(text: str) -> set[str]:
-    """The anchors of a text's headings, as Markdown renderers make them."""
+    """Return the anchors of a text's headings, as Markdown renderers make them."""
     headings = re.findall(r"^#+ (.*)$", re.sub(FENCE, "", text), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
@@ -64,7 +64,7 @@ def test_prose_has_no_riddles(path: Path) -> None:
 
 
 def tutorial_program() -> dict[str, Any]:
-    """The names that the tutorial's program defines, when it is imported and not run."""
+    """Return the names that the tutorial's program defines, when it is imported and not run."""
     text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     source = next(body for language, body in FENCE.findall(text) if language == "python")
     names: dict[str, Any] = {"__name__": "lottery"}
@@ -91,14 +91,14 @@ def test_tutorial_repair_repairs_it() -> None:
 
 
 def parser_of(command: str) -> argparse.ArgumentParser:
-    """The parser of one command of replaydbg."""
+    """Return the parser of one command of replaydbg."""
     parser = argparse.ArgumentParser(prog=f"replaydbg {command}", exit_on_error=False)
     importlib.import_module(f"replaydbg.cli.{command}").add_arguments(parser)
     return parser
 
 
 def slugs() -> set[str]:
-    """The slug of every error, and of every kind of divergence."""
+    """Return the slug of every error, and of every kind of divergence."""
     found = {f"divergence-{kind}" for kind in CAUSES}
     classes = [ReplaydbgError]
     while classes:
@@ -131,7 +131,7 @@ def test_every_kind_of_divergence_has_a_cause() -> None:
 
 
 def cli_sections() -> dict[str, str]:
-    """The sections of the command line's reference by their titles."""
+    """Return the sections of the command line's reference by their titles."""
     text = (ROOT / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
     return {part.partition("\n")[0]: part for part in text.split("\n## ")}
 
@@ -141,7 +141,7 @@ def test_reference_has_a_section_for_every_command() -> None:
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
-    """The options of a parser and of the parsers of its subcommands."""
+    """Return the options of a parser and of the parsers of its subcommands."""
     found = {option for action in parser._actions for option in action.option_strings}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -166,7 +166,7 @@ def test_reference_names_every_setting() -> None:
 
 
 def examples() -> list[str]:
-    """The command lines of ours that the texts show after a prompt."""
+    """Return our command lines that the texts show after a prompt."""
     return sorted(
         {
             line.partition("  #")[0].strip()

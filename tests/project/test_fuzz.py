@@ -1,4 +1,4 @@
-"""The fuzzer finds planted faults, makes their inputs small and saves them; its mutations keep checksums and repeat."""
+"""The fuzzer finds planted faults, minimises and saves their inputs; its mutations are reproducible."""
 
 import ctypes
 import json
@@ -142,7 +142,7 @@ def test_a_mutated_recording_keeps_its_checksums(tmp_path: Path) -> None:
 
 
 def _is_framed(path: Path) -> bool:
-    """Whether the file has an index, and all blocks that it names are sound."""
+    """Return whether the file has an index, and all blocks that it names are valid."""
     with DataFile(path) as file:
         offset = 32
         while offset < file.size:
@@ -154,7 +154,7 @@ def _is_framed(path: Path) -> bool:
 
 
 def test_mutations_reach_the_decoders() -> None:
-    """A mutated log is decoded for some records before what is wrong with it: the changes are not all at its door."""
+    """Some records of a mutated log are decoded before the fault: the changes are not all at the beginning."""
     of = next(each for each in _SEEDS if each.kind == LOG)
     signatures = {
         attempt("log", TARGETS["log"][1], mutated(of, Random(number)), "1").signature for number in range(300)

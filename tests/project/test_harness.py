@@ -1,4 +1,4 @@
-"""The long-running harnesses read what they are given correctly: a harness that is wrong finds nothing."""
+"""The long-running harnesses read their input correctly: a harness with a mistake finds nothing."""
 
 import os
 import sys
@@ -208,7 +208,7 @@ def test_modules_that_a_version_does_not_have_are_not_run_on_it() -> None:
 
 
 def test_errors_of_the_core_are_told_from_those_of_others(tmp_path: Path) -> None:
-    """A file that ends early (its process was killed) gives what it has; what is kept to the end is no error."""
+    """A file that ends early (its process was killed) returns its content; memory kept to the end is not an error."""
     frame = "<frame><obj>/x/{}</obj><fn>{}</fn><file>f.c</file><line>7</line></frame>"
     ours, other = frame.format("_core.cpython-313-x86_64-linux-gnu.so", "f"), frame.format("libc.so.6", "strlen")
     error = "<error><kind>{}</kind><what>w</what><stack>{}</stack><stack>{}</stack></error>"

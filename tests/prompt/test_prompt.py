@@ -150,7 +150,7 @@ def test_until_leaves_a_loop(typed: Typed) -> None:
 
 def test_moments_of_every_kind(typed: Typed) -> None:
     index = typed.prompt.view.session.index
-    # How many there are, and behind which a line ran, the interpreter's start decides.
+    # Their number, and the lines after which they ran, depend on the interpreter's start.
     event = next(each for each in range(index.events // 2, index.events) if index.lines_after(each))
     for moment in ("@exc", "exc", "@start", "50%", "@end", "end", "@out:1", "THERE", f"{event}"):
         assert "No such moment" not in typed(f"seek {moment}"), moment

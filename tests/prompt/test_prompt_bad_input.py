@@ -1,4 +1,4 @@
-"""Whatever is typed at the debugger's prompt, the answer is a sentence, and the session goes on."""
+"""For any input at the debugger's prompt, the answer is a sentence, and the session goes on."""
 
 import os
 

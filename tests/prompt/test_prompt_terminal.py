@@ -1,4 +1,4 @@
-"""The debugger as a command: in a terminal, with Ctrl-C, and without one; and the commands that ask one question."""
+"""The debugger as a command: in a terminal, with Ctrl-C, and without one; and the commands that answer one question."""
 
 import io
 import json
@@ -151,7 +151,7 @@ class Terminal:
         self.seen = ""
 
     def type(self, text: str, until: str) -> str:
-        """Type `text`, and return what comes until `until` does, without colours."""
+        """Type `text`, and return the output until `until`, without colours."""
         os.write(self._ours, text.encode())
         return self.read(until)
 
@@ -169,9 +169,9 @@ class Terminal:
         return seen
 
     def interrupt(self) -> str:
-        """Press Ctrl-C, and return what comes until the next prompt.
+        """Press Ctrl-C, and return the output until the next prompt.
 
-        Again if nothing comes: the interpreter takes no notice of a signal while readline deals with a character.
+        Repeat it if nothing happens: the interpreter ignores a signal while readline processes a character.
         """
         os.write(self._ours, b"\x03")
         while not select.select([self._ours], [], [], 2)[0]:

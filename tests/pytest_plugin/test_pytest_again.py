@@ -1,4 +1,4 @@
-"""Tests of one name that run more than once in a session, whoever runs them again."""
+"""Tests of one name that run more than once in a session, for any reason."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The recording of a failing test is replayed against other code: of every commit of a history, and of today."""
+"""The recording of a failing test is replayed against other code: every commit of a history, and today's."""
 
 import json
 import shutil
@@ -44,14 +44,14 @@ def test_price(opened, tmp_path):
 
 
 def steps(special: Mapping[int, str], culprit: int = 5, count: int = 8) -> list[Change]:
-    """Commits v1 to v8: wrong from v5 on; the test was written at v6, in a file that is as old as v2."""
+    """Return commits v1 to v8: wrong from v5 on; the test was written at v6, in a file that exists since v2."""
     found = []
     for number in range(1, count + 1):
         body = special.get(number, WRONG if number >= culprit else RIGHT)
         files = {"shop/__init__.py": "", "shop/price.py": f"{PRICE}{body}# {number}\n"}
         if number >= 2:
             files["tests/test_price.py"] = TEST + (FAILING if number >= 6 else "")
-        if number >= 7:  # collected before it, and of a module that no earlier commit has
+        if number >= 7:  # collected before it, and for a module that no earlier commit has
             files |= {
                 "shop/extra.py": "x = 1\n",
                 "tests/test_extra.py": "from shop.extra import x\ndef test_x(): pass\n",
@@ -61,9 +61,9 @@ def steps(special: Mapping[int, str], culprit: int = 5, count: int = 8) -> list[
 
 
 def captured(folder: Path, special: Mapping[int, str], *options: str) -> tuple[Path, Path]:
-    """Returns a clone of the repository, and the recording of the test that fails at its last commit.
+    """Return a clone of the repository, and the recording of the test that fails at its last commit.
 
-    The repository in which it was made is gone.
+    The repository in which it was made has been deleted.
     """
     made = make_history(folder / "made" / "shop", steps(special))
     ran = rerun_pytest(made, "-q", *options)
@@ -105,7 +105,7 @@ def test_the_commit_that_made_a_test_fail(tmp_path: Path, options: list[str]) ->
     assert why["v1"].startswith("no longer fails: the test passes (recorded: AssertionError: wrong price")
     assert why["v5"].startswith("still fails: AssertionError: wrong price")
     assert git(clone, "status", "--porcelain") == ""
-    if not options:  # what pytest did by itself is left out
+    if not options:  # pytest's own deviations are left out
         assert all(len(look["liberties"]) <= 1 for look in facts["looks"]), facts
 
 

@@ -1,4 +1,4 @@
-"""The pytest plugin: what is found out about the recording of a failing test, beside the session."""
+"""The pytest plugin: the examination of a failing test's recording, while the session goes on."""
 
 import subprocess
 import sys
@@ -89,7 +89,7 @@ class TestBisection:
 
 
 class TestAlone:
-    """Tests before it that a test does not need are left out of its recording."""
+    """Earlier tests that a test does not need are left out of its recording."""
 
     SOURCE = """
         import random, time, pytest
@@ -125,7 +125,7 @@ class TestAlone:
 
         meta = ran.meta("test_it.py-TestClass-test_bad")
         assert meta["verified"] is True
-        # Those stay that set up a fixture which is still there: of the session, of the module, and of the class.
+        # Tests that set up a fixture which still exists stay: of the session, of the module, and of the class.
         assert (meta["left_out"], meta["leftovers"]) == (6, "")
         recording = ran.recording("test_it.py-TestClass-test_bad")
         assert line_of_failure(recording).startswith("assert (drawn, ")
@@ -208,7 +208,7 @@ class TestAlone:
         ],
     )
     def test_no_value_is_another_one(self, tmp_path: Path, source: str, options: list[str], other: str) -> None:
-        """Without the test that left it the replay would agree, too: it prints the same."""
+        """Without the test that left it the replay would agree, too: its output is equal."""
         ran = run_pytest(tmp_path, source, *options)
 
         meta = ran.meta("test_it.py-test_bad")
@@ -216,7 +216,7 @@ class TestAlone:
         assert not list((tmp_path / "test-results" / "test_it.py-test_bad").glob("*alone*"))
 
     def test_packages_stay_set_up(self, tmp_path: Path) -> None:
-        """The first test of a package imports that."""
+        """The first test of a package imports it."""
         (tmp_path / "__init__.py").touch()
         source = """
             import random
@@ -239,7 +239,7 @@ class TestAlone:
         assert (meta["verified"], meta["left_out"], meta["leftovers"]) == (True, 1, "")
 
     def test_after_another_failure(self, tmp_path: Path) -> None:
-        """What pytest remembers of the first changes how it tells of the second: that is left out, too."""
+        """pytest's memory of the first failure affects its report of the second: that is left out, too."""
         source = """
             import random
             def test_one(): assert random.random() == 2
@@ -253,7 +253,7 @@ class TestAlone:
         assert line_of_failure(ran.recording("test_it.py-test_two")).endswith("== 3")
 
     def test_threads_stay(self, tmp_path: Path) -> None:
-        """A thread has a number, and those after it have the next ones: tests before the last one are left in."""
+        """A thread has a number, and later ones have the next ones: earlier tests are kept."""
         source = """
             import threading, random
             def test_thread():

@@ -1,4 +1,4 @@
-"""The pytest plugin: the files that a session leaves behind, and its surroundings."""
+"""The pytest plugin: the files that a session writes, and its surroundings."""
 
 import os
 import stat
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 class TestFiles:
     def test_they_are_their_owners_alone(self, tmp_path: Path) -> None:
-        """Whatever the umask: they hold what recordings hold, values and arguments."""
+        """Whatever the umask: they contain values and arguments, as recordings do."""
         before = os.umask(0)
         try:
             run_pytest(tmp_path, RANDOM)
@@ -153,7 +153,7 @@ def test_one_of_which_nothing_came() -> None:
 
 class TestSurroundings:
     def test_pytest_inside_a_program(self, tmp_path: Path) -> None:
-        """It cannot be started again from its beginning: what it has done would be done twice."""
+        """It cannot be restarted from its beginning: its side effects would be repeated."""
         (tmp_path / "program.py").write_text("import pytest\npytest.main(['--replaydbg=on', 'test_it.py'])\n")
         (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
 
@@ -181,7 +181,7 @@ class TestSurroundings:
         assert ran.meta("test_it.py-test_inside")["verified"] is True
 
     def test_a_whole_session(self, tmp_path: Path) -> None:
-        """`replaydbg record -m pytest` records the session; the plugin has no part in it."""
+        """`replaydbg record -m pytest` records the session; the plugin is not involved."""
         (tmp_path / "test_it.py").write_text("import random\ndef test_it(): assert random.random() == 3\n")
         command = [sys.executable, "-m", "replaydbg", "record", "-q", "-o", "all.rdbg", "-m", "pytest", "test_it.py"]
 
@@ -191,7 +191,7 @@ class TestSurroundings:
         assert replay(tmp_path / "all.rdbg", stdout=2, stderr=2).status == 1
 
     def test_what_off_costs(self) -> None:
-        """Every pytest of the environment loads it: where pytest is, it imports three small modules."""
+        """Every pytest of the environment loads it: besides pytest itself it imports three small modules."""
         code = (
             "import pytest,sys;had={*sys.modules};import replaydbg.pytest_plugin.entry;"
             "print(*sorted({*sys.modules}-had))"

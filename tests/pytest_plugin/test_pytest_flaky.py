@@ -1,6 +1,6 @@
-"""Ten ways in which tests are flaky: each is captured when it fails, replays each time, and leads to its planted line.
+"""Ten kinds of flaky tests: each is captured when it fails, replays each time, and leads to its planted line.
 
-The recording is looked at in another directory, when the sources have been edited.
+The recording is inspected in another directory, when the sources have been edited.
 """
 
 import json
@@ -64,7 +64,7 @@ def test_captured(kind: str, tmp_path: Path) -> None:
     assert meta["wrong"]["source"].startswith(planted), meta
     index_path(recording).unlink(missing_ok=True)
     command = [sys.executable, "-m", "replaydbg", "bisect", "snapshots", "--json", "-q", str(recording)]
-    # What the report proposes, where nothing is left of the project.
+    # The commands of the report, after everything of the project was deleted.
     asked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
     assert asked.returncode == 1, asked.stdout + asked.stderr
     assert json.loads(asked.stdout)["culprit"]["source"].startswith(planted), asked.stdout

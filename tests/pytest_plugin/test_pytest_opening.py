@@ -1,4 +1,4 @@
-"""What is shown first of the recording of a test that failed: its own line, where a helper raised the exception."""
+"""The opening position of a failed test's recording: its own line, even if a helper raised the exception."""
 
 from pathlib import Path
 
@@ -211,7 +211,7 @@ def manners(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 
 def recording_of(ran: Ran, name: str) -> Path:
-    """Returns the recording of a test; its directory may have what tells it from others behind the name."""
+    """Return the recording of a test; its directory may have a suffix that makes it unique."""
     kept = [each for each in ran.kept() if each == f"test_it.py-{name}" or each.startswith(f"test_it.py-{name}-")]
     assert len(kept) == 1, (name, ran.kept())
     return ran.recording(kept[0])

@@ -1,4 +1,4 @@
-"""The pytest plugin: which tests are kept, what is said of them, and that their recordings are of them.
+"""The pytest plugin: which tests are kept, how they are reported, and that their recordings belong to them.
 
 Each test here runs pytest in a directory of its own, as a user does.
 """
@@ -185,7 +185,7 @@ class TestModes:
 
     @pytest.mark.parametrize("mode", ["on", "retain-on-failure"])
     def test_snapshots(self, tmp_path: Path, mode: str) -> None:
-        """Those of the test alone, by the numbers that they had, wherever its recording begins."""
+        """Only those of the test, with their original numbers, wherever its recording begins."""
         source = """
             import replaydbg
             def test_before():
@@ -228,7 +228,7 @@ class TestModes:
         assert listed == [f"at{number}" for number in range(10, 30)]
 
     def test_marks_stand_where_they_were_made(self, tmp_path: Path) -> None:
-        """No event lies between them: the log alone could not tell them apart."""
+        """There is no event between them: the log alone could not distinguish them."""
         source = """
             def named_before(recording):
                 recording.mark("twice")
@@ -318,7 +318,7 @@ class TestWays:
         assert line_of_failure(ran.recording("test_it.py-test_teardown")) == "assert not left"
 
     def test_last_writes(self, tmp_path: Path) -> None:
-        """Of what the line reads, with what that is at the failure; of no modules, functions and classes."""
+        """For the names in the line, with their values at the failure; without modules, functions and classes."""
         source = """
             import enum, sys
             class Color(enum.Enum):
@@ -356,7 +356,7 @@ class TestWays:
         }
 
     def test_several_failures_of_one_test(self, tmp_path: Path) -> None:
-        """The recording is examined where the first one was: nothing of that is said of others."""
+        """The recording is examined for the first failure only, and its results are not shown for others."""
         source = """
             import pytest
             @pytest.fixture

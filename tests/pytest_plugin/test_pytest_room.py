@@ -1,4 +1,4 @@
-"""The pytest plugin where nothing can be written: the tests run, and why there is no recording is said."""
+"""The pytest plugin where nothing can be written: the tests run, and the lack of a recording is explained."""
 
 import os
 import resource
@@ -24,7 +24,7 @@ IN_ORDER = ("-p", "no:randomly", "-p", "no:random_order")
 
 @pytest.fixture
 def small_files() -> Iterator[None]:
-    """No file may become as large as a log is at its beginning."""
+    """Limit the file size to the initial size of a log."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100 << 10, hard))
     yield
@@ -94,7 +94,7 @@ FILLS = """
 @pytest.mark.parametrize("options", [(), ("-n1",)])
 @pytest.mark.parametrize("small_disk", ["60m"], indirect=True)
 def test_a_disk_that_gets_full_in_a_test(tmp_path: Path, small_disk: Path, options: tuple[str, ...]) -> None:
-    """Nothing more can be written to it, not even why; the log has room."""
+    """Nothing more can be written to it, not even the reason; the log has room."""
     if options:
         pytest.importorskip("xdist")
     ran = run_pytest(tmp_path, FILLS, *options, f"--replaydbg-dir={small_disk}", SMALL=str(small_disk))
@@ -105,7 +105,7 @@ def test_a_disk_that_gets_full_in_a_test(tmp_path: Path, small_disk: Path, optio
 
 @pytest.mark.parametrize("small_disk", ["8m"], indirect=True)
 def test_a_disk_that_is_full_before_a_test_begins(tmp_path: Path, small_disk: Path) -> None:
-    """The log has no room any more."""
+    """There is no room for the log."""
     ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, f"--replaydbg-dir={small_disk}")
 
     assert ran.output.count("test_2: its recording could not be written: the disk was full") == 2
@@ -114,7 +114,7 @@ def test_a_disk_that_is_full_before_a_test_begins(tmp_path: Path, small_disk: Pa
 
 
 def test_a_log_that_reaches_its_limit(tmp_path: Path) -> None:
-    """The same where nothing can be mounted."""
+    """The same without permission to mount."""
     ran = run_pytest(tmp_path, SOURCE, *IN_ORDER, REPLAYDBG_MAX_SIZE="100KiB")
 
     assert ran.output.count("test_2: its recording could not be written: the recording reached its size limit") == 2

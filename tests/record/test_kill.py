@@ -21,9 +21,9 @@ from tests.harness.replays import TIMEOUT, Outcome, passed_on, run
 pytestmark = pytest.mark.slow
 
 KILLS = 100
-# How many tests they are spread over, for pytest-xdist.
+# Number of tests over which they are spread, for pytest-xdist.
 _SHARES = 10
-# Exit codes that say that something is wrong: damaged, usage, divergence.
+# Exit codes that indicate a fault: damaged, usage, divergence.
 _WRONG = (1, 2, tool.DIVERGED)
 
 _COUNTER = """import os, sys, time, random
@@ -39,11 +39,11 @@ while True:
 
 @dataclass(frozen=True, slots=True)
 class _Killed:
-    """What is left of a run that was killed."""
+    """The results of a run that was killed."""
 
     # The sealed file, the live directory if the launcher died too, or None if neither was begun.
     recording: Path | None
-    # What had reached the output.
+    # The output that arrived.
     output: str
 
 
@@ -66,7 +66,7 @@ def test_a_killed_run_replays_to_its_last_crossing(victim: str, share: int, tmp_
 
 @pytest.mark.parametrize("share", range(2))
 def test_a_kill_during_the_start_leaves_something_that_opens_or_nothing(share: int, tmp_path: Path) -> None:
-    """The launcher and the program die before the first line was printed."""
+    """The launcher and the program die before the first line is printed."""
     for number in range(10):
         seed = f"early-{share}-{number}"
         folder = tmp_path / seed
@@ -90,7 +90,7 @@ def _assert_is_beginning(output: str, replayed: Outcome, what: str) -> None:
 
 
 def _record_and_kill(folder: Path, victim: str, *, after: float) -> _Killed:
-    """Records the counter and kills `after` seconds after its first line, or after the launcher's start ("start")."""
+    """Record the counter and kill `after` seconds after its first line, or after the launcher's start ("start")."""
     recording, program, output = folder / "r.rdbg", folder / "counter.py", folder / "output"
     program.write_text(_COUNTER)
     with output.open("wb") as out:
@@ -112,7 +112,7 @@ def _record_and_kill(folder: Path, victim: str, *, after: float) -> _Killed:
 
 
 def _pid_from(output: Path) -> int:
-    """Waits for the first line of the program, which names its process."""
+    """Wait for the first line of the program, which contains its process id."""
     deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         first, newline, _ = output.read_text().partition("\n")
@@ -123,7 +123,7 @@ def _pid_from(output: Path) -> int:
 
 
 def _end_session(launcher: "subprocess.Popen[bytes]") -> None:
-    """Kills the launcher and the program at once; both are in the launcher's process group."""
+    """Kill the launcher and the program at once; both are in the launcher's process group."""
     try:
         os.killpg(launcher.pid, signal.SIGKILL)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""When nothing more can be written, the recorded program goes on unharmed, and the recording says why it ends there."""
+"""When nothing more can be written, the recorded program goes on unharmed, and the recording explains its end."""
 
 import errno
 import os
@@ -56,7 +56,7 @@ def test_a_file_size_limit_of_the_process(tmp_path: Path) -> None:
 
 
 def test_no_room_for_the_log(tmp_path: Path) -> None:
-    """The program is not started, one sentence says why, and nothing is left behind."""
+    """The program is not started, one sentence gives the reason, and nothing is left behind."""
     recording = tmp_path / "r.rdbg"
     command = ["sh", "-c", 'ulimit -f 1000; exec "$@"', "sh", *_record(recording)]
 
@@ -86,7 +86,7 @@ def test_a_full_disk(tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_full_when_the_program_is_to_begin(tmp_path: Path) -> None:
-    """There is room for one of its two logs: the program is not started, one sentence says why, nothing is left."""
+    """There is room for one of its two logs: the program is not started, a sentence explains it, nothing is left."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
@@ -106,7 +106,7 @@ def test_a_disk_that_is_full_when_the_program_is_to_begin(tmp_path: Path) -> Non
 
 
 def test_no_process_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The live directory has been made by then, and goes again."""
+    """The live directory has been made by then, and is removed again."""
 
     def fork() -> int:
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
@@ -123,7 +123,7 @@ def test_no_process_can_be_started(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     "place", ["/proc/r.rdbg", "/sys/r.rdbg", "/dev/full", "/dev/null/r.rdbg", "/no/such/folder/r.rdbg"]
 )
 def test_a_place_where_nothing_can_be_written(place: str, tmp_path: Path) -> None:
-    """Nothing is recorded: the program runs as it would, or is not started, and a sentence names the place."""
+    """Nothing is recorded: the program runs as usual, or is not started, and a sentence names the place."""
     recorded = run(_record(Path(place)), cwd=_work(tmp_path), env=_env())
 
     assert "Traceback" not in recorded.stderr, recorded.stderr
@@ -164,7 +164,7 @@ def _assert_unharmed(recorded: Outcome, folder: Path) -> None:
 
 
 def _found(recording: Path) -> Path:
-    """The sealed file; the live directory where there was no room to seal."""
+    """Return the sealed file; the live directory if there was no room to seal."""
     return recording if recording.exists() else recording.with_name(recording.name + "-live")
 
 

@@ -1,4 +1,4 @@
-"""However a program ends, its replay ends so: exit code, signal, traceback, handlers, late crossings."""
+"""A replay ends exactly as the program did: exit code, signal, traceback, handlers, late crossings."""
 
 import os
 import sys

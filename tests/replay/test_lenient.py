@@ -1,4 +1,4 @@
-"""A lenient replay, for edited code: no liberty where nothing was edited, each one told where something was."""
+"""A lenient replay, for edited code: no deviation where nothing was edited, each one reported where something was."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from tests.harness.recording import record_file
 from tests.harness.replay_cases import Case, cases
 from tests.harness.replays import Scene
 
-# Every so many of each area: all of them take minutes.
+# One of this many cases of each area: all of them take minutes.
 _SAMPLE = [
     *cases("clocks", "datetime_now", "many_readings"),
     *cases("files")[::6],
@@ -28,14 +28,14 @@ _SAMPLE = [
     *cases("signals")[::3],
     *cases("sqlite")[::3],
     *cases("network")[::3],
-    # Edited code takes memory as it can get it.
+    # Edited code gets memory as it is available.
     *(each for each in cases("processes")[::8] if each.values[0].program.stem != "memory_limit"),
     *cases("tls")[::2],
 ]
 
 
 def run(path: Path, *, current_source: bool = False, **options: Any) -> tuple[ReplayResult, str]:
-    """Replays leniently; returns the result and what the program printed."""
+    """Replay leniently; return the result and the program's output."""
     with tempfile.TemporaryFile() as out, open(os.devnull, "w") as null:  # noqa: PTH123
         lenient = Lenient(**options)
         result = replay(path, current_source=current_source, lenient=lenient, stdout=out.fileno(), stderr=null.fileno())
@@ -84,7 +84,7 @@ def failed(tmp_path: Path) -> Path:
 
 
 def edit(recording: Path, old: str, new: str) -> None:
-    """Edits the recorded program, and takes its input away."""
+    """Edit the recorded program, and delete its input."""
     program = recording.with_suffix(".py")
     text = program.read_text()
     assert old in text
@@ -271,7 +271,7 @@ def test_a_handler_runs_although_its_place_has_gone(tmp_path: Path, old: str, ne
 
 
 def test_a_file_that_a_function_opens(tmp_path: Path) -> None:
-    """Its descriptor is there before the file has it."""
+    """Its descriptor exists before the file object has it."""
     program = tmp_path / "opener.py"
     program.write_text(
         "import os, time\ntime.time()\n"
@@ -379,7 +379,7 @@ def test_what_a_socket_gave_is_given_again(tmp_path: Path, old: str, new: str) -
 
 
 def test_a_clock_from_far_on_is_not_taken(tmp_path: Path) -> None:
-    """What lies between would be left out: the file is read after the clock was asked once more."""
+    """The events between would be skipped: the file is read after the clock was read once more."""
     program = tmp_path / "stamps.py"
     program.write_text(
         "import time\n"
@@ -421,7 +421,7 @@ def test_code_that_computes_for_ever_cannot_be_tested(tmp_path: Path) -> None:
     assert (result.outcome, result.cannot_test) == (None, "it exceeded the CPU time limit")
 
 
-# ---- events behind the end ----
+# ---- events after the end ----
 
 DRAWS = "import os\nfirst = os.urandom(8)\nprint(len(first))\n"
 
@@ -440,7 +440,7 @@ def test_events_behind_the_end_answer_what_nothing_else_does(tmp_path: Path) -> 
         draw = next(each for each in read.events(gate="posix.urandom") if isinstance(each, Event))
     log = bytearray((with_spare / "log").read_bytes())
     assert isinstance(draw.outcome, bytes)
-    # The record of that event: what follows the definition of its arguments, (8,).
+    # The record of that event: the bytes after the definition of its arguments, (8,).
     start = log.index(b"\x0b\x08\x01\x48") + 4
     event = bytes(log[start : log.index(draw.outcome) + 8])
     (end,) = struct.unpack_from("<Q", log, 16)

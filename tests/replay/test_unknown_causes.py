@@ -1,4 +1,4 @@
-"""What is not known is not called damage: a sound recording whose replay ends unexpectedly is not to blame."""
+"""An unknown cause is not called damage: an undamaged recording whose replay ends unexpectedly is not blamed."""
 
 import os
 import signal

@@ -23,7 +23,7 @@ SOURCE = "import random, helper\ndef test_bad():\n    assert random.random() == 
 
 
 def run(folder: Path, number: int, *, is_made_old: bool = True) -> Ran:
-    """A session in which a test fails, with a module that only its recording has; its blocks look old afterwards."""
+    """Run a session in which a test fails, with a module that only its recording has; age its blocks afterwards."""
     (folder / "helper.py").write_text(f"NUMBER = {number}\n" + f"# {number}\n" * 20000)
     (folder / "test_it.py").write_text(SOURCE)
     ran = rerun_pytest(folder, "-q")
@@ -64,7 +64,7 @@ def test_what_a_session_uses_that_runs_stays(tmp_path: Path) -> None:
     (results / "test_it.py-test_bad" / "rec.rdbg").unlink()
     work = begin_session(results, os.getpid())
     for each in (tmp_path / "test-results" / "replaydbg-blocks").iterdir():
-        os.utime(each)  # as whoever stores it once more does
+        os.utime(each)  # as storing it once more does
     (work / "began").touch()
     os.utime(work / "began", (time.time() - 500, time.time() - 500))
     old = blocks(tmp_path)[0]
@@ -74,7 +74,7 @@ def test_what_a_session_uses_that_runs_stays(tmp_path: Path) -> None:
     assert not old.exists()
 
     shutil.rmtree(work)
-    (results / ".replaydbg-work-999999999").mkdir()  # of a launcher that was killed
+    (results / ".replaydbg-work-999999999").mkdir()  # left by a launcher that was killed
     for each in blocks(tmp_path):
         os.utime(each, (time.time() - 300, time.time() - 300))
     assert clear(results).kept == 0

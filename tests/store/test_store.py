@@ -1,4 +1,4 @@
-"""Recordings get names, are found by them, and settings come from where they are said to come from."""
+"""Recordings get names, are found by them, and settings come from their reported sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`doctor --trace`: equal runs are equal tick by tick; a call that one of the two does not make is found and named."""
+"""`doctor --trace`: equal runs are equal tick by tick; a call that only one of the two makes is found and named."""
 
 import json
 import subprocess
@@ -53,7 +53,7 @@ threads = [threading.Thread(target=asyncio.run, args=(main(name),)) for name in 
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 """
-# The interpreter asks for the number in the middle of the real call, which a replay does not make.
+# The interpreter requests the number in the middle of the real call, which a replay does not make.
 ONE_CALL_MORE = """import os
 asked = []
 class Descriptor:
@@ -71,7 +71,7 @@ os.write(1, b"the end")
 
 
 def traced(directory: Path, source: str, *options: str) -> tuple[int, dict[str, Any]]:
-    """Runs `doctor --trace --json`; its exit code and what it says."""
+    """Run `doctor --trace --json`; return its exit code and its output."""
     program = directory / "program.py"
     program.write_text(source)
     command = [sys.executable, "-m", "replaydbg", "doctor", "--json", "--trace", *options, "--", str(program)]
@@ -94,7 +94,7 @@ def test_threads_are_equal_tick_by_tick(
     assert found["ticks"] > 2000
     assert lanes is None or found["lanes"] == lanes
     assert found["inside"] == []
-    # Nothing is left of a recording that shows nothing.
+    # A recording without findings is deleted.
     assert not list(tmp_path.rglob("*.rdbg"))
 
 
@@ -109,7 +109,7 @@ def test_a_call_that_only_the_recording_makes_is_found_and_named(tmp_path: Path)
     ]
     assert (found["inside"][0]["recorded"], found["inside"][0]["replayed"]) == (1, 0)
     difference = found["difference"]
-    # Since 3.12 whether a loop goes on is a tick: its own line, or that of the function called in it.
+    # Since 3.12 each iteration of a loop is a tick: its own line, or that of the function called in it.
     assert difference["recorded"]["line"] == (7 if sys.version_info < (3, 12) else 11)
     assert difference["replayed"]["line"] == 12
     assert difference["event"] == found["inside"][0]["first_event"] + 1
@@ -142,7 +142,7 @@ def test_a_trace_is_cut_at_its_limit(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_program_goes_as_without_a_trace(tmp_path: Path) -> None:
-    """The numbers of its descriptors and, where ticks are no trace function, what the collector knows are the same."""
+    """The numbers of its descriptors and, where ticks need no trace function, the collector's state are the same."""
     program = tmp_path / "program.py"
     program.write_text(
         "import gc, os, sys\n"
@@ -162,7 +162,7 @@ def test_the_program_goes_as_without_a_trace(tmp_path: Path) -> None:
 
 
 def write_trace(directory: Path, blocks: list[bytes], codes: bytes = b"") -> TraceFiles:
-    """The files of a trace."""
+    """Write the files of a trace."""
     directory.mkdir()
     (directory / "ticks").write_bytes(b"".join(blocks))
     (directory / "codes").write_bytes(codes)
@@ -170,7 +170,7 @@ def write_trace(directory: Path, blocks: list[bytes], codes: bytes = b"") -> Tra
 
 
 def block(records: bytes, ticks: int = 0, events: int = 0) -> bytes:
-    """One block."""
+    """Return one block."""
     head = ticks.to_bytes(8, "little") + events.to_bytes(8, "little") + bytes(8)
     return (head + (32 + len(records)).to_bytes(4, "little") + bytes(4) + records).ljust(1 << 16, b"\0")
 

@@ -1,4 +1,4 @@
-"""The terminal UI asks the run: who wrote a value, what it was, what changed in memory, where it went wrong."""
+"""Queries in the terminal UI: who wrote a value, its history, what changed in memory, where it went wrong."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def answer(seen: Seen) -> list[str]:
-    """The rows of the dialog that is open."""
+    """Return the rows of the open dialog."""
     await seen.until(
         lambda: isinstance(seen.app.screen, Dialog) and any(each.rows for each in seen.app.screen.query(Rows))
     )
@@ -70,7 +70,7 @@ def test_what_the_failing_line_names_is_selected(fails: Path) -> None:
     async def look(seen: Seen) -> None:
         assert seen.app.part(ValuesPanel).border_subtitle == "selected: results"
 
-        # So the key means it at once, and says so.
+        # So the key refers to it at once, and the status line shows it.
         await seen.press("W")
         assert (await answer(seen))[0].startswith("results was written at ")
         await seen.press("escape", "3", "end")
@@ -370,7 +370,7 @@ def test_what_has_a_panel_of_its_own_is_shown_there(fails: Path) -> None:
         await seen.press("escape")
         assert seen.app.part(TimelinePanel).tracks[-1].key == "bisect"
 
-        # What the prompt has no word for has the name of its key.
+        # Commands without a word at the prompt have the name of their key.
         await typed("copy")
         await seen.until(lambda: seen.app.clipboard.endswith(seen.scene.moment))
         await typed("panel-5")
@@ -471,7 +471,7 @@ def test_changed_values_tell_where_they_were_written(fails: Path) -> None:
 
         assert "~ account.balance  10 -> 7" in seen.text("heap")
         await seen.until(lambda: "ends_by_an_exception.py:27" in seen.text("heap"))
-        # Meanwhile it was elsewhere, and nobody saw it.
+        # Meanwhile the session was elsewhere, invisibly.
         scene = await seen.press("u")
         assert (scene.count, scene.place) == (before.count, before.place)
         await seen.press("N")
@@ -513,7 +513,7 @@ def test_the_scope_of_a_comparison(requests: Path) -> None:
         await seen.press("o")
         assert heap.border_subtitle == "scope (o): standard"
 
-        # By the mouse, too.
+        # With the mouse, too.
         await seen.click(heap, offset=(20, heap.outer_size.height - 1))
         await seen.until(lambda: heap.border_subtitle == "scope (o): all")
 
@@ -599,7 +599,7 @@ def failed_test(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_a_failed_test_is_bisected_by_what_it_claims(failed_test: Path) -> None:
     async def look(seen: Seen) -> None:
-        # The timeline is of the test, and not of what pytest does besides.
+        # The timeline shows the test, without pytest's own work.
         assert seen.overview.failure is not None
         assert seen.overview.last - seen.overview.first < 10 * (seen.overview.failure.count - seen.overview.first)
         assert seen.overview.command == "test_shop.py::test_total"

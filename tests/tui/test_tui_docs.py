@@ -12,7 +12,7 @@ _BLOCK = re.compile(r"(<!-- keys: .*? -->\n).*?(<!-- end of keys -->)", re.S)
 
 
 def table() -> str:
-    """The keys as Markdown."""
+    """Return the keys as Markdown."""
     lines = ["", "| key | act | does |", "|---|---|---|"]
     for each in ACTS:
         keys = " ".join(f"`{key}`" for key in each.keys.split())

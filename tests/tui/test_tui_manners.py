@@ -52,7 +52,7 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def screen_text(seen: Seen) -> str:
-    """What is on the terminal."""
+    """Return the text on the terminal."""
     width, height = seen.app.size
     lines = seen.app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in line) for line in lines)[: (width + 1) * height]
@@ -132,7 +132,7 @@ def test_a_terminal_may_change_its_size(fails: Path) -> None:
         for size in ((200, 60), (80, 24), (30, 8), (3, 1), (400, 100), (120, 36)):
             await seen.pilot.resize_terminal(*size)
             await seen.press("N", "n")
-        # Also while something is asked.
+        # Also while a question is open.
         await seen.press("x")
         await seen.pilot.resize_terminal(40, 10)
         await seen.press("escape", "colon")
@@ -204,7 +204,7 @@ def test_a_key_of_the_user_is_no_key_of_a_panel_any_longer(fails: Path) -> None:
             await seen.press(panel, key)
             assert seen.scene.at is not None
             assert seen.scene.at.line == line
-        # The arrows are what is left.
+        # Only the arrows are left.
         await seen.press("1")
         cursor = seen.app.part(SourcePanel).cursor
         await seen.press("down")
@@ -274,7 +274,7 @@ def test_the_keys_of_the_bottom_line_can_be_clicked(fails: Path) -> None:
 def test_panels_are_clicked(fails: Path) -> None:
     async def look(seen: Seen) -> None:
         await seen.quiet()
-        # A second click chooses; in front of a line one sets a breakpoint; output is travelled to at once.
+        # A second click chooses; in front of a line one sets a breakpoint; for output one click goes there.
         await seen.press("S", "S", "S")
         await seen.click("#stack", offset=(6, 2), times=2)
         await seen.settled()
@@ -297,7 +297,7 @@ def test_panels_are_clicked(fails: Path) -> None:
     see(fails, look)
 
 
-# ---- what takes long ----
+# ---- long operations ----
 
 
 def test_what_takes_long_says_so_and_is_given_up(long: Path) -> None:
@@ -308,7 +308,7 @@ def test_what_takes_long_says_so_and_is_given_up(long: Path) -> None:
         seen.app.order(f"log {file}:11 'number'", is_typed=True)
         await seen.until(lambda: "Esc cancels" in status.shown)
 
-        # What draws is not held up meanwhile.
+        # Drawing is not held up meanwhile.
         await seen.pilot.press("2")
         assert seen.app.part(StackPanel).has_focus
         await seen.pilot.press("escape")
@@ -404,7 +404,7 @@ def test_questions_have_their_names() -> None:
     assert all(name == each.__name__ for name, each in QUESTIONS.items())
 
 
-# ---- anything at all ----
+# ---- random input ----
 
 KEYS = [
     *(each for each in string.ascii_letters if each != "q"),
@@ -447,7 +447,7 @@ def test_nothing_grows(fails: Path) -> None:
             for _ in range(times):
                 seen.app.order(draw.choice(lines))
                 await seen.settled()
-            # Of a long file Textual keeps the lines that are on the screen, thousands of objects: so count with few.
+            # For a long file Textual keeps the visible lines, thousands of objects: so count with few.
             await seen.pilot.resize_terminal(20, 4)
             await seen.settled()
             gc.collect()
@@ -455,7 +455,7 @@ def test_nothing_grows(fails: Path) -> None:
             await seen.pilot.resize_terminal(120, 36)
             return found
 
-        # First come the sources of what is stepped into, and checkpoints.
+        # First come the sources of the functions stepped into, and checkpoints.
         before = await move(PRESSES * 2)
         after = await move(PRESSES * 4)
 
@@ -466,7 +466,7 @@ def test_nothing_grows(fails: Path) -> None:
 
 
 def without_quitting(*args: object, **more: object) -> ReplayApp:
-    """An app that `:q` does not end."""
+    """Return an app that `:q` does not end."""
     app = ReplayApp(*args, **more)  # type: ignore[arg-type]
     end: Callable[[Reply], None] = app.take
 

@@ -1,4 +1,4 @@
-"""What a program names, says and holds is shown as it is, whatever Textual would read into `[/x]` and `[red]`."""
+"""Names, output and values of a program are shown unchanged, even if Textual could read them as `[/x]` and `[red]`."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ fails("{ODD}")
 
 
 def shown(app: ReplayApp | PairApp) -> str:
-    """What is on the terminal."""
+    """Return the text on the terminal."""
     return "\n".join("".join(segment.text for segment in line) for line in app.screen._compositor.render_strips())
 
 
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """One program twice, in directories and files that are named so."""
+    """Record one program twice, in directories and files with such names."""
     found = []
     for name in ("one", "two"):
-        # There can be no slash in the name of a file: a directory ends in the `[`.
+        # A file name cannot contain a slash: so a directory ends in the `[`.
         folder = tmp_path_factory.mktemp(name) / "br[" / "x][red]"
         folder.mkdir(parents=True)
         program = folder / "we[red].py"
@@ -153,7 +153,7 @@ def test_two_side_by_side_show_it_as_it_is(recordings: tuple[Path, Path]) -> Non
 
 
 def test_titles_and_texts_are_set_in_one_place() -> None:
-    """Everything that Textual would read as markup goes through replaydbg.tui.plain."""
+    """All text that Textual would parse as markup goes through replaydbg.tui.plain."""
     found = []
     for path in sorted(Path(replaydbg.tui.__file__).parent.glob("*.py")):
         if path.name != "plain.py":
@@ -163,7 +163,7 @@ def test_titles_and_texts_are_set_in_one_place() -> None:
 
 
 def past_it(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Where a module gives text to Textual itself."""
+    """Return where a module passes text to Textual directly."""
     read_as_markup = {"border_title", "border_subtitle", "tooltip", "notify", "update"}
     widgets = {"Static", "Label", "Button", "OptionList", "Option", "DataTable", "Tree", "Markdown", "Header"}
     for node in ast.walk(tree):
@@ -174,7 +174,7 @@ def past_it(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def is_of_a_widget(node: ast.Attribute) -> bool:
-    """Whether it may be: private attributes are sets and locks."""
+    """Return whether it is permitted: private attributes are sets and locks."""
     return not (isinstance(node.value, ast.Attribute) and node.value.attr.startswith("_")) and not (
         isinstance(node.value, ast.Name) and node.value.id in ("found", "seen")
     )

@@ -1,4 +1,4 @@
-"""The terminal UI moves in both directions, and shows where it stands."""
+"""The terminal UI moves in both directions, and shows its position."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_tasks_are_shown(lanes: Path) -> None:
         assert seen.scene.tasks
         assert "Tasks" in seen.text("stack")
 
-        # What runs the tasks is one line, until somebody looks at it.
+        # The code that runs the tasks is folded into one line until it is selected.
         stack = seen.app.main.query_one("#stack", Rows)
         assert "frames of libraries" in seen.text("stack")
         assert "_run_once" not in seen.text("stack")
@@ -181,7 +181,7 @@ def test_the_source_tells_what_ran(fails: Path) -> None:
         rows = seen.app.part(SourcePanel).rows
 
         assert rows[11].text.split() == ["5", "12", "doubled", "=", "n", "*", "2"]
-        # A failure, where we are, and a value behind the line.
+        # A failure, the current line, and a value beside the line.
         assert rows[29].text.split()[:3] == ["1", "✗▶30", "raise"]
         assert "results = [0, 2, 4, 6, 8, 'hidden']" in rows[29].text
         assert seen.app.part(SourcePanel).border_subtitle == "lines ran: 18/18"
@@ -212,7 +212,7 @@ def test_the_timeline_is_scrubbed(lanes: Path) -> None:
         column = timeline.column(after)
         await seen.press("home")
         first = seen.scene.count
-        # However far it was scrubbed, one step back in the navigation returns.
+        # However far it was scrubbed, one `back` returns to the start.
         back = (await seen.press("backspace")).count
 
         assert after < before
@@ -230,7 +230,7 @@ def test_the_timeline_tells_when_which_lane_ran(lanes: Path) -> None:
         main, worker = timeline._lanes
 
         assert (main.name, worker.name) == ("main", "worker")
-        # Before it was started it did not run.
+        # It did not run before it was started.
         await seen.press("colon")
         await seen.type("reverse-advance 17")
         assert worker.spans[0][0] >= seen.scene.count
@@ -249,7 +249,7 @@ def test_the_timeline_shows_a_part_of_the_run(lanes: Path) -> None:
         assert timeline.count_at(0) <= seen.scene.count <= timeline.count_at(10_000)
         assert "of the run" in str(timeline.border_subtitle)
 
-        # It comes along.
+        # The breakpoint is shown there, too.
         await seen.press("g")
         await seen.until(lambda: timeline.count_at(0) == view.first)
         await seen.press("minus", "0")

@@ -70,7 +70,7 @@ def see(paths: tuple[Path, Path], look: Look, make: Callable[..., PairApp] = Pai
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The same program twice: it looks at the clock."""
+    """Record the same program twice: it reads the clock."""
     folders = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
     return record_file(FAILS, folders[0], status=1), record_file(FAILS, folders[1], status=1)
 
@@ -115,7 +115,7 @@ def test_the_first_differences_are_offered_by_name(runs: tuple[Path, Path]) -> N
         rows = [row.text for row in dialog.rows]
         names = [each for each in rows if not each.startswith("  ")]
         assert names == [f"First difference in {each}" for each in ("control flow", "inputs", "values")]
-        # The two differ in what the clock said alone.
+        # The two differ only in the readings of the clock.
         assert any("every thread ran the same lines" in each for each in rows), rows
         await both.press("escape")
         assert both.lines == [30, 30]
@@ -139,7 +139,7 @@ assert not box
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The same program twice, with its objects at other addresses; it draws two numbers, of which the first differs."""
+    """Record the same program twice, with other addresses; it draws two numbers, of which the first differs."""
     folder = tmp_path_factory.mktemp("addresses")
     program = folder / "addresses.py"
     program.write_text(ADDRESSES)
@@ -168,7 +168,7 @@ def test_enter_goes_to_a_first_difference_in_both(elsewhere: tuple[Path, Path]) 
         texts = [row.text for row in dialog.rows]
         dialog.cursor = texts.index("First difference in values")
         await both.press("enter")
-        # Before the line behind the one that reads the file.
+        # Before the line after the one that reads the file.
         await both.until(lambda: both.lines == [5, 5])
 
     see(elsewhere, look)
@@ -182,7 +182,7 @@ def test_memory_of_both_is_compared(runs: tuple[Path, Path]) -> None:
         assert any(each.startswith("~ started  ") for each in rows), rows
         assert not any("results" in each for each in rows)
 
-        # Of more code there is more.
+        # A wider scope has more rows.
         dialog.cursor = rows.index("scope: all")
         await both.pilot.press("enter")
         await both.until(lambda: both.app.screen is not both.app.screen_stack[0])

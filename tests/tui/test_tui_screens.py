@@ -1,6 +1,6 @@
-"""The main states of the terminal UI look as they did, at three sizes and in two themes; the pictures are current.
+"""The main states of the terminal UI are unchanged, at three sizes and in two themes; the pictures are current.
 
-`python -m tests.harness.screens` draws them anew.
+`python -m tests.harness.screens` redraws them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pytest
 from tests.harness.screens import PICTURES, SHOWN, SIZES, STATES, THEMES, draw, normal, record, screen_path
 
 DRAWN_WITH = "8.2.8"
-"""The version of Textual that drew them: another one may draw borders and colours otherwise."""
+"""The version of Textual that drew them: another one may draw borders and colours differently."""
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,4 +1,4 @@
-"""The installed program in a real terminal: keys go in through tmux, and what is on the screen is read back."""
+"""The installed program in a real terminal: keys are sent through tmux, and the screen is read back."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Terminal:
         subprocess.run([*self._tmux, *command], cwd=folder, env=environment, check=True, timeout=PATIENCE)
 
     def keys(self, *keys: str) -> None:
-        """Press keys, as tmux names them."""
+        """Press keys, by tmux's names."""
         subprocess.run([*self._tmux, "send-keys", "--", *keys], check=True, timeout=PATIENCE)
 
     def type(self, text: str) -> None:
@@ -50,7 +50,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What is on the screen."""
+        """Return the text on the screen."""
         command = [*self._tmux, "capture-pane", "-p"]
         return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE).stdout
 
@@ -63,7 +63,7 @@ class Terminal:
         return self.text
 
     def close(self) -> None:
-        """End it, with all that runs in it."""
+        """Close it, and end all its processes."""
         subprocess.run([*self._tmux, "kill-server"], check=False, timeout=PATIENCE)
 
 
@@ -75,23 +75,23 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 
 SAYS = "echo code=$?; stty -a | grep -o -e '[-]*icanon' -e ' [-]*echo '"
-"""What lets the shell tell of the terminal."""
+"""Makes the shell print the state of the terminal."""
 
 
 def tui(*words: object) -> str:
-    """The command, and what the shell says afterwards of the terminal."""
+    """Run the command; afterwards the shell prints the state of the terminal."""
     return f"{shlex.join([sys.executable, '-m', 'replaydbg', 'tui', *map(str, words)])}; {SAYS}"
 
 
 def is_sane(text: str) -> bool:
-    """Whether the shell has its terminal back."""
+    """Return whether the shell has its terminal back."""
     words = text.rpartition("code=")[2].split()
     return "icanon" in words and "echo" in words and "-icanon" not in words and "-echo" not in words
 
 
 @pytest.fixture(scope="module")
 def failure(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Threads that lose a payment, with a snapshot before and one after."""
+    """Record threads that lose a payment, with a snapshot before and one after."""
     return record_failure(TILL, tmp_path_factory.mktemp("tmux"))
 
 
@@ -130,7 +130,7 @@ def test_a_failure_is_looked_at_with_real_keys(terminal: Terminal, failure: Path
 def test_the_terminal_is_given_back_when_it_is_told_to_end(terminal: Terminal, failure: Path) -> None:
     terminal.type(tui(failure))
     terminal.until("1 Source", "40")
-    # Its command line ends in the recording's path, which nothing else has.
+    # Its command line ends in the recording's path, which no other has.
     mine = [int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit() and is_of(each, failure)]
 
     os.kill(min(mine), signal.SIGTERM)
@@ -139,7 +139,7 @@ def test_the_terminal_is_given_back_when_it_is_told_to_end(terminal: Terminal, f
 
 
 def is_of(process: Path, recording: Path) -> bool:
-    """Whether it is the terminal UI of a recording."""
+    """Return whether it is the terminal UI of a recording."""
     try:
         words = (process / "cmdline").read_bytes().split(b"\0")
     except OSError:

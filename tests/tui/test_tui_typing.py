@@ -1,4 +1,4 @@
-"""Keys mean the same however fast they come, and pasted text sets nothing off."""
+"""Keys have the same effect however fast they arrive, and pasted text triggers nothing."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def fails(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def burst(app: ReplayApp | PairApp, text: str) -> None:
-    """Let keys come in one piece, as a terminal gives them that were sent so."""
+    """Send keys in one piece, as a terminal delivers keys that were sent together."""
     for each in text:
         key = {"\r": "enter", "\x1b": "escape"}.get(each) or _character_to_key(each)
         app.post_message(events.Key(key, each))
 
 
 def typed(app: ReplayApp | PairApp) -> str:
-    """What stands in the line at the bottom."""
+    """Return the text in the input line."""
     return app.screen.query_one(InputLine).value
 
 
@@ -132,7 +132,7 @@ def test_a_list_is_not_hit_by_what_was_typed_before_it_was_there(tmp_path: Path)
             await seen.type("total")
             await seen.until(lambda: isinstance(seen.app.screen, Dialog))
             dialog = seen.app.screen
-            # It is there, and nobody can have seen it yet.
+            # The dialog exists, but has not been drawn yet.
             early = events.Key("enter", None)
             early.time = 0.0
             seen.app.post_message(early)

@@ -1,4 +1,4 @@
-"""The walk-through of the documentation leads where it says: its commands are run, its keys are pressed."""
+"""The documentation's walk-through is correct: its commands are run, its keys are pressed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.harness.surroundings import without_steering
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "find-a-race.md"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 RUNS = os.environ.get("TEST_CHAOS_RUNS", "15")
-"""So often the repaired program is tried, in place of a hundred times."""
+"""Number of runs of the repaired program, in place of a hundred."""
 
 
 def blocks(language: str) -> list[str]:
-    """The blocks of the page in a language."""
+    """Return the blocks of the page in a language."""
     return [body for each, body in FENCE.findall(PAGE.read_text(encoding="utf-8")) if each == language]
 
 
@@ -60,7 +60,7 @@ def test_every_step_leads_where_it_says(tmp_path: Path) -> None:
 
 
 async def follow(seen: Seen, line: str) -> None:
-    """Do a line of the page, or see whether what it says is there."""
+    """Execute a line of the page, or check that its text is shown."""
     if line.startswith("> "):
         wanted = line[2:]
         try:
@@ -83,7 +83,7 @@ async def follow(seen: Seen, line: str) -> None:
 
 
 def everything(seen: Seen) -> str:
-    """What all panels and the dialog show."""
+    """Return the text of all panels and the dialog."""
     screens = [seen.app.screen, seen.app.main]
     return "\n".join(row.text for screen in screens for rows in screen.query(Rows) for row in rows.rows)
 

@@ -1,4 +1,4 @@
-"""`python -m tests.valgrind`: records and replays fixtures under memcheck; no error may have the core in its stack."""
+"""`python -m tests.valgrind`: record and replay fixtures under memcheck; no error may have the core in its stack."""
 
 import argparse
 import os
@@ -22,22 +22,22 @@ _SHOWN = 15
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one case led to."""
+    """The result of one case."""
 
     found: tuple[Found, ...]
-    # How the replay differs from the recording, or the run that took too long; empty if all is well.
+    # How the replay differs from the recording, or the run that took too long; empty if there is no problem.
     trouble: str
     # Seconds.
     wall: float
 
     @property
     def ours(self) -> tuple[Found, ...]:
-        """The errors in which the core has a part."""
+        """The errors in which the core is involved."""
         return tuple(each for each in self.found if each.is_ours)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """0: no error in the core, every replay equal; 1: something was found; 2: it cannot run here."""
+    """Return 0 for no error in the core and equal replays, 1 for findings, 2 if it cannot run here."""
     options = _parser().parse_args(argv)
     if shutil.which("valgrind") is None:
         print("valgrind is not installed (Debian, Ubuntu, Fedora: the package valgrind)", file=sys.stderr)
@@ -76,12 +76,12 @@ def _wanted(options: argparse.Namespace) -> Iterator[tuple[str, Case]]:
             if not options.names:
                 is_chosen = options.all or program.stem in CHOSEN.get(area, ())
             if is_chosen and not program.name.startswith(("_", ".")):
-                # One way to start it is enough, but for what a start is about.
+                # One kind of start is enough, except where the start is tested.
                 yield from ((area, case) for case in list(cases_of(program))[: None if options.all else 1])
 
 
 def _check(case: Case) -> Result:
-    # Unrecorded it does nothing of ours, and nothing is quick.
+    # Unrecorded it runs no code of ours, and nothing is quick.
     how = replace(case.how, is_steady=False, replay_within=None)
     scene = Scene.make(case.program, args=case.args, stdin=case.stdin, flags=case.flags, env=case.env, how=how)
     scene = replace(scene, python=str(write_python(scene.base / "valgrind")), timeout=_TIMEOUT)

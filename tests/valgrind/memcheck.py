@@ -1,4 +1,4 @@
-"""Starts valgrind where the tool starts the program's interpreter, and reads what it found."""
+"""Start valgrind where the tool starts the program's interpreter, and read its reports."""
 
 import shlex
 import shutil
@@ -11,14 +11,14 @@ from pathlib import Path
 SUPPRESSIONS = Path(__file__).with_name("python.supp")
 _CORE = "_core.cpython-"
 
-# The launcher is pure Python: under valgrind it would find nothing and take most of the time. So it runs as always, and
-# takes for the interpreter a script that starts valgrind first.
+# The launcher is pure Python: under valgrind it would find nothing and take most of the time. So it runs as always,
+# with a script that starts valgrind as its interpreter.
 _LAUNCHER = """#!/bin/sh
 # Called as: python -m replaydbg ...
 shift 2
 exec {python} -c {code} "$@"
 """
-# It does not know the system call that installs the filter of a replay.
+# Valgrind does not know the system call that installs the filter of a replay.
 _CODE = (
     "import sys; sys.executable = {!r}; from replaydbg.cli.main import main; from replaydbg.replay import launcher; "
     "launcher.is_fence_wanted = lambda: False; sys.exit(main())"
@@ -40,12 +40,13 @@ class Found:
     what: str
     # Innermost first: "function (file:line)".
     stack: tuple[str, ...]
-    # A frame of the native core is in one of its stacks (where it happened, where the memory was allocated or freed).
+    # Whether a frame of the native core is in one of its stacks (where it happened, where the memory was allocated or
+    # freed).
     is_ours: bool
 
 
 def write_python(directory: Path) -> Path:
-    """Writes a stand-in for the interpreter that runs the tool; what valgrind finds goes to XML files in `directory`.
+    """Write a stand-in for the interpreter that runs the tool; valgrind's reports go to XML files in `directory`.
 
     The environment must have PYTHONMALLOC=malloc, or pymalloc hides all but the largest blocks.
     """
@@ -70,16 +71,17 @@ def write_python(directory: Path) -> Path:
 
 
 def _valgrind() -> str:
-    """The binary itself: Debian's command is a script of a shell, which leaves its marks in the environment."""
+    """Return the binary itself: Debian's command is a shell script, which changes the environment."""
     command = shutil.which("valgrind")
     assert command is not None, "looked for before"
     return command + ".bin" if Path(command + ".bin").exists() else command
 
 
 def read_found(directory: Path) -> Iterator[Found]:
-    """Every error in the XML files that lie in `directory`, without what memory was kept to the end.
+    """Return every error in the XML files in `directory`, without leaks at the end.
 
-    The interpreter keeps much, and so does the core, which is never unloaded; in XML valgrind always looks for it.
+    The interpreter keeps much memory, and so does the core, which is never unloaded; in XML valgrind always checks for
+    it.
     """
     for path in sorted(directory.glob("found.*.xml")):
         for error in _errors(path):
