@@ -20,7 +20,7 @@ from replaydbg.cli.output import add_json, print_json, the_store
 from replaydbg.debugger import Session
 from replaydbg.debugger.compare.first_difference import MemoryDifference, first_apart, first_turn
 from replaydbg.debugger.compare.thread_switches import gave_way, took_turns
-from replaydbg.debugger.results import WorkProgress
+from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import EngineLost, NoSuchMoment, NotComparable, UsageError
 from replaydbg.heap.diff import SCOPES
 from replaydbg.heap.holding import MINE

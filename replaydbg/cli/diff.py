@@ -22,9 +22,9 @@ from replaydbg.cli.opening import add_quiet, opened
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import open_named, print_json, the_store
 from replaydbg.commands.first_differences import facts, first_differences, tables
-from replaydbg.commands.heaps import writers
+from replaydbg.commands.heap_commands import writers
 from replaydbg.debugger.object_history import holdings
-from replaydbg.debugger.results import Moment
+from replaydbg.debugger.session_results import Moment
 from replaydbg.errors import UsageError
 from replaydbg.heap.diff import SCOPES, diff
 from replaydbg.heap.difference import Diff, without

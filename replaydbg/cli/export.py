@@ -8,7 +8,7 @@ from typing import Any
 
 from replaydbg.cli.opening import add_place, add_quiet, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
-from replaydbg.debugger.export import Export, Lost
+from replaydbg.debugger.object_export import Export, Lost
 from replaydbg.errors import UsageError, quoted
 
 

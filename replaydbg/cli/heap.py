@@ -19,7 +19,7 @@ from replaydbg.cli.heaps import (
 )
 from replaydbg.cli.opening import add_quiet, opened
 from replaydbg.cli.output import add_recording, open_named, print_json
-from replaydbg.commands.heaps import AboutObject, about_object
+from replaydbg.commands.heap_commands import AboutObject, about_object
 from replaydbg.debugger.object_history import holdings, spread
 from replaydbg.errors import UsageError
 from replaydbg.heap.finding import find

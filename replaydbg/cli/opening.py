@@ -14,7 +14,7 @@ from replaydbg.cli.streams import open_closed_streams
 from replaydbg.commands.view import View
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Frame, Moment
+from replaydbg.debugger.session_results import Frame, Moment
 from replaydbg.errors import UsageError
 from replaydbg.prompt.screen import Screen
 from replaydbg.prompt.terminal import AtOnce, Interrupts, ProgressLine

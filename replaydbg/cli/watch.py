@@ -8,7 +8,7 @@ from typing import Any
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import ValueChange
+from replaydbg.debugger.session_results import ValueChange
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
 

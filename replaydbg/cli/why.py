@@ -9,7 +9,7 @@ from replaydbg.cli.events import event_facts
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import LastWrite, Origin
+from replaydbg.debugger.session_results import LastWrite, Origin
 from replaydbg.errors import quoted
 from replaydbg.render import texts
 

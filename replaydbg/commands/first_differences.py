@@ -19,8 +19,8 @@ from replaydbg.debugger.compare.value_courses import (
     other_way,
     read_course,
 )
-from replaydbg.debugger.results import Moment, WorkProgress
 from replaydbg.debugger.session import Session
+from replaydbg.debugger.session_results import Moment, WorkProgress
 from replaydbg.events.show import show_call, show_value
 from replaydbg.hunt.mixture import mixture
 from replaydbg.hunt.reading import Twins, open_twins

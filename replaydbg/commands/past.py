@@ -10,7 +10,7 @@ from replaydbg.commands.motion import go_to, number_of
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import parse_search
 from replaydbg.commands.view import View
-from replaydbg.commands.words import PromptCommand, expression_in
+from replaydbg.commands.vocabulary import PromptCommand, expression_in
 from replaydbg.errors import UsageError
 from replaydbg.render import bisection_text, texts
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from replaydbg.debugger.long_work import LongWork
-from replaydbg.debugger.results import Evaluation, Task, Variable
+from replaydbg.debugger.session_results import Evaluation, Task, Variable
 from replaydbg.debugger.source.place_expressions import PlaceExpression
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.messages import Frame
 from replaydbg.engine.queries import (
     DescribeObject,
@@ -25,7 +26,6 @@ from replaydbg.engine.queries import (
     Query,
     VariableHome,
 )
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed, UsageError
 
 A = TypeVar("A")

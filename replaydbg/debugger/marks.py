@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from replaydbg.debugger.first_pass.recorded_test import Named, Test
 from replaydbg.debugger.heap_queries import HeapQueries
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Moment
+from replaydbg.debugger.session_results import Moment
 from replaydbg.engine.messages import Break, EndReport, RunOrder
 from replaydbg.errors import UsageError
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from replaydbg.debugger.bisection.bisect_results import Bisected, Probe
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.run_bisection import begun
-from replaydbg.debugger.export import Export, export
 from replaydbg.debugger.frame_queries import At
+from replaydbg.debugger.object_export import Export, export
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Breakpoint, LastWrite, Logged, Moment, Output
+from replaydbg.debugger.session_results import Breakpoint, LastWrite, Logged, Moment, Output
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.writes import last_write
 from replaydbg.debugger.writes.value_history import ValueHistory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.messages import EndReport, RunOrder, Watch, Where
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Culprit, Probe, Verdict, VerdictChange
-from replaydbg.debugger.results import Moment
+from replaydbg.debugger.session_results import Moment
 from replaydbg.render.tables import Table, drawn, markdown
 from replaydbg.render.texts import event_text, events_of, moment_text, percent_text, place_text
 

@@ -15,7 +15,7 @@ from replaydbg.debugger.assertions import Assertion
 from replaydbg.debugger.assertions import bisect_assertion as bisect_assertion_of
 from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Probe, Verdict, VerdictChange
 from replaydbg.debugger.bisection.run_bisection import MOST_FLIPS, Bisection
-from replaydbg.debugger.results import LastWrite, Moment, ValueChange
+from replaydbg.debugger.session_results import LastWrite, Moment, ValueChange
 from replaydbg.events.show import printable
 from replaydbg.render import bisection_text, texts
 from replaydbg.tui.gather import short_place

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Breakpoint, Here
+from replaydbg.debugger.session_results import Breakpoint, Here
 from replaydbg.record import record
 from tests.harness.replay_cases import FIXTURES
 

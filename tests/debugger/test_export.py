@@ -11,8 +11,8 @@ import pytest
 import replaydbg
 from replaydbg.cli.main import main
 from replaydbg.debugger import Session
-from replaydbg.debugger.export import Export
 from replaydbg.debugger.exported import Missing, load
+from replaydbg.debugger.object_export import Export
 from replaydbg.errors import AskFailed, UsageError
 from tests.harness.recording import record_file
 

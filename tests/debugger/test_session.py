@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Breakpoint
+from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.engine.messages import MOST_BREAKS, PathStep, RunOrder, Watch, Where
 from replaydbg.engine.queries import GetVariables
 from replaydbg.errors import AskFailed, NoSuchMoment, UsageError

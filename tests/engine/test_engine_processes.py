@@ -27,7 +27,7 @@ DEBUGGER = """
 import os, sys, time
 from pathlib import Path
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Progress
+from replaydbg.debugger.session_results import Progress
 
 def progress(told):
     if told.what == "replaying" and sys.argv[2] == "first pass":

@@ -23,10 +23,10 @@ from replaydbg.debugger.first_pass.run_index import RunEnding, _index
 from replaydbg.debugger.session import Session
 from replaydbg.engine import messages, pictures
 from replaydbg.engine.channel import Channel
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.keeping import Keeping, is_own_child
 from replaydbg.engine.messages import RunOrder
 from replaydbg.engine.queries import QUERIES, answer_shape
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.log.encode import encode_value
 from replaydbg.log.shapes import decoded

@@ -11,10 +11,10 @@ from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.exception_types import raised_as
 from replaydbg.debugger.line_inputs import run_to_raise
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Output, Raised
+from replaydbg.debugger.session_results import Output, Raised
 from replaydbg.debugger.source.source_files import is_library
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.messages import Where
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import UsageError
 
 MOST_TRIED = 5000

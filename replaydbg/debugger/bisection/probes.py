@@ -12,9 +12,9 @@ from replaydbg.debugger.bisection.bisect_results import Probe
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.verdict_answers import is_disturbed, verdict_of
 from replaydbg.debugger.replay_view import ReplayView
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.messages import Frame, Judged, Where
 from replaydbg.engine.queries import GetPartValue, GetVerdict, JudgeEachLine
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed, EngineLost
 
 LONGEST_PROBE = 5.0

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replaydbg.debugger.object_history import CodePlace, holdings, line_before
-from replaydbg.debugger.results import Moment
 from replaydbg.debugger.session import Session
+from replaydbg.debugger.session_results import Moment
 from replaydbg.heap.difference import REORDERED, Change, Diff, Grown
 from replaydbg.heap.drift import drift
 from replaydbg.heap.holding import MINE

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from replaydbg.debugger.compare.first_difference import is_own
 from replaydbg.debugger.object_history import CodePlace
-from replaydbg.debugger.results import Moment
 from replaydbg.debugger.session import Session
+from replaydbg.debugger.session_results import Moment
 from replaydbg.engine.messages import EndReport, RunOrder
 
 MOST_LINES = 3000

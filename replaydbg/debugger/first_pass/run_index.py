@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import zstandard
 
 from replaydbg.debugger.first_pass.printed_output import printed
-from replaydbg.debugger.results import Output, Raised
-from replaydbg.engine.start import Engine
+from replaydbg.debugger.session_results import Output, Raised
+from replaydbg.engine.engine_start import Engine
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.log.allowance import allowance
 from replaydbg.log.decode import Cursor, Malformed, Short

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import PartChange
+from replaydbg.debugger.session_results import PartChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.messages import Watch
 from replaydbg.engine.queries import GetContent, ObjectContent
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed
 
 LONGEST = 80

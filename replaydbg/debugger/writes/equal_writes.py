@@ -15,13 +15,13 @@ from pathlib import PurePath
 
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import LastWrite
+from replaydbg.debugger.session_results import LastWrite
 from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.debugger.source.store_targets import StoreTarget
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, EndReport, Frame, RunOrder, Watch, Where
 from replaydbg.engine.queries import FindWaitingStores, GetHandledExceptions, MatchStores, StorePlace
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import AskFailed
 
 MOST_LOOKED_AT = 200

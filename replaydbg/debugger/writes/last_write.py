@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import LastWrite, PartChange
+from replaydbg.debugger.session_results import LastWrite, PartChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read, parse_place
 from replaydbg.debugger.writes.deep_changes import changed_parts, unseen
 from replaydbg.debugger.writes.equal_writes import EqualWrite, EqualWrites
 from replaydbg.debugger.writes.value_origins import origins_of
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.messages import EndReport, Frame, PathStep, RunOrder, Watch, Where
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import UsageError
 
 # A variable of an outer function: all functions that have it share its cell.

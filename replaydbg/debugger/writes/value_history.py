@@ -9,12 +9,12 @@ from itertools import count
 
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import ValueChange
+from replaydbg.debugger.session_results import ValueChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.debugger.writes.deep_changes import unseen
 from replaydbg.debugger.writes.last_write import IN_CELL, place_named, text_at, watch_at
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.messages import EndReport, RunOrder, Watch, Where
-from replaydbg.engine.worker import EngineProcess
 
 MOST_BIRTHS = 20_000
 """The most changes that are skipped to find the creation of an object, some 0.1 ms each."""

@@ -14,7 +14,7 @@ from replaydbg.engine import messages, pictures
 from replaydbg.engine.channel import ANSWER_SECONDS, MOST_MESSAGE, Channel, Received
 from replaydbg.engine.frames import Frames
 from replaydbg.engine.keeping import Keeping
-from replaydbg.engine.memory import resident
+from replaydbg.engine.memory_limit import resident
 from replaydbg.engine.messages import EndReport, Frame, RunOrder, Watch, Where, read_stack, read_where
 from replaydbg.engine.queries import Query, answer_shape
 from replaydbg.errors import AskFailed, EngineLost, ForgedMessage
