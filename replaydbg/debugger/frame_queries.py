@@ -10,7 +10,6 @@ from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.session_results import Evaluation, Task, Variable
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import Frame
 from replaydbg.engine.queries import (
     DescribeObject,
     Evaluate,
@@ -24,8 +23,9 @@ from replaydbg.engine.queries import (
     GetVariables,
     IsMutable,
     Query,
-    VariableHome,
 )
+from replaydbg.engine.query_results import VariableHome
+from replaydbg.engine.reports import Frame
 from replaydbg.errors import AskFailed, UsageError
 
 A = TypeVar("A")

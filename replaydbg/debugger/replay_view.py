@@ -11,7 +11,7 @@ from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.session_results import Here, Moment, Raised
 from replaydbg.debugger.source.source_files import SourceFiles
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import Where
+from replaydbg.engine.reports import Where
 from replaydbg.engine.travel import Travel
 from replaydbg.events.environment import Header
 

@@ -35,8 +35,9 @@ from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.stops.breakpoint_filter import StopFound
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.holder import take_over
-from replaydbg.engine.messages import EXIT, FINISH, NEXT, STEP, EndReport, RunOrder, Where
+from replaydbg.engine.messages import FINISH, NEXT, STEP, RunOrder
 from replaydbg.engine.queries import ChangeProgram
+from replaydbg.engine.reports import EXIT, EndReport, Where
 from replaydbg.engine.travel import SPACING, Travel
 from replaydbg.errors import EngineLost, NoSuchMoment
 from replaydbg.log.reader import open_recording

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
-from replaydbg.engine.messages import Frame
+from replaydbg.engine.reports import Frame
 from replaydbg.errors import EngineLost
 
 

@@ -23,7 +23,7 @@ from replaydbg.engine.channel import MOST_MESSAGE, Channel
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.engine_start import Engine, Files
 from replaydbg.engine.keeping import Keeping
-from replaydbg.engine.messages import COMPUTING, END, EXIT, EndReport, end_report
+from replaydbg.engine.reports import COMPUTING, END, EXIT, EndReport, end_report
 from replaydbg.engine.travel import Travel
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.log.encode import encode_value

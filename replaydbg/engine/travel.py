@@ -13,7 +13,8 @@ from replaydbg.engine import memory_limit
 from replaydbg.engine.checkpoints import Checkpoints
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.engine_start import Engine
-from replaydbg.engine.messages import FENCE, EndReport, Judged, RunOrder, Watch, Where
+from replaydbg.engine.messages import Judged, RunOrder, Watch
+from replaydbg.engine.reports import FENCE, EndReport, Where
 from replaydbg.engine.scan import Scan, Scanned
 from replaydbg.errors import EngineLost, ForgedMessage, NoFence
 

@@ -16,7 +16,7 @@ from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion, f
 from replaydbg.debugger.first_pass.run_index import index_path
 from replaydbg.debugger.session_results import LastWrite, Variable
 from replaydbg.debugger.source.statements import names_in_line, what_has
-from replaydbg.engine.messages import Frame
+from replaydbg.engine.reports import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.pytest_plugin.hidden_dependencies import other_values

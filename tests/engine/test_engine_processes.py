@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.engine.messages import EndReport
+from replaydbg.engine.reports import EndReport
 from replaydbg.engine.travel import Travel
 from replaydbg.errors import AskFailed, Cancelled, EngineLost
 from tests.harness.recording import record_file

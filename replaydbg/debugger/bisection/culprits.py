@@ -12,7 +12,7 @@ from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Value
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.probes import Probes
 from replaydbg.debugger.line_inputs import inputs_of
-from replaydbg.engine.messages import Frame, Where
+from replaydbg.engine.reports import Frame, Where
 
 
 class Culprits(Probes):

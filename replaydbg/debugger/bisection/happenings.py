@@ -14,7 +14,7 @@ from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Output, Raised
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import Where
+from replaydbg.engine.reports import Where
 from replaydbg.errors import UsageError
 
 MOST_TRIED = 5000

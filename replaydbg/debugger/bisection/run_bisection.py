@@ -25,7 +25,8 @@ from replaydbg.debugger.bisection.violations import at_place
 from replaydbg.debugger.line_inputs import where_raised
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Moment
-from replaydbg.engine.messages import Changes, EndReport, RunOrder
+from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.reports import Changes, EndReport
 from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError
 

@@ -15,7 +15,8 @@ from replaydbg.debugger.writes.deep_changes import changed_parts, unseen
 from replaydbg.debugger.writes.equal_writes import EqualWrite, EqualWrites
 from replaydbg.debugger.writes.value_origins import origins_of
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import EndReport, Frame, PathStep, RunOrder, Watch, Where
+from replaydbg.engine.messages import PathStep, RunOrder, Watch
+from replaydbg.engine.reports import EndReport, Frame, Where
 from replaydbg.errors import UsageError
 
 # A variable of an outer function: all functions that have it share its cell.

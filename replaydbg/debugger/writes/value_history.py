@@ -14,7 +14,8 @@ from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.debugger.writes.deep_changes import unseen
 from replaydbg.debugger.writes.last_write import IN_CELL, place_named, text_at, watch_at
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import EndReport, RunOrder, Watch, Where
+from replaydbg.engine.messages import RunOrder, Watch
+from replaydbg.engine.reports import EndReport, Where
 
 MOST_BIRTHS = 20_000
 """The most changes that are skipped to find the creation of an object, some 0.1 ms each."""

@@ -29,8 +29,9 @@ from replaydbg.debugger.source.data_flow import (
 )
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import NEXT, Frame, PathCall, PathEvent, RunOrder, Where
+from replaydbg.engine.messages import NEXT, RunOrder
 from replaydbg.engine.queries import GetArguments, GetSpans
+from replaydbg.engine.reports import Frame, PathCall, PathEvent, Where
 from replaydbg.errors import AskFailed, EngineLost
 
 DEEPEST = 4
