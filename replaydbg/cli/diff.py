@@ -21,7 +21,7 @@ from replaydbg.cli.heaps import (
 from replaydbg.cli.opening import add_quiet, opened
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import open_named, print_json, the_store
-from replaydbg.commands.first_differences import facts, first_differences, tables
+from replaydbg.commands.first_differences import first_differences
 from replaydbg.commands.heap_commands import writers
 from replaydbg.debugger.object_history import holdings
 from replaydbg.debugger.session_results import Moment
@@ -31,6 +31,7 @@ from replaydbg.heap.difference import Diff, without
 from replaydbg.heap.drift import drift
 from replaydbg.heap.holding import MINE, Holding
 from replaydbg.prompt.terminal import ProgressLine
+from replaydbg.render.first_differences_text import facts, tables
 from replaydbg.render.heap_tables import diff_tables
 
 _MOMENT = re.compile(r"@.+|\d+(:\d+)?|\d+(\.\d+)?%|rdbg://.+")
