@@ -75,7 +75,6 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
     "frame": (_frame, "the selected frame"),
     "functions": (_functions, "functions that ran"),
     "globals": (inspecting.global_variables, "the variables of the module"),
-    "lanes": (past.lanes, "the threads"),
     "line": (_line, "the current line"),
     "locals": (inspecting.local_variables, "the local variables"),
     "marks": (motion.marks, "the marks and checkpoints"),
@@ -89,7 +88,7 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
 }
 """The subjects of `info`, each with one line of help."""
 
-SHORT = {"b": "breakpoints", "f": "frame", "s": "stack", "l": "locals"}
+SHORT = {"b": "breakpoints", "f": "frame", "s": "stack", "l": "locals", "lanes": "threads"}
 
 
 def _info(view: View, rest: str) -> None:

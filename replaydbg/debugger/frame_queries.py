@@ -125,7 +125,7 @@ class FrameQueries:
         """Whether the value may change by itself."""
         return self._ask(IsMutable(at.frame, at.lane, place.source))
 
-    def unseen_content(self, place: PlaceExpression, at: At) -> str:
+    def opaque_content_note(self, place: PlaceExpression, at: At) -> str:
         """Return a note about a value whose content only its own C code can read; empty: all of it is seen."""
         try:
             kind = self._ask(FindOpaqueType(at.frame, at.lane, place.source))

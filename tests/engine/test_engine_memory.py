@@ -24,7 +24,7 @@ def test_checkpoints_are_dropped_when_they_take_too_much(recording: Path, monkey
         standing = travel.timeline.processes()
         assert len(standing) >= 2
         # One by one, each page by its share: the decision was made by an estimate from a dozen.
-        assert sum(memory_limit.taken([pid]) for pid in standing) <= travel.memory.allowed * 1.25
+        assert sum(memory_limit.memory_used([pid]) for pid in standing) <= travel.memory.allowed * 1.25
         assert travel.is_limited_by == "memory"
         assert (
             f"may use {travel.memory.allowed >> 20:,} MB of memory (--memory): a seek may" in session.limitations.text
@@ -66,11 +66,11 @@ def test_seeks_keep_to_it(recording: Path, monkeypatch: pytest.MonkeyPatch) -> N
         travel = session.travel
         for share in range(5, 100, 6):
             session.seek(f"{share}%")
-        taken = sum(memory_limit.taken([pid]) for pid in travel.timeline.processes())
+        taken = sum(memory_limit.memory_used([pid]) for pid in travel.timeline.processes())
         # It is not measured at every checkpoint: it may exceed the limit by this much.
         assert taken <= travel.memory.allowed * 1.5
 
 
 def test_processes_that_are_gone_take_nothing() -> None:
-    assert memory_limit.taken([]) == 0
-    assert memory_limit.taken([1 << 22 | 1]) == 0
+    assert memory_limit.memory_used([]) == 0
+    assert memory_limit.memory_used([1 << 22 | 1]) == 0

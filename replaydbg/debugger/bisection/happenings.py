@@ -24,7 +24,7 @@ FAR = 20_000
 """Lines: for a longer distance it is quicker to begin at a checkpoint."""
 
 
-def meant(predicate: Predicate, view: ReplayView) -> Predicate:
+def resolved(predicate: Predicate, view: ReplayView) -> Predicate:
     """Return what a bare name that should raise means: an exception of the program's, or an expression.
 
     Raises UsageError for the name of an exception that the run does not know.
@@ -84,7 +84,7 @@ def _times_raised(view: ReplayView, name: str, lines: range, most: int) -> Times
     own: dict[int, Raised] = {}
     others: dict[int, Raised] = {}
     number, first_of_others = 0, ""
-    for each, where in _looked_at(view, raised[:MOST_TRIED]):
+    for each, where in _positions_of(view, raised[:MOST_TRIED]):
         # The exception that ended the program counts as the program's own, wherever it was raised.
         if each.is_uncaught or not _is_of_library(each, where):
             own.setdefault(each.count, each)
@@ -133,7 +133,7 @@ def _is_of_library(raised: Raised, where: Where) -> bool:
     return not frames or is_library(frames[0].file)
 
 
-def _looked_at(view: ReplayView, raised: Sequence[Raised]) -> Iterator[tuple[Raised, Where]]:
+def _positions_of(view: ReplayView, raised: Sequence[Raised]) -> Iterator[tuple[Raised, Where]]:
     """Yield each with the position where it is raised, or that of its line if it is in a library."""
     worker: EngineProcess | None = None
     passed = 0

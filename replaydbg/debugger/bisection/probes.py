@@ -31,7 +31,7 @@ class Probes:
         self._tell = tell
         self._looks: list[Probe] = []
 
-    def _look(self, counts: Sequence[int]) -> list[Verdict]:
+    def _probe(self, counts: Sequence[int]) -> list[Verdict]:
         """Look at several moments at once."""
         view, verdicts = self._view, []
         with ExitStack() as stack:

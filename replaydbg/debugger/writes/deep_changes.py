@@ -19,7 +19,7 @@ LONGEST = 80
 MOST_PARTS = 3
 
 
-def unseen(view: ReplayView, place: PlaceExpression, watch: Watch, seen: int, until: int) -> str:
+def deeper_change_note(view: ReplayView, place: PlaceExpression, watch: Watch, seen: int, until: int) -> str:
     """Return a note if the value that `watch` leads to at the line `until` was different at `seen`.
 
     No change of it was seen in between, so it is the same object.
