@@ -18,9 +18,9 @@ from replaydbg.cli.endings import show_status
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import add_json, print_json, the_store
 from replaydbg.debugger import Session
-from replaydbg.debugger.compare.first_difference import MemoryDifference, first_apart, first_turn
+from replaydbg.debugger.compare.first_difference import MemoryDifference, first_memory_difference, first_turn
 from replaydbg.debugger.compare.thread_switches import gave_way, took_turns
-from replaydbg.debugger.results import WorkProgress
+from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import EngineLost, NoSuchMoment, NotComparable, UsageError
 from replaydbg.heap.diff import SCOPES
 from replaydbg.heap.holding import MINE
@@ -197,14 +197,16 @@ def _travelled(
         if flip is None or flip.reason or flip.is_from_bad or preemptions:
             good = stack.enter_context(Session(twins.good.path, progress=progress))
             together = [(pair.good, pair.bad) for pair in comparison.pairs if pair.is_exact]
-            found = [first_apart(good, bad, together, scope=scope, since=_since(flip)) for scope in scopes]
+            found = [first_memory_difference(good, bad, together, scope=scope, since=_since(flip)) for scope in scopes]
             return Travelled(_different(found), gave_way=gave, took_turns=took)
         place = stack.enter_context(tempfile.TemporaryDirectory(prefix="replaydbg-flipped-"))
         good = stack.enter_context(Session(write_flipped(twins, flip, Path(place)), progress=progress))
         same = [(event, event) for event in range(1, min(good.index.events, bad.index.events) + 1)]
         asked = _since(flip)
         since = (asked[1], asked[1]) if asked is not None else None
-        found = [first_apart(good, bad, same, scope=scope, since=since, is_flipped=True) for scope in scopes]
+        found = [
+            first_memory_difference(good, bad, same, scope=scope, since=since, is_flipped=True) for scope in scopes
+        ]
         return Travelled(_different(found), first_turn(good, bad), gave, took)
 
 

@@ -13,7 +13,7 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion
 from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, VerdictChange
 from replaydbg.debugger.bisection.predicates import Predicate
-from replaydbg.debugger.bisection.run_bisection import MOST_FLIPS, Bisection, begun
+from replaydbg.debugger.bisection.run_bisection import MOST_LISTED, Bisection, begin_bisection
 from replaydbg.errors import UsageError, quoted
 from replaydbg.events.show import printable
 from replaydbg.render import bisection_text
@@ -79,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
     if args.md and args.json:
         raise UsageError("--md and --json cannot be used together.")
     predicate = _predicate(args)
-    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
-        session = prompt.view.session
+    with opened(args.recording, quiet=args.quiet) as view:
+        session = view.session
         first, last = args.first, args.last
         found = None
         if predicate is None:
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
             predicate = claim.in_its_call
             first, last = first or claim.started, last or claim.failed
         if found is None:
-            search = begun(session, predicate, first, last, only_at=args.only_at)
+            search = begin_bisection(session, predicate, first, last, only_at=args.only_at)
             if args.all:
                 return _show_flips(args, session, predicate, search)
             found = search.scan() if args.linear else search.for_good() if args.for_good else search.run()
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
             print("\n".join(bisection_text.markdown_lines(session, found, _reproduce(args, found))))
         else:
             for line in bisection_text.lines(session, found, _reproduce(args, found), is_coloured=is_terminal()):
-                prompt.view.screen.line(line)
+                view.screen.line(line)
     return FOUND if found.culprit is not None else NOTHING
 
 
@@ -119,9 +119,9 @@ def _reproduce(args: argparse.Namespace, found: Bisected) -> str:
 
 
 def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate, search: Bisection) -> int:
-    found = list(search.flips(MOST_FLIPS + 1))
-    is_cut = len(found) > MOST_FLIPS
-    del found[MOST_FLIPS:]
+    found = list(search.verdict_changes(MOST_LISTED + 1))
+    is_cut = len(found) > MOST_LISTED
+    del found[MOST_LISTED:]
     if args.json:
         flips = [
             {**moment_facts(session, each.count, each.moment), "is_bad": each.is_bad, "file": each.file,
@@ -131,10 +131,10 @@ def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate
         answer = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
         print_json({**answer, "note": search.note or None})
     else:
-        for line in bisection_text.flip_lines(session, predicate.text, found, is_markdown=args.md):
+        for line in bisection_text.verdict_change_lines(session, predicate.text, found, is_markdown=args.md):
             print(printable(line))
         if is_cut:
-            print(f"Showing the first {MOST_FLIPS:,} changes. Continue with --from {moment_text(found[-1].moment)}.")
+            print(f"Showing the first {MOST_LISTED:,} changes. Continue with --from {moment_text(found[-1].moment)}.")
         if search.note:
             print(printable(search.note))
     return FOUND if any(each.is_bad for each in found) else NOTHING

@@ -62,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
         quiet=args.quiet,
         memory=args.memory,
         interrupts=interrupts,
-    ) as prompt:
+    ) as view:
+        prompt = Prompt(view.session, view.screen, interrupts, view=view)
         prompt.open()
         if args.at is not None:
             prompt.run([f"seek {args.at}"])

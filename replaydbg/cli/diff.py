@@ -21,16 +21,17 @@ from replaydbg.cli.heaps import (
 from replaydbg.cli.opening import add_quiet, opened
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import open_named, print_json, the_store
-from replaydbg.commands.first_differences import facts, first_differences, tables
-from replaydbg.commands.heaps import writers
+from replaydbg.commands.first_differences import first_differences
+from replaydbg.commands.heap_commands import writers
 from replaydbg.debugger.object_history import holdings
-from replaydbg.debugger.results import Moment
+from replaydbg.debugger.session_results import Moment
 from replaydbg.errors import UsageError
 from replaydbg.heap.diff import SCOPES, diff
 from replaydbg.heap.difference import Diff, without
 from replaydbg.heap.drift import drift
 from replaydbg.heap.holding import MINE, Holding
 from replaydbg.prompt.terminal import ProgressLine
+from replaydbg.render.first_differences_text import facts, tables
 from replaydbg.render.heap_tables import diff_tables
 
 _MOMENT = re.compile(r"@.+|\d+(:\d+)?|\d+(\.\d+)?%|rdbg://.+")
@@ -104,8 +105,8 @@ def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
         with open_named(args.recording) as recording:
             before, after = (stored(recording, moment[2:]) for moment in moments)
         return _print_difference(args, _difference(args, before, after))
-    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
-        session = prompt.view.session
+    with opened(args.recording, quiet=args.quiet) as view:
+        session = view.session
         ends: list[str | int | Moment] = [session.here.count]
         both = [*moments, *ends][:2]
         before, after = holdings(session, both, which=args.which)
@@ -134,8 +135,8 @@ def _heap(args: argparse.Namespace, name: str) -> Holding:
     if is_stored(args.at):
         with open_named(name) as recording:
             return stored(recording, args.at[2:])
-    with opened(name, quiet=args.quiet) as prompt, prompt.busy():
-        session = prompt.view.session
+    with opened(name, quiet=args.quiet) as view:
+        session = view.session
         moment = args.at if args.at is not None else session.here.count
         return holdings(session, [moment], which=args.which)[0]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from replaydbg.cli.opening import add_place, add_quiet, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
-from replaydbg.debugger.export import Export, Lost
+from replaydbg.debugger.object_export import Export, Lost
 from replaydbg.errors import UsageError, quoted
 
 
@@ -24,15 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the file; return 0 even if parts of the object could not be saved, which are listed."""
-    with opened_at(args) as prompt:
-        with prompt.busy():
-            found = prompt.view.session.run.export(args.expression, **prompt.view.at)
+    with opened_at(args) as view:
+        found = view.session.run.export(args.expression, **view.at)
         write(found, args.output)
         if args.json:
             print_json(_facts(found, args.output))
         else:
             for line in lines(found, args.output):
-                prompt.view.screen.line(line)
+                view.screen.line(line)
     return 0
 
 

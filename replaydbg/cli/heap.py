@@ -19,7 +19,7 @@ from replaydbg.cli.heaps import (
 )
 from replaydbg.cli.opening import add_quiet, opened
 from replaydbg.cli.output import add_recording, open_named, print_json
-from replaydbg.commands.heaps import AboutObject, about_object
+from replaydbg.commands.heap_commands import AboutObject, about_object
 from replaydbg.debugger.object_history import holdings, spread
 from replaydbg.errors import UsageError
 from replaydbg.heap.finding import find
@@ -62,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     most = most_of(args)
     if is_stored(args.at) or lone_snapshot(args.recording) is not None:
         return _of_file(args, most)
-    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
-        session = prompt.view.session
+    with opened(args.recording, quiet=args.quiet) as view:
+        session = view.session
         if args.growth is not None:
             series = holdings(session, spread(session, args.growth), which=args.which)
             grown = growth(series)

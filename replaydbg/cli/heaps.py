@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.cli.output import add_json, is_terminal
-from replaydbg.commands.heaps import AboutObject
+from replaydbg.commands.heap_commands import AboutObject
 from replaydbg.errors import Corrupt, NoSuchMoment, UsageError
 from replaydbg.heap.diff import MOST
 from replaydbg.heap.difference import Diff

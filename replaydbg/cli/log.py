@@ -31,9 +31,9 @@ def run(args: argparse.Namespace) -> int:
             compile(text, "<expression>", "eval")
         except (SyntaxError, ValueError) as error:
             raise UsageError(f"{text!r} cannot be read: {error}.") from None
-    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
-        session, screen = prompt.view.session, prompt.view.screen
-        file, line, _ = parse_place(prompt.view, args.place, is_line=True)
+    with opened(args.recording, quiet=args.quiet) as view:
+        session, screen = view.session, view.screen
+        file, line, _ = parse_place(view, args.place, is_line=True)
         found = []
         number = 0
         for logged in session.run.log(file, line, args.expression, condition=args.condition):

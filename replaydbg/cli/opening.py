@@ -11,10 +11,10 @@ from typing import Any
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import is_terminal, the_store
 from replaydbg.cli.streams import open_closed_streams
-from replaydbg.commands import Prompt
+from replaydbg.commands.view import View
 from replaydbg.config import load_settings
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Frame, Moment
+from replaydbg.debugger.session_results import Frame, Moment
 from replaydbg.errors import UsageError
 from replaydbg.prompt.screen import Screen
 from replaydbg.prompt.terminal import AtOnce, Interrupts, ProgressLine
@@ -49,8 +49,8 @@ def opened(
     quiet: bool = False,
     memory: str | None = None,
     interrupts: Interrupts | AtOnce | None = None,
-) -> Iterator[Prompt]:
-    """Open the recording that the user named, with progress on stderr; yield a prompt that has printed nothing yet."""
+) -> Iterator[View]:
+    """Open the recording that the user named, with progress on stderr; yield a view that has printed nothing yet."""
     most = load_settings({"session_memory": memory}).session_memory
     open_closed_streams()
     path = the_store().resolve(name)
@@ -68,28 +68,28 @@ def opened(
             session = Session(path, progress=progress, current_source=current_source, memory=most)
         with session, progress.cleared():
             screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
-            yield Prompt(session, screen, interrupts)
+            yield View(session, screen)
 
 
 @contextmanager
-def opened_at(args: argparse.Namespace) -> Iterator[Prompt]:
+def opened_at(args: argparse.Namespace) -> Iterator[View]:
     """Open the recording and go to the place given by the options of `add_place`; Ctrl-C ends the block."""
     if args.frame < 0:
         raise UsageError(f"--frame cannot be {args.frame}: frames are counted from 0.")
-    with opened(args.recording, quiet=args.quiet) as prompt, prompt.busy():
+    with opened(args.recording, quiet=args.quiet) as view:
         if args.at is not None:
-            prompt.view.session.seek(args.at)
-        here = prompt.view.here
+            view.session.seek(args.at)
+        here = view.here
         if args.lane is not None and args.lane != here.lane:
             if args.lane not in (each.id for each in here.lanes):
                 known = ", ".join(str(each.id) for each in here.lanes)
                 raise UsageError(f"No thread {args.lane} here; the threads are {known}.")
-            prompt.view.lane = args.lane
-        frames = len(prompt.view.frames())
+            view.lane = args.lane
+        frames = len(view.frames())
         if args.frame >= max(frames, 1):
             raise UsageError(f"--frame cannot be {args.frame}: there are {frames:,} frames.")
-        prompt.view.frame = args.frame
-        yield prompt
+        view.frame = args.frame
+        yield view
 
 
 def moment_facts(session: Session, count: int, moment: Moment) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from replaydbg.cli.opening import add_quiet, frame_facts, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
-from replaydbg.commands import looking, past
+from replaydbg.commands import inspecting, past
 from replaydbg.commands.view import View
-from replaydbg.debugger.results import Lane, Variable
+from replaydbg.debugger.session_results import Lane, Variable
 from replaydbg.render import texts
 
 MOST_FRAMES = 1000
@@ -36,16 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the moment."""
-    with opened_at(args) as prompt:
-        view = prompt.view
+    with opened_at(args) as view:
         variables = view.session.ask.variables(**view.at) if view.frames() else ()
         if args.json:
             print_json(_facts(view, variables))
             return 0
         view.show_here()
         if view.frames():
-            looking.where(view, "")
-            looking.local_variables(view, "")
+            inspecting.where(view, "")
+            inspecting.local_variables(view, "")
         if len(view.here.lanes) > 1:
             past.lanes(view, "")
         return 0

@@ -8,7 +8,7 @@ from typing import Any
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import ValueChange
+from replaydbg.debugger.session_results import ValueChange
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
 
@@ -32,32 +32,32 @@ def run(args: argparse.Namespace) -> int:
     """Show the changes of a value, first to last; return 1 if there are none."""
     if args.limit < 1:
         raise UsageError(f"--limit must be at least 1 (got {args.limit}).")
-    with opened_at(args) as prompt:
-        session = prompt.view.session
+    with opened_at(args) as view:
+        session = view.session
         number = 0
         changes = []
         is_more = False
-        history = session.run.history(args.expression, **prompt.view.at, most=args.limit + 1)
+        history = session.run.history(args.expression, **view.at, most=args.limit + 1)
         for change in history:
             is_more = number == args.limit
             if is_more:
                 break
             number += 1
-            prompt.view.screen.check()
+            view.screen.check()
             if args.json:
                 changes.append(_facts(session, change))
             else:
-                prompt.view.screen.line(texts.change_text(session, change))
+                view.screen.line(texts.change_text(session, change))
         if args.json:
             facts = {"expression": args.expression, "changes": changes, "is_more": is_more}
             print_json(facts | {"note": history.note or None})
         elif not number:
-            prompt.view.screen.complain("It did not change.")
+            view.screen.complain("It did not change.")
         elif is_more:
             limit = args.limit
-            prompt.view.screen.complain(f"Showing the first {limit:,} changes. Use --limit {10 * limit} for more.")
+            view.screen.complain(f"Showing the first {limit:,} changes. Use --limit {10 * limit} for more.")
         if history.note and not args.json:
-            prompt.view.screen.line(f"{args.expression}: {history.note}.")
+            view.screen.line(f"{args.expression}: {history.note}.")
         return 0 if number else 1
 
 

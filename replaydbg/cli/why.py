@@ -9,7 +9,7 @@ from replaydbg.cli.events import event_facts
 from replaydbg.cli.opening import add_place, add_quiet, moment_facts, opened_at
 from replaydbg.cli.output import add_json, add_recording, print_json
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import LastWrite, Origin
+from replaydbg.debugger.session_results import LastWrite, Origin
 from replaydbg.errors import quoted
 from replaydbg.render import texts
 
@@ -25,15 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Show the last write of a value; return 1 if it was not written."""
-    with opened_at(args) as prompt:
-        session = prompt.view.session
-        answer = session.run.why(args.expression, **prompt.view.at)
+    with opened_at(args) as view:
+        session = view.session
+        answer = session.run.why(args.expression, **view.at)
         if args.json:
             print_json(_facts(session, answer))
         else:
             follow = f"replaydbg why {quoted(args.recording)} {{quoted}} --at {{moment}}"
             for line in texts.why_lines(session, answer, follow=follow):
-                prompt.view.screen.line(line)
+                view.screen.line(line)
         return 0 if answer.moment is not None else 1
 
 

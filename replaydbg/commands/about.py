@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from replaydbg.commands import looking, motion, past, points
+from replaydbg.commands import inspecting, motion, past, points
 from replaydbg.commands.view import View
-from replaydbg.commands.words import PromptCommand, nearest
+from replaydbg.commands.vocabulary import PromptCommand, nearest
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
 
@@ -19,8 +19,8 @@ def _line(view: View, rest: str) -> None:
 
 
 def _frame(view: View, rest: str) -> None:
-    looking.frame(view, "")
-    looking.arguments(view, "")
+    inspecting.frame(view, "")
+    inspecting.arguments(view, "")
 
 
 def _source(view: View, rest: str) -> None:
@@ -66,7 +66,7 @@ def _displays(view: View, rest: str) -> None:
 
 
 SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
-    "args": (looking.arguments, "the arguments of this function"),
+    "args": (inspecting.arguments, "the arguments of this function"),
     "breakpoints": (points.breakpoints, "the breakpoints"),
     "checkpoints": (motion.marks, "the marks and checkpoints"),
     "display": (_displays, "expressions shown at each stop"),
@@ -74,22 +74,21 @@ SUBJECTS: dict[str, tuple[Callable[[View, str], None], str]] = {
     "files": (_files, "files with the number of lines executed in each"),
     "frame": (_frame, "the selected frame"),
     "functions": (_functions, "functions that ran"),
-    "globals": (looking.global_variables, "the variables of the module"),
-    "lanes": (past.lanes, "the threads"),
+    "globals": (inspecting.global_variables, "the variables of the module"),
     "line": (_line, "the current line"),
-    "locals": (looking.local_variables, "the local variables"),
+    "locals": (inspecting.local_variables, "the local variables"),
     "marks": (motion.marks, "the marks and checkpoints"),
     "recording": (_recording, "the open recording"),
     "program": (_recording, "the open recording"),
     "source": (_source, "the current source file"),
-    "stack": (looking.where, "the stack"),
+    "stack": (inspecting.where, "the stack"),
     "tasks": (past.tasks, "asyncio tasks"),
     "threads": (past.lanes, "the threads"),
     "watchpoints": (points.breakpoints, "the breakpoints"),
 }
 """The subjects of `info`, each with one line of help."""
 
-SHORT = {"b": "breakpoints", "f": "frame", "s": "stack", "l": "locals"}
+SHORT = {"b": "breakpoints", "f": "frame", "s": "stack", "l": "locals", "lanes": "threads"}
 
 
 def _info(view: View, rest: str) -> None:

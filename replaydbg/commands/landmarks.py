@@ -8,9 +8,9 @@ from itertools import islice
 from replaydbg.commands.motion import go_to
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.view import View
-from replaydbg.commands.words import PromptCommand
-from replaydbg.debugger.results import Moment
+from replaydbg.commands.vocabulary import PromptCommand
 from replaydbg.debugger.session import Session
+from replaydbg.debugger.session_results import Moment
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.errors import UsageError
 from replaydbg.render import texts

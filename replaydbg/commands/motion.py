@@ -8,8 +8,8 @@ from typing import NoReturn
 
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.view import View
-from replaydbg.commands.words import PromptCommand
-from replaydbg.debugger.results import Breakpoint, Here
+from replaydbg.commands.vocabulary import PromptCommand
+from replaydbg.debugger.session_results import Breakpoint, Here
 from replaydbg.errors import Cancelled, NoSuchMoment, UsageError
 from replaydbg.render import texts
 

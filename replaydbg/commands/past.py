@@ -10,7 +10,7 @@ from replaydbg.commands.motion import go_to, number_of
 from replaydbg.commands.places import parse_place
 from replaydbg.commands.searching import parse_search
 from replaydbg.commands.view import View
-from replaydbg.commands.words import PromptCommand, expression_in
+from replaydbg.commands.vocabulary import PromptCommand, expression_in
 from replaydbg.errors import UsageError
 from replaydbg.render import bisection_text, texts
 
@@ -66,7 +66,7 @@ def _bisect(view: View, rest: str) -> None:
     session = view.session
     search = wanted.search(session)
     if wanted.is_all:
-        for line in bisection_text.flip_lines(session, wanted.predicate.text, search.flips()):
+        for line in bisection_text.verdict_change_lines(session, wanted.predicate.text, search.verdict_changes()):
             view.screen.line(line)
         if search.note:
             view.screen.line(search.note)
@@ -221,7 +221,7 @@ def lanes(view: View, rest: str) -> None:
 
 
 def _thread(view: View, rest: str) -> None:
-    word = rest.strip().removeprefix("lane ").strip()
+    word = rest.strip().removeprefix("thread ").removeprefix("lane ").strip()
     if not word:
         lanes(view, "")
         return

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from replaydbg.commands.view import View
-from replaydbg.commands.words import nearest
+from replaydbg.commands.vocabulary import nearest
 from replaydbg.errors import UsageError
 
 _CONDITION = re.compile(r"\s*,\s*|\s+if\s+|^if\s+")

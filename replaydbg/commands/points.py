@@ -6,9 +6,9 @@ import re
 
 from replaydbg.commands.places import function_named, parse_place, split_condition
 from replaydbg.commands.view import View
-from replaydbg.commands.words import PromptCommand
+from replaydbg.commands.vocabulary import PromptCommand
 from replaydbg.debugger.exception_types import ANY, raised_as
-from replaydbg.debugger.results import Breakpoint
+from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.errors import UsageError
 
 

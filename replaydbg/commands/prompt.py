@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 
-from replaydbg.commands import about, heaps, landmarks, looking, motion, past, points
+from replaydbg.commands import about, heap_commands, inspecting, landmarks, motion, past, points
 from replaydbg.commands.surface import Interruptible, Surface
 from replaydbg.commands.view import View
-from replaydbg.commands.words import PromptCommand, Vocabulary
+from replaydbg.commands.vocabulary import PromptCommand, Vocabulary
 from replaydbg.debugger import Session
 from replaydbg.errors import ForgedMessage, ReplaydbgError, UsageError
 
@@ -45,9 +45,9 @@ class Prompt:
         groups = {
             "Moving": (*motion.COMMANDS, *landmarks.COMMANDS),
             "Breakpoints": points.COMMANDS,
-            "Inspecting": looking.COMMANDS,
+            "Inspecting": inspecting.COMMANDS,
             "The whole run": past.COMMANDS,
-            "Memory": heaps.COMMANDS,
+            "Memory": heap_commands.COMMANDS,
             "More": (*about.COMMANDS, help_),
         }
         self._groups = groups
@@ -157,7 +157,7 @@ class Prompt:
             )
         if command.repeats:
             # a repeated `list A,B` continues after it.
-            self._last = match[1] if command.run is looking.list_source else line
+            self._last = match[1] if command.run is inspecting.list_source else line
         command.run(self.view, rest)
 
     def _expression(self, line: str, word: str) -> None:
@@ -166,7 +166,7 @@ class Prompt:
         except (SyntaxError, ValueError):
             if word.isidentifier() and word not in self.vocabulary.names:
                 raise self.vocabulary.unknown(word) from None
-            looking.compile_statement(line)
+            inspecting.compile_statement(line)
         result = self.view.evaluate(line) if line == word else None
         missing = _NOT_DEFINED.match(result.error) if result is not None and result.error else None
         if missing is not None and missing[1] == line:
@@ -176,8 +176,8 @@ class Prompt:
     def _evaluate(self, text: str) -> None:
         if not text:
             raise UsageError("usage: ! STATEMENT")
-        looking.compile_statement(text)
-        looking.show_evaluation(self.view, text)
+        inspecting.compile_statement(text)
+        inspecting.show_evaluation(self.view, text)
         if any(isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) for node in ast.parse(text).body):
             self.view.screen.line(f"(evaluated in a throw-away copy; `set var {text}` changes the run)", "dim")
 

@@ -10,7 +10,7 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Bisected, Probe
 from replaydbg.debugger.bisection.predicates import Predicate
-from replaydbg.debugger.bisection.run_bisection import Bisection, begun
+from replaydbg.debugger.bisection.run_bisection import Bisection, begin_bisection
 from replaydbg.errors import UsageError
 
 KINDS = ("bad", "check", "raises", "function", "invariant", "output")
@@ -58,7 +58,7 @@ class SearchRequest:
 
     def search(self, session: Session, tell: Callable[[Probe], None] | None = None) -> Bisection:
         """Begin the search. Raises UsageError, NoSuchMoment."""
-        return begun(session, self.predicate, self.first, self.last, tell, self.only_at)
+        return begin_bisection(session, self.predicate, self.first, self.last, tell, self.only_at)
 
     def found(self, search: Bisection) -> Bisected:
         """Return what it finds."""

@@ -9,7 +9,7 @@ from typing import TypedDict
 from replaydbg.commands.surface import SourceRow, Surface
 from replaydbg.debugger import Session
 from replaydbg.debugger.assertions import frame_to_show
-from replaydbg.debugger.results import Evaluation, Frame, Here, Moment
+from replaydbg.debugger.session_results import Evaluation, Frame, Here, Moment
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
 

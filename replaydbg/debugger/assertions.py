@@ -9,9 +9,9 @@ from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Bisected
 from replaydbg.debugger.bisection.predicates import Predicate
-from replaydbg.debugger.bisection.run_bisection import begun
+from replaydbg.debugger.bisection.run_bisection import begin_bisection
 from replaydbg.debugger.session import Session
-from replaydbg.debugger.source.statements import claim_in_line
+from replaydbg.debugger.source.statements import assertion_in_line
 from replaydbg.errors import UsageError
 
 
@@ -71,7 +71,7 @@ def assertion_of_test(session: Session) -> Assertion:
     if number is None:
         raise UsageError("An expression is needed: this is not the recording of a failed test.")
     frame = session.ask.stack()[number]
-    source = claim_in_line("\n".join(session.sources.lines(frame.file)), frame.line)
+    source = assertion_in_line("\n".join(session.sources.lines(frame.file)), frame.line)
     if not source:
         raise UsageError(
             f"An expression is needed: the test failed in a line without assertion ({frame.file}:{frame.line})."
@@ -89,9 +89,9 @@ def bisect_assertion(session: Session, claim: Assertion) -> Bisected | None:
     """
     found = None
     if claim.started < claim.failed:
-        found = begun(session, claim.in_its_call, claim.started, claim.failed).for_good()
+        found = begin_bisection(session, claim.in_its_call, claim.started, claim.failed).for_good()
     if not was_true(found) and claim.module:
-        before = begun(session, predicates.check(claim.source, module=claim.module), None, claim.failed).run()
+        before = begin_bisection(session, predicates.check(claim.source, module=claim.module), None, claim.failed).run()
         found = before if found is None or was_true(before) else found
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Raised
+from replaydbg.debugger.session_results import Raised
 from replaydbg.engine.queries import FindExceptionTypes
 
 ANY = "*"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from replaydbg.debugger.long_work import LongWork
-from replaydbg.debugger.results import Evaluation, Task, Variable
+from replaydbg.debugger.session_results import Evaluation, Task, Variable
 from replaydbg.debugger.source.place_expressions import PlaceExpression
-from replaydbg.engine.messages import Frame
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.queries import (
     DescribeObject,
     Evaluate,
@@ -23,9 +23,9 @@ from replaydbg.engine.queries import (
     GetVariables,
     IsMutable,
     Query,
-    VariableHome,
 )
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.query_results import VariableHome
+from replaydbg.engine.reports import Frame
 from replaydbg.errors import AskFailed, UsageError
 
 A = TypeVar("A")
@@ -125,7 +125,7 @@ class FrameQueries:
         """Whether the value may change by itself."""
         return self._ask(IsMutable(at.frame, at.lane, place.source))
 
-    def unseen_content(self, place: PlaceExpression, at: At) -> str:
+    def opaque_content_note(self, place: PlaceExpression, at: At) -> str:
         """Return a note about a value whose content only its own C code can read; empty: all of it is seen."""
         try:
             kind = self._ask(FindOpaqueType(at.frame, at.lane, place.source))

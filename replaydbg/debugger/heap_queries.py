@@ -10,9 +10,10 @@ from functools import cached_property
 from pathlib import Path
 
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Moment
-from replaydbg.engine.messages import Break, EndReport, RunOrder
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.debugger.session_results import Moment
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.reports import EndReport
 from replaydbg.errors import NoSuchMoment
 from replaydbg.heap.limits import Limits, Which
 from replaydbg.heap.snapshot import Snapshot, Taken

@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Raised
-from replaydbg.engine.messages import EndReport, RunOrder, Where
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.debugger.session_results import Raised
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.reports import EndReport, Where
 
 MOST_EVENTS = 20
 """The most events of one line that are returned: the last ones."""

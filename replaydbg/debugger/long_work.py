@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from replaydbg.debugger.results import WorkProgress
+from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.engine.travel import Travel
 from replaydbg.errors import Cancelled
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from replaydbg.debugger.first_pass.recorded_test import Named, Test
 from replaydbg.debugger.heap_queries import HeapQueries
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Moment
-from replaydbg.engine.messages import Break, EndReport, RunOrder
+from replaydbg.debugger.session_results import Moment
+from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.reports import EndReport
 from replaydbg.errors import UsageError
 
 _TAKEN = ("start", "end", "last", "exc")

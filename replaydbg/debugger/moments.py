@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from replaydbg.debugger.first_pass.run_index import Index
-from replaydbg.debugger.results import Raised
+from replaydbg.debugger.session_results import Raised
 from replaydbg.errors import NoSuchMoment
 from replaydbg.replay.clock import Moment
 

@@ -9,8 +9,8 @@ from functools import partial
 from typing import NamedTuple
 
 from replaydbg.debugger.frame_queries import At
-from replaydbg.debugger.results import Frame, LastWrite, Moment
 from replaydbg.debugger.session import Session
+from replaydbg.debugger.session_results import Frame, LastWrite, Moment
 from replaydbg.debugger.writes.last_write import why_in_module
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.heap.graphs import UNREACHED

@@ -9,7 +9,7 @@ from pathlib import Path
 from replaydbg.debugger.marks import Marks
 from replaydbg.debugger.moments import Position, parse_moment
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Moment
+from replaydbg.debugger.session_results import Moment
 from replaydbg.errors import NoSuchMoment
 from replaydbg.log.reader import open_recording
 

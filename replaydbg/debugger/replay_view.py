@@ -8,11 +8,11 @@ from replaydbg.debugger.breakpoints import Breakpoints
 from replaydbg.debugger.first_pass.run_index import Index
 from replaydbg.debugger.frame_queries import FrameQueries
 from replaydbg.debugger.long_work import LongWork
-from replaydbg.debugger.results import Here, Moment, Raised
+from replaydbg.debugger.session_results import Here, Moment, Raised
 from replaydbg.debugger.source.source_files import SourceFiles
-from replaydbg.engine.messages import Where
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.reports import Where
 from replaydbg.engine.travel import Travel
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.events.environment import Header
 
 

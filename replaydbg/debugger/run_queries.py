@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 from replaydbg.debugger.bisection.bisect_results import Bisected, Probe
 from replaydbg.debugger.bisection.predicates import Predicate
-from replaydbg.debugger.bisection.run_bisection import begun
-from replaydbg.debugger.export import Export, export
+from replaydbg.debugger.bisection.run_bisection import begin_bisection
 from replaydbg.debugger.frame_queries import At
+from replaydbg.debugger.object_export import Export, export
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Breakpoint, LastWrite, Logged, Moment, Output
+from replaydbg.debugger.session_results import Breakpoint, LastWrite, Logged, Moment, Output
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.writes import last_write
 from replaydbg.debugger.writes.value_history import ValueHistory
@@ -75,7 +75,7 @@ class RunQueries:
         `linear` checks every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
         which it is evaluated. `tell` receives each probe. Raises UsageError, NoSuchMoment.
         """
-        bisection = begun(self._view, predicate, first, last, tell, only_at)
+        bisection = begin_bisection(self._view, predicate, first, last, tell, only_at)
         return bisection.scan() if linear else bisection.for_good() if for_good else bisection.run()
 
     def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:

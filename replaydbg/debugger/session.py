@@ -23,21 +23,22 @@ from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.marks import Marks
 from replaydbg.debugger.moments import Position
 from replaydbg.debugger.positions import Positions
-from replaydbg.debugger.results import (
+from replaydbg.debugger.run_queries import RunQueries
+from replaydbg.debugger.session_results import (
     Here,
     Moment,
     Raised,
     WorkProgress,
 )
-from replaydbg.debugger.run_queries import RunQueries
 from replaydbg.debugger.source.source_files import SourceFiles
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.stops.breakpoint_filter import StopFound
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.holder import take_over
-from replaydbg.engine.messages import EXIT, FINISH, NEXT, STEP, EndReport, RunOrder, Where
+from replaydbg.engine.messages import FINISH, NEXT, STEP, RunOrder
 from replaydbg.engine.queries import ChangeProgram
+from replaydbg.engine.reports import EXIT, EndReport, Where
 from replaydbg.engine.travel import SPACING, Travel
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost, NoSuchMoment
 from replaydbg.log.reader import open_recording
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
-from replaydbg.engine.messages import Frame
+from replaydbg.engine.reports import Frame
 from replaydbg.errors import EngineLost
 
 
@@ -38,7 +38,7 @@ class Frames(Sequence[Frame]):
         while at >= len(self._known):
             more = self._more(len(self._known))
             if not more:
-                raise EngineLost("it has other frames than it said")
+                raise EngineLost("its frames do not match its report")
             self._known += more
         return self._known[at]
 

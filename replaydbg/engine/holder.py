@@ -20,11 +20,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from replaydbg.engine.channel import MOST_MESSAGE, Channel
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.engine_start import Engine, Files
 from replaydbg.engine.keeping import Keeping
-from replaydbg.engine.messages import COMPUTING, END, EXIT, EndReport, end_report
-from replaydbg.engine.start import Engine, Files
+from replaydbg.engine.reports import COMPUTING, END, EXIT, EndReport, end_report
 from replaydbg.engine.travel import Travel
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.log.encode import encode_value
 from replaydbg.log.reader import open_recording

@@ -2,7 +2,7 @@
 
 They end with it, however it ends, and it ends when the debugger's end of its socket is closed. It does not run in the
 debugger's process: a thread there may end, and with it, by the kernel's rule, everything that it started.
-Its orders are its one argument; see `start.py`.
+Its orders are its one argument; see `engine_start.py`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from replaydbg.engine.messages import EndReport, RunOrder, Watch, Where
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.messages import RunOrder, Watch
+from replaydbg.engine.reports import EndReport, Where
 from replaydbg.errors import EngineLost
 
 

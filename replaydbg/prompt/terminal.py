@@ -11,7 +11,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, TextIO
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import WorkProgress
+from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import Cancelled, ReplaydbgError
 
 if TYPE_CHECKING:

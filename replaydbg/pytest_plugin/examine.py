@@ -14,9 +14,9 @@ from typing import Any
 from replaydbg.debugger import Session
 from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion, frame_of_test, was_true
 from replaydbg.debugger.first_pass.run_index import index_path
-from replaydbg.debugger.results import LastWrite, Variable
+from replaydbg.debugger.session_results import LastWrite, Variable
 from replaydbg.debugger.source.statements import names_in_line, what_has
-from replaydbg.engine.messages import Frame
+from replaydbg.engine.reports import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.reader import open_recording
 from replaydbg.pytest_plugin.hidden_dependencies import other_values

@@ -15,7 +15,8 @@ from contextlib import suppress
 from replaydbg.debugger import Session
 from replaydbg.debugger.object_history import holdings
 from replaydbg.debugger.source.source_files import is_library
-from replaydbg.engine.messages import Break, EndReport, Frame, RunOrder
+from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.reports import EndReport, Frame
 from replaydbg.errors import ReplaydbgError
 from replaydbg.heap.difference import Change
 from replaydbg.heap.drift import drift

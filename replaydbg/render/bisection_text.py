@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Culprit, Probe, Verdict, VerdictChange
-from replaydbg.debugger.results import Moment
+from replaydbg.debugger.session_results import Moment
 from replaydbg.render.tables import Table, drawn, markdown
 from replaydbg.render.texts import event_text, events_of, moment_text, percent_text, place_text
 
@@ -17,7 +17,7 @@ def lines(session: Session, found: Bisected, reproduce: str, *, is_coloured: boo
     """Yield what was found, for people; at its end the command that leads there."""
     yield from summary_lines(session, found)
     if found.looks:
-        yield from drawn([_looks(session, found)], is_coloured=is_coloured).rstrip("\n").split("\n")
+        yield from drawn([_probes(session, found)], is_coloured=is_coloured).rstrip("\n").split("\n")
     if reproduce:
         yield f"Go there: {reproduce}"
 
@@ -43,18 +43,18 @@ def markdown_lines(session: Session, found: Bisected, reproduce: str) -> Iterato
     yield from _how_sure(session, found)
     yield ""
     if found.looks:
-        yield markdown([_looks(session, found)]).rstrip("\n")
+        yield markdown([_probes(session, found)]).rstrip("\n")
         yield ""
     yield f"Reproduce: `{reproduce}`"
 
 
-def look_text(session: Session, look: Probe) -> str:
+def probe_text(session: Session, look: Probe) -> str:
     """Return one probe in a line."""
     reason = f": {look.reason}" if look.reason else ""
     return f"{moment_text(look.moment)}  {percent_text(look.count, session.index.total)}  {look.verdict.value}{reason}"
 
 
-def flip_lines(
+def verdict_change_lines(
     session: Session, predicate: str, flips: Iterable[VerdictChange], *, is_markdown: bool = False
 ) -> Iterator[str]:
     """Yield every change between not bad and bad."""
@@ -125,7 +125,7 @@ def _about(session: Session, culprit: Culprit) -> Iterator[str]:
                 yield f"  event during this line: {event_text(event)}"
 
 
-def _flip_text(session: Session, flip: VerdictChange) -> str:
+def _change_text(session: Session, flip: VerdictChange) -> str:
     return f"{moment_text(flip.moment)} {place_text(session, flip.file, flip.line, flip.function)}"
 
 
@@ -143,7 +143,7 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
         yield f"Seen at {moment_text(found.seen_at)}, where the expression is evaluated."
     times = "once" if found.passing == 1 else f"{found.passing:,} times"
     if found.passing and found.first_passing is not None:
-        healed = f" and good again after {_flip_text(session, found.first_healed)}" if found.first_healed else ""
+        healed = f" and good again after {_change_text(session, found.first_healed)}" if found.first_healed else ""
         yield (
             f"It was already true {times} for a while between the same two checkpoints, first after "
             f"{moment_text(found.first_passing)}{healed}: --linear finds the first, --all lists all."
@@ -151,7 +151,7 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
     if found.healed is not None:
         lines_between = found.healed.count - found.culprit.count if found.culprit is not None else 0
         yield (
-            f"It healed: good again after {_flip_text(session, found.healed)}, {lines_between:,} "
+            f"It healed: good again after {_change_text(session, found.healed)}, {lines_between:,} "
             f"line{'s' if lines_between != 1 else ''} later."
         )
         if found.passing:
@@ -159,7 +159,7 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
     if found.last_healed is not None:
         yield (
             f"It was true {times}, each time only for a while; good again the last time after "
-            f"{_flip_text(session, found.last_healed)}: --all lists them."
+            f"{_change_text(session, found.last_healed)}: --all lists them."
         )
     if found.unfit and found.culprit is not None:
         yield (
@@ -170,7 +170,7 @@ def _how_sure(session: Session, found: Bisected) -> Iterator[str]:
         yield found.note
 
 
-def _looks(session: Session, found: Bisected) -> Table:
+def _probes(session: Session, found: Bisected) -> Table:
     rows = tuple(
         (
             moment_text(each.moment),

@@ -33,7 +33,7 @@ def facts(found: RecordingsReport) -> dict[str, Any]:
         "first_answer": _optional(found, found.comparison.first_answer),
         "first_behaviour": _behaviour_facts(found, found.comparison.first),
         "behaviours": found.comparison.others,
-        "states": [_apart_facts(apart) for apart in found.travelled.apart],
+        "states": [_memory_facts(apart) for apart in found.travelled.apart],
         "turn": _turn_facts(found.travelled.turn),
         "flip": _flip_facts(found, flip),
         "code": _code_facts(found.code),
@@ -94,7 +94,7 @@ def _behaviour_facts(found: RecordingsReport, first: Behaviour | None) -> dict[s
     }
 
 
-def _apart_facts(apart: MemoryDifference) -> dict[str, Any]:
+def _memory_facts(apart: MemoryDifference) -> dict[str, Any]:
     place = apart.place
     return {
         "scope": apart.scope,

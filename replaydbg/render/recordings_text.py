@@ -102,7 +102,7 @@ def _sections(found: RecordingsReport) -> Iterator[Table]:
     if found.flip is not None:
         yield _flip_section(found, found.flip)
     for apart in found.travelled.apart:
-        yield _apart_section(apart)
+        yield _memory_section(apart)
     if found.travelled.turn is not None:
         yield _turn_section(found.travelled.turn)
     if found.comparison.inputs:
@@ -248,12 +248,12 @@ def _inputs_section(found: RecordingsReport) -> Table:
     if found.flip is not None and not found.flip.reason:
         others = [f"{each.told.value} {each.name}".strip() for each in inputs if each.told is not Told.ANSWER]
         return Table("All inputs that differ", (), (), notes=(", ".join(filter(None, [*others[:MOST], answers])),))
-    rows = [row for each in _worth_telling(inputs) for row in _input_rows(found, each)]
+    rows = [row for each in _worth_listing(inputs) for row in _input_rows(found, each)]
     notes = (f"{sum(gates.values()):,} answers differ in total: {common}.",) if gates else ()
     return Table("Inputs that differ (first {MOST})", ("input", *_RUNS), tuple(rows), notes=notes)
 
 
-def _worth_telling(inputs: Sequence[Input]) -> list[Input]:
+def _worth_listing(inputs: Sequence[Input]) -> list[Input]:
     """Return what holds from the start on, and the first answers."""
     answers = [each for each in inputs if each.told is Told.ANSWER]
     return [each for each in inputs if each.told is not Told.ANSWER][:MOST] + answers[:MOST]
@@ -329,7 +329,7 @@ def _behaviour_section(found: RecordingsReport, first: Behaviour) -> Table:
     )
 
 
-def _apart_section(apart: MemoryDifference) -> Table:
+def _memory_section(apart: MemoryDifference) -> Table:
     rows = [(each.path, *_values(each)) for each in apart.changed[:MOST]]
     rows += [(each.path, f"{each.before:,} items", f"{each.after:,} items") for each in apart.grown[: MOST - len(rows)]]
     notes = tuple(

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Here, Lane, LastWrite, Logged, Moment, Origin, ValueChange, Variable
+from replaydbg.debugger.session_results import Here, Lane, LastWrite, Logged, Moment, Origin, ValueChange, Variable
 from replaydbg.debugger.source.place_expressions import places_read
 from replaydbg.errors import quoted
 from replaydbg.events.records import Event

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from replaydbg.commands.first_differences import FirstDifferences, first_differences, tables
+from replaydbg.commands.first_differences import first_differences
 from replaydbg.events.show import printable
+from replaydbg.render.first_differences_text import FirstDifferences, tables
 from replaydbg.render.texts import moment_text
 
 

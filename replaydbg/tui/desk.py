@@ -15,7 +15,7 @@ from replaydbg.commands import Prompt
 from replaydbg.commands.surface import SourceRow
 from replaydbg.commands.view import View
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Moment, WorkProgress
+from replaydbg.debugger.session_results import Moment, WorkProgress
 from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError, UsageError
 from replaydbg.events.show import printable
 from replaydbg.tui import questions

@@ -7,9 +7,9 @@ from pathlib import PurePath
 
 from replaydbg.commands.view import View
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Variable
+from replaydbg.debugger.session_results import Variable
 from replaydbg.debugger.source.source_files import is_library
-from replaydbg.engine.messages import Frame
+from replaydbg.engine.reports import Frame
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.events.show import printable
 from replaydbg.render import texts

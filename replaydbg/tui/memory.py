@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import PurePath
 
-from replaydbg.commands.heaps import about_object
+from replaydbg.commands.heap_commands import about_object
 from replaydbg.commands.view import View
 from replaydbg.debugger.object_history import holdings, last_written
-from replaydbg.debugger.results import LastWrite
+from replaydbg.debugger.session_results import LastWrite
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.heap.diff import SCOPES, diff

@@ -21,7 +21,7 @@ from replaydbg.tui.messages import CannotOpen, Opened, Progressed, Replied, Rest
 from replaydbg.tui.scene import Reply, Scene
 
 if TYPE_CHECKING:
-    from replaydbg.debugger.results import WorkProgress
+    from replaydbg.debugger.session_results import WorkProgress
     from replaydbg.tui.desk import SessionHost
 
 SHOWN_AFTER = 0.2

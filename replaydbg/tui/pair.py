@@ -50,7 +50,7 @@ the one with the focus.
 def is_other(one: ValueRow, two: ValueRow) -> bool:
     """Whether two rows show different values: equal ones have other addresses in another run."""
     # Imported here: the first frame is painted before the debugger is loaded.
-    from replaydbg.debugger.results import are_other_values
+    from replaydbg.debugger.session_results import are_other_values
 
     if not one.digest or not two.digest:
         return one.text != two.text

@@ -14,8 +14,8 @@ from replaydbg.commands.view import View
 from replaydbg.debugger.assertions import Assertion
 from replaydbg.debugger.assertions import bisect_assertion as bisect_assertion_of
 from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Probe, Verdict, VerdictChange
-from replaydbg.debugger.bisection.run_bisection import MOST_FLIPS, Bisection
-from replaydbg.debugger.results import LastWrite, Moment, ValueChange
+from replaydbg.debugger.bisection.run_bisection import MOST_LISTED, Bisection
+from replaydbg.debugger.session_results import LastWrite, Moment, ValueChange
 from replaydbg.events.show import printable
 from replaydbg.render import bisection_text, texts
 from replaydbg.tui.gather import short_place
@@ -208,15 +208,15 @@ def _bisected(view: View, found: Bisected) -> AnswerList:
     choices = [Choice(printable(first), "bold", culprit.count if culprit is not None else 0)]
     choices += [Choice(printable(line)) for line in others]
     probes = sorted(found.looks, key=lambda each: each.count)
-    choices += [Choice(printable(bisection_text.look_text(session, each)), count=each.count) for each in probes]
+    choices += [Choice(printable(bisection_text.probe_text(session, each)), count=each.count) for each in probes]
     return AnswerList("Bisected", tuple(choices), "Enter goes there" if culprit is not None else "Esc closes")
 
 
 def _all_changes(view: View, wanted: SearchRequest, search: Bisection, show: Callable[[Track], object]) -> AnswerList:
     """Return every line after which it became wrong, or right again."""
-    found = list(search.flips(MOST_FLIPS + 1))
-    more = len(found) - MOST_FLIPS
-    del found[MOST_FLIPS:]
+    found = list(search.verdict_changes(MOST_LISTED + 1))
+    more = len(found) - MOST_LISTED
+    del found[MOST_LISTED:]
     marks = tuple(Mark(each.count, "bad" if each.is_bad else "good", is_faint=not each.is_bad) for each in found)
     show(Track("bisect", "x bisect", marks, max(more, 0)))
     if not found:

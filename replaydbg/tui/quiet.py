@@ -20,7 +20,7 @@ from replaydbg.tui.scene import LaneSpans, Mark, Track
 
 if TYPE_CHECKING:
     from replaydbg.debugger import Session
-    from replaydbg.debugger.results import Breakpoint
+    from replaydbg.debugger.session_results import Breakpoint
 
 PORTION = 500
 """Number of log entries that are read between two checks for a waiting request."""

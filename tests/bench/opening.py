@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.cli.main import main
-from replaydbg.engine.messages import EndReport
+from replaydbg.engine.reports import EndReport
 from replaydbg.engine.travel import Travel
 from tests.bench.workloads import environment
 

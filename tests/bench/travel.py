@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.first_pass.run_index import index_path
-from replaydbg.debugger.results import WorkProgress
+from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, UsageError
 from tests.bench.journeys import Journey
 from tests.bench.memory import Held, cpu_milliseconds, held_by_session, peak_of, seconds_queued

@@ -7,7 +7,7 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.first_pass.printed_output import printed
-from replaydbg.debugger.results import Output
+from replaydbg.debugger.session_results import Output
 from replaydbg.errors import NoSuchMoment
 from tests.harness.recording import record_file
 

@@ -11,7 +11,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Answer
-from replaydbg.debugger.bisection.run_bisection import begun
+from replaydbg.debugger.bisection.run_bisection import begin_bisection
 from replaydbg.errors import UsageError
 from replaydbg.render.bisection_text import headline
 from tests.harness.recording import record_file
@@ -121,7 +121,7 @@ def test_what_changes_the_program_at_each_line_is_not_believed(imports: Session)
         found = imports.run.bisect(counts, linear=linear)
         assert (found.answer, found.culprit) == (Answer.UNKNOWN if linear else Answer.NEVER, None)
     with pytest.raises(UsageError, match="side effects"):
-        list(begun(imports, counts).flips())
+        list(begin_bisection(imports, counts).verdict_changes())
 
 
 def test_what_is_true_in_between_only_may_be_found_at_each_line(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_what_never_ends_is_given_up(imports: Session, monkeypatch: pytest.Monke
 def test_what_happened_before_the_search_begins_is_always_so(imports: Session) -> None:
     printed = imports.run.bisect(predicates.output("-5"))
     assert printed.culprit is not None
-    flips = list(begun(imports, predicates.output("-5")).flips())
+    flips = list(begin_bisection(imports, predicates.output("-5")).verdict_changes())
     assert [(each.count, each.is_bad) for each in flips] == [(printed.culprit.count, True)]
 
 
@@ -220,15 +220,15 @@ def test_where_a_library_raised_it_is_told_if_no_code_of_the_programs_did(raisin
 
 
 def test_exceptions_are_looked_for_from_a_moment_on_and_each_is_listed(raising: Session) -> None:
-    every = begun(raising, predicates.raises("KeyError"))
-    flips = list(every.flips())
+    every = begin_bisection(raising, predicates.raises("KeyError"))
+    flips = list(every.verdict_changes())
     marks = [raising.source_line(each.file, each.line).rpartition("# <- ")[2] for each in flips]
     assert (marks, [each.is_bad for each in flips]) == (["own", "own", "ends"], [True] * 3)
     assert re.match(r"In addition, \S+ was raised ", every.note)
     later = raising.run.bisect(predicates.raises("KeyError"), first=flips[0].count + 1)
     assert later.culprit is not None
     assert (later.culprit.count, later.note) == (flips[1].count, "")
-    assert list(begun(raising, predicates.raises("KeyError")).flips(1)) == flips[:1]
+    assert list(begin_bisection(raising, predicates.raises("KeyError")).verdict_changes(1)) == flips[:1]
 
 
 RECURSIVE = """\
@@ -261,7 +261,7 @@ def test_the_changes_in_calls_of_calls_come_in_the_order_of_time(
     path = tmp_path / "nested_calls.py"
     path.write_text(program)
     with Session(record_file(path, tmp_path)) as session:
-        flips = list(begun(session, predicates.bad_if("n == 1", frame="fact")).flips())
+        flips = list(begin_bisection(session, predicates.bad_if("n == 1", frame="fact")).verdict_changes())
     counts = [each.count for each in flips]
     assert counts == sorted(set(counts))
     assert [each.line for each in flips] == lines

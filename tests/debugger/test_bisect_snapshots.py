@@ -17,7 +17,7 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Verdict
 from replaydbg.debugger.bisection.predicates import Predicate
-from replaydbg.debugger.bisection.run_bisection import begun
+from replaydbg.debugger.bisection.run_bisection import begin_bisection
 from replaydbg.errors import UsageError
 from replaydbg.render.bisection_text import headline
 from replaydbg.render.texts import events_of
@@ -101,7 +101,7 @@ def test_every_line_is_looked_at_when_asked_for(bank: Session) -> None:
     found = bank.run.bisect(predicates.bad_if(LOST), linear=True)
     program, line = named(found)
     assert (program, line) == ("bank.py", line_of("bank.py", "fee") - 5), "the first transfer is wrong for a line"
-    flips = list(begun(bank, predicates.bad_if(LOST)).flips(7))
+    flips = list(begin_bisection(bank, predicates.bad_if(LOST)).verdict_changes(7))
     assert [each.is_bad for each in flips] == [True, False] * 3 + [True]
     assert found.culprit is not None
     assert flips[0].count == found.culprit.count
@@ -110,7 +110,7 @@ def test_every_line_is_looked_at_when_asked_for(bank: Session) -> None:
 
 def test_a_checkpoint_in_the_middle_of_a_transfer_is_not_taken_for_the_end_of_it(bank: Session) -> None:
     """However the checkpoints fall, some of them are between the two lines of a transfer."""
-    flips = list(begun(bank, predicates.bad_if(LOST)).flips(40))
+    flips = list(begin_bisection(bank, predicates.bad_if(LOST)).verdict_changes(40))
     middles = [each.count + 1 for each in flips if each.is_bad]
     for count in middles:
         bank.travel.at(count).close()
@@ -160,7 +160,7 @@ def test_each_line_is_looked_at_across_a_signal_handler_in_pure_computation(tmp_
         found = session.run.bisect(predicates.bad_if("flag"), linear=True)
         assert named(found) == ("alarm.py", line_of("alarm.py", "flag"))
         assert found.is_exact
-        flips = list(begun(session, predicates.bad_if("flag")).flips())
+        flips = list(begin_bisection(session, predicates.bad_if("flag")).verdict_changes())
         assert [each.is_bad for each in flips] == [True, False, True]
         assert found.culprit is not None
         assert flips[0].count == found.culprit.count
@@ -239,12 +239,12 @@ def test_variables_of_a_function_that_is_called_often(scopes: Session) -> None:
 def test_variables_of_a_call_that_waits_in_another_thread(tmp_path: Path) -> None:
     with Session(record_file(FOLDER / "callers.py", tmp_path, status=1), spacing=0.001) as session:
         predicate = predicates.check("account.balance == account.paid", frame="main")
-        found = begun(session, predicate).for_good()
+        found = begin_bisection(session, predicate).for_good()
         assert named(found) == ("callers.py", line_of("callers.py", "loses"))
         assert found.culprit is not None
         assert [each.before for each in found.culprit.values[:2]] == ["625", "625"]
         assert found.passing == 49
-        first = begun(session, predicate).scan()
+        first = begin_bisection(session, predicate).scan()
         assert named(first) == ("callers.py", line_of("callers.py", "for a while"))
 
 
@@ -273,8 +273,8 @@ def test_variables_of_a_call_that_is_suspended(suspended: Session, expression: s
     assert found.culprit is not None
     assert found.culprit.before is not Verdict.BAD
     assert named(suspended.run.bisect(predicate, linear=True)) == wanted
-    assert named(begun(suspended, predicate).for_good()) == wanted
-    turned = next(each for each in begun(suspended, predicate).flips() if each.is_bad)
+    assert named(begin_bisection(suspended, predicate).for_good()) == wanted
+    turned = next(each for each in begin_bisection(suspended, predicate).verdict_changes() if each.is_bad)
     assert (Path(turned.file).name, turned.line) == wanted
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Breakpoint, Here
+from replaydbg.debugger.session_results import Breakpoint, Here
 from replaydbg.record import record
 from tests.harness.replay_cases import FIXTURES
 
@@ -176,7 +176,7 @@ def test_a_change_of_nothing_ends_as_recorded(name: str, moments: list[float], r
         for moment in moments:
             session.seek(first + int(moment * (last - first)))
             session.change("pass")
-            assert session.go().message.startswith(f"the changed run ends: {session.index.ended}")
+            assert session.go().message.startswith(f"the changed run ended: {session.index.ended}")
 
 
 def test_going_back_returns_to_the_recorded_run(cwd: Path) -> None:

@@ -17,9 +17,10 @@ from typing import Any
 
 import pytest
 
-from replaydbg.commands.first_differences import FirstDifferences, facts, first_differences
+from replaydbg.commands.first_differences import first_differences
 from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
+from replaydbg.render.first_differences_text import FirstDifferences, facts
 from tests.harness.recording import record_file
 from tests.harness.surroundings import without_steering
 

@@ -16,7 +16,7 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected
 from replaydbg.debugger.bisection.predicates import Predicate
-from replaydbg.debugger.bisection.run_bisection import begun
+from replaydbg.debugger.bisection.run_bisection import begin_bisection
 from replaydbg.errors import UsageError
 from replaydbg.render.bisection_text import lines
 from replaydbg.render.texts import moment_text
@@ -237,7 +237,7 @@ def check_for_good(recorded: Recorded, predicate: Predicate, place: str, expecte
 
 
 def check_all(recorded: Recorded, predicate: Predicate, place: str, expected: list[Violation]) -> None:
-    flips = list(begun(recorded.session, predicate, only_at=place).flips())
+    flips = list(begin_bisection(recorded.session, predicate, only_at=place).verdict_changes())
     assert len(flips) == sum(1 + (each.healed is not None) for each in expected)
 
 

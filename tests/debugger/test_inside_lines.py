@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Breakpoint
+from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.errors import NoSuchMoment
 from replaydbg.events.show import show_call
 from replaydbg.render.texts import events_of, moment_text

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Breakpoint
+from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.errors import UsageError
 from tests.harness.recording import record_file
 

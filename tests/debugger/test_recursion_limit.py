@@ -9,7 +9,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Answer
-from replaydbg.debugger.results import Breakpoint
+from replaydbg.debugger.session_results import Breakpoint
 from tests.harness.recording import record_file
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

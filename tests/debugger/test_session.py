@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Breakpoint
-from replaydbg.engine.messages import MOST_BREAKS, PathStep, RunOrder, Watch, Where
+from replaydbg.debugger.session_results import Breakpoint
+from replaydbg.engine.messages import MOST_BREAKS, PathStep, RunOrder, Watch
 from replaydbg.engine.queries import GetVariables
+from replaydbg.engine.reports import Where
 from replaydbg.errors import AskFailed, NoSuchMoment, UsageError
 from tests.harness.recording import record_file
 

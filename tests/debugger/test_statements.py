@@ -2,7 +2,7 @@
 
 import pytest
 
-from replaydbg.debugger.source.statements import claim_in_line, names_in_line
+from replaydbg.debugger.source.statements import assertion_in_line, names_in_line
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ def test_names(source: str, expected: list[str]) -> None:
     ],
 )
 def test_claims(source: str, expected: str) -> None:
-    assert claim_in_line(source, 1) == expected
+    assert assertion_in_line(source, 1) == expected
 
 
 def test_a_statement_of_several_lines() -> None:
     source = "x = 1\nassert (\n    x\n    == 2\n)\n"
 
-    assert claim_in_line(source, 4) == "x == 2"
+    assert assertion_in_line(source, 4) == "x == 2"
 
 
 def test_a_definition_claims_nothing() -> None:
-    assert claim_in_line("def f(\n  a):\n    assert a", 1) == ""
+    assert assertion_in_line("def f(\n  a):\n    assert a", 1) == ""

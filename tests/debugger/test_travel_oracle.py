@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Breakpoint, Here
+from replaydbg.debugger.session_results import Breakpoint, Here
 from tests.harness.recording import record_file
 from tests.harness.travels import Line, Stop, Trace
 

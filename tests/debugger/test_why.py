@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Breakpoint, LastWrite
+from replaydbg.debugger.session_results import Breakpoint, LastWrite
 from replaydbg.errors import UsageError
 from replaydbg.render.texts import why_lines
 from tests.harness import tool

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Breakpoint, LastWrite
+from replaydbg.debugger.session_results import Breakpoint, LastWrite
 from replaydbg.render import texts
 from tests.harness.recording import record_file
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Moment, Origin
+from replaydbg.debugger.session_results import Moment, Origin
 from replaydbg.errors import UsageError
 from replaydbg.events.show import show_call
 from replaydbg.render.texts import events_of

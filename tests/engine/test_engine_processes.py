@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.engine.messages import EndReport
+from replaydbg.engine.reports import EndReport
 from replaydbg.engine.travel import Travel
 from replaydbg.errors import AskFailed, Cancelled, EngineLost
 from tests.harness.recording import record_file
@@ -27,7 +27,7 @@ DEBUGGER = """
 import os, sys, time
 from pathlib import Path
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Progress
+from replaydbg.debugger.session_results import Progress
 
 def progress(told):
     if told.what == "replaying" and sys.argv[2] == "first pass":

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 
 from replaydbg.debugger.first_pass.run_index import RunEnding, _index
 from replaydbg.debugger.session import Session
-from replaydbg.engine import messages, pictures
+from replaydbg.engine import pictures, reports
 from replaydbg.engine.channel import Channel
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.keeping import Keeping, is_own_child
 from replaydbg.engine.messages import RunOrder
 from replaydbg.engine.queries import QUERIES, answer_shape
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.log.encode import encode_value
 from replaydbg.log.shapes import decoded
@@ -41,7 +41,7 @@ _PLAIN: st.SearchStrategy[Any] = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=8)
         | st.lists(inner, max_size=8).map(tuple)
-        | st.dictionaries(st.sampled_from([*messages._WHERE, "kind", "detail", "status", "failed"]), inner, max_size=10)
+        | st.dictionaries(st.sampled_from([*reports._WHERE, "kind", "detail", "status", "failed"]), inner, max_size=10)
     ),
     max_leaves=30,
 )
@@ -61,12 +61,12 @@ _POSITION = {
     "path": [0, [], [], []],
 }
 _READERS: list[Callable[[bytes], object]] = [
-    messages.read_where,
-    messages.read_stack,
-    messages.read_here,
-    messages.read_located,
-    messages.read_number,
-    messages.read_ended,
+    reports.read_where,
+    reports.read_stack,
+    reports.read_here,
+    reports.read_located,
+    reports.read_number,
+    reports.read_ended,
     read_report,
     lambda data: read_clock(data, data, Orders()),
     lambda data: _read_index(data),
@@ -93,7 +93,7 @@ def test_a_reader_returns_or_refuses(read: Callable[[bytes], object], data: byte
 @given(field=st.sampled_from(sorted(_POSITION)), value=_PLAIN)
 def test_a_position_with_one_other_field_is_read_or_refused(field: str, value: object) -> None:
     with suppress(ForgedMessage):
-        where = messages.read_where(encode_value(_POSITION | {field: value}))
+        where = reports.read_where(encode_value(_POSITION | {field: value}))
         assert all(isinstance(each.file, str) for each in where.stack)
         assert isinstance(where.count, int)
 

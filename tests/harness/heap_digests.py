@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Moment
+from replaydbg.debugger.session_results import Moment
 from replaydbg.errors import EngineLost, NoSuchMoment
 from replaydbg.heap.snapshot import Snapshot
 

@@ -179,7 +179,7 @@ def test_the_prompt_has_the_same(session: Session) -> None:
     shown = typed("holders accounts[1]")
     assert "backup" in shown
     assert "created at" in shown
-    assert "Say since when" in typed("diff")
+    assert "usage: diff" in typed("diff")
 
 
 def test_variables_of_other_modules_are_written_somewhere_too(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def line_number(text: str) -> int:
 def count_at(session: Session, text: str, passage: int = 1) -> int:
     session.seek("@start")
     file = session.sources.file_named(PROGRAM.name)
-    from replaydbg.debugger.results import Breakpoint
+    from replaydbg.debugger.session_results import Breakpoint
 
     point = session.breakpoints.add(Breakpoint(0, file=file, line=line_number(text)))
     try:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.debugger.results import WorkProgress
+from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import Cancelled
 from replaydbg.prompt.terminal import Interrupts, ProgressLine, completions
 from tests.harness.surroundings import without_steering

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.debugger.results import Moment
+from replaydbg.debugger.session_results import Moment
 from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
 from tests.harness.plugin_runs import line_of_failure, run_pytest

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from replaydbg.bisect.search import Answer
 from replaydbg.bisect.verdict import Verdict
-from replaydbg.debugger.results import Moment
+from replaydbg.debugger.session_results import Moment
 
 __all__ = ["Answer", "Bisected", "Culprit", "Probe", "VerdictChange", "Value", "Verdict"]
 

@@ -12,7 +12,7 @@ from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Value
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.probes import Probes
 from replaydbg.debugger.line_inputs import inputs_of
-from replaydbg.engine.messages import Frame, Where
+from replaydbg.engine.reports import Frame, Where
 
 
 class Culprits(Probes):
@@ -31,7 +31,7 @@ class Culprits(Probes):
         """Find the last line after which it was bad, and stayed so."""
 
     @abstractmethod
-    def flips(self) -> Iterator[VerdictChange]:
+    def verdict_changes(self) -> Iterator[VerdictChange]:
         """Yield every line after which it became bad, or good again."""
 
     def _everywhere(self, first: int, last: int) -> Self | None:
@@ -48,7 +48,7 @@ class Culprits(Probes):
     def _healed_at(self, seen: int) -> VerdictChange:
         """Return the line after which it was good again, as was seen at a line."""
         count = seen if self._predicate.only_at is not None else self._turn(seen, is_bad=False)
-        return self._flip(count, is_bad=False)
+        return self._verdict_change(count, is_bad=False)
 
     def _turn(self, seen: int, *, is_bad: bool) -> int:
         """Return the line that ran when it became bad, or good again."""
@@ -56,7 +56,11 @@ class Culprits(Probes):
         if lost is None:
             return self._written(seen)
         meanwhile = self._meanwhile(lost, seen)
-        turns = [each.count for each in meanwhile.flips() if each.is_bad is is_bad] if meanwhile is not None else []
+        turns = (
+            [each.count for each in meanwhile.verdict_changes() if each.is_bad is is_bad]
+            if meanwhile is not None
+            else []
+        )
         return turns[-1] if turns else seen - 1
 
     def _meanwhile(self, lost: Frame, seen: int) -> Self | None:
@@ -109,6 +113,6 @@ class Culprits(Probes):
             events=inputs_of(view, count, seen, raised),
         )
 
-    def _flip(self, count: int, *, is_bad: bool) -> VerdictChange:
+    def _verdict_change(self, count: int, *, is_bad: bool) -> VerdictChange:
         line = self._view.look_at(count).stack[0]
         return VerdictChange(count, self._view.index.moment(count), is_bad, line.file, line.line, line.function)

@@ -11,10 +11,10 @@ from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.exception_types import raised_as
 from replaydbg.debugger.line_inputs import run_to_raise
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Output, Raised
+from replaydbg.debugger.session_results import Output, Raised
 from replaydbg.debugger.source.source_files import is_library
-from replaydbg.engine.messages import Where
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.reports import Where
 from replaydbg.errors import UsageError
 
 MOST_TRIED = 5000
@@ -24,7 +24,7 @@ FAR = 20_000
 """Lines: for a longer distance it is quicker to begin at a checkpoint."""
 
 
-def meant(predicate: Predicate, view: ReplayView) -> Predicate:
+def resolved(predicate: Predicate, view: ReplayView) -> Predicate:
     """Return what a bare name that should raise means: an exception of the program's, or an expression.
 
     Raises UsageError for the name of an exception that the run does not know.
@@ -84,7 +84,7 @@ def _times_raised(view: ReplayView, name: str, lines: range, most: int) -> Times
     own: dict[int, Raised] = {}
     others: dict[int, Raised] = {}
     number, first_of_others = 0, ""
-    for each, where in _looked_at(view, raised[:MOST_TRIED]):
+    for each, where in _positions_of(view, raised[:MOST_TRIED]):
         # The exception that ended the program counts as the program's own, wherever it was raised.
         if each.is_uncaught or not _is_of_library(each, where):
             own.setdefault(each.count, each)
@@ -133,7 +133,7 @@ def _is_of_library(raised: Raised, where: Where) -> bool:
     return not frames or is_library(frames[0].file)
 
 
-def _looked_at(view: ReplayView, raised: Sequence[Raised]) -> Iterator[tuple[Raised, Where]]:
+def _positions_of(view: ReplayView, raised: Sequence[Raised]) -> Iterator[tuple[Raised, Where]]:
     """Yield each with the position where it is raised, or that of its line if it is in a library."""
     worker: EngineProcess | None = None
     passed = 0

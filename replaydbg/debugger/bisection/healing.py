@@ -12,7 +12,7 @@ from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.bisection.bisect_results import Bisected
 from replaydbg.debugger.bisection.culprits import Culprits
 from replaydbg.debugger.bisection.violations import MOST_HEALED, Disturbed, Violation, Violations
-from replaydbg.engine.messages import Changes
+from replaydbg.engine.reports import Changes
 
 _CUT = (
     f"Only the first {MOST_HEALED:,} violations were followed, so another one may have lasted to "

@@ -12,9 +12,10 @@ from replaydbg.debugger.bisection.bisect_results import Probe
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.verdict_answers import is_disturbed, verdict_of
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.engine.messages import Frame, Judged, Where
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.messages import Judged
 from replaydbg.engine.queries import GetPartValue, GetVerdict, JudgeEachLine
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.reports import Frame, Where
 from replaydbg.errors import AskFailed, EngineLost
 
 LONGEST_PROBE = 5.0
@@ -30,7 +31,7 @@ class Probes:
         self._tell = tell
         self._looks: list[Probe] = []
 
-    def _look(self, counts: Sequence[int]) -> list[Verdict]:
+    def _probe(self, counts: Sequence[int]) -> list[Verdict]:
         """Look at several moments at once."""
         view, verdicts = self._view, []
         with ExitStack() as stack:

@@ -17,15 +17,16 @@ from typing import Self
 from replaydbg.bisect.search import Answer, Found, search
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.bisection.bisect_results import Bisected, Probe, VerdictChange
-from replaydbg.debugger.bisection.happenings import meant, times
+from replaydbg.debugger.bisection.happenings import resolved, times
 from replaydbg.debugger.bisection.healing import Healing
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.verdict_answers import in_time, is_disturbed
 from replaydbg.debugger.bisection.violations import at_place
 from replaydbg.debugger.line_inputs import where_raised
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Moment
-from replaydbg.engine.messages import Changes, EndReport, RunOrder
+from replaydbg.debugger.session_results import Moment
+from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.reports import Changes, EndReport
 from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError
 
@@ -38,7 +39,7 @@ LONGEST_SCAN = 2.0
 PASSING = 2000
 """Lines. What is bad at a checkpoint and good again so soon was met in the middle of something: it counts as good."""
 
-MOST_FLIPS = 1000
+MOST_LISTED = 1000
 
 MOST_UNDECIDED = 60
 """Looks at lines. Before its module is there, a name is undecided at hundreds of thousands of them."""
@@ -80,7 +81,7 @@ class Bisection(Healing):
             # Calls and passages come and go: a history of them changes more than once, and at most checkpoints there is
             # none.
             return self.lasting()
-        found = search(len(self._places), self._look_at_places, width=self._width)
+        found = search(len(self._places), self._probe_places, width=self._width)
         self._looks = [replace(each, is_check=at >= found.searched) for at, each in enumerate(self._looks)]
         result = self._result(found)
         if found.answer is not Answer.FOUND:
@@ -118,7 +119,7 @@ class Bisection(Healing):
         before = ": it may have been true before." if answer is Answer.FOUND else "."
         return replace(result, note=f"{CHANGES} Some lines could not be checked{before}")
 
-    def flips(self, most: int = MOST_FLIPS) -> Iterator[VerdictChange]:
+    def verdict_changes(self, most: int = MOST_LISTED) -> Iterator[VerdictChange]:
         """Yield every line after which it became bad, or good again, from the first one on; undecided is neither.
 
         Raises UsageError if evaluating the predicate changes the program: then per-line results are unreliable.
@@ -127,7 +128,9 @@ class Bisection(Healing):
         if self._predicate.is_of_history:
             known = times(self._predicate, view, self._first, self._last, most=most)
             self.note = known.note
-            yield from (self._flip(each.count, is_bad=True) for each in known.found if each.count >= self._first)
+            yield from (
+                self._verdict_change(each.count, is_bad=True) for each in known.found if each.count >= self._first
+            )
             return
         is_bad = self._ask(self._first)[0] is Verdict.BAD
         worker = view.travel.at(self._first)
@@ -143,7 +146,7 @@ class Bisection(Healing):
                 if not has_changed:
                     return
                 after = self._line_after(where.changes, after, is_bad=is_bad)
-                yield self._flip(after, is_bad=is_bad)
+                yield self._verdict_change(after, is_bad=is_bad)
         finally:
             worker.kill()
 
@@ -160,8 +163,8 @@ class Bisection(Healing):
 
     # ---- probes ----
 
-    def _look_at_places(self, places: Sequence[int]) -> list[Verdict]:
-        verdicts = self._look([self._places[at] for at in places])
+    def _probe_places(self, places: Sequence[int]) -> list[Verdict]:
+        verdicts = self._probe([self._places[at] for at in places])
         for at, look in enumerate(self._looks[-len(places) :], len(self._looks) - len(places)):
             if look.verdict is Verdict.BAD and self._passes(look):
                 self._looks[at] = replace(look, verdict=Verdict.GOOD, reason="bad for only a few lines")
@@ -212,7 +215,7 @@ class Bisection(Healing):
         """Bisect the lines: not all of them are checked."""
         found = search(
             high - low + 1,
-            lambda places: self._look([low + at for at in places]),
+            lambda places: self._probe([low + at for at in places]),
             width=self._width,
             checks=0,
             most_undecided=MOST_UNDECIDED,
@@ -316,7 +319,7 @@ class _TooSlow(Exception):
     """Asking at each line takes too long."""
 
 
-def begun(
+def begin_bisection(
     view: ReplayView,
     predicate: Predicate,
     first: str | int | Moment | None = None,
@@ -336,7 +339,7 @@ def begun(
     end = view.count_of(last) if last is not None else end
     if begin >= end:
         raise UsageError(f"Empty range: {first or '@start'} is not before {last or '@end'}.")
-    predicate = meant(predicate, view)
+    predicate = resolved(predicate, view)
     if only_at:
         predicate = at_place(predicate, view, only_at)
     view.work.begin(f"looking for where {predicate.text}")

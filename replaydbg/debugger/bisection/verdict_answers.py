@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.engine.messages import Where
+from replaydbg.engine.reports import Where
 from replaydbg.errors import UsageError
 
 LONGEST_STRETCH, LONGEST_LINE = 20.0, 0.001

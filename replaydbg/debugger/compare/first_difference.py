@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replaydbg.debugger.object_history import CodePlace, holdings, line_before
-from replaydbg.debugger.results import Moment
 from replaydbg.debugger.session import Session
+from replaydbg.debugger.session_results import Moment
 from replaydbg.heap.difference import REORDERED, Change, Diff, Grown
 from replaydbg.heap.drift import drift
 from replaydbg.heap.holding import MINE
@@ -54,7 +54,7 @@ class MemoryDifference:
     """Containers that have more items, or fewer."""
 
 
-def first_apart(
+def first_memory_difference(
     good: Session,
     bad: Session,
     events: Sequence[tuple[int, int]],
@@ -88,7 +88,7 @@ def first_apart(
     counts = _between(counts[at - 1] if at else counts[0], counts[at])
     at = search.first(counts)
     assert at is not None, "the last one differs"
-    return search.told(counts[at])
+    return search.difference_at(counts[at])
 
 
 def _counts(
@@ -120,7 +120,7 @@ class _MemorySearch:
         self.noise: frozenset[str] = frozenset()
 
     def know_noise(self, counts: tuple[int, int]) -> None:
-        self.noise = OF_THE_END | {each.path for each in _telling(self._all([counts])[0])}
+        self.noise = OF_THE_END | {each.path for each in _meaningful(self._all([counts])[0])}
 
     def first(self, counts: Sequence[tuple[int, int]]) -> int | None:
         """Return the first of the moments at which the two differ, each time at PROBES of those that are left."""
@@ -134,7 +134,7 @@ class _MemorySearch:
             low, high = (probes[number - 1] + 1 if number else low), probes[number]
         return high
 
-    def told(self, counts: tuple[int, int]) -> MemoryDifference:
+    def difference_at(self, counts: tuple[int, int]) -> MemoryDifference:
         found = self._all([counts])[0]
         made = line_before(self.bad, counts[1], max(counts[1] - 1, 1))
         return MemoryDifference(
@@ -146,7 +146,7 @@ class _MemorySearch:
             source=self._source(made.place),
             returned_to=made.returned_to,
             returned_to_source=self._source(made.returned_to),
-            changed=tuple(each for each in _telling(found) if each.path not in self.noise),
+            changed=tuple(each for each in _meaningful(found) if each.path not in self.noise),
             grown=found.grown.items,
         )
 
@@ -160,18 +160,18 @@ class _MemorySearch:
         return [drift(one, two, most=None, scope=self.scope) for one, two in zip(ours, theirs, strict=True)]
 
     def _is_apart(self, found: Diff) -> bool:
-        return any(each.path not in self.noise for each in _telling(found)) or bool(found.grown.total)
+        return any(each.path not in self.noise for each in _meaningful(found)) or bool(found.grown.total)
 
 
-def _telling(found: Diff) -> list[Change]:
+def _meaningful(found: Diff) -> list[Change]:
     """Return the meaningful changes: not those between two objects with equal texts.
 
     Hashes, addresses and nanoseconds are not meaningful either: they differ in any two runs.
     """
-    return [each for each in found.changed.items if _is_told(each) and not _is_noise(each)]
+    return [each for each in found.changed.items if _is_meaningful(each) and not _is_noise(each)]
 
 
-def _is_told(each: Change) -> bool:
+def _is_meaningful(each: Change) -> bool:
     return each.before != each.after or each.kind == REORDERED or {each.type_before, each.type_after} <= BY_CONTENT
 
 

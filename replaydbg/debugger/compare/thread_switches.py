@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 from replaydbg.debugger.compare.first_difference import is_own
 from replaydbg.debugger.object_history import CodePlace
-from replaydbg.debugger.results import Moment
 from replaydbg.debugger.session import Session
-from replaydbg.engine.messages import EndReport, RunOrder
+from replaydbg.debugger.session_results import Moment
+from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.reports import EndReport
 
 MOST_LINES = 3000
 """Lines of a thread that are followed one by one, some 0.2 ms each."""

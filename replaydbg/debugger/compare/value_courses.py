@@ -15,8 +15,8 @@ from itertools import compress, count
 from operator import ne
 
 from replaydbg.debugger.object_history import CodePlace
-from replaydbg.debugger.results import Moment, Variable, are_other_values
 from replaydbg.debugger.session import Session
+from replaydbg.debugger.session_results import Moment, Variable, are_other_values
 from replaydbg.errors import ForgedMessage
 
 MOST_RECORDS = 4 << 20

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from typing import Any, NamedTuple
 
-from replaydbg.debugger.results import Output
+from replaydbg.debugger.session_results import Output
 
 
 def printed(entries: Iterable[Sequence[Any]], starts: Sequence[int]) -> tuple[Output, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from replaydbg.debugger.first_pass.run_index import Index
-from replaydbg.debugger.results import Moment, Raised
+from replaydbg.debugger.session_results import Moment, Raised
 from replaydbg.log.reader import Recording
 
 _MOST_LOOKS = 50

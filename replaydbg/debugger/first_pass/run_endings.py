@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from replaydbg.debugger.first_pass.run_index import RunEnding
-from replaydbg.engine.messages import COMPUTING, END, EXIT, SIGNAL, STUCK, UNANSWERED, EndReport
+from replaydbg.engine.reports import COMPUTING, END, EXIT, SIGNAL, STUCK, UNANSWERED, EndReport
 from replaydbg.replay.result import COMPUTING as STILL_COMPUTING
 
 MOST_WRITTEN = 300

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import zstandard
 
 from replaydbg.debugger.first_pass.printed_output import printed
-from replaydbg.debugger.results import Output, Raised
-from replaydbg.engine.start import Engine
+from replaydbg.debugger.session_results import Output, Raised
+from replaydbg.engine.engine_start import Engine
 from replaydbg.errors import ForgedMessage, ReplaydbgError
 from replaydbg.log.allowance import allowance
 from replaydbg.log.decode import Cursor, Malformed, Short
@@ -137,7 +137,7 @@ class Index:
             return found
         if found.message and not found.message.lstrip("-").isdecimal():
             return found
-        return replace(found, message=_said_of(found, self.output) or found.message)
+        return replace(found, message=_message_of(found, self.output) or found.message)
 
     def raised_at(self, count: int) -> tuple[Raised, ...]:
         """Return the exceptions that the line with that count raised, in order."""
@@ -213,7 +213,7 @@ def _uncaught(count: int, lane: int, kind: str, message: str, address: int) -> R
     return Raised(count, lane, kind, message, is_uncaught=True)
 
 
-def _said_of(raised: Raised, output: Sequence[Output]) -> str:
+def _message_of(raised: Raised, output: Sequence[Output]) -> str:
     """Return the first line of an exception's text out of the traceback that was printed; empty: there is none.
 
     The core reports the first argument alone: for more it would have to run the program's Python.

@@ -54,7 +54,7 @@ def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> Pl
         elif isinstance(node, ast.Subscript):
             key = _literal(node.slice)
             if key is None:
-                key = _told(source, ast.unparse(node.slice), value_of)
+                key = _computed_key(source, ast.unparse(node.slice), value_of)
                 node.slice = ast.Constant(key)
                 text = ""
             steps.append(PathStep(key=key) if isinstance(key, str) else PathStep(index=int(key)))
@@ -72,7 +72,7 @@ def _literal(node: ast.expr) -> int | str | None:
     return key if isinstance(key, (int, str)) else None
 
 
-def _told(source: str, index: str, value_of: Callable[[str], str] | None) -> int | str:
+def _computed_key(source: str, index: str, value_of: Callable[[str], str] | None) -> int | str:
     """Return the value of an index that is not a literal: the item is the one that it names now."""
     text = value_of(index) if value_of is not None else ""
     try:

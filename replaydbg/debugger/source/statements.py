@@ -77,17 +77,17 @@ def _leads_somewhere(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def claim_in_line(source: str, line: int) -> str:
+def assertion_in_line(source: str, line: int) -> str:
     """Return the expression that the statement around a line claims to be true; empty if it claims nothing."""
     statement = _statement(source, line)
     if isinstance(statement, ast.Assert):
         return ast.unparse(statement.test)
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
-        return _claim_of_call(statement.value)
+        return _assertion_of_call(statement.value)
     return ""
 
 
-def _claim_of_call(call: ast.Call) -> str:
+def _assertion_of_call(call: ast.Call) -> str:
     """Return what a method of unittest's claims."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     kind = name.removeprefix("assert")

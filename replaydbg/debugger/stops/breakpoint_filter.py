@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Breakpoint
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.debugger.session_results import Breakpoint
+from replaydbg.engine.engine_process import EngineProcess
 
 
 @dataclass(frozen=True, slots=True)

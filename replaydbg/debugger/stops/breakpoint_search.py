@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Breakpoint, Logged
+from replaydbg.debugger.session_results import Breakpoint, Logged
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound
 from replaydbg.debugger.stops.exception_stops import last_raised, next_raised
 from replaydbg.debugger.stops.watchpoint_stops import last_change, next_change
-from replaydbg.engine.messages import Break, EndReport, RunOrder
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.reports import EndReport
 from replaydbg.errors import AskFailed
 
 

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from replaydbg.debugger.exception_types import is_one_of
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Breakpoint, Raised
+from replaydbg.debugger.session_results import Breakpoint, Raised
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.engine_process import EngineProcess
 
 
 def next_raised(view: ReplayView, points: Sequence[Breakpoint], last: int) -> StopFound | None:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import Breakpoint
+from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
-from replaydbg.engine.messages import EndReport, RunOrder
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.reports import EndReport
 
 
 def next_change(view: ReplayView, points: Sequence[Breakpoint], last: int) -> StopFound | None:

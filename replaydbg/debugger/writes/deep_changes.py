@@ -5,11 +5,12 @@ from __future__ import annotations
 from contextlib import closing
 
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import PartChange
+from replaydbg.debugger.session_results import PartChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.messages import Watch
-from replaydbg.engine.queries import GetContent, ObjectContent
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.queries import GetContent
+from replaydbg.engine.query_results import ObjectContent
 from replaydbg.errors import AskFailed
 
 LONGEST = 80
@@ -18,7 +19,7 @@ LONGEST = 80
 MOST_PARTS = 3
 
 
-def unseen(view: ReplayView, place: PlaceExpression, watch: Watch, seen: int, until: int) -> str:
+def deeper_change_note(view: ReplayView, place: PlaceExpression, watch: Watch, seen: int, until: int) -> str:
     """Return a note if the value that `watch` leads to at the line `until` was different at `seen`.
 
     No change of it was seen in between, so it is the same object.

@@ -15,13 +15,14 @@ from pathlib import PurePath
 
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import LastWrite
+from replaydbg.debugger.session_results import LastWrite
 from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.debugger.source.store_targets import StoreTarget
-from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, EndReport, Frame, RunOrder, Watch, Where
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, RunOrder, Watch
 from replaydbg.engine.queries import FindWaitingStores, GetHandledExceptions, MatchStores, StorePlace
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.reports import EndReport, Frame, Where
 from replaydbg.errors import AskFailed
 
 MOST_LOOKED_AT = 200
@@ -123,8 +124,8 @@ class EqualWrites:
         # If it ended at one, what it left out was before that.
         self._is_whole |= self._best is not None
         if here > self._seen:
-            self._look_at_begun(self._best[1].count if self._best is not None else self._seen)
-        return EqualWrite(self._told(), self._note())
+            self._search_unfinished(self._best[1].count if self._best is not None else self._seen)
+        return EqualWrite(self._write_of(), self._note())
 
     # ---- the lines ----
 
@@ -218,7 +219,7 @@ class EqualWrites:
                 found += self._passages_at(worker, where)
         yield from reversed(found)
 
-    def _look_at_begun(self, at: int) -> None:
+    def _search_unfinished(self, at: int) -> None:
         """Look at lines that had begun before the line `at` and were not done: of other threads, callers and tasks."""
         begun: set[int] = set()
         with closing(self._view.travel.at(at)) as worker:
@@ -266,7 +267,7 @@ class EqualWrites:
         line = self._lines.get((top.file, top.line)) if top is not None else None
         if top is None or line is None or (top.function.endswith(">") and top.function != "<module>"):
             return []
-        answer = self._meant(worker, top, line.stores)
+        answer = self._matches(worker, top, line.stores)
         pairs = zip(line.stores, answer, strict=True)
         return [
             _Passage(where.count, line, top, where.lane, bool(is_meant) and store.is_sure, store)
@@ -274,7 +275,7 @@ class EqualWrites:
             if is_meant is not False
         ]
 
-    def _meant(self, worker: EngineProcess, top: Frame, stores: tuple[StoreTarget, ...]) -> list[bool | None]:
+    def _matches(self, worker: EngineProcess, top: Frame, stores: tuple[StoreTarget, ...]) -> list[bool | None]:
         """For each of `stores`: whether it writes to the place; None: unknown."""
         watch = self._watch
         if self._cell[0]:
@@ -349,7 +350,7 @@ class EqualWrites:
 
     # ---- the answer ----
 
-    def _told(self) -> LastWrite | None:
+    def _write_of(self) -> LastWrite | None:
         if self._best is None or self._change is None:
             return None
         done, passage = self._best

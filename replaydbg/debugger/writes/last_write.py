@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.line_inputs import MOST_EVENTS
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import LastWrite, PartChange
+from replaydbg.debugger.session_results import LastWrite, PartChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression, names_read, parse_place
-from replaydbg.debugger.writes.deep_changes import changed_parts, unseen
+from replaydbg.debugger.writes.deep_changes import changed_parts, deeper_change_note
 from replaydbg.debugger.writes.equal_writes import EqualWrite, EqualWrites
 from replaydbg.debugger.writes.value_origins import origins_of
-from replaydbg.engine.messages import EndReport, Frame, PathStep, RunOrder, Watch, Where
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.messages import PathStep, RunOrder, Watch
+from replaydbg.engine.reports import EndReport, Frame, Where
 from replaydbg.errors import UsageError
 
 # A variable of an outer function: all functions that have it share its cell.
@@ -35,8 +36,8 @@ def why(view: ReplayView, expression: str, at: At) -> LastWrite:
     if change.rewrites is not None and change.seen:
         later = change.rewrites.since(change.seen, change.why)
     watch = watch_at(view, place, at)
-    inside = unseen(view, place, watch, change.seen, view.here.count) if change.seen else ""
-    notes = (inside or view.ask.unseen_content(place, at), later.note)
+    inside = deeper_change_note(view, place, watch, change.seen, view.here.count) if change.seen else ""
+    notes = (inside or view.ask.opaque_content_note(place, at), later.note)
     answer = later.why or change.why
     origins = origins_of(view, place, answer, watch.started, 0 if later.why is not None else change.seen)
     note = "; ".join(each for each in notes if each)

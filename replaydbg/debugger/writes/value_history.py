@@ -9,12 +9,13 @@ from itertools import count
 
 from replaydbg.debugger.frame_queries import At
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import ValueChange
+from replaydbg.debugger.session_results import ValueChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression
-from replaydbg.debugger.writes.deep_changes import unseen
+from replaydbg.debugger.writes.deep_changes import deeper_change_note
 from replaydbg.debugger.writes.last_write import IN_CELL, place_named, text_at, watch_at
-from replaydbg.engine.messages import EndReport, RunOrder, Watch, Where
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.messages import RunOrder, Watch
+from replaydbg.engine.reports import EndReport, Where
 
 MOST_BIRTHS = 20_000
 """The most changes that are skipped to find the creation of an object, some 0.1 ms each."""
@@ -40,13 +41,13 @@ class ValueHistory:
         followed = _followed(view, place, self._at)
         seen = yield from _changes(view, followed, self._most)
         if seen:
-            self.note = self._unseen(place, followed.watch, seen) or view.ask.unseen_content(place, self._at)
+            self.note = self._unseen(place, followed.watch, seen) or view.ask.opaque_content_note(place, self._at)
 
     def _unseen(self, place: PlaceExpression, watch: Watch, seen: int) -> str:
         view = self._view
         # A function's variables are gone at the program's end.
         for until in (min(view.index.end + 1, view.index.total), view.here.count):
-            if until > seen and (note := unseen(view, place, watch, seen, until)):
+            if until > seen and (note := deeper_change_note(view, place, watch, seen, until)):
                 return note
         return ""
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.debugger.results import LastWrite, Origin
+from replaydbg.debugger.session_results import LastWrite, Origin
 from replaydbg.debugger.source.data_flow import (
     Executed,
     Flow,
@@ -28,9 +28,10 @@ from replaydbg.debugger.source.data_flow import (
     stored_before,
 )
 from replaydbg.debugger.source.place_expressions import PlaceExpression
-from replaydbg.engine.messages import NEXT, Frame, PathCall, PathEvent, RunOrder, Where
+from replaydbg.engine.engine_process import EngineProcess
+from replaydbg.engine.messages import NEXT, RunOrder
 from replaydbg.engine.queries import GetArguments, GetSpans
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.reports import Frame, PathCall, PathEvent, Where
 from replaydbg.errors import AskFailed, EngineLost
 
 DEEPEST = 4

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         variables,
     )
 
-DOERS = {
+QUERIES = {
     each.__name__: each
     for each in (
         variables,
@@ -88,6 +88,6 @@ def encoded(value: Any) -> bytes:
 
 _question = eval(argument.decode("utf-8", "surrogatepass"))
 try:
-    answer = encoded(DOERS[_question["do"]](_question))
+    answer = encoded(QUERIES[_question["do"]](_question))
 except BaseException as _error:
     answer = encoded({"failed": f"{type(_error).__name__}: {_error}"})

@@ -8,7 +8,7 @@ import pprint
 
 from replaydbg.commands.motion import number_of, set_direction
 from replaydbg.commands.view import View
-from replaydbg.commands.words import PromptCommand, expression_in
+from replaydbg.commands.vocabulary import PromptCommand, expression_in
 from replaydbg.errors import AskFailed, UsageError
 from replaydbg.render import texts
 

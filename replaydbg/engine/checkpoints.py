@@ -6,7 +6,7 @@ from collections import deque
 
 from sortedcontainers import SortedDict
 
-from replaydbg.engine.worker import EngineProcess
+from replaydbg.engine.engine_process import EngineProcess
 
 NEAR = 24
 """The number of checkpoints close before the cursor that are kept in addition to the evenly spaced ones."""

@@ -14,9 +14,9 @@ from typing import BinaryIO
 
 import replaydbg
 from replaydbg.engine.channel import Channel
+from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.keeping import Keeping
 from replaydbg.engine.messages import VERSION
-from replaydbg.engine.worker import EngineProcess
 from replaydbg.errors import EngineLost, ReplaydbgError
 
 _KEEPER = (

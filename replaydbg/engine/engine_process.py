@@ -10,13 +10,14 @@ from contextlib import suppress
 from functools import partial
 from typing import Generic, TypeVar
 
-from replaydbg.engine import messages, pictures
+from replaydbg.engine import messages, pictures, reports
 from replaydbg.engine.channel import ANSWER_SECONDS, MOST_MESSAGE, Channel, Received
 from replaydbg.engine.frames import Frames
 from replaydbg.engine.keeping import Keeping
-from replaydbg.engine.memory import resident
-from replaydbg.engine.messages import EndReport, Frame, RunOrder, Watch, Where, read_stack, read_where
+from replaydbg.engine.memory_limit import resident
+from replaydbg.engine.messages import RunOrder, Watch
 from replaydbg.engine.queries import Query, answer_shape
+from replaydbg.engine.reports import EndReport, Frame, Where, read_stack, read_where
 from replaydbg.errors import AskFailed, EngineLost, ForgedMessage
 from replaydbg.heap.limits import Limits, Which
 from replaydbg.heap.snapshot import Snapshot
@@ -131,8 +132,8 @@ class EngineProcess:
                 self.count, self.event = self.where.count, self.where.event
                 return self.where
             else:
-                ended = self._read(messages.read_ended, message, messages.ENDED)
-                if ended.kind != messages.DRIFT:
+                ended = self._read(reports.read_ended, message, messages.ENDED)
+                if ended.kind != reports.DRIFT:
                     return ended
                 if has_drifted:
                     raise self._forged("it reported twice that the garbage collector differs")
@@ -171,7 +172,7 @@ class EngineProcess:
         copy = self.clone()
         try:
             copy._tell(messages.OBJECT, watch.encode())
-            return copy._hear_answer(messages.read_located, messages.LIES)
+            return copy._hear_answer(reports.read_located, messages.LIES)
         finally:
             copy.close()
 
@@ -187,7 +188,7 @@ class EngineProcess:
             copy._tell(messages.HEAP, b"".join(varint(int(each)) for each in numbers))
             message = copy._hear(HEAP_SECONDS)
             if message.kind == "X":
-                failed = copy._read(messages.read_number, message, "X")
+                failed = copy._read(reports.read_number, message, "X")
                 raise EngineLost(f"its heap could not be read: {os.strerror(failed)}")
             if message.kind != messages.PICTURE or message.fd is None:
                 raise copy._forged("it sent no snapshot")
@@ -288,7 +289,7 @@ class EngineProcess:
         if message.kind != wanted:
             raise self._forged(f"it sent {message.kind!r} instead of {wanted!r}")
         try:
-            pid, count, event = messages.read_here(message.payload)
+            pid, count, event = reports.read_here(message.payload)
             if pid < 0 and message.fd is None:
                 raise EngineLost(f"it could not be cloned: {os.strerror(-pid)}")
             if pid <= 0 or message.fd is None:
@@ -362,8 +363,8 @@ class PendingAnswer(Generic[A]):
 
 def _reason(payload: bytes) -> str:
     if payload[:1] == b"\n":  # a report of the core
-        report = messages.read_ended(payload)
-        if report.kind == messages.REFUSED:
+        report = reports.read_ended(payload)
+        if report.kind == reports.REFUSED:
             return f"it asks for something outside the program, which is not available in the past: {report.detail}"
         return report.reason
     return payload[:4000].decode("utf-8", "replace")

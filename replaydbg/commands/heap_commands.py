@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from replaydbg.commands.view import View
-from replaydbg.commands.words import PromptCommand
+from replaydbg.commands.vocabulary import PromptCommand
 from replaydbg.debugger import Session
 from replaydbg.debugger.object_history import Created, created, holdings, last_written
-from replaydbg.debugger.results import LastWrite, Moment
+from replaydbg.debugger.session_results import LastWrite, Moment
 from replaydbg.errors import UsageError
 from replaydbg.heap.diff import diff
 from replaydbg.heap.difference import ADDED, REMOVED, Change, Diff

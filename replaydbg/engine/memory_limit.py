@@ -60,7 +60,7 @@ class MemoryLimit:
         self._at = time.monotonic()
         of_program = int(TIMES * _fields(runner, "status").get("VmRSS", 0))
         self.allowed = self._most or max(self.allowed, of_program)
-        self.taken = _of_one(runner) + taken(checkpoints)
+        self.taken = _of_one(runner) + memory_used(checkpoints)
         return self.taken > self.allowed or _machine_is_short()
 
 
@@ -77,7 +77,7 @@ def await_end(processes: Sequence[int]) -> None:
             time.sleep(0.005)
 
 
-def taken(processes: Sequence[int]) -> int:
+def memory_used(processes: Sequence[int]) -> int:
     """Return the bytes that processes take, estimated from a dozen of them: what they share is counted by shares."""
     sample = processes[:: max(1, len(processes) // _SAMPLE)]
     found = [_of_one(pid) for pid in sample]
