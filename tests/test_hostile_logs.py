@@ -214,7 +214,7 @@ def test_a_replay_ends_with_one_report(genuine: Path, tmp_path: Path, case: str)
         process.returncode = os.waitstatus_to_exitcode(status)
 
     assert process.returncode == 4, said
-    assert said.count("Replay diverged at") == 1, said
+    assert said.count("Replay diverged in") == 1, said
     assert "status -" not in said, said  # no signal ended it
     assert "Fatal Python error" not in said, said
     assert usage.ru_maxrss << 10 < _MOST_MEMORY, usage.ru_maxrss

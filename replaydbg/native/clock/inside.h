@@ -1,6 +1,7 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_CLOCK_INSIDE_H
 #define REPLAYDBG_CLOCK_INSIDE_H
+#include "base/core.h"
 #include "clock/clock.h"
 #include "code/code.h"
 #include <sched.h>

@@ -2,7 +2,7 @@
  * program made from that, refused.c, what happens at a call that is not, and landlock.c, the rules for files. */
 #ifndef REPLAYDBG_GUARD_H
 #define REPLAYDBG_GUARD_H
-#include "boot/boot.h"
+#include "base/core.h"
 #include <sched.h>
 #include <stdint.h>
 

@@ -1,6 +1,7 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_HEAP_INSIDE_H
 #define REPLAYDBG_HEAP_INSIDE_H
+#include "base/core.h"
 #include "heap/heap.h"
 #include <sched.h>
 

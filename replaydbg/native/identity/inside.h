@@ -1,6 +1,7 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_IDENTITY_INSIDE_H
 #define REPLAYDBG_IDENTITY_INSIDE_H
+#include "base/core.h"
 #include "identity/identity.h"
 #include <sched.h>
 

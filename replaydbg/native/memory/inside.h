@@ -1,6 +1,7 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_MEMORY_INSIDE_H
 #define REPLAYDBG_MEMORY_INSIDE_H
+#include "base/core.h"
 #include "memory/memory.h"
 #include <sched.h>
 

@@ -1,6 +1,7 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_SIGNALS_INSIDE_H
 #define REPLAYDBG_SIGNALS_INSIDE_H
+#include "base/core.h"
 #include "signals/signals.h"
 #include <sched.h>
 

@@ -10,6 +10,7 @@
  */
 #ifndef REPLAYDBG_SQLITE_H
 #define REPLAYDBG_SQLITE_H
+#include "base/core.h"
 #include "crossing/crossing.h"
 
 enum {
