@@ -8,7 +8,6 @@
 #ifndef REPLAYDBG_BOOT_H
 #define REPLAYDBG_BOOT_H
 #include "base/core.h"
-#include <sched.h>
 
 /* boot.c */
 int boot_program(const char *boot_file, int boot_fd);    /* by its path or, if that is NULL, its descriptor; never returns but with an exception set */

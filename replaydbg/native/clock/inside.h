@@ -4,7 +4,6 @@
 #include "base/core.h"
 #include "clock/clock.h"
 #include "code/code.h"
-#include <sched.h>
 
 /* listen.c */
 int listen_prepare(void);                        /* before the program begins, if it may be needed */

@@ -10,7 +10,6 @@
 #include "base/core.h"
 #include <internal/pycore_dict.h>
 #include <internal/pycore_object.h>
-#include <sched.h>
 
 typedef struct {
     int unit;  /* of the instruction itself, where the frame stands at what belongs to it */

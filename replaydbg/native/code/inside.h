@@ -3,7 +3,6 @@
 #define REPLAYDBG_CODE_INSIDE_H
 #include "base/core.h"
 #include "code/code.h"
-#include <sched.h>
 
 /* stacks.c */
 void stacks_forget(void);                        /* a code object has died */

@@ -4,7 +4,6 @@
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "files/files.h"
-#include <sched.h>
 
 /* stream_transfers.c */
 extern const HandlerEntry stream_handlers[];

@@ -3,7 +3,6 @@
 #define REPLAYDBG_GATES_INSIDE_H
 #include "base/core.h"
 #include "gates/gates.h"
-#include <sched.h>
 
 /* readline.c */
 void readline_typed(PyObject *line);             /* replay: input() has got this line */

@@ -3,7 +3,6 @@
 #define REPLAYDBG_HEAP_INSIDE_H
 #include "base/core.h"
 #include "heap/heap.h"
-#include <sched.h>
 
 /* record.c */
 uint64_t heap_taken(void);                       /* the number of the latest snapshot; 0: there is none */

@@ -3,7 +3,6 @@
 #define REPLAYDBG_IDENTITY_INSIDE_H
 #include "base/core.h"
 #include "identity/identity.h"
-#include <sched.h>
 
 /* identity.c */
 uintptr_t identity_address(PyObject *o);         /* what id() says */

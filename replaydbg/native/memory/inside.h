@@ -3,7 +3,6 @@
 #define REPLAYDBG_MEMORY_INSIDE_H
 #include "base/core.h"
 #include "memory/memory.h"
-#include <sched.h>
 
 typedef enum { MAP_IS_PRIVATE, MAP_IS_READ, MAP_IS_WRITTEN } MapKind;
 

@@ -3,7 +3,6 @@
 #define REPLAYDBG_SIGNALS_INSIDE_H
 #include "base/core.h"
 #include "signals/signals.h"
-#include <sched.h>
 
 typedef struct {
     const void *code;             /* of the topmost frame: not recorded */
