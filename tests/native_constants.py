@@ -7,6 +7,7 @@ gate's row says in `gates/row.py`. After a change there: `python -m tests.native
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -31,7 +32,9 @@ CONTROL_KINDS = 32
 def numbers(module: ModuleType, but: set[str]) -> dict[str, int]:
     """The numbers that a module names, in the order in which it names them."""
     return {
-        name: value for name, value in vars(module).items() if name.isupper() and type(value) is int and name not in but and name[0] != "_"
+        name: value
+        for name, value in vars(module).items()
+        if name.isupper() and type(value) is int and name not in but and name[0] != "_"
     }
 
 
@@ -39,7 +42,7 @@ def flag_meanings() -> dict[str, str]:
     """What row.py says under each name, in one line."""
     body = ast.parse(Path(row.__file__).read_text(encoding="utf-8")).body
     found = {}
-    for node, after in zip(body, body[1:], strict=False):
+    for node, after in pairwise(body):
         if (
             isinstance(node, ast.Assign)
             and isinstance(node.targets[0], ast.Name)

@@ -52,7 +52,7 @@ typedef struct {
     Py_ssize_t code_extra;
     uint64_t compare_every;   /* record: the collector's state is logged when the number of events so far has none of these bits */
     bool follows, followed;   /* replay: the recording is still being written; it was when the replay began */
-    bool lenient;             /* replay: of edited code, see lenient.h; set_lenient() */
+    bool lenient;             /* replay: of edited code, see lenient/lenient.h; set_lenient() */
     bool edited;              /* then: it is known to be */
     bool shares_memory;       /* record: other processes may write into maps of the program */
     bool outcome_is_known;    /* replay: how the program ended has been noted */

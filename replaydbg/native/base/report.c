@@ -7,21 +7,21 @@
 void
 report_dict(Buf *b, uint64_t items)
 {
-    buf_byte(b, 0x0A);
+    buf_byte(b, TAG_DICT);
     buf_varint(b, items);
 }
 
 void
 report_list(Buf *b, uint64_t items)
 {
-    buf_byte(b, 0x09);
+    buf_byte(b, TAG_LIST);
     buf_varint(b, items);
 }
 
 void
 report_text(Buf *b, const char *text, size_t n)
 {
-    buf_byte(b, 0x06);
+    buf_byte(b, TAG_STR);
     buf_str(b, text, n);
 }
 
@@ -34,7 +34,7 @@ report_key(Buf *b, const char *key)
 void
 report_number(Buf *b, int64_t number)
 {
-    buf_byte(b, 0x03);
+    buf_byte(b, TAG_INT);
     buf_varint(b, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
 }
 
@@ -84,7 +84,7 @@ report_stack(Buf *b)
     for (frame = top; frame && n > 0; frame = compat_previous_frame(frame), n--) {
         PyCodeObject *code = compat_frame_code(frame);
         int line = PyCode_Addr2Line(code, compat_frame_lasti(frame));
-        buf_byte(b, 0x08);
+        buf_byte(b, TAG_TUPLE);
         buf_varint(b, 3);
         report_name(b, code->co_filename);
         report_number(b, line > 0 ? line : 0);

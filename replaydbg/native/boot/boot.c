@@ -528,7 +528,7 @@ end_with_parent(pid_t parent)
 }
 
 int
-boot(const char *boot_file, int boot_fd)
+boot_program(const char *boot_file, int boot_fd)
 {
     core.tstate = PyThreadState_Get();
     collector_hold();

@@ -1,6 +1,7 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_BOOT_INSIDE_H
 #define REPLAYDBG_BOOT_INSIDE_H
+#include "base/core.h"
 #include "boot/boot.h"
 
 /* surroundings.c */

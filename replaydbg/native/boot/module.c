@@ -17,7 +17,7 @@ py_boot(PyObject *module, PyObject *from)
         if (PyCFunction_Check(value))
             PyObject_GC_UnTrack(value);
     if (!PyErr_Occurred())
-        boot(file ? PyBytes_AS_STRING(file) : NULL, fd); /* comes back only with an exception set */
+        boot_program(file ? PyBytes_AS_STRING(file) : NULL, fd); /* comes back only with an exception set */
     Py_XDECREF(file);
     return NULL;
 }

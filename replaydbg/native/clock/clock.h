@@ -10,7 +10,6 @@
 #define REPLAYDBG_CLOCK_H
 #include "base/core.h"
 #include "code/code.h"
-#include <sched.h>
 
 /* LISTEN_LINE_TICKS: lines tick too (on 3.11 they do anyway). */
 enum { LISTEN_LINES = 1, LISTEN_TICKS = 2, LISTEN_LINE_TICKS = 4, LISTEN_RAISES = 8, LISTEN_RETURNS = 16 };

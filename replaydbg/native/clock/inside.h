@@ -1,9 +1,9 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_CLOCK_INSIDE_H
 #define REPLAYDBG_CLOCK_INSIDE_H
+#include "base/core.h"
 #include "clock/clock.h"
 #include "code/code.h"
-#include <sched.h>
 
 /* listen.c */
 int listen_prepare(void);                        /* before the program begins, if it may be needed */

@@ -157,7 +157,7 @@ define(int kind, PyCodeObject *code)
     report_number(&record, code->co_firstlineno);
     line_before = 0;
     code_lines(code, put_line, NULL);
-    buf_byte(&record, 0x07);
+    buf_byte(&record, TAG_BYTES);
     buf_str(&record, (const char *)lines.data, lines.used);
     lines.used = 0;
     put_record(&record);

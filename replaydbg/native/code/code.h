@@ -10,7 +10,6 @@
 #include "base/core.h"
 #include <internal/pycore_dict.h>
 #include <internal/pycore_object.h>
-#include <sched.h>
 
 typedef struct {
     int unit;  /* of the instruction itself, where the frame stands at what belongs to it */
@@ -21,7 +20,7 @@ typedef struct {
 StackPlace stack_place(_PyInterpreterFrame *frame);
 
 /* site.c */
-uint32_t site_here(Gate *g, uint64_t *hash);     /* record: id (defines it when new); replay: 0, with the hash */
+uint32_t site_here(int gate, unsigned shape, uint64_t *hash);     /* record: id (defines it when new); replay: 0, with the hash */
 int site_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one SITE record */
 int code_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one CODE record */
 void sites_forget_definitions(void);                     /* they are read once more, from the first one */

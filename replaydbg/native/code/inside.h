@@ -1,8 +1,8 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_CODE_INSIDE_H
 #define REPLAYDBG_CODE_INSIDE_H
+#include "base/core.h"
 #include "code/code.h"
-#include <sched.h>
 
 /* stacks.c */
 void stacks_forget(void);                        /* a code object has died */

@@ -3,7 +3,6 @@
  * taken for it. No reference to the program's code is held. */
 #include "base/core.h"
 #include "code/inside.h"
-#include "crossing/crossing.h"
 #include "log/log.h"
 #include <stdlib.h>
 #if PY_VERSION_HEX < 0x030C0000
@@ -147,7 +146,7 @@ code_id(PyCodeObject *code, CodeNote *note)
     if (!*slot) {
         static Buf b;
         *slot = ++codes_defined;
-        buf_varint(&b, 0u << 2 | 3u);
+        buf_varint(&b, DEFINES_CODE << 2 | 3u);
         put_text(&b, code->co_filename);
         put_text(&b, code->co_qualname);
         buf_varint(&b, (uint64_t)code->co_firstlineno);
@@ -187,57 +186,57 @@ frame_place(_PyInterpreterFrame *frame)
 /* ---- sites ---- */
 
 static uint64_t
-site_hash(Gate *g, uint64_t code_hash, int lasti)
+site_hash(int gate, uint64_t code_hash, int lasti)
 {
-    uint64_t key[3] = {(uint64_t)g->id, code_hash, (uint64_t)lasti};
+    uint64_t key[3] = {(uint64_t)gate, code_hash, (uint64_t)lasti};
     return hash_bytes(key, sizeof key, 0);
 }
 
 static uint32_t
-site_id(Gate *g, PyCodeObject *code, CodeNote *note, int lasti, uint64_t hash)
+site_id(int gate, unsigned shape, PyCodeObject *code, CodeNote *note, int lasti, uint64_t hash)
 {
     uint32_t *slot = idmap_slot(&site_ids, hash);
     if (!*slot) {
         static Buf b;
         uint32_t code_number = code ? code_id(code, note) : 0;
         *slot = ++sites_defined;
-        buf_varint(&b, 1u << 2 | 3u);
-        buf_varint(&b, (uint64_t)g->id);
+        buf_varint(&b, DEFINES_SITE << 2 | 3u);
+        buf_varint(&b, (uint64_t)gate);
         buf_varint(&b, code_number);
         buf_varint(&b, (uint64_t)lasti);
         buf_varint(&b, code ? (uint64_t)PyCode_Addr2Line(code, lasti) : 0);
-        buf_varint(&b, g->flags & GATE_SHAPE);
+        buf_varint(&b, shape);
         emit(&b);
     }
     return *slot;
 }
 
 static uint32_t
-site_slow(Gate *g, _PyInterpreterFrame *frame, CacheEntry *entry, uint64_t *hash)
+site_slow(int gate, unsigned shape, _PyInterpreterFrame *frame, CacheEntry *entry, uint64_t *hash)
 {
     PyCodeObject *code = frame ? compat_frame_code(frame) : NULL;
     CodeNote *note = code ? code_note(code) : NULL;
     int lasti = code ? frame_place(frame) : 0;
-    uint64_t h = site_hash(g, note ? note->hash : 0, lasti);
-    entry->site = core.mode == RECORD ? site_id(g, code, note, lasti, h) : 0;
+    uint64_t h = site_hash(gate, note ? note->hash : 0, lasti);
+    entry->site = core.mode == RECORD ? site_id(gate, shape, code, note, lasti, h) : 0;
     entry->instr = code ? compat_frame_instr(frame) : NULL;
-    entry->gate = (uint32_t)g->id;
+    entry->gate = (uint32_t)gate;
     entry->hash = h;
     *hash = h;
     return entry->site;
 }
 
 uint32_t
-site_here(Gate *g, uint64_t *hash)
+site_here(int gate, unsigned shape, uint64_t *hash)
 {
     _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
     const void *instr = frame ? compat_frame_instr(frame) : NULL;
-    CacheEntry *entry = &cache[(((uintptr_t)instr >> 1) + (uintptr_t)g->id * 2039u) & (CACHE_SIZE - 1)];
-    if (instr && entry->instr == instr && entry->gate == (uint32_t)g->id) {
+    CacheEntry *entry = &cache[(((uintptr_t)instr >> 1) + (uintptr_t)gate * 2039u) & (CACHE_SIZE - 1)];
+    if (instr && entry->instr == instr && entry->gate == (uint32_t)gate) {
         *hash = entry->hash;
         return entry->site;
     }
-    return site_slow(g, frame, entry, hash);
+    return site_slow(gate, shape, frame, entry, hash);
 }
 
 /* ---- what the log defines, in replay ---- */

@@ -16,7 +16,6 @@
 #define REPLAYDBG_COLLECTOR_H
 #include "base/core.h"
 #include <internal/pycore_context.h>
-#include <sched.h>
 
 /* own_work.c */
 /* Between these two nothing is a crossing, and what is allocated or freed does not move the program's next collection. */

@@ -1,4 +1,4 @@
-/* Putting the free lists back, the collector's state at the start of the program, and the comparison of it: see garbage.h. */
+/* Putting the free lists back, the collector's state at the start of the program, and the comparison of it: see collector.h. */
 #include "base/core.h"
 #include "collector/collector.h"
 

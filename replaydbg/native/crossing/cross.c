@@ -23,23 +23,23 @@ encode_arguments(Crossing *c, PyObject *kwnames)
     bool with_self = c->gate->flags & GATE_SELF;
     Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     b->used = 0;
-    buf_byte(b, 0x08);
+    buf_byte(b, TAG_TUPLE);
     buf_varint(b, (uint64_t)(c->nargs + with_self + (nkw > 0)));
     if (with_self)
         value_encode(b, c->self, ENCODE_ARGUMENT, &event_types, NULL, 0);
     for (Py_ssize_t i = 0; i < c->nargs; i++) {
         if ((c->gate->flags & (GATE_DIGEST | GATE_FILLS)) && i == c->gate->buffer)
-            buf_byte(b, c->gate->flags & GATE_DIGEST ? 0x18 : 0x19); /* its bytes are digested or filled in, see format.md */
+            buf_byte(b, c->gate->flags & GATE_DIGEST ? TAG_BUFFER_LEAVES : TAG_BUFFER_FILLED); /* its bytes are digested or filled in, see format.md */
         else if (value_encode(b, c->args[i], ENCODE_ARGUMENT, &event_types, NULL, 0) < 0)
-            buf_byte(b, 0x00);
+            buf_byte(b, TAG_NONE);
     }
     if (nkw) {
-        buf_byte(b, 0x0A);
+        buf_byte(b, TAG_DICT);
         buf_varint(b, (uint64_t)nkw);
         for (Py_ssize_t i = 0; i < nkw; i++) {
             value_encode(b, PyTuple_GET_ITEM(kwnames, i), ENCODE_ARGUMENT, &event_types, NULL, 0);
             if (value_encode(b, c->args[c->nargs + i], ENCODE_ARGUMENT, &event_types, NULL, 0) < 0)
-                buf_byte(b, 0x00);
+                buf_byte(b, TAG_NONE);
         }
     }
 }
@@ -145,7 +145,7 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
     c->raised_by_program = false;
     c->args_id = 0;
     c->args_hash = 0;
-    c->site = site_here(g, &c->site_hash);
+    c->site = site_here(g->id, g->flags & GATE_SHAPE, &c->site_hash);
     if (g->flags & GATE_ARGS) {
         encode_arguments(c, kwnames);
         intern_arguments(c);

@@ -230,7 +230,7 @@ draws_report(Buf *b)
     report_list(b, SEQUENCES);
     for (int i = 0; i < SEQUENCES; i++) {
         report_list(b, 2);
-        buf_byte(b, 0x07);
+        buf_byte(b, TAG_BYTES);
         buf_str(b, (const char *)sequences[i].data, sequences[i].count);
         report_number(b, (int64_t)sequences[i].total);
     }

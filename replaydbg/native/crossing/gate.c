@@ -3,9 +3,9 @@
  * time`, class attributes, defaults) and the interpreter's specialised calls all go on as before and all lead through the
  * gate. A C function is only told its `self`, not which function object was called: hence one trampoline for each gate. */
 #include "base/core.h"
+#include "base/many.h"
 #include "collector/collector.h"
 #include "crossing/crossing.h"
-#include "crossing/many.h"
 #include "log/log.h"
 #include <stdlib.h>
 #include <structmember.h>

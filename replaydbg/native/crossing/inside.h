@@ -1,6 +1,7 @@
 /* What the parts of a crossing have of each other. */
 #ifndef REPLAYDBG_CROSSING_INSIDE_H
 #define REPLAYDBG_CROSSING_INSIDE_H
+#include "base/core.h"
 #include "crossing/crossing.h"
 
 extern CrossState cross_state; /* of the running lane */

@@ -13,7 +13,7 @@ native_begin_encoded(NativeCrossing *n, Gate *g, const Buf *arguments, const voi
     c->gate = g;
     c->outer = cross_state.open;
     cross_state.open = g;
-    c->site = site_here(g, &c->site_hash);
+    c->site = site_here(g->id, g->flags & GATE_SHAPE, &c->site_hash);
     if (g->flags & GATE_ARGS) {
         cross_take_arguments(c, arguments);
     }
@@ -29,13 +29,13 @@ native_begin(NativeCrossing *n, Gate *g, const char *text, int64_t a, int64_t b,
     static Buf arguments;
     Buf *buf = &arguments;
     buf->used = 0;
-    buf_byte(buf, 0x08);
+    buf_byte(buf, TAG_TUPLE);
     buf_varint(buf, 3);
-    buf_byte(buf, 0x06);
+    buf_byte(buf, TAG_STR);
     buf_str(buf, text, strlen(text));
     for (int i = 0; i < 2; i++) {
         int64_t v = i ? b : a;
-        buf_byte(buf, 0x03);
+        buf_byte(buf, TAG_INT);
         buf_varint(buf, ((uint64_t)v << 1) ^ (uint64_t)(v >> 63));
     }
     return native_begin_encoded(n, g, buf, data, ndata);

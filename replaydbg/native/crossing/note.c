@@ -38,11 +38,11 @@ note(const char *kind, const char *text)
     *slot = 1;
     Buf b = {0};
     buf_varint(&b, CONTROL_NOTE << 2 | 2u);
-    buf_byte(&b, 0x08);
+    buf_byte(&b, TAG_TUPLE);
     buf_byte(&b, 2);
-    buf_byte(&b, 0x06);
+    buf_byte(&b, TAG_STR);
     buf_str(&b, kind, strlen(kind));
-    buf_byte(&b, 0x06);
+    buf_byte(&b, TAG_STR);
     buf_str(&b, text, strlen(text));
     uint8_t *p = log_room(&event_log, b.used);
     if (p) {

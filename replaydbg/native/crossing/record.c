@@ -90,9 +90,9 @@ record_value(Crossing *c, PyObject *result)
         PyErr_Restore(type, value, traceback);
         c->raised_by_program = of_upcall;
         if (of_upcall)
-            buf_byte(b, 0x00); /* replay raises what its own handler raised */
+            buf_byte(b, TAG_NONE); /* replay raises what its own handler raised */
         else if (value_encode_exception(b, &event_types, c->args, c->nargs) < 0) {
-            buf_byte(b, 0x14);
+            buf_byte(b, TAG_OPAQUE);
             buf_str(b, "exception", 9);
         }
     }
@@ -103,12 +103,12 @@ record_value(Crossing *c, PyObject *result)
         const char *name = Py_TYPE(result)->tp_name;
         note("unrecordable", name);
         b->used = 0;
-        buf_byte(b, 0x14);
+        buf_byte(b, TAG_OPAQUE);
         buf_str(b, name, strlen(name));
     }
     if (c->gate->flags & GATE_FILLS) {
         if (result == NULL || !content_encode(b, source_fd(c), c->fill, c->fill_length)) {
-            buf_byte(b, 0x07);
+            buf_byte(b, TAG_BYTES);
             buf_str(b, (const char *)c->fill, result ? c->fill_length : 0);
         }
     }
@@ -125,7 +125,7 @@ record_end(Crossing *c, PyObject *result)
             if ((p = log_room(&event_log, 40))) {
                 p = put_head(c, p, false);
                 double d = PyFloat_AS_DOUBLE(result);
-                *p++ = 0x05;
+                *p++ = TAG_FLOAT;
                 memcpy(p, &d, 8);
                 record_commit(p + 8);
             }
@@ -134,7 +134,7 @@ record_end(Crossing *c, PyObject *result)
         if (result == Py_None || PyBool_Check(result)) {
             if ((p = log_room(&event_log, 40))) {
                 p = put_head(c, p, false);
-                *p++ = result == Py_None ? 0x00 : result == Py_True ? 0x02 : 0x01;
+                *p++ = result == Py_None ? TAG_NONE : result == Py_True ? TAG_TRUE : TAG_FALSE;
                 record_commit(p);
             }
             return;

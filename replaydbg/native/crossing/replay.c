@@ -436,7 +436,7 @@ check_event(Crossing *c, uint64_t head)
 static void
 read_fill(Crossing *c)
 {
-    if (event_log.rp < event_log.rend && *event_log.rp == 0x13) {
+    if (event_log.rp < event_log.rend && *event_log.rp == TAG_CONTENT) {
         event_log.rp++;
         uint64_t offset = cross_read_number(), n = cross_read_number();
         c->fill = content_at(offset, n);
@@ -462,7 +462,7 @@ outcome(Crossing *c, uint64_t head, bool checked)
     cross_state.raised_type = cross_state.raised_value = cross_state.raised_traceback = NULL;
     if (checked)
         check_event(c, head);
-    if ((head & 3) == 1 && event_log.rp < event_log.rend && *event_log.rp == 0x00 && type) {
+    if ((head & 3) == 1 && event_log.rp < event_log.rend && *event_log.rp == TAG_NONE && type) {
         event_log.rp++;
         c->raised_by_program = true;
         PyErr_Restore(type, value, traceback);

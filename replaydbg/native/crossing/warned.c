@@ -65,13 +65,13 @@ record_warning(const char *category, PyObject *text)
 {
     Buf b = {0};
     buf_varint(&b, CONTROL_CALLBACK << 2 | 2u);
-    buf_byte(&b, 0x08);
+    buf_byte(&b, TAG_TUPLE);
     buf_varint(&b, 3);
-    buf_byte(&b, 0x40 + CALLBACK_WARNING);
-    buf_byte(&b, 0x06);
+    buf_byte(&b, TAG_SMALL_INT + CALLBACK_WARNING);
+    buf_byte(&b, TAG_STR);
     buf_str(&b, category, strlen(category));
     if (value_encode(&b, text, ENCODE_RESULT, &event_types, NULL, 0) < 0)
-        buf_byte(&b, 0x00);
+        buf_byte(&b, TAG_NONE);
     log_append(&event_log, &b);
 }
 

@@ -50,11 +50,11 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
         if (arguments)
             buf_bytes(&b, arguments->data, arguments->used);
         else
-            buf_byte(&b, 0x00);
+            buf_byte(&b, TAG_NONE);
     }
     if (with_bytes) {
         report_key(&b, "bytes");
-        buf_byte(&b, 0x07);
+        buf_byte(&b, TAG_BYTES);
         buf_str(&b, (const char *)c->leaving, c->leaving_length < 400 ? c->leaving_length : 400);
     }
     if (engine.is_on)

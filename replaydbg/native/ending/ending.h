@@ -7,8 +7,6 @@
 #ifndef REPLAYDBG_ENDING_H
 #define REPLAYDBG_ENDING_H
 #include "base/core.h"
-#include "boot/boot.h"
-#include <sched.h>
 
 /* outcome.c */
 int outcome_prepare(PyObject *boot);

@@ -1,7 +1,6 @@
 /* How the program ended: the exception that nobody caught, and what an expression is worth then. Told to the launcher, in any replay that
  * asks for it. What is told of an exception runs none of the program's code, except in a lenient replay. */
 #include "base/core.h"
-#include "boot/boot.h"
 #include "clock/clock.h"
 #include "code/code.h"
 #include "collector/collector.h"
@@ -52,7 +51,7 @@ put_text(Buf *b, PyObject *value)
     else if (text)
         report_name(b, text);
     else
-        buf_byte(b, 0x00);
+        buf_byte(b, TAG_NONE);
     Py_XDECREF(text);
 }
 
@@ -79,12 +78,12 @@ put_frames(Buf *b, PyObject *traceback)
         }
         PyCodeObject *code = PyFrame_GetCode(t->tb_frame);
         int line = PyCode_Addr2Line(code, t->tb_lasti);
-        buf_byte(b, 0x08);
+        buf_byte(b, TAG_TUPLE);
         buf_varint(b, 4);
         report_name(b, code->co_filename);
         report_number(b, line > 0 ? line : 0);
         report_name(b, code->co_qualname);
-        buf_byte(b, code_is_library(code) ? 0x02 : 0x01);
+        buf_byte(b, code_is_library(code) ? TAG_TRUE : TAG_FALSE);
         Py_DECREF(code);
     }
 }

@@ -648,7 +648,7 @@ void
 engine_report_written(Buf *b)
 {
     report_key(b, "written");
-    buf_byte(b, 0x07);
+    buf_byte(b, TAG_BYTES);
     buf_str(b, since_change.last, since_change.kept);
     report_key(b, "written_all");
     report_number(b, (int64_t)since_change.all);
@@ -667,7 +667,7 @@ engine_output(int stream, const void *data, size_t n)
     report_number(&b, (int64_t)stepclock.count);
     report_number(&b, (int64_t)core.crossings + 1);
     report_number(&b, stream);
-    buf_byte(&b, 0x07);
+    buf_byte(&b, TAG_BYTES);
     buf_str(&b, data, n);
     report_send(output_fd, &b);
 }

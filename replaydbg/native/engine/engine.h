@@ -1,13 +1,24 @@
-/* A replay that the debugger travels through: see engine.c. With it rule.c, where a step ends, watch.c, whether
- * a value has changed, raises.c, the exceptions for the index, judge.c, what a question says, lineage.c, what exceptions
- * inherit from, points.c, places inside a line, path.c, the path through one, clones.c and arenas.c, copies, and ending.c, how it ends. */
+/* A replay that the debugger travels through.
+ *
+ *   engine.c   messages, where to stand, checkpoints
+ *   rule.c     where a step ends
+ *   watch.c    whether a value has changed
+ *   judge.c    what a question says at each line
+ *   raises.c   the exceptions for the index
+ *   lineage.c  what exceptions inherit from
+ *   course.c   hashes of the program's own lines
+ *   points.c   places inside a line
+ *   path.c     the path through one
+ *   printed.c  which line printed what
+ *   arenas.c   memory of which copies are cheap
+ *   ending.c   how such a process ends
+ */
 #ifndef REPLAYDBG_ENGINE_H
 #define REPLAYDBG_ENGINE_H
 #include "base/core.h"
 #include "clock/clock.h"
 #include "code/code.h"
 #include <fcntl.h>
-#include <sched.h>
 
 /* engine.c */
 int engine_prepare(PyObject *asked);             /* before the step clock */

@@ -5,7 +5,6 @@
 #include "clock/clock.h"
 #include "engine/engine.h"
 #include <fcntl.h>
-#include <sched.h>
 
 /* path.c */
 void path_return(_PyInterpreterFrame *frame, PyObject *value); /* NULL: it yields, or raises */

@@ -4,7 +4,6 @@
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "files/inside.h"
-#include "lenient/lenient.h"
 #include "log/log.h"
 #include <errno.h>
 #include <fcntl.h>

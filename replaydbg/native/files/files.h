@@ -13,7 +13,6 @@
 #define REPLAYDBG_FILES_H
 #include "base/core.h"
 #include "crossing/crossing.h"
-#include <sched.h>
 
 /* directories.c */
 void directories_install(PyObject *posix);

@@ -1,9 +1,9 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_FILES_INSIDE_H
 #define REPLAYDBG_FILES_INSIDE_H
+#include "base/core.h"
 #include "crossing/crossing.h"
 #include "files/files.h"
-#include <sched.h>
 
 /* stream_transfers.c */
 extern const HandlerEntry stream_handlers[];

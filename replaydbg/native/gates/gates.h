@@ -11,7 +11,6 @@
 #define REPLAYDBG_GATES_H
 #include "base/core.h"
 #include "crossing/crossing.h"
-#include <sched.h>
 
 /* readline.c */
 int readline_prepare(void);

@@ -54,12 +54,12 @@ record_call(int hook, PyObject *args)
     Buf b = {0};
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     buf_varint(&b, CONTROL_CALLBACK << 2 | 2u);
-    buf_byte(&b, 0x08);
+    buf_byte(&b, TAG_TUPLE);
     buf_varint(&b, (uint64_t)n + 1);
-    buf_byte(&b, (uint8_t)(0x40 + CALLBACK_READLINE + hook));
+    buf_byte(&b, (uint8_t)(TAG_SMALL_INT + CALLBACK_READLINE + hook));
     for (Py_ssize_t i = 0; i < n; i++)
         if (value_encode(&b, PyTuple_GET_ITEM(args, i), ENCODE_RESULT, &event_types, NULL, 0) < 0)
-            buf_byte(&b, 0x00);
+            buf_byte(&b, TAG_NONE);
     log_append(&event_log, &b);
 }
 

@@ -60,12 +60,12 @@ record_callback(Kind kind, PyObject *args)
     Buf b = {0};
     Py_ssize_t first = kind == PASSWORD ? 0 : 1, n = kind == SERVER_NAME ? 1 : PyTuple_GET_SIZE(args) - first;
     buf_varint(&b, CONTROL_CALLBACK << 2 | 2u);
-    buf_byte(&b, 0x08);
+    buf_byte(&b, TAG_TUPLE);
     buf_varint(&b, (uint64_t)n + 1);
-    buf_byte(&b, (uint8_t)(0x40 + kind));
+    buf_byte(&b, (uint8_t)(TAG_SMALL_INT + kind));
     for (Py_ssize_t i = first; i < first + n; i++)
         if (value_encode(&b, PyTuple_GET_ITEM(args, i), ENCODE_RESULT, &event_types, NULL, 0) < 0)
-            buf_byte(&b, 0x00);
+            buf_byte(&b, TAG_NONE);
     log_append(&event_log, &b);
 }
 

@@ -7,7 +7,6 @@
  *   calls         the filter of system calls, see filter.c; without it there is no replay
  *
  * It holds for C libraries too. guard.c is the net inside the interpreter. */
-#include "boot/boot.h"
 #include "guard/inside.h"
 #include <dlfcn.h>
 #include <errno.h>

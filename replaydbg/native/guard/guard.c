@@ -135,7 +135,7 @@ is_in_brackets(const char *text)
 }
 
 /* What a library asks of the C library is recorded, except for those that modules of the interpreter use: those modules are recorded
- * instead (libc_lead.c). */
+ * instead (libc/lead.c). */
 static bool
 is_left_alone(const char *library)
 {

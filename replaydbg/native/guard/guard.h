@@ -1,9 +1,15 @@
-/* The fence of a replay, which the kernel keeps up: see fence.c. With it calls.c, which system calls are allowed, filter.c, the seccomp
- * program made from that, refused.c, what happens at a call that is not, and landlock.c, the rules for files. */
+/* The two nets of a replay: the fence, which the kernel keeps up, and the audit hook inside the interpreter.
+ *
+ *   fence.c     all of the fence
+ *   calls.c     which system calls are allowed
+ *   filter.c    the seccomp program made from that
+ *   refused.c   what happens at a call that is not
+ *   landlock.c  the rules for files
+ *   guard.c     the audit hook
+ */
 #ifndef REPLAYDBG_GUARD_H
 #define REPLAYDBG_GUARD_H
-#include "boot/boot.h"
-#include <sched.h>
+#include "base/core.h"
 #include <stdint.h>
 
 /* guard.c */

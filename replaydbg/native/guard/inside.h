@@ -1,6 +1,7 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_GUARD_INSIDE_H
 #define REPLAYDBG_GUARD_INSIDE_H
+#include "base/core.h"
 #include "guard/guard.h"
 #include <stdint.h>
 

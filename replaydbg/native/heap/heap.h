@@ -1,21 +1,21 @@
 /* Pictures of the heap: which objects the program can reach, what they are, and which holds which.
  *
  *   heap.c        where the walk begins
- *   write.c  what is written of it
- *   walk.c   what each object refers to, by which step
- *   types.c  what is known of each type
- *   text.c   values and steps as text
- *   size.c   how large an object is
- *   table.c  columns that grow, and the tables of addresses and texts
- *   record.c when one is taken while the program is recorded
- *   heap_since.c  since when an object is the one at its address
+ *   write.c       what is written of it
+ *   walk.c        what each object refers to, by which step
+ *   types.c       what is known of each type
+ *   text.c        values and steps as text
+ *   size.c        how large an object is
+ *   table.c       columns that grow, and the tables of addresses and texts
+ *   record.c      when one is taken while the program is recorded
+ *   check.c   invariants of the program, asked in the copy
+ *   marks.c   places that the program names
  *
  * It is one call on borrowed pointers. Nothing of the program runs in it and nothing is made in it: no repr, no len(), no __sizeof__, no
  * dictionary of an instance, no frame object; its memory is its own. */
 #ifndef REPLAYDBG_HEAP_H
 #define REPLAYDBG_HEAP_H
 #include "base/core.h"
-#include <sched.h>
 
 /* marks.c */
 void mark_asked(PyObject *args);                 /* the program names the place where it stands */
@@ -28,7 +28,7 @@ void heap_unraisable(PyObject *told);            /* what sys.unraisablehook is t
 void heap_record_begin(PyObject *asked);         /* before the program begins; asked: see replaydbg/record/snapshots.py */
 
 /* types.c */
-int heap_prepare(void);                          /* heap_types.c; before the program begins */
+int heap_prepare(void);                          /* heap/types.c; before the program begins */
 typedef struct {
     uint64_t nodes, edges;  /* at most so many */
     uint64_t items;         /* of one container */

@@ -1,8 +1,8 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_HEAP_INSIDE_H
 #define REPLAYDBG_HEAP_INSIDE_H
+#include "base/core.h"
 #include "heap/heap.h"
-#include <sched.h>
 
 /* record.c */
 uint64_t heap_taken(void);                       /* the number of the latest snapshot; 0: there is none */

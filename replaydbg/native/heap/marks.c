@@ -69,7 +69,7 @@ mark_asked(PyObject *args)
         n += put_character(text + n, PyUnicode_READ_CHAR(given, (Py_ssize_t)i));
     Buf b = {0};
     buf_varint(&b, CONTROL_MARK << 2 | 2u);
-    buf_byte(&b, 0x06);
+    buf_byte(&b, TAG_STR);
     buf_str(&b, (const char *)text, n);
     uint8_t *p = log_room(&event_log, b.used);
     if (p) {

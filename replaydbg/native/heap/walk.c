@@ -1,4 +1,4 @@
-/* What an object refers to, and by which step: see heap.h. Function, module and class lead to much that is nobody's question; what is not
+/* What an object refers to, and by which step: see heap/heap.h. Function, module and class lead to much that is nobody's question; what is not
  * followed of them (globals, code, what the interpreter adds) is left out here. */
 #include "base/core.h"
 #include "code/code.h"

@@ -2,8 +2,8 @@
  * with it the order of every set of objects. Here each object gets a serial number at the moment when the program first asks,
  * and an address made up from it. The numbers are kept by memory block in a table of ours; when the block is freed they are dropped. */
 #include "base/core.h"
+#include "base/many.h"
 #include "crossing/crossing.h"
-#include "crossing/many.h"
 #include "identity/inside.h"
 #include <pthread.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #ifndef REPLAYDBG_IDENTITY_H
 #define REPLAYDBG_IDENTITY_H
 #include "base/core.h"
-#include <sched.h>
 
 /* identity.c */
 /* What is asked for inside a crossing takes no serial of the program's; what the tool itself does asks for nothing. */

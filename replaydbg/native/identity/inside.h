@@ -1,8 +1,8 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_IDENTITY_INSIDE_H
 #define REPLAYDBG_IDENTITY_INSIDE_H
+#include "base/core.h"
 #include "identity/identity.h"
-#include <sched.h>
 
 /* identity.c */
 uintptr_t identity_address(PyObject *o);         /* what id() says */

@@ -2,8 +2,8 @@
  * modules have more. The functions stay; what they return is looked through, and an address in it that belongs to the object, or to one that it
  * refers to, is exchanged for the made-up address of that object. */
 #include "base/core.h"
+#include "base/many.h"
 #include "crossing/crossing.h"
-#include "crossing/many.h"
 #include "identity/inside.h"
 
 /* ---- finding what an address belongs to ---- */

@@ -3,7 +3,6 @@
 #define REPLAYDBG_LANES_INSIDE_H
 #include "base/core.h"
 #include "lanes/lanes.h"
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <ucontext.h>

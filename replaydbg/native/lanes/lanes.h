@@ -22,7 +22,6 @@
 #define REPLAYDBG_LANES_H
 #include "base/core.h"
 #include "crossing/crossing.h"
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <ucontext.h>

@@ -5,7 +5,6 @@
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "lanes/inside.h"
-#include "lenient/lenient.h"
 #include "log/log.h"
 #include <errno.h>
 #include <pthread.h>

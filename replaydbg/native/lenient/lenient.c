@@ -4,7 +4,7 @@
  *   a later one that nobody has asked for (what lies between is skipped, and stays there), then an earlier one. What is read from a file
  *   or socket comes in its order: the earliest first, and never from another file that had the same number;
  *   an event behind the recorded end, which somebody has put there;
- *   what follows from the recording about a path (lenient_facts.c);
+ *   what follows from the recording about a path (lenient/facts.c);
  *   then what the gate's row allows (replaydbg/gates/lenient.py): a clock stands still, output counts as written, what closes is done.
  *
  * A clock is asked everywhere, and any answer is as good: one from further on is taken only if the same function asked then, and not far from

@@ -1,11 +1,12 @@
 /* A replay of edited code. It asks for other things, in another order, than the code that was recorded; the answers are looked for in
  * the whole log, and every liberty that is taken is told. An answer is never guessed: where there is none the replay ends.
  *
- *   index.c  the log as it was read once, at the start: for each lane what it did
- *   lenient.c        a crossing, and where its answer is
- *   lanes.c  which lane goes on
- *   liberties.c      what was not as recorded
- *   facts.c  what follows from the recording, though nobody asked it then
+ *   index.c      the log as it was read once, at the start: for each lane what it did
+ *   lenient.c    a crossing, and where its answer is
+ *   lanes.c      which lane goes on
+ *   liberties.c  what was not as recorded
+ *   facts.c      what follows from the recording, though nobody asked it then
+ *   data.c       data files that are read where they lie today
  *
  * Each lane of the recording has a *stream* of items: its events, and what belongs between them (handlers, switches, memory). The cursor of
  * a stream stands behind the last item that the program has come by. A program that is not edited takes each item where the cursor
@@ -14,7 +15,6 @@
 #define REPLAYDBG_LENIENT_H
 #include "base/core.h"
 #include "lanes/lanes.h"
-#include <sched.h>
 
 /* data.c */
 bool data_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **result);

@@ -59,8 +59,8 @@ liberty(LibertyKind kind, uint64_t event, Crossing *c, const char *detail)
     if (arguments && arguments->used < MOST_TEXT)
         buf_bytes(&l->what, arguments->data, arguments->used);
     else
-        buf_byte(&l->what, 0x00);
-    buf_byte(&l->what, 0x07);
+        buf_byte(&l->what, TAG_NONE);
+    buf_byte(&l->what, TAG_BYTES);
     buf_str(&l->what, c && c->leaving ? (const char *)c->leaving : "", !c || !c->leaving ? 0 : c->leaving_length < 200 ? c->leaving_length : 200);
     report_text(&l->what, detail, strlen(detail));
     report_number(&l->what, core.lane);

@@ -26,7 +26,7 @@ static void
 form_begin(Form *f, int arguments)
 {
     memset(f, 0, sizeof *f);
-    buf_byte(&f->arguments, 0x08);
+    buf_byte(&f->arguments, TAG_TUPLE);
     buf_varint(&f->arguments, (uint64_t)arguments);
 }
 
@@ -309,7 +309,7 @@ our_getnameinfo(const struct sockaddr *of, socklen_t size, char *host, socklen_t
         return real(of, size, host, host_size, service, service_size, flags);
     Form f;
     form_begin(&f, 4);
-    buf_byte(&f.arguments, 0x07);
+    buf_byte(&f.arguments, TAG_BYTES);
     buf_str(&f.arguments, (const char *)of, of ? size : 0);
     libc_put_number(&f.arguments, host ? host_size : 0);
     libc_put_number(&f.arguments, service ? service_size : 0);

@@ -75,7 +75,7 @@ long libc_enter(LibcRow *row, long a, long b, long c, long d, long e, long f);
 long libc_by_number(long number, const long a[6]); /* as syscall() */
 bool libc_records(LibcRow *row);                 /* this call would be an event */
 
-/* A call whose arguments and results are coded by the caller; see libc_forms.c. */
+/* A call whose arguments and results are coded by the caller; see libc/forms.c. */
 typedef struct {
     NativeCrossing crossing;
     PyObject *error[3];

@@ -2,8 +2,8 @@
  * syscall(). */
 #define _GNU_SOURCE
 #include "base/core.h"
+#include "base/many.h"
 #include "crossing/crossing.h"
-#include "crossing/many.h"
 #include "lanes/lanes.h"
 #include "libc/inside.h"
 #include <dlfcn.h>

@@ -38,7 +38,7 @@ libc_records(LibcRow *row)
 void
 libc_put_number(Buf *b, int64_t number)
 {
-    buf_byte(b, 0x03);
+    buf_byte(b, TAG_INT);
     buf_varint(b, ((uint64_t)number << 1) ^ (uint64_t)(number >> 63));
 }
 
@@ -50,7 +50,7 @@ libc_put_text(Buf *b, const char *text)
     bool is_ascii = true;
     for (size_t i = 0; i < n; i++)
         is_ascii = is_ascii && !((unsigned char)text[i] & 0x80);
-    buf_byte(b, text == NULL ? 0x00 : is_ascii ? 0x06 : 0x07);
+    buf_byte(b, text == NULL ? TAG_NONE : is_ascii ? TAG_STR : TAG_BYTES);
     if (text)
         buf_str(b, text, n);
 }
@@ -83,7 +83,7 @@ put_arguments(Buf *b, const LibcCall *call)
     for (const char *p = kinds; *p; p++)
         told += *p != 'p';
     b->used = 0;
-    buf_byte(b, 0x08);
+    buf_byte(b, TAG_TUPLE);
     buf_varint(b, told);
     for (int i = 0; kinds[i]; i++)
         switch (kinds[i]) {

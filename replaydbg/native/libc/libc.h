@@ -3,12 +3,12 @@
  * Such a call is a crossing of its own where no other one is open: `libc.getrandom` in the list of events. The real function runs while
  * recording; a replay gives what it returned, its error number, and the bytes that it wrote into the caller's memory.
  *
- *   rows.c   the table: each function's arguments, where its results leave, and what else is to be done
- *   libc.c        one call of a row
- *   forms.c  results that are no plain bytes: lists of addresses, requests to devices, maps of files
+ *   rows.c    the table: each function's arguments, where its results leave, and what else is to be done
+ *   libc.c    one call of a row
+ *   forms.c   results that are no plain bytes: lists of addresses, requests to devices, maps of files
  *   memory.c  memory at the same addresses in both modes
- *   lead.c   how calls get here: tables of offsets, dlsym(), syscall()
- *   trap.c   system calls that pass by the C library
+ *   lead.c    how calls get here: tables of offsets, dlsym(), syscall()
+ *   trap.c    system calls that pass by the C library
  */
 #ifndef REPLAYDBG_LIBC_H
 #define REPLAYDBG_LIBC_H

@@ -158,7 +158,7 @@ LibcRow libc_rows[] = {
     R0(shmget, "ili", PLAIN_LONG, ONLY_NAMED), R0(semget, "iii", PLAIN_LONG, ONLY_NAMED), R0(msgget, "ii", PLAIN_LONG, ONLY_NAMED),
     R0(getpwnam, "s", PLAIN_LONG, ONLY_NAMED), R0(getpwuid, "i", PLAIN_LONG, ONLY_NAMED), R0(gethostbyname, "s", PLAIN_LONG, ONLY_NAMED),
     R0(openlog, "sii", PLAIN_LONG, ONLY_NAMED),
-    /* these have forms of their own: libc_forms.c */
+    /* these have forms of their own: libc/forms.c */
     R0(getifaddrs, "p", OF_INT, 0), R0(getaddrinfo, "sspp", PLAIN_INT, MAY_WAIT), R0(getnameinfo, "plplpl", PLAIN_INT, MAY_WAIT), R0(ioctl, "ilp", OF_INT, 0), R0(fcntl, "iil", OF_INT, 0),
     R0(getcwd, "pl", PLAIN_LONG, 0),
 };

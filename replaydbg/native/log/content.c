@@ -164,7 +164,7 @@ refer(Buf *b, int fd, const void *data, size_t n)
     File *file = &files[tracked[fd].file];
     if (!have_pieces(fd, file, begin / PIECE, ((uint64_t)end - 1) / PIECE) || !same_as_copy(file, begin, data, n))
         return false;
-    buf_byte(b, 0x13);
+    buf_byte(b, TAG_CONTENT);
     buf_varint(b, file->at[begin / PIECE] - 1 + begin % PIECE);
     buf_varint(b, n);
     return true;

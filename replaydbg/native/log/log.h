@@ -6,7 +6,6 @@
 #ifndef REPLAYDBG_LOG_H
 #define REPLAYDBG_LOG_H
 #include "base/core.h"
-#include <sched.h>
 
 typedef struct {
     uint8_t *base;        /* start of the mapping */

@@ -1,8 +1,8 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_MEMORY_INSIDE_H
 #define REPLAYDBG_MEMORY_INSIDE_H
+#include "base/core.h"
 #include "memory/memory.h"
-#include <sched.h>
 
 typedef enum { MAP_IS_PRIVATE, MAP_IS_READ, MAP_IS_WRITTEN } MapKind;
 

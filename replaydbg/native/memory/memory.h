@@ -7,7 +7,6 @@
 #define REPLAYDBG_MEMORY_H
 #include "base/core.h"
 #include "crossing/crossing.h"
-#include <sched.h>
 
 /* shared.c */
 /* Each map that the program makes, in the same order in both modes. Returns the copy with which it will be compared, or NULL. */

@@ -1,8 +1,8 @@
 /* What the files of this folder have of each other. */
 #ifndef REPLAYDBG_SIGNALS_INSIDE_H
 #define REPLAYDBG_SIGNALS_INSIDE_H
+#include "base/core.h"
 #include "signals/signals.h"
-#include <sched.h>
 
 typedef struct {
     const void *code;             /* of the topmost frame: not recorded */

@@ -9,7 +9,6 @@
 #define REPLAYDBG_SIGNALS_H
 #include "base/core.h"
 #include "crossing/crossing.h"
-#include <sched.h>
 
 /* signals.c */
 int signals_prepare(void);

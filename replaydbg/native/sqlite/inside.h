@@ -1,15 +1,16 @@
 /* What the three parts about SQLite share: its public binary interface, as far as a virtual file system needs it, an act of SQLite's
  * that may be a crossing, and the private copy of a WAL index.
  *
- *   sqlite.c        the VFS, and how it gets into the library
- *   sqlite_file.c   its files
- *   sqlite_wal.c    the shared memory of a database in WAL mode
+ *   sqlite.c       the VFS, and how it gets into the library
+ *   sqlite/file.c  its files
+ *   sqlite/wal.c   the shared memory of a database in WAL mode
  *
  * The structures are SQLite's published ABI, which only grows at its end. They are declared here because the core must not depend
  * on SQLite: it speaks to the library that the program's `_sqlite3` has loaded, if it loads one.
  */
 #ifndef REPLAYDBG_SQLITE_H
 #define REPLAYDBG_SQLITE_H
+#include "base/core.h"
 #include "crossing/crossing.h"
 
 enum {
@@ -77,7 +78,7 @@ struct SqliteVfs {
     const char *(*next_call)(SqliteVfs *, const char *);
 };
 
-/* ---- sqlite_wal.c ---- */
+/* ---- sqlite/wal.c ---- */
 typedef struct {
     uint8_t *seen;            /* what SQLite reads and writes */
     uint8_t *base;            /* record: how the real region stood when both were last made equal */
@@ -134,7 +135,7 @@ void act_arrive(const Act *first, int row, const char *text, int64_t a, void *da
 _Noreturn void act_diverge(const char *kind, int row, const char *detail);
 void *sqlite_malloc(int n);
 
-/* ---- sqlite_file.c ---- */
+/* ---- sqlite/file.c ---- */
 typedef struct {
     const SqliteMethods *methods;
     SqliteFile *real;       /* NULL: opened in a replay */

@@ -2,7 +2,6 @@
 #ifndef REPLAYDBG_SQLITE_H
 #define REPLAYDBG_SQLITE_H
 #include "base/core.h"
-#include <sched.h>
 
 /* sqlite.c */
 int sqlite_module_loaded(PyObject *module, const char *name);

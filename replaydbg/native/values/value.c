@@ -67,7 +67,7 @@ type_id(TypeTable *types, PyTypeObject *type)
     }
     Py_ssize_t n;
     const char *s = PyUnicode_AsUTF8AndSize(module, &n);
-    buf_varint(&b, 3u << 2 | 3u);
+    buf_varint(&b, DEFINES_TYPE << 2 | 3u);
     buf_str(&b, s, (size_t)n);
     s = PyUnicode_AsUTF8AndSize(qualname, &n);
     buf_str(&b, s, (size_t)n);

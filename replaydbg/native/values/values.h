@@ -3,7 +3,6 @@
 #define REPLAYDBG_VALUES_H
 #include "base/core.h"
 #include "log/log.h"
-#include <sched.h>
 
 typedef struct {                                 /* where type ids are defined: each log counts its own */
     Log *log;

@@ -106,7 +106,7 @@ world_load(void)
         world_log.rp = p;
         bool ok = true;
         uint64_t head = read_varint(&p, end, &ok);
-        if (ok && head == (3u << 2 | 3u)) {
+        if (ok && head == (DEFINES_TYPE << 2 | 3u)) {
             if (types_define(&world_types, &p, end) < 0)
                 break;
             continue;

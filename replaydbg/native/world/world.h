@@ -2,7 +2,6 @@
 #ifndef REPLAYDBG_WORLD_H
 #define REPLAYDBG_WORLD_H
 #include "base/core.h"
-#include <sched.h>
 
 /* world.c */
 int world_moved(PyObject *sources);              /* replay: directories that lie elsewhere now, (recorded, today's) */
