@@ -12,7 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 from replaydbg.gates import row
-from replaydbg.log import encode, raw, stream
+from replaydbg.log import encode, stream
+from replaydbg.log.edit import definitions
 
 HEADER = Path(__file__).parent.parent / "replaydbg" / "native" / "base" / "constants.h"
 
@@ -57,7 +58,7 @@ def controls() -> dict[str, int]:
     """The numbers of control records by their names in C."""
     kinds = {kind.name: number for number, kind in enumerate(stream._CONTROLS)}
     kinds |= {kind.name: number for number, kind in stream._LATER_CONTROLS.items()}
-    kinds["WORLD"] = raw._WORLD
+    kinds["WORLD"] = definitions._WORLD
     return kinds
 
 
