@@ -73,7 +73,7 @@ enum {
 /* What a row of the gate table says besides its name. */
 enum {
     GATE_ARGS = 1, /* Arguments are logged and checked */
-    GATE_DIGEST = 2, /* Bytes leave: their digest is logged and checked */
+    GATE_DIGEST = 2, /* Bytes leave the program: their digest is logged and checked */
     GATE_FILLS = 4, /* The call fills a buffer of the caller, which is logged */
     GATE_SHAPE = 7,
     GATE_BOTH = 8, /* Also executed in replay: its effect is local to the process */
@@ -82,17 +82,17 @@ enum {
     GATE_CLOSES = 64, /* The first argument is a descriptor that is closed */
     GATE_COPIES = 128, /* With OPENS: the new descriptor is a copy of the first argument's */
     GATE_WRITES_FD = 256, /* Bytes go to the descriptor in the first argument */
-    GATE_SELF = 512, /* Of a method: the object belongs to the arguments */
+    GATE_SELF = 512, /* For a method: the object is one of the arguments */
     GATE_FILLS_ALL = 1024, /* With FILLS: all of the buffer is filled, whatever number is returned */
     GATE_READS = 2048, /* Bytes come from the current position of a file */
-    GATE_ALWAYS = 4096, /* The handler is also asked where nothing is a crossing: in other threads, and after the recording has ended */
-    GATE_MAKES_NOTHING = 8192, /* Neither the C function nor what comes of it is, or uses for a moment, an object that the collector tracks */
-    GATE_HEARS = 16384, /* It waits for other processes, or tells of them: after it, what they did can be known */
-    GATE_REPEATS = 32768, /* Of edited code: a clock, or what stays the same in a process. What it gave last can be given again */
-    GATE_ACCEPTED = 65536, /* Of edited code: it gives nothing, and nobody asks later whether it was done */
-    GATE_WRITTEN = 131072, /* Of edited code: bytes leave; other ones than recorded count as written, all of them. With ACCEPTED: it gives no number */
-    GATE_DESCRIPTOR = 262144, /* Of edited code: the first argument is a descriptor */
-    GATE_OPENS_FIRST = 524288, /* Of edited code: the outcome begins with a new descriptor */
+    GATE_ALWAYS = 4096, /* The handler is also called where nothing is a crossing: in other threads, and after the end of the recording */
+    GATE_MAKES_NOTHING = 8192, /* Neither the C function nor its result is, or temporarily uses, an object that the collector tracks */
+    GATE_HEARS = 16384, /* It waits for other processes, or receives from them: after it, their actions can be known */
+    GATE_REPEATS = 32768, /* For edited code: a clock, or a constant of the process. Its last outcome can be repeated */
+    GATE_ACCEPTED = 65536, /* For edited code: it returns nothing, and nothing later depends on whether it was done */
+    GATE_WRITTEN = 131072, /* For edited code: bytes leave; other ones than recorded count as written, all of them. With ACCEPTED: it returns no number */
+    GATE_DESCRIPTOR = 262144, /* For edited code: the first argument is a descriptor */
+    GATE_OPENS_FIRST = 524288, /* For edited code: the outcome begins with a new descriptor */
 };
 /* clang-format on */
 
