@@ -15,6 +15,7 @@ from setuptools.command.dist_info import dist_info
 from setuptools.errors import CompileError, SetupError
 
 NATIVE = Path("replaydbg") / "native"
+GRAPH = NATIVE / "graph"
 
 WARNINGS = [
     "-Wall",
@@ -80,16 +81,17 @@ setup(
         Extension(
             "replaydbg.native._core",
             # Sorted, so that two builds of one tree link in the same order.
-            sources=[path.as_posix() for path in sorted(NATIVE.glob("*.c"))],
-            depends=[path.as_posix() for path in sorted(NATIVE.glob("*.h"))],
+            sources=[path.as_posix() for path in sorted(NATIVE.glob("*/*.c")) if path.parent != GRAPH],
+            depends=[path.as_posix() for path in sorted(NATIVE.glob("*/*.h")) if path.parent != GRAPH],
+            include_dirs=[NATIVE.as_posix()],
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
             extra_link_args=["-ldl"],
         ),
         # For the tool's side alone: no recorded program imports it.
         Extension(
             "replaydbg.native._graph",
-            sources=[path.as_posix() for path in sorted((NATIVE / "graph").glob("*.c"))],
-            depends=[path.as_posix() for path in sorted((NATIVE / "graph").glob("*.h"))],
+            sources=[path.as_posix() for path in sorted(GRAPH.glob("*.c"))],
+            depends=[path.as_posix() for path in sorted(GRAPH.glob("*.h"))],
             extra_compile_args=["-O2", "-std=c11", "-fvisibility=hidden", *WARNINGS],
         ),
     ],

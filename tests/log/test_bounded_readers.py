@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
+import replaydbg
 from replaydbg.debugger.first_pass import run_index
 from replaydbg.errors import Corrupt
 from replaydbg.events.values import ContentRef
@@ -434,7 +435,7 @@ def test_json_that_recordings_have_is_read() -> None:
 
 def test_no_reader_unpickles() -> None:
     """Only `export` and `load`, for objects that leave the program as objects, use pickles."""
-    package = Path(run_index.__file__).parents[1]
+    package = Path(replaydbg.__file__).parent
     allowed = {"debugger/exported.py", "engine/probe/outgoing.py"}
     for path in package.rglob("*.py"):
         text = path.read_text(encoding="utf-8")

@@ -116,7 +116,7 @@ def test_every_message_is_explained() -> None:
 
 
 def test_every_kind_of_note_is_explained() -> None:
-    sources = [path.read_text(encoding="utf-8") for path in ROOT.glob("replaydbg/native/*.c")]
+    sources = [path.read_text(encoding="utf-8") for path in ROOT.glob("replaydbg/native/*/*.c")]
     kinds = {kind for source in sources for kind in re.findall(r'\bnote\("(\w+)"', source)}
     explained = anchors((ROOT / "docs" / "reference" / "messages.md").read_text(encoding="utf-8"))
 
@@ -124,7 +124,7 @@ def test_every_kind_of_note_is_explained() -> None:
 
 
 def test_every_kind_of_divergence_has_a_cause() -> None:
-    sources = [path.read_text(encoding="utf-8") for path in ROOT.glob("replaydbg/native/*.c")]
+    sources = [path.read_text(encoding="utf-8") for path in ROOT.glob("replaydbg/native/*/*.c")]
     kinds = {kind for source in sources for kind in re.findall(r'diverge\("(\w+)"', source)}
 
     assert kinds - {"stop", "fence"} <= set(CAUSES)

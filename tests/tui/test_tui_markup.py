@@ -136,7 +136,7 @@ def test_two_side_by_side_show_it_as_it_is(recordings: tuple[Path, Path]) -> Non
         await until_shown(f"bad line in {ODD}{ODD}: 1")
         await until_shown(f"bad line in {ODD}{ODD}: 2")
         await pilot.press("D")
-        await until_shown("Enter: to where it was written last, in both")
+        await until_shown("Enter goes to its last write in both")
         await pilot.press("escape", "x")
         await until_shown("First differences")
         await pilot.press("escape", "percent_sign", *"@nowhere", "enter")

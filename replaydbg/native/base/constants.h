@@ -1,0 +1,99 @@
+/* Written by tests/native_constants.py from the Python side, which has the same numbers: do not edit it.
+ * After a change there: python -m tests.native_constants */
+#ifndef REPLAYDBG_CONSTANTS_H
+#define REPLAYDBG_CONSTANTS_H
+
+/* clang-format off */
+#define FORMAT_NUMBER 2
+
+/* What a value begins with: docs/reference/format.md, section 3. */
+enum {
+    TAG_NONE = 0,
+    TAG_FALSE = 1,
+    TAG_TRUE = 2,
+    TAG_INT = 3,
+    TAG_BIG_INT = 4,
+    TAG_FLOAT = 5,
+    TAG_STR = 6,
+    TAG_BYTES = 7,
+    TAG_TUPLE = 8,
+    TAG_LIST = 9,
+    TAG_DICT = 10,
+    TAG_STRUCT = 11,
+    TAG_STAT = 12,
+    TAG_ARGUMENT = 13,
+    TAG_BYTEARRAY = 14,
+    TAG_COMPLEX = 15,
+    TAG_SET = 16,
+    TAG_FROZENSET = 17,
+    TAG_EXCEPTION = 18,
+    TAG_CONTENT = 19,
+    TAG_OPAQUE = 20,
+    TAG_CUT = 21,
+    TAG_DIR_ENTRY = 22,
+    TAG_FILE = 23,
+    TAG_BUFFER_LEAVES = 24,
+    TAG_BUFFER_FILLED = 25,
+    TAG_SMALL_INT = 64,
+    TAG_SMALL_INT_END = 128,
+};
+
+/* Records that define what later ones refer to. */
+enum {
+    DEFINES_CODE = 0,
+    DEFINES_SITE = 1,
+    DEFINES_ARGUMENTS = 2,
+    DEFINES_TYPE = 3,
+};
+
+/* Control records. */
+enum {
+    CONTROL_SIGNAL_INSIDE = 0,
+    CONTROL_SIGNAL_BETWEEN = 1,
+    CONTROL_TIME = 2,
+    CONTROL_END = 3,
+    CONTROL_NOTE = 4,
+    CONTROL_LANE = 5,
+    CONTROL_CHILD = 6,
+    CONTROL_COLLECTOR = 7,
+    CONTROL_MEMORY = 8,
+    CONTROL_LANE_STARTED = 9,
+    CONTROL_CALLBACK = 10,
+    CONTROL_MARK = 11,
+    CONTROL_SERIALS = 12,
+    CONTROL_STREAM = 13,
+    CONTROL_NO_MEMORY = 20,
+    CONTROL_WORLD = 16,
+    CONTROL_KINDS = 32,
+};
+
+/* How many fingerprints a place in pure computation has at most. */
+#define PLACE_LEVELS 6
+
+/* What a row of the gate table says besides its name. */
+enum {
+    GATE_ARGS = 1, /* Arguments are logged and checked */
+    GATE_DIGEST = 2, /* Bytes leave: their digest is logged and checked */
+    GATE_FILLS = 4, /* The call fills a buffer of the caller, which is logged */
+    GATE_SHAPE = 7,
+    GATE_BOTH = 8, /* Also executed in replay: its effect is local to the process */
+    GATE_PATH = 16, /* Arguments may be path-like objects */
+    GATE_OPENS = 32, /* The result is a descriptor or a tuple of them */
+    GATE_CLOSES = 64, /* The first argument is a descriptor that is closed */
+    GATE_COPIES = 128, /* With OPENS: the new descriptor is a copy of the first argument's */
+    GATE_WRITES_FD = 256, /* Bytes go to the descriptor in the first argument */
+    GATE_SELF = 512, /* Of a method: the object belongs to the arguments */
+    GATE_FILLS_ALL = 1024, /* With FILLS: all of the buffer is filled, whatever number is returned */
+    GATE_READS = 2048, /* Bytes come from the current position of a file */
+    GATE_ALWAYS = 4096, /* The handler is also asked where nothing is a crossing: in other threads, and after the recording has ended */
+    GATE_MAKES_NOTHING = 8192, /* Neither the C function nor what comes of it is, or uses for a moment, an object that the collector tracks */
+    GATE_HEARS = 16384, /* It waits for other processes, or tells of them: after it, what they did can be known */
+    GATE_REPEATS = 32768, /* Of edited code: a clock, or what stays the same in a process. What it gave last can be given again */
+    GATE_ACCEPTED = 65536, /* Of edited code: it gives nothing, and nobody asks later whether it was done */
+    GATE_WRITTEN = 131072, /* Of edited code: bytes leave; other ones than recorded count as written, all of them. With ACCEPTED: it gives no number */
+    GATE_DESCRIPTOR = 262144, /* Of edited code: the first argument is a descriptor */
+    GATE_OPENS_FIRST = 524288, /* Of edited code: the outcome begins with a new descriptor */
+};
+/* clang-format on */
+
+#endif

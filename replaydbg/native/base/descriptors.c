@@ -1,0 +1,59 @@
+/* Descriptors of the core's own, which the program neither sees nor closes, and those that objects of the program hold. */
+#include "base/core.h"
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static int ours[MOST_OURS], ours_count;
+PyTypeObject *fileio_type, *socket_type;
+
+bool
+fd_is_ours(int fd)
+{
+    for (int i = 0; i < ours_count; i++)
+        if (ours[i] == fd)
+            return true;
+    return false;
+}
+
+int
+fd_ours(const int **fds)
+{
+    *fds = ours;
+    return ours_count;
+}
+
+int
+fd_keep(int fd)
+{
+    struct rlimit limit;
+    int base = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 128 && limit.rlim_cur < 1u << 20
+                   ? (int)limit.rlim_cur - 64 : 900;
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, base);
+    if (high < 0)
+        return fd;
+    close(fd);
+    if (ours_count < MOST_OURS)
+        ours[ours_count++] = high;
+    return high;
+}
+
+int
+file_fd(PyObject *o)
+{
+    if (fileio_type == NULL || !PyObject_TypeCheck(o, fileio_type))
+        return -2;
+    int fd; /* the first field of the object on every version */
+    memcpy(&fd, (char *)o + sizeof(PyObject), sizeof fd);
+    return fd;
+}
+
+/* The first field of the C object. */
+int
+socket_fd(PyObject *o)
+{
+    int fd = -2;
+    if (socket_type && PyObject_TypeCheck(o, socket_type))
+        memcpy(&fd, (char *)o + sizeof(PyObject), sizeof fd);
+    return fd;
+}

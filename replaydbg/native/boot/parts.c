@@ -1,0 +1,147 @@
+/* What the parts of the core have of each other against the direction of their layers: lower parts ask for it by these tables, which name
+ * the higher parts that are registered. A module hook, an irregular handler, a control record, a type of value: one row here. */
+#include "base/core.h"
+#include "clock/clock.h"
+#include "crossing/crossing.h"
+#include "ending/ending.h"
+#include "engine/engine.h"
+#include "files/files.h"
+#include "gates/gates.h"
+#include "heap/heap.h"
+#include "identity/identity.h"
+#include "lanes/lanes.h"
+#include "lenient/lenient.h"
+#include "libc/libc.h"
+#include "memory/memory.h"
+#include "signals/signals.h"
+#include "sqlite/sqlite.h"
+#include "values/values.h"
+#include "world/world.h"
+
+/* ---- how a crossing goes ---- */
+
+const CrossingWay crossing_ways[WAYS] = {
+    [OBSERVED] = {observed_end, replay_end, replay_read_ahead, observed_lane_started, replayed_is_used_up, replayed_ended},
+    [RECORDED] = {recorded_end, replay_end, replay_read_ahead, recorded_lane_started, replayed_is_used_up, replayed_ended},
+    [REPLAYED] = {replayed_end, replay_end, replay_read_ahead, replayed_lane_started, replayed_is_used_up, replayed_ended},
+    [LENIENTLY] = {lenient_cross_end, lenient_answer, lenient_read_ahead, lenient_lane_started, lenient_is_used_up, lenient_ended},
+    [DIVERTED] = {engine_cross_end, engine_answer, replay_read_ahead, replayed_lane_started, replayed_is_used_up, replayed_ended},
+    [DIVERTED_LENIENTLY] = {engine_cross_end, engine_answer, lenient_read_ahead, lenient_lane_started, lenient_is_used_up, lenient_ended},
+};
+
+/* ---- the log ---- */
+
+const ControlRecord control_records[CONTROL_KINDS] = {
+    [CONTROL_SIGNAL_INSIDE] = {signal_inside, OF_NEXT_CROSSING | NOT_AT_THE_END},
+    [CONTROL_SIGNAL_BETWEEN] = {signal_between, WITHIN_A_CROSSING | NOT_AT_THE_END},
+    [CONTROL_TIME] = {replay_number},
+    [CONTROL_END] = {replay_exit},
+    [CONTROL_NOTE] = {replay_text},
+    [CONTROL_LANE] = {lane_switches_inside, ENDS_A_STRETCH | WITHIN_A_CROSSING | NOT_AT_THE_END, lane_switch_is_ahead},
+    [CONTROL_CHILD] = {replay_number},
+    [CONTROL_COLLECTOR] = {replay_collector, OF_NEXT_CROSSING},
+    [CONTROL_MEMORY] = {memory_changes, .look_ahead = memory_changes_later},
+    [CONTROL_LANE_STARTED] = {NULL, OF_NEXT_CROSSING | NOT_AT_THE_END},
+    [CONTROL_CALLBACK] = {replay_callback, OF_NEXT_CROSSING | NOT_AT_THE_END},
+    [CONTROL_MARK] = {replay_text},
+    [CONTROL_SERIALS] = {replay_serials},
+    [CONTROL_STREAM] = {stream_change, OF_NEXT_CROSSING},
+    [CONTROL_NO_MEMORY] = {shortage_expect},
+};
+
+const CallbackReader callback_readers[] = {
+    {CALLBACK_READLINE, readline_called_back}, {CALLBACK_WARNING, warned_again}, {0, tls_called_back}};
+
+const ValueCodec value_codecs[] = {
+    {&direntry_type, TAG_DIR_ENTRY, direntry_name, direntry_path, direntry_make}, {NULL, 0, NULL, NULL, NULL}};
+
+/* ---- gates ---- */
+
+const HandlerEntry *const handler_tables[] = {
+    gate_handlers, fileio_handlers, directory_handlers, process_handlers, clock_handlers, signal_handlers, network_handlers,
+    scatter_handlers, tls_handlers, thread_handlers, map_handlers, raised_handlers, readline_handlers, stream_handlers, NULL};
+
+const ModuleHook module_hooks[] = {
+    fileio_module_loaded, process_module_loaded, maps_module_loaded, datetime_module_loaded, network_module_loaded, tls_module_loaded,
+    sqlite_module_loaded, listen_module_loaded, libcalls_module_loaded, identity_module_loaded, addresses_module_loaded,
+    standins_module_loaded, NULL};
+
+/* ---- what happens ---- */
+
+const BaseHooks base_hooks = {
+    .diverged = report_divergence,
+    .waits_for_log = engine_idle,
+    .log_has_ended = shared_end,
+    .world_may_have_grown = world_load,
+    .copied = libc_trap_copied,
+    .exits_apart = engine_exit,
+    .reports_ending = ending_report,
+};
+
+static int
+open_gate(void)
+{
+    Gate *open = cross_open();
+    return open ? open->id : 0;
+}
+
+const ClockHooks clock_hooks = {
+    .adopt_thread = lane_adopt,
+    .open_gate = open_gate,
+    .function_starts = engine_function_starts,
+    .function_ends = engine_function_ends,
+    .function_resumes = watch_resume,
+    .instruction = path_instruction,
+    .raised = engine_raised,
+    .own_line = course_line,
+    .stands_at = engine_line,
+    .take_clock = engine_take_clock,
+    .report_uncaught = engine_report_uncaught,
+    .signals_go_on = signals_go_on,
+};
+
+const CrossingHooks crossing_hooks = {
+    .adopt_thread = lane_adopt,
+    .answers_data = data_call,
+    .gate_loaded = stream_gate_loaded,
+    .regular_done = files_regular_done,
+    .stream_acted = streams_recorded,
+    .heap_is_due = heap_crossed,
+    .memory_look = shared_look,
+    .collect_output = streams_collect,
+    .reach_serial = identity_reach,
+    .point_crossed = points_crossed,
+    .stand_at_point = points_stand,
+    .replay_is_whole = report_whole,
+};
+
+static FunctionLookup lookups[] = {raising_call, addresses_function, NULL};
+
+const LanesHooks lanes_hooks = {
+    .would_wait = engine_would_wait,
+    .lenient_wait = lenient_wait,
+    .lenient_next_at_end = lenient_next_at_end,
+    .lenient_slice_used_up = lenient_slice_used_up,
+    .look_for_signals = signals_look,
+    .is_watched = watch_is_set,
+    .look_at_watched = watch_look,
+    .lookups = lookups,
+    .look_up = libc_lookup,
+    .relink_raising = raising_calls_relink,
+    .library_loaded = libc_library_loaded,
+    .install_libc = libc_install,
+};
+
+const FilesHooks files_hooks = {
+    .open_data = data_open,
+    .written = engine_output,
+};
+
+const SignalsHooks signals_hooks = {
+    .handler_is_late = lenient_handler_is_late,
+    .ends_here = engine_ends_here,
+};
+
+const LibcHooks libc_hooks = {
+    .asks_outside = engine_asks_outside,
+};

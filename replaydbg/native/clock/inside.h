@@ -1,0 +1,30 @@
+/* What the files of this folder have of each other. */
+#ifndef REPLAYDBG_CLOCK_INSIDE_H
+#define REPLAYDBG_CLOCK_INSIDE_H
+#include "base/core.h"
+#include "clock/clock.h"
+#include "code/code.h"
+
+/* listen.c */
+int listen_prepare(void);                        /* before the program begins, if it may be needed */
+
+/* activations.c */
+void activation_start(_PyInterpreterFrame *frame);
+bool activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit); /* whether it is its first one */
+void activation_pass(_PyInterpreterFrame *frame);             /* an exception comes to it from elsewhere; NULL: nothing is done */
+bool activation_passes(_PyInterpreterFrame *frame);           /* whether one came since its last line; asked once for each */
+
+/* stepclock.c */
+void stepclock_line(_PyInterpreterFrame *frame); /* from listen.c */
+void stepclock_start(_PyInterpreterFrame *frame);
+bool stepclock_wants_starts(void);
+
+/* ticks.c */
+uint64_t ticks_count(void);
+void ticks_tick(_PyInterpreterFrame *frame);     /* from listen.c */
+
+/* trace.c */
+void trace_tick(_PyInterpreterFrame *frame, CodeFacts *facts);
+void trace_inside(_PyInterpreterFrame *frame);   /* from listen.c: a function begins */
+
+#endif

@@ -1,0 +1,127 @@
+/* Ticks: a count of how far a program has computed, for the slices of its lanes. A tick is a call or a jump (3.12 and later), a call or
+ * a line (3.11), or the end of a crossing. Nothing ticks inside a crossing, whose work differs between recording and replay, nor in the importer's own Python,
+ * whose work depends on what is cached: so the count is the same at each crossing of both. */
+#include "base/core.h"
+#include "clock/inside.h"
+#include "code/code.h"
+
+static struct {
+    uint64_t count, left; /* left: until the slice is used up */
+    TickHandler used_up;
+} ticks;
+static int report_fd = -1;
+bool ticks_are_reported;
+static Buf reported;
+
+bool ticks_are_counted;
+
+/* A crossing ticks when it has ended: C code may cross again and again without a call or a jump of Python's. */
+void
+ticks_crossing(void)
+{
+    ticks.count++;
+    if (--ticks.left == 0)
+        ticks.used_up();
+}
+
+void
+ticks_tick(_PyInterpreterFrame *frame)
+{
+    if (core.depth > 0)
+        return;
+    CodeFacts *facts = code_facts(compat_frame_code(frame));
+    if (facts->is_importers)
+        return;
+    ticks.count++;
+    if (trace_is_on)
+        trace_tick(frame, facts);
+    if (--ticks.left == 0)
+        ticks.used_up();
+}
+
+int
+ticks_on(uint64_t slice, bool by_line, TickHandler used_up)
+{
+    ticks.used_up = used_up;
+    ticks.left = slice;
+    ticks_are_counted = true;
+    return listen_to(listening_to() | LISTEN_TICKS | (by_line ? LISTEN_LINE_TICKS : 0));
+}
+
+void
+ticks_slice(uint64_t slice)
+{
+    ticks.left = slice;
+}
+
+int
+ticks_off(void)
+{
+    if (trace_is_asked)
+        return 0;
+    ticks_are_counted = false;
+    return listen_to(listening_to() & ~(unsigned)(LISTEN_TICKS | LISTEN_LINE_TICKS)); /* whatever else is listened to is somebody else's */
+}
+
+uint64_t
+ticks_count(void)
+{
+    return ticks.count;
+}
+
+static uint64_t at_event;
+
+void
+ticks_event(void)
+{
+    at_event = ticks.count;
+}
+
+uint64_t
+ticks_since(void)
+{
+    return ticks.count - at_event;
+}
+
+/* ---- for the tests: ticks from the first line on, and their count at each crossing ---- */
+
+static uint64_t test_slice, slices;
+
+static void
+test_used_up(void)
+{
+    slices++;
+    ticks_slice(test_slice);
+}
+
+void
+ticks_load(uint64_t slice, int fd)
+{
+    report_fd = fd_keep(fd);
+    test_slice = slice;
+    ticks_are_reported = true;
+    codes_watch((CodeWatcher){0});
+}
+
+void
+ticks_begin(void)
+{
+    if (report_fd >= 0 && ticks_on(test_slice, false, test_used_up) < 0)
+        Py_FatalError("replaydbg: ticks cannot be counted");
+}
+
+void
+ticks_crossed(void)
+{
+    buf_varint(&reported, ticks.count);
+    buf_varint(&reported, slices);
+    if (reported.used > 60000)
+        report_send(report_fd, &reported);
+}
+
+void
+ticks_report(void)
+{
+    if (report_fd >= 0)
+        report_send(report_fd, &reported);
+}

@@ -1,0 +1,86 @@
+/* Code objects and frames: where in the source a crossing happens, and what can be read of objects without running Python.
+ *
+ *   site.c       sites
+ *   stacks.c     where a frame keeps objects
+ *   codes.c      what is known of each code object while lines or ticks are counted
+ *   signature.c  reading objects, and whether one has changed
+ */
+#ifndef REPLAYDBG_CODE_H
+#define REPLAYDBG_CODE_H
+#include "base/core.h"
+#include <internal/pycore_dict.h>
+#include <internal/pycore_object.h>
+
+typedef struct {
+    int unit;  /* of the instruction itself, where the frame stands at what belongs to it */
+    int depth; /* so many entries of the value stack hold objects */
+} StackPlace;
+
+/* stacks.c */
+StackPlace stack_place(_PyInterpreterFrame *frame);
+
+/* site.c */
+uint32_t site_here(int gate, unsigned shape, uint64_t *hash);     /* record: id (defines it when new); replay: 0, with the hash */
+int site_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one SITE record */
+int code_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one CODE record */
+void sites_forget_definitions(void);                     /* they are read once more, from the first one */
+uint64_t site_recorded_hash(uint32_t id);
+int site_recorded_gate(uint32_t id);
+unsigned site_recorded_shape(uint32_t id);
+void site_forget_code(void *extra);                /* the free function of core.code_extra */
+int frame_place(_PyInterpreterFrame *frame);     /* as f_lasti, but the same whether it is traced or not */
+uint64_t hash_text(PyObject *text, uint64_t seed);
+
+/* codes.c */
+bool code_is_library(PyCodeObject *code);          /* it came with the interpreter, or was installed; codes.c */
+typedef struct CodeFacts {
+    struct CodeFacts *next;
+    PyCodeObject *code;
+    uint64_t hash;       /* code_identity() */
+    uint64_t *cells;     /* one for each code unit, or NULL: the step clock's */
+    bool breaks_at_start;    /* a breakpoint is at the first line of each activation */
+    bool is_library;     /* of the standard library, or installed */
+    bool is_importers;   /* Python of the importer itself: neither its lines nor its ticks count */
+    bool has_run;        /* it began, or ran a line, while the step clock ran */
+    uint32_t raise_id;   /* raises.c: from 1; 0: not met yet */
+    uint32_t course_hash; /* course.c; 0: not met yet */
+    uint32_t trace_id, inside_id; /* trace.c: from 1; 0: not met yet */
+} CodeFacts;
+
+typedef struct {
+    void (*born)(CodeFacts *), (*dies)(CodeFacts *); /* may be NULL */
+} CodeWatcher;
+void codes_watch(CodeWatcher watcher);           /* before the first code_facts() */
+void codes_each(void (*visit)(CodeFacts *));
+extern bool codes_command; /* the program is a command (-c): "<string>" is its own code */
+extern CodeFacts *code_last;
+CodeFacts *code_facts_find(PyCodeObject *code);
+
+static inline CodeFacts *
+code_facts(PyCodeObject *code)
+{
+    return code_last && code_last->code == code ? code_last : code_facts_find(code);
+}
+
+/* Calls `visit` for each run of code units with one line (-1: none). */
+void code_lines(PyCodeObject *code, void (*visit)(void *to, int unit, int units, int line), void *to);
+
+/* signature.c */
+/* Borrowed, or NULL: it is not there, or only Python could tell. */
+PyObject *read_key(PyObject *dict, PyObject *name);           /* name: an exact str */
+PyObject *read_number_key(PyObject *dict, int64_t number);
+PyObject *read_attribute(PyObject *o, PyObject *name);
+
+/* Two that differ: the value has changed. Of an immutable value its content, of a container which objects it holds. 0 for NULL. */
+uint64_t signature_of(PyObject *o);
+PyTypeObject *deque_type(PyObject *o); /* that it is of in C; NULL: it is no deque */
+
+/* Where the attributes of an instance lie. */
+typedef struct {
+    PyDictValues *values; /* beside the object, or */
+    PyObject *dict;       /* a dictionary, or neither */
+} Instance;
+Instance instance_of(PyObject *o);
+PyDictKeysObject *shared_keys(PyTypeObject *type); /* the names of `values` */
+
+#endif

@@ -1,0 +1,162 @@
+/* The collector of the program is left alone: automatic collection stays on, and what the tool allocates and frees moves nothing.
+ *
+ * CPython collects when a count of allocations passes a threshold, and the count knows two things alone: a tracked object that was
+ * taken from the allocator adds one, and one that was given back takes one away. What comes from a free list or goes to one does
+ * not count; so the next collection depends on the count and on how full the free lists of tracked types are. A stretch of the
+ * tool's own work (a crossing, above all: a real listing while recording, decoding in replay) therefore begins by noting both and
+ * ends by putting both back. No collection begins within. Then both modes leave every stretch as they entered it, and what the
+ * program allocates in between is the same: its collections come at the same allocations. What a crossing hands to the program
+ * counts as if the program had made it itself at that moment, from the free lists as they were: the program will free it, and
+ * a count that is only taken from would never bring a collection.
+ *
+ * The free lists of asynchronous generators' helpers and of MemoryErrors are left out: no C function in a crossing makes the
+ * former, and the latter are raised the same in both modes. Floats and the keys of dictionaries are not tracked.
+ */
+#ifndef REPLAYDBG_COLLECTOR_H
+#define REPLAYDBG_COLLECTOR_H
+#include "base/core.h"
+#include <internal/pycore_context.h>
+
+/* own_work.c */
+/* Between these two nothing is a crossing, and what is allocated or freed does not move the program's next collection. */
+void own_work_begin(void);
+void own_work_end(void);
+void own_work_gives(PyObject *made); /* NULL, or what the program gets of the tool's work besides the outcome of a crossing */
+
+/* perturb.c */
+extern bool perturbing;
+void perturb_load(uint64_t seed);
+void perturb_collector(uint64_t event); /* from this event on, collections come elsewhere */
+void perturb_now(void);
+
+static inline void
+perturb(void)
+{
+    if (__builtin_expect(perturbing, 0))
+        perturb_now();
+}
+
+#if PY_VERSION_HEX >= 0x030D0000
+#define FREE_LISTS (core.tstate->interp->object_state.freelists)
+#define FREE_TUPLES FREE_LISTS.tuples.items
+#define TUPLES_NUMFREE FREE_LISTS.tuples.numfree
+#define FREE_LISTS_ITEMS FREE_LISTS.lists.items
+#define LISTS_NUMFREE FREE_LISTS.lists.numfree
+#define FREE_DICTS FREE_LISTS.dicts.items
+#define DICTS_NUMFREE FREE_LISTS.dicts.numfree
+#define FREE_SLICE FREE_LISTS.slices.slice_cache
+#define FREE_CONTEXTS FREE_LISTS.contexts.items
+#define CONTEXTS_NUMFREE FREE_LISTS.contexts.numfree
+#else
+#define FREE_LISTS (*core.tstate->interp)
+#define FREE_TUPLES FREE_LISTS.tuple.free_list
+#define TUPLES_NUMFREE FREE_LISTS.tuple.numfree
+#define FREE_LISTS_ITEMS FREE_LISTS.list.free_list
+#define LISTS_NUMFREE FREE_LISTS.list.numfree
+#define FREE_DICTS FREE_LISTS.dict_state.free_list
+#define DICTS_NUMFREE FREE_LISTS.dict_state.numfree
+#define FREE_SLICE FREE_LISTS.slice_cache
+#define FREE_CONTEXTS FREE_LISTS.context.freelist
+#define CONTEXTS_NUMFREE FREE_LISTS.context.numfree
+#endif
+
+#ifndef WITH_FREELISTS
+#error "replaydbg's native core needs a CPython with free lists, which every ordinary build has"
+#endif
+#define TUPLE_SIZES PyTuple_NFREELISTS
+
+/* How many objects each free list of tracked objects holds. */
+typedef struct {
+    int tuples[TUPLE_SIZES]; /* of sizes 1, 2 ... */
+    int lists, dicts, contexts, slices;
+} Levels;
+
+typedef struct {
+    int count;       /* of the youngest generation: allocations minus deallocations since its last collection */
+    int collecting;
+    bool scheduled;  /* a collection waits for the evaluation loop */
+    bool has_levels;
+    Levels levels;
+} Collector;
+
+/* garbage.c */
+extern Collector collector; /* as the program left it, while the tool works */
+void levels_restore(void);
+void collector_give(PyObject *made);                 /* within the tool's work: the program gets this, and made it */
+void collector_give_exception(void);                 /* the same of the exception that is set */
+void collector_hold(void);                           /* boot.c: from the start of its work */
+void collector_settle(void);                         /* boot.c: the same beginning for the program in both modes */
+void collector_numbers(uint64_t numbers[4]);         /* collections of each generation, and a digest of the rest */
+bool collector_agrees(const uint64_t recorded[4], char *detail, size_t size);
+
+static inline void
+levels_note(void)
+{
+    memcpy(collector.levels.tuples, TUPLES_NUMFREE, sizeof collector.levels.tuples);
+    collector.levels.lists = LISTS_NUMFREE;
+    collector.levels.dicts = DICTS_NUMFREE;
+    collector.levels.contexts = CONTEXTS_NUMFREE;
+    collector.levels.slices = FREE_SLICE != NULL;
+    collector.has_levels = true;
+}
+
+static inline bool
+levels_differ(void)
+{
+    uint64_t now[TUPLE_SIZES / 2], before[TUPLE_SIZES / 2], difference = 0;
+    memcpy(now, TUPLES_NUMFREE, sizeof now);
+    memcpy(before, collector.levels.tuples, sizeof before);
+    for (int i = 0; i < TUPLE_SIZES / 2; i++)
+        difference |= now[i] ^ before[i];
+    return difference | (uint64_t)((LISTS_NUMFREE ^ collector.levels.lists) | (DICTS_NUMFREE ^ collector.levels.dicts) |
+                                   (CONTEXTS_NUMFREE ^ collector.levels.contexts) | ((FREE_SLICE != NULL) ^ collector.levels.slices));
+}
+
+/* The tool begins to work. `makes_nothing`: it will make no tracked object and free none, whatever the mode. While `collecting` is
+ * set no collection begins and none is scheduled; one that is scheduled already waits until the tool has finished. */
+static inline void
+collector_pause(bool makes_nothing)
+{
+    struct _gc_runtime_state *gc = &core.tstate->interp->gc;
+    collector.count = gc->generations[0].count;
+    collector.collecting = gc->collecting;
+    collector.scheduled = compat_collection_scheduled(core.tstate);
+    collector.has_levels = false;
+    gc->collecting = 1;
+    if (collector.scheduled) /* 3.12 asks for nothing else, wherever C code looks for signals: a large multiplication in os.stat() does */
+        compat_unschedule_collection(core.tstate);
+    if (!makes_nothing || perturbing)
+        levels_note();
+}
+
+/* Without an object made or freed: for a lane that the interpreter ended in the middle of a crossing. */
+static inline void
+collector_put_back(void)
+{
+    struct _gc_runtime_state *gc = &PyInterpreterState_Main()->gc;
+    gc->generations[0].count = collector.count;
+    gc->collecting = collector.collecting;
+}
+
+static inline void
+collector_resume(void)
+{
+    struct _gc_runtime_state *gc = &core.tstate->interp->gc;
+    if (collector.has_levels && levels_differ())
+        levels_restore();
+    gc->generations[0].count = collector.count;
+    gc->collecting = collector.collecting;
+    if (collector.scheduled)
+        compat_schedule_collection(core.tstate);
+}
+
+/* own_work_end(), for the end of each crossing. */
+static inline void
+work_end(void)
+{
+    perturb();
+    if (--core.depth == 0)
+        collector_resume();
+}
+
+#endif

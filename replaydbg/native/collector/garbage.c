@@ -1,0 +1,236 @@
+/* Putting the free lists back, the collector's state at the start of the program, and the comparison of it: see collector.h. */
+#include "base/core.h"
+#include "collector/collector.h"
+
+Collector collector;
+
+/* ---- free lists ----
+ * A list that is too full gives objects back to the allocator, as the interpreter itself does when it clears it. One that is too
+ * empty is hidden while an object of its kind is made (which then comes from the allocator), and gets that one when it is dropped. */
+
+static void
+restore_lists(int level)
+{
+    while (LISTS_NUMFREE > level)
+        PyObject_GC_Del(FREE_LISTS_ITEMS[--LISTS_NUMFREE]);
+    while (LISTS_NUMFREE < level) {
+        int now = LISTS_NUMFREE;
+        LISTS_NUMFREE = 0;
+        PyObject *fresh = PyList_New(0);
+        LISTS_NUMFREE = now;
+        if (fresh == NULL)
+            break;
+        Py_DECREF(fresh);
+    }
+}
+
+static void
+restore_dicts(int level)
+{
+    while (DICTS_NUMFREE > level)
+        PyObject_GC_Del(FREE_DICTS[--DICTS_NUMFREE]);
+    while (DICTS_NUMFREE < level) {
+        int now = DICTS_NUMFREE;
+        DICTS_NUMFREE = 0;
+        PyObject *fresh = PyDict_New();
+        DICTS_NUMFREE = now;
+        if (fresh == NULL)
+            break;
+        Py_DECREF(fresh);
+    }
+}
+
+static void
+restore_tuples(int i, int level)
+{
+    while (TUPLES_NUMFREE[i] > level) {
+        PyTupleObject *dead = FREE_TUPLES[i];
+        FREE_TUPLES[i] = (PyTupleObject *)dead->ob_item[0]; /* the next one */
+        TUPLES_NUMFREE[i]--;
+        PyObject_GC_Del(dead);
+    }
+    while (TUPLES_NUMFREE[i] < level) {
+        PyTupleObject *chain = FREE_TUPLES[i];
+        int now = TUPLES_NUMFREE[i];
+        FREE_TUPLES[i] = NULL;
+        TUPLES_NUMFREE[i] = 0;
+        PyObject *fresh = PyTuple_New(i + 1);
+        FREE_TUPLES[i] = chain;
+        TUPLES_NUMFREE[i] = now;
+        if (fresh == NULL)
+            break;
+        Py_DECREF(fresh);
+    }
+}
+
+static void
+restore_contexts(int level)
+{
+    while (CONTEXTS_NUMFREE > level) {
+        PyContext *dead = FREE_CONTEXTS;
+        FREE_CONTEXTS = (PyContext *)dead->ctx_weakreflist; /* the next one */
+        CONTEXTS_NUMFREE--;
+        dead->ctx_weakreflist = NULL;
+        PyObject_GC_Del(dead);
+    }
+    while (CONTEXTS_NUMFREE < level) {
+        PyContext *chain = FREE_CONTEXTS;
+        int now = CONTEXTS_NUMFREE;
+        FREE_CONTEXTS = NULL;
+        CONTEXTS_NUMFREE = 0;
+        PyObject *fresh = PyContext_New();
+        FREE_CONTEXTS = chain;
+        CONTEXTS_NUMFREE = now;
+        if (fresh == NULL)
+            break;
+        Py_DECREF(fresh);
+    }
+}
+
+static void
+restore_slice(int level)
+{
+    if (FREE_SLICE != NULL && level == 0) {
+        PySliceObject *dead = FREE_SLICE;
+        FREE_SLICE = NULL;
+        PyObject_GC_Del(dead);
+    }
+    else if (FREE_SLICE == NULL && level) {
+        PyObject *fresh = PySlice_New(NULL, NULL, NULL);
+        Py_XDECREF(fresh);
+    }
+}
+
+/* Contexts come first: making one makes other objects too. */
+void
+levels_restore(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    restore_contexts(collector.levels.contexts);
+    restore_slice(collector.levels.slices);
+    restore_dicts(collector.levels.dicts);
+    restore_lists(collector.levels.lists);
+    for (int i = 0; i < TUPLE_SIZES; i++)
+        restore_tuples(i, collector.levels.tuples[i]);
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+}
+
+/* ---- what the program gets ---- */
+
+static void
+take(int *level)
+{
+    if (level && *level > 0)
+        --*level;
+    else
+        collector.count++;
+}
+
+/* Only what is data comes out of a crossing, and nothing that refers to itself. */
+void
+collector_give(PyObject *made)
+{
+    if (!PyObject_IS_GC(made))
+        return;
+    Levels *levels = &collector.levels;
+    Py_ssize_t i = 0, n = PyTuple_Check(made) || PyList_Check(made) ? Py_SIZE(made) : 0;
+    if (PyTuple_CheckExact(made) && n == 0)
+        return; /* there is one for all */
+    take(!collector.has_levels       ? NULL
+         : PyTuple_CheckExact(made)  ? n < TUPLE_SIZES ? &levels->tuples[n - 1] : NULL /* those of the last size are only given back */
+         : PyList_CheckExact(made)   ? &levels->lists
+         : PyDict_CheckExact(made)   ? &levels->dicts
+                                     : NULL);
+    if (PyDict_CheckExact(made)) {
+        PyObject *key, *value;
+        while (PyDict_Next(made, &i, &key, &value)) {
+            collector_give(key);
+            collector_give(value);
+        }
+    }
+    for (i = 0; i < n; i++) {
+        PyObject *item = PyTuple_Check(made) ? PyTuple_GET_ITEM(made, i) : PyList_GET_ITEM(made, i);
+        if (item)
+            collector_give(item);
+    }
+}
+
+void
+collector_give_exception(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    if (value && PyExceptionInstance_Check(value)) {
+        collector.count++;
+        collector_give(((PyBaseExceptionObject *)value)->args);
+        if (((PyBaseExceptionObject *)value)->dict)
+            collector_give(((PyBaseExceptionObject *)value)->dict);
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
+/* ---- the beginning ---- */
+
+/* Until the program begins, nothing is collected: the order of what is alive stays the order in which it was made. */
+void
+collector_hold(void)
+{
+    core.tstate->interp->gc.collecting = 1;
+}
+
+/* Full collections leave all that is alive in the oldest generation. Each of them untracks tuples whose items are untracked; which
+ * ones at once depends on their order, so this goes on until there are no more. Free lists, counts and statistics begin empty. */
+void
+collector_settle(void)
+{
+    struct _gc_runtime_state *gc = &core.tstate->interp->gc;
+    Py_ssize_t before;
+    gc->collecting = 0;
+    do {
+        before = gc->long_lived_total;
+        PyGC_Collect();
+    } while (gc->long_lived_total != before);
+    memset(&collector.levels, 0, sizeof collector.levels);
+    levels_restore();
+    for (int i = 0; i < NUM_GENERATIONS; i++) {
+        gc->generations[i].count = 0;
+        memset(&gc->generation_stats[i], 0, sizeof gc->generation_stats[i]);
+    }
+    gc->long_lived_pending = 0;
+    compat_unschedule_collection(core.tstate);
+}
+
+/* ---- is it the same in replay? ---- */
+
+void
+collector_numbers(uint64_t numbers[4])
+{
+    struct _gc_runtime_state *gc = &core.tstate->interp->gc;
+    if (!collector.has_levels)
+        levels_note();
+    uint64_t rest[] = {(uint64_t)collector.count, (uint64_t)gc->generations[1].count, (uint64_t)gc->generations[2].count,
+                       (uint64_t)gc->long_lived_total, (uint64_t)gc->long_lived_pending};
+    uint64_t digest = hash_bytes(rest, sizeof rest, hash_bytes(&collector.levels, sizeof collector.levels, 0));
+    for (int i = 0; i < NUM_GENERATIONS; i++)
+        numbers[i] = (uint64_t)gc->generation_stats[i].collections;
+    numbers[3] = (digest ^ digest >> 32) & 0xFFFFFFF; /* four bytes as a number of the log */
+}
+
+bool
+collector_agrees(const uint64_t recorded[4], char *detail, size_t size)
+{
+    uint64_t now[4];
+    collector_numbers(now);
+    if (memcmp(now, recorded, 3 * sizeof *now) != 0)
+        snprintf(detail, size, "%llu+%llu+%llu collections when it was recorded, %llu+%llu+%llu now", (unsigned long long)recorded[0],
+                 (unsigned long long)recorded[1], (unsigned long long)recorded[2], (unsigned long long)now[0],
+                 (unsigned long long)now[1], (unsigned long long)now[2]);
+    else if (now[3] != recorded[3])
+        snprintf(detail, size, "the next collection comes at another allocation (%d+%d+%d now)", collector.count,
+                 core.tstate->interp->gc.generations[1].count, core.tstate->interp->gc.generations[2].count);
+    else
+        return true;
+    return false;
+}

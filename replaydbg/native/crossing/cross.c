@@ -1,0 +1,208 @@
+/* One crossing: recorded as an event, or answered by the next event after it has been checked against what the program asks. */
+#include "base/core.h"
+#include "clock/clock.h"
+#include "code/code.h"
+#include "collector/collector.h"
+#include "crossing/inside.h"
+#include "log/log.h"
+#include "values/values.h"
+#include <stdlib.h>
+
+CrossState cross_state;
+
+static Buf args_buf;
+static IdMap args_ids;
+static uint32_t args_defined;
+
+/* ---- arguments ---- */
+
+static void
+encode_arguments(Crossing *c, PyObject *kwnames)
+{
+    Buf *b = &args_buf;
+    bool with_self = c->gate->flags & GATE_SELF;
+    Py_ssize_t nkw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
+    b->used = 0;
+    buf_byte(b, TAG_TUPLE);
+    buf_varint(b, (uint64_t)(c->nargs + with_self + (nkw > 0)));
+    if (with_self)
+        value_encode(b, c->self, ENCODE_ARGUMENT, &event_types, NULL, 0);
+    for (Py_ssize_t i = 0; i < c->nargs; i++) {
+        if ((c->gate->flags & (GATE_DIGEST | GATE_FILLS)) && i == c->gate->buffer)
+            buf_byte(b, c->gate->flags & GATE_DIGEST ? TAG_BUFFER_LEAVES : TAG_BUFFER_FILLED); /* its bytes are digested or filled in, see format.md */
+        else if (value_encode(b, c->args[i], ENCODE_ARGUMENT, &event_types, NULL, 0) < 0)
+            buf_byte(b, TAG_NONE);
+    }
+    if (nkw) {
+        buf_byte(b, TAG_DICT);
+        buf_varint(b, (uint64_t)nkw);
+        for (Py_ssize_t i = 0; i < nkw; i++) {
+            value_encode(b, PyTuple_GET_ITEM(kwnames, i), ENCODE_ARGUMENT, &event_types, NULL, 0);
+            if (value_encode(b, c->args[c->nargs + i], ENCODE_ARGUMENT, &event_types, NULL, 0) < 0)
+                buf_byte(b, TAG_NONE);
+        }
+    }
+}
+
+static void
+intern_arguments(Crossing *c)
+{
+    c->args_hash = hash_bytes(args_buf.data, args_buf.used, 0);
+    if (core.mode != RECORD)
+        return;
+    uint32_t *slot = idmap_slot(&args_ids, c->args_hash);
+    if (!*slot) {
+        *slot = ++args_defined;
+        uint8_t *p = log_room(&event_log, args_buf.used + 1);
+        if (p) {
+            *p = DEFINES_ARGUMENTS << 2 | 3u;
+            memcpy(p + 1, args_buf.data, args_buf.used);
+            log_commit(&event_log, p + 1 + args_buf.used);
+        }
+    }
+    c->args_id = *slot;
+}
+
+const Buf *
+cross_arguments(const Crossing *c)
+{
+    return c && (c->gate->flags & GATE_ARGS) && hash_bytes(args_buf.data, args_buf.used, 0) == c->args_hash ? &args_buf : NULL;
+}
+
+void
+cross_take_arguments(Crossing *c, const Buf *encoded)
+{
+    args_buf.used = 0;
+    buf_bytes(&args_buf, encoded->data, encoded->used);
+    intern_arguments(c);
+}
+
+/* ---- program code inside ---- */
+
+int
+upcall_enter(void)
+{
+    int depth = core.depth;
+    if (depth > 0)
+        collector_resume();
+    core.depth = 0;
+    if (core.mode == REPLAY && depth > 0)
+        cross_read_ahead(); /* a preemption or a handler may be due before the first crossing in it */
+    return depth;
+}
+
+void
+upcall_leave(int depth)
+{
+    cross_state.upcall_error = NULL;
+    if (PyErr_Occurred()) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        PyErr_NormalizeException(&type, &value, &traceback);
+        cross_state.upcall_error = value;
+        PyErr_Restore(type, value, traceback);
+    }
+    core.depth = depth;
+    if (depth > 0)
+        collector_pause(false);
+}
+
+/* ---- what belongs to a lane ---- */
+
+Gate *
+cross_open(void)
+{
+    return cross_state.open;
+}
+
+void
+cross_state_swap(CrossState *leaves, const CrossState *comes)
+{
+    *leaves = cross_state;
+    cross_state = *comes;
+}
+
+/* ---- the crossing ---- */
+
+void
+cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    shared_crossing(true, g->flags);
+    if (core.depth++ == 0)
+        collector_pause((g->flags & GATE_MAKES_NOTHING) && nargs == 0 && kwnames == NULL); /* else it makes an exception */
+    perturb();
+    c->gate = g;
+    c->outer = cross_state.open;
+    cross_state.open = g;
+    c->self = self;
+    c->args = args;
+    c->nargs = nargs;
+    c->digested = false;
+    c->digest = 0;
+    c->leaving = NULL;
+    c->fill = NULL;
+    c->fill_length = 0;
+    c->raised_by_program = false;
+    c->args_id = 0;
+    c->args_hash = 0;
+    c->site = site_here(g->id, g->flags & GATE_SHAPE, &c->site_hash);
+    if (g->flags & GATE_ARGS) {
+        encode_arguments(c, kwnames);
+        intern_arguments(c);
+    }
+    c->perform = core.mode != REPLAY || (g->flags & GATE_BOTH);
+}
+
+void
+cross_digest(Crossing *c, const void *data, size_t n)
+{
+    uint64_t h = hash_bytes(data, n, c->digested ? c->digest : 0);
+    c->digest = (uint32_t)(h ^ h >> 32);
+    c->left = c->digested ? c->left + n : n;
+    c->digested = true;
+    c->leaving = data;
+    c->leaving_length = n;
+}
+
+static void
+give_outcome(Crossing *c, PyObject *result)
+{
+    if (core.depth > 1)
+        return;
+    if (result)
+        collector_give(result);
+    else if (!c->raised_by_program)
+        collector_give_exception();
+}
+
+PyObject *
+observed_end(Crossing *c, PyObject *result)
+{
+    return result;
+}
+
+PyObject *
+cross_end(Crossing *c, PyObject *result)
+{
+    result = crossing_ways[core.way].end(c, result);
+    if (__builtin_expect(warned_inside, 0))
+        warned_crossed();
+    if (result == NULL || PyType_IS_GC(Py_TYPE(result)))
+        give_outcome(c, result);
+    cross_state.open = c->outer;
+    if (__builtin_expect(draws_are_kept, 0))
+        draws_crossed(c->gate);
+    work_end();
+    if (ticks_are_counted && core.depth == 0)
+        ticks_crossing();
+    if (__builtin_expect(engine.point_is_due, 0) && core.depth == 0)
+        crossing_hooks.stand_at_point();
+    return result;
+}
+
+void
+cross_expect_outcome(const Crossing *c, bool has_its_type)
+{
+    if (!has_its_type)
+        diverge("corrupt", c->gate, NULL, "the recorded result of a call has an invalid type");
+}

@@ -1,0 +1,23 @@
+/* What the parts of a crossing have of each other. */
+#ifndef REPLAYDBG_CROSSING_INSIDE_H
+#define REPLAYDBG_CROSSING_INSIDE_H
+#include "base/core.h"
+#include "crossing/crossing.h"
+
+extern CrossState cross_state; /* of the running lane */
+
+/* cross.c */
+void cross_take_arguments(Crossing *c, const Buf *encoded);
+
+/* record.c */
+void record_end(Crossing *c, PyObject *result);
+
+/* warned.c */
+extern bool warned_inside;                       /* record: the crossing that is open has issued one */
+void warned_crossed(void);                       /* that crossing ends */
+
+/* draws.c */
+extern bool draws_are_kept;                      /* only in a replay */
+void draws_crossed(const Gate *g);               /* if they are kept */
+
+#endif

@@ -1,0 +1,26 @@
+/* How a run ends: its exit, a divergence, and what is reported of them.
+ *
+ *   outcome.c     the exception, and what is asked of it then
+ *   exit.c        the end of the process
+ *   divergence.c  the report of a divergence
+ */
+#ifndef REPLAYDBG_ENDING_H
+#define REPLAYDBG_ENDING_H
+#include "base/core.h"
+
+/* outcome.c */
+int outcome_prepare(PyObject *boot);
+void outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback); /* it ends the program; borrowed */
+void outcome_script_ends(void);                  /* the script's code has come to its end; an exception may be set, and stays */
+void outcome_told(PyObject *text);               /* what the program was replayed for is over */
+void ending_report(void);                        /* to the launcher, once */
+
+/* exit.c */
+void process_has_ended(int status, void *unused); /* of on_exit() */
+_Noreturn void process_ends(int status);         /* somebody else than the core ends it, at once: exit() as its last act, or _exit() of C code */
+
+/* divergence.c */
+_Noreturn void report_divergence(const char *kind, Gate *gate, Crossing *c, const char *detail);
+void report_whole(void);
+
+#endif

@@ -1,0 +1,37 @@
+/* The end of the process, however it comes about: what is left to be written, or to be compared. */
+#include "base/core.h"
+#include "clock/clock.h"
+#include "crossing/crossing.h"
+#include "ending/ending.h"
+#include "engine/engine.h"
+#include "files/files.h"
+
+static bool has_ended;
+
+void
+process_has_ended(int status, void *unused)
+{
+    has_ended = true;
+    core.tstate = NULL;
+    if (engine.diverting)
+        engine_exit(status);
+    clocks_report();
+    if (core.mode == RECORD) {
+        stream_children_end();
+        cross_ended(status);
+    }
+    else if (core.mode == REPLAY) {
+        cross_expect_exit();
+        ending_report();
+    }
+    if (engine.is_on)
+        engine_exit(status);
+}
+
+_Noreturn void
+process_ends(int status)
+{
+    if (!has_ended)
+        process_has_ended(status, NULL);
+    leave_process(status);
+}

@@ -1,0 +1,118 @@
+/* How a process of the engine ends: the program's exit, a crash of its C code, and a diversion that cannot answer. */
+#include "base/core.h"
+#include "clock/clock.h"
+#include "crossing/crossing.h"
+#include "engine/inside.h"
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of a diversion, in place of an answer. */
+_Noreturn static void
+fail(const char *why)
+{
+    Buf b = engine_message();
+    buf_bytes(&b, why, strlen(why));
+    engine_send('X', &b);
+    leave_process(0);
+}
+
+static void
+end_with(const char *kind, int status)
+{
+    Buf b = engine_message();
+    report_dict(&b, 7);
+    report_key(&b, "kind");
+    report_text(&b, kind, strlen(kind));
+    report_key(&b, "own");
+    report_number(&b, (int64_t)stepclock.last_own);
+    report_key(&b, "status");
+    report_number(&b, status);
+    report_key(&b, "count");
+    report_number(&b, (int64_t)stepclock.count);
+    report_key(&b, "event");
+    report_number(&b, (int64_t)core.crossings);
+    engine_report_written(&b);
+    engine_send('E', &b);
+}
+
+void
+engine_exit(int status)
+{
+    if (engine.diverting)
+        fail("it ended the process in which it was tried");
+    end_with("exit", status);
+}
+
+void
+engine_would_wait(const char *what)
+{
+    char text[200];
+    snprintf(text, sizeof text, "it would wait for another thread: %s", what);
+    fail(text);
+}
+
+void
+engine_asks_outside(const char *what)
+{
+    char text[200];
+    snprintf(text, sizeof text, "%s() asks for something outside the program, which is not available in the past", what);
+    fail(text);
+}
+
+/* Objects that lay themselves out for a terminal are told that there is none. */
+static PyObject *
+engine_outcome(Gate *gate)
+{
+    if (strcmp(gate->name, "isatty") == 0 || strcmp(gate->name, "FileIO.isatty") == 0)
+        Py_RETURN_FALSE;
+    if (strcmp(gate->name, "get_terminal_size") == 0) {
+        errno = ENOTTY;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    PyErr_Format(PyExc_RuntimeError, "%s.%s() asks for something outside the program, which is not available in the past", gate->module, gate->name);
+    return NULL;
+}
+
+/* C code has crashed, perhaps as it did when it was recorded. A handler that the program installed comes before this one, which is
+ * called if it raises the signal again. */
+void
+engine_crashed(int signum)
+{
+    char text[80];
+    if (engine.diverting) {
+        snprintf(text, sizeof text, "it crashed the process in which it was tried (signal %d)", signum);
+        fail(text);
+    }
+    clocks_report();
+    end_with("signal", signum);
+    leave_process(128 + signum);
+}
+
+void
+engine_hear_of_crashes(void)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    static char stack[1 << 18];
+    stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+    struct sigaction action = {.sa_handler = engine_crashed, .sa_flags = SA_ONSTACK | SA_RESETHAND};
+    sigaltstack(&own, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaction(signals[i], &action, NULL);
+}
+
+/* ---- crossings in a diversion ---- */
+
+PyObject *
+engine_answer(Crossing *c)
+{
+    return engine_outcome(c->gate);
+}
+
+PyObject *
+engine_cross_end(Crossing *c, PyObject *result)
+{
+    return c->perform ? result : engine_answer(c);
+}

@@ -1,0 +1,86 @@
+/* What the files of this folder have of each other. */
+#ifndef REPLAYDBG_ENGINE_INSIDE_H
+#define REPLAYDBG_ENGINE_INSIDE_H
+#include "base/core.h"
+#include "clock/clock.h"
+#include "engine/engine.h"
+#include <fcntl.h>
+
+/* path.c */
+void path_return(_PyInterpreterFrame *frame, PyObject *value); /* NULL: it yields, or raises */
+
+/* watch.c */
+void watch_start(_PyInterpreterFrame *frame);    /* a function begins */
+
+/* judge.c */
+void judge_start(_PyInterpreterFrame *frame);    /* the same */
+
+/* watch.c */
+bool watch_looks_at_returns(void);
+void watch_report(Buf *b);
+
+/* engine.c */
+Buf engine_message(void);       /* where the next message is written; only one at a time */
+void engine_send(int kind, Buf *b);
+void engine_stand(const char *why); /* until it is told to go on */
+PyThreadState *lane_tstate(int lane); /* NULL: there is no such lane, or it has none */
+PyObject *engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end); /* runs inside.py; its answer, borrowed from `globals`, or NULL */
+
+/* arenas.c */
+void arenas_prepare(void);
+
+/* ending.c */
+void engine_hear_of_crashes(void);
+void engine_crashed(int signum);
+
+/* printed.c */
+int printed_prepare(int fd);
+void printed_ignore(void); /* from here on */
+void printed_send(void);
+
+/* rule.c */
+int rule_prepare(void);
+void rule_begin(int kind, int lane); /* relative to where the lane is now; 0: none */
+bool rule_is_set(void);
+bool rule_line(_PyInterpreterFrame *frame);
+bool rule_has_stopped(void);
+
+/* points.c */
+void points_begin(uint64_t event, uint64_t count, uint64_t point); /* where to stand inside a line; zeros: nowhere */
+void points_write(void);        /* a standard stream is about to be given text */
+
+/* path.c */
+bool path_begin(bool is_wanted); /* false: it cannot be followed */
+void path_start(_PyInterpreterFrame *frame);
+void path_event(void);          /* one has been consumed */
+void path_report(Buf *b);
+
+/* judge.c */
+bool judge_begin(const uint8_t *p, const uint8_t *end); /* false: there is nothing to ask */
+PyObject *judge_call_of(PyObject *self, PyObject *args);
+PyObject *judge_stands_at(PyObject *self, PyObject *args);
+uint64_t judge(uint64_t before); /* what it says here; `before` where it cannot tell */
+
+/* raises.c */
+void raises_prepare(int fd);
+void raises_leave(void);        /* in a clone */
+void raises_write(const Raise *raise);
+void raises_send(void);
+
+/* course.c */
+void course_prepare(int fd);    /* -1: it is not asked for */
+void course_leave(void);        /* in a clone */
+void course_send(void);
+uint64_t course_digest(PyObject *value); /* of two equal values, in whatever run, the same; bit 4: a part of it is not known */
+
+/* lineage.c */
+uint32_t lineage_number(Buf *b, PyTypeObject *type);
+
+/* watch.c */
+bool watch_begin(const uint8_t *p, const uint8_t *end); /* false: it cannot be read */
+bool watch_line(_PyInterpreterFrame *frame);
+bool watch_has_stopped(void);
+void watch_point(void);         /* it is about to stand inside a line */
+void watch_report_object(Buf *b);
+
+#endif

@@ -1,0 +1,146 @@
+/* Where a step forward ends: in the lane for which it is made, and by activation of frames, not by depth (in `m() + m()` the second call has
+ * the depth of the first, and no line of the caller lies between them). */
+#include "base/core.h"
+#include "clock/clock.h"
+#include "engine/inside.h"
+#include "lanes/lanes.h"
+
+enum { NO_RULE, STEP, NEXT, FINISH };
+#define MOST_OUTER 1000000
+
+typedef struct {
+    _PyInterpreterFrame *frame;
+    uint64_t started;
+} Standing;
+
+static struct {
+    int kind, lane;
+    bool stopped;
+    Standing here, *outer; /* the frame in which it began, and those that wait for it */
+    int outer_count;
+    PyGenObject *generator; /* whose frame it is; borrowed, NULL: of none, or it has died */
+    bool is_generator;
+} rule;
+
+static destructor dealloc_generator, dealloc_coroutine, dealloc_async_generator;
+
+/* Afterwards: one that waits runs its `finally` blocks first, in the activation that it had. */
+static void
+dies(PyObject *o, destructor dealloc)
+{
+    PyGenObject *generator = (PyGenObject *)o;
+    _PyInterpreterFrame *frame = (_PyInterpreterFrame *)generator->gi_iframe;
+    dealloc(o);
+    if (generator == rule.generator)
+        rule.generator = NULL;
+    activation_forget(frame);
+}
+
+static void
+generator_dies(PyObject *o)
+{
+    dies(o, dealloc_generator);
+}
+
+static void
+coroutine_dies(PyObject *o)
+{
+    dies(o, dealloc_coroutine);
+}
+
+static void
+async_generator_dies(PyObject *o)
+{
+    dies(o, dealloc_async_generator);
+}
+
+int
+rule_prepare(void)
+{
+    rule.outer = memory_apart(MOST_OUTER * sizeof *rule.outer);
+    dealloc_generator = PyGen_Type.tp_dealloc;
+    dealloc_coroutine = PyCoro_Type.tp_dealloc;
+    dealloc_async_generator = PyAsyncGen_Type.tp_dealloc;
+    PyGen_Type.tp_dealloc = generator_dies;
+    PyCoro_Type.tp_dealloc = coroutine_dies;
+    PyAsyncGen_Type.tp_dealloc = async_generator_dies;
+    return 0;
+}
+
+static uint64_t
+started(_PyInterpreterFrame *frame)
+{
+    const Activation *a = activation_find(frame);
+    return a ? a->started : 0;
+}
+
+void
+rule_begin(int kind, int lane)
+{
+    PyThreadState *ts = lane_tstate(lane);
+    _PyInterpreterFrame *frame = ts ? compat_top_frame(ts) : NULL;
+    rule.kind = frame || kind == STEP ? kind : NO_RULE; /* a lane that has just begun has no frame yet */
+    rule.stopped = false;
+    rule.lane = lane;
+    rule.outer_count = 0;
+    if (rule.kind <= STEP)
+        return;
+    rule.here = (Standing){frame, started(frame)};
+    rule.is_generator = frame->owner == FRAME_OWNED_BY_GENERATOR;
+    rule.generator = rule.is_generator ? _PyFrame_GetGenerator(frame) : NULL;
+    while ((frame = compat_previous_frame(frame))) {
+        if (rule.outer_count == MOST_OUTER)
+            break;
+        rule.outer[rule.outer_count++] = (Standing){frame, started(frame)};
+    }
+}
+
+bool
+rule_is_set(void)
+{
+    return rule.kind != NO_RULE;
+}
+
+/* A generator that waits has not ended, though its callers run. Any other frame has when one of its callers runs a line. */
+static bool
+has_ended(void)
+{
+    return !rule.is_generator || rule.generator == NULL || rule.generator->gi_frame_state >= FRAME_COMPLETED;
+}
+
+static bool
+is_outer(_PyInterpreterFrame *frame)
+{
+    for (int i = 0; i < rule.outer_count; i++)
+        if (rule.outer[i].frame == frame && rule.outer[i].started == started(frame))
+            return true;
+    return false;
+}
+
+static bool
+lane_has_ended(void)
+{
+    return rule.lane >= lanes.made || lanes.at[rule.lane] == NULL || lanes.at[rule.lane]->ended;
+}
+
+bool
+rule_line(_PyInterpreterFrame *frame)
+{
+    if (rule.kind == NO_RULE)
+        return false;
+    if (core.lane != rule.lane)
+        rule.stopped = lane_has_ended();
+    else if (rule.kind == STEP)
+        rule.stopped = true;
+    else if (frame == rule.here.frame && started(frame) == rule.here.started)
+        rule.stopped = rule.kind == NEXT;
+    else
+        rule.stopped = is_outer(frame) && has_ended();
+    return rule.stopped;
+}
+
+bool
+rule_has_stopped(void)
+{
+    return rule.stopped;
+}

@@ -1,0 +1,52 @@
+/* Irregular gates: those for which a row of the table does not say all.
+ *
+ *   datetime.c  datetime, entropy, profilers
+ *   network.c   sockets
+ *   tls.c       TLS
+ *   process.c   selection, semaphores, processes, and the end of a process
+ *   readline.c  lines that are typed at a terminal
+ *   standins.c  what takes the place of C code that cannot be recorded
+ */
+#ifndef REPLAYDBG_GATES_H
+#define REPLAYDBG_GATES_H
+#include "base/core.h"
+#include "crossing/crossing.h"
+
+/* readline.c */
+int readline_prepare(void);
+void readline_called_back(int kind, Crossing *c, PyObject *recorded); /* replay */
+
+/* tls.c */
+void tls_called_back(int kind, Crossing *c, PyObject *recorded); /* replay: a callback of the program runs inside this crossing */
+
+/* datetime.c */
+int datetime_module_loaded(PyObject *module, const char *name);
+
+/* process.c */
+int process_module_loaded(PyObject *module, const char *name);
+
+/* network.c */
+int network_module_loaded(PyObject *module, const char *name);
+
+/* standins.c */
+int standins_module_loaded(PyObject *module, const char *name);
+
+/* tls.c */
+int tls_module_loaded(PyObject *module, const char *name);
+
+/* datetime.c */
+extern const HandlerEntry clock_handlers[];
+
+/* network.c */
+extern const HandlerEntry network_handlers[];
+
+/* process.c */
+extern const HandlerEntry process_handlers[];
+
+/* readline.c */
+extern const HandlerEntry readline_handlers[];
+
+/* tls.c */
+extern const HandlerEntry tls_handlers[];
+
+#endif

@@ -1,0 +1,36 @@
+/* Ids and hashes of objects, the same in both modes.
+ *
+ *   identity.c   id() and hashes
+ *   types.c      the types that are patched, and what was hashed before
+ *   reprs.c      addresses in reprs
+ *   addresses.c  ids that ctypes is given as addresses
+ *   since.c      since when an object is the one at its address
+ */
+#ifndef REPLAYDBG_IDENTITY_H
+#define REPLAYDBG_IDENTITY_H
+#include "base/core.h"
+
+/* identity.c */
+/* What is asked for inside a crossing takes no serial of the program's; what the tool itself does asks for nothing. */
+int identity_install(bool real_ids);             /* at depth 0, before the program begins */
+void identity_share(void);                       /* from now on several interpreters may ask at once */
+uint64_t identity_serials(void);                 /* the next one */
+void identity_reach(uint64_t serial);            /* the next one is that, if it was less */
+void identity_watch_end(const void *o);          /* from now on it is seen when what lies there dies */
+bool identity_has_ended(void);                   /* whether it has since it was asked last */
+
+/* addresses.c */
+void *addresses_function(const char *name);      /* what stands for this function of the interpreter's, found by name; NULL: itself */
+int addresses_module_loaded(PyObject *module, const char *name);
+
+/* types.c */
+int identity_module_loaded(PyObject *module, const char *name);
+
+/* since.c */
+uint32_t heap_since(uint64_t block);              /* where the memory of an object begins */
+void since_begin(uint64_t number);                /* of the next snapshot */
+
+/* identity.c */
+uintptr_t block_of_object(PyObject *o);           /* identity.c */
+
+#endif

@@ -1,0 +1,210 @@
+/* Large files that the program reads: the kernel copies them once beside the log, which refers to them from then on. */
+#include "base/core.h"
+#include "log/log.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LARGE (1u << 20)
+#define PIECE (1u << 20)
+
+#define MOST_TRACKED 4096 /* higher descriptors are not large files to us */
+typedef enum { SIZE_UNKNOWN, SIZE_SMALL, SIZE_LARGE } SizeClass;
+static struct {
+    uint8_t size;    /* SizeClass, learnt at the first read */
+    int file;        /* index into files */
+} tracked[MOST_TRACKED];
+
+typedef struct {
+    dev_t dev;
+    ino_t ino;
+    size_t pieces;
+    uint64_t *at; /* offset in `content` of each piece, plus 1; 0: not copied */
+} File;
+static File *files;
+static int file_count;
+static uint64_t content_size;
+static const uint8_t *content_map; /* replay: all of it; record: the piece last compared */
+static uint64_t content_mapped_at, content_length;
+
+static int
+file_index(int fd, const struct stat *st)
+{
+    for (int i = 0; i < file_count; i++)
+        if (files[i].dev == st->st_dev && files[i].ino == st->st_ino)
+            return i;
+    File *more = realloc(files, (size_t)(file_count + 1) * sizeof *files);
+    if (more == NULL)
+        return -1;
+    files = more;
+    files[file_count] = (File){.dev = st->st_dev, .ino = st->st_ino};
+    return file_count++;
+}
+
+static bool
+is_large(int fd)
+{
+    struct stat st;
+    if (tracked[fd].size == SIZE_UNKNOWN) {
+        tracked[fd].size = SIZE_SMALL;
+        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= LARGE && (tracked[fd].file = file_index(fd, &st)) >= 0)
+            tracked[fd].size = SIZE_LARGE;
+    }
+    return tracked[fd].size == SIZE_LARGE;
+}
+
+static int
+open_content(void)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/content", core.live_dir);
+    return open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+/* Copies one piece of a file into `content`; what is missing at the end of the file stays zero. */
+static bool
+copy_piece(int fd, File *file, size_t piece)
+{
+    if (piece >= file->pieces) {
+        size_t pieces = piece + 64;
+        uint64_t *at = realloc(file->at, pieces * sizeof *at);
+        if (at == NULL)
+            return false;
+        memset(at + file->pieces, 0, (pieces - file->pieces) * sizeof *at);
+        file->at = at;
+        file->pieces = pieces;
+    }
+    if (event_log.max_size && content_size + PIECE > event_log.max_size) {
+        log_fail(2);
+        return false;
+    }
+    int content_fd = open_content();
+    if (content_fd < 0 || ftruncate(content_fd, (off_t)(content_size + PIECE)) < 0) {
+        if (content_fd >= 0)
+            close(content_fd);
+        return false;
+    }
+    off_t from = (off_t)piece * PIECE, to = (off_t)content_size;
+    for (size_t left = PIECE; left > 0;) {
+        ssize_t n = copy_file_range(fd, &from, content_fd, &to, left, 0);
+        if (n < 0) {
+            close(content_fd);
+            return false; /* the bytes go inline instead */
+        }
+        if (n == 0)
+            break;
+        left -= (size_t)n;
+    }
+    close(content_fd);
+    file->at[piece] = content_size + 1;
+    content_size += PIECE;
+    return true;
+}
+
+static const uint8_t *
+map_piece(uint64_t at)
+{
+    if (content_map && content_mapped_at == at)
+        return content_map;
+    if (content_map)
+        munmap((void *)content_map, PIECE);
+    int content_fd = open_content();
+    void *p = content_fd < 0 ? MAP_FAILED : mmap(NULL, PIECE, PROT_READ, MAP_SHARED | MAP_POPULATE, content_fd, (off_t)at);
+    if (content_fd >= 0)
+        close(content_fd);
+    content_map = p == MAP_FAILED ? NULL : p;
+    content_mapped_at = at;
+    return content_map;
+}
+
+/* Whether the pieces from `first` to `last` are copied, one behind the other; copies what is missing. */
+static bool
+have_pieces(int fd, File *file, size_t first, size_t last)
+{
+    bool whole = true;
+    for (size_t i = first; whole && i <= last; i++)
+        whole = i < file->pieces && file->at[i] && (i == first || file->at[i] == file->at[i - 1] + PIECE);
+    if (whole)
+        return true;
+    /* a single read of several pieces that were copied apart: they are copied again together */
+    for (size_t i = first; i <= last; i++)
+        if (!copy_piece(fd, file, i))
+            return false;
+    return true;
+}
+
+/* Whether the copy is what the program has read; a file may change while it is being read. */
+static bool
+same_as_copy(File *file, uint64_t begin, const uint8_t *data, size_t n)
+{
+    while (n > 0) {
+        size_t piece = begin / PIECE, within = begin % PIECE, part = PIECE - within < n ? PIECE - within : n;
+        const uint8_t *copy = map_piece(file->at[piece] - 1);
+        if (copy == NULL || memcmp(copy + within, data, part) != 0) {
+            file->at[piece] = 0;
+            return false;
+        }
+        begin += part;
+        data += part;
+        n -= part;
+    }
+    return true;
+}
+
+static bool
+refer(Buf *b, int fd, const void *data, size_t n)
+{
+    off_t end = lseek(fd, 0, SEEK_CUR);
+    if (end < (off_t)n)
+        return false;
+    uint64_t begin = (uint64_t)end - n;
+    File *file = &files[tracked[fd].file];
+    if (!have_pieces(fd, file, begin / PIECE, ((uint64_t)end - 1) / PIECE) || !same_as_copy(file, begin, data, n))
+        return false;
+    buf_byte(b, TAG_CONTENT);
+    buf_varint(b, file->at[begin / PIECE] - 1 + begin % PIECE);
+    buf_varint(b, n);
+    return true;
+}
+
+bool
+content_encode(Buf *b, int fd, const void *data, size_t n)
+{
+    if (fd < 0 || fd >= MOST_TRACKED || n < 1024 || !is_large(fd))
+        return false;
+    int saved = errno;
+    bool done = refer(b, fd, data, n);
+    errno = saved;
+    return done;
+}
+
+int
+content_open(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) == 0 && st.st_size > 0) {
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (p == MAP_FAILED)
+            return -1;
+        content_map = p;
+        content_length = (uint64_t)st.st_size;
+    }
+    close(fd);
+    return 0;
+}
+
+const uint8_t *
+content_at(uint64_t offset, uint64_t n)
+{
+    return offset <= content_length && n <= content_length - offset ? content_map + offset : NULL;
+}
+
+void
+content_forget(int fd)
+{
+    if (fd >= 0 && fd < MOST_TRACKED)
+        memset(&tracked[fd], 0, sizeof tracked[fd]);
+}

@@ -1,0 +1,310 @@
+/* The memory-mapped log. It is written so that a process killed at any instant leaves every complete record: bytes go to
+ * a shared file mapping (the kernel keeps them), and `committed` in the header is stored last. Pages are allocated ahead
+ * with posix_fallocate: a fresh page of a sparse file costs five times as much, and a full disk would be a SIGBUS. */
+#include "base/core.h"
+#include "log/log.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HEADER_SIZE 64
+#define FIRST_SIZE (1u << 20)
+#define STAMP_DISTANCE 50000000u /* ns between two readings of CPU time */
+#define MOST_GROWTH (64u << 20) /* a step of 64 MiB is allocated in a few ms; more would pause the program */
+
+Log event_log, world_log;
+static int followed_fd = -1;
+
+typedef struct {
+    char magic[8];
+    uint32_t format, reason;
+    uint64_t committed, crossings, start;
+    uint32_t signals;
+    uint32_t longest; /* ms of CPU time, the most between two commits */
+    uint64_t last;    /* ns of the monotonic clock, at the last commit; a few ms coarse */
+    uint32_t cpu;     /* ms of CPU time of the process and the children that it waited for, not long before it */
+    uint32_t memory;  /* MiB of address space, the most that the process had */
+} LogHeader;
+_Static_assert(sizeof(LogHeader) == HEADER_SIZE, "see format.md");
+
+static LogHeader *
+header_of(Log *log)
+{
+    return (LogHeader *)log->base;
+}
+
+/* ---- writing ---- */
+
+/* No descriptor is kept open: the program could close it, and would see it. */
+static int
+log_map(Log *log, size_t old_size, size_t size, int flags)
+{
+    int fd = open(log->path, O_RDWR | O_CLOEXEC | flags, 0600);
+    int error = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)size);
+    void *base = MAP_FAILED;
+    if (!error && log->base == NULL)
+        base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    else if (!error)
+        base = mremap(log->base, old_size, size, MREMAP_MAYMOVE);
+    if (base == MAP_FAILED && !error)
+        error = errno;
+    if (fd >= 0)
+        close(fd);
+    if (error) {
+        errno = error;
+        return -1;
+    }
+    size_t used = log->base ? (size_t)(log->wp - log->base) : HEADER_SIZE;
+    log->base = base;
+    log->wp = log->base + used;
+    log->limit = log->base + size;
+    madvise(base, size, MADV_DONTFORK); /* a child of the program must never write here */
+    return 0;
+}
+
+int
+log_create(Log *log, const char *path, uint64_t max_size)
+{
+    struct timespec now;
+    log->path = strdup(path);
+    log->max_size = max_size;
+    if (log_map(log, 0, FIRST_SIZE, O_CREAT | O_TRUNC) < 0)
+        return -1;
+    clock_gettime(CLOCK_REALTIME, &now);
+    LogHeader *h = header_of(log);
+    memcpy(h->magic, "RDBGLOG", 8);
+    h->format = FORMAT_NUMBER;
+    h->start = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    h->committed = HEADER_SIZE;
+    return 0;
+}
+
+void
+log_fail(int reason)
+{
+    Log *logs[] = {&event_log, &world_log};
+    for (int i = 0; i < 2; i++)
+        if (logs[i]->base && !header_of(logs[i])->reason)
+            header_of(logs[i])->reason = (uint32_t)reason;
+    event_log.failed = true;
+    if (core.mode == RECORD)
+        set_mode(OBSERVE);
+}
+
+static uint8_t *
+log_grow(Log *log, size_t n)
+{
+    size_t size = (size_t)(log->limit - log->base);
+    size_t step = size < MOST_GROWTH ? size : MOST_GROWTH;
+    while (step < n)
+        step *= 2;
+    if (log->max_size && (uint64_t)(log->wp - log->base) + n > log->max_size) {
+        log_fail(2);
+        return NULL;
+    }
+    int saved = errno;
+    if (log_map(log, size, size + step, 0) < 0) {
+        log_fail(errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? 1 : 3);
+        errno = saved;
+        return NULL;
+    }
+    errno = saved;
+    return log->wp;
+}
+
+uint8_t *
+log_room(Log *log, size_t n)
+{
+    if (log->base == NULL || log->failed)
+        return NULL;
+    if ((size_t)(log->limit - log->wp) >= n) {
+        if (log->max_size && (uint64_t)(log->wp - log->base) + n > log->max_size) {
+            log_fail(2);
+            return NULL;
+        }
+        return log->wp;
+    }
+    return log_grow(log, n);
+}
+
+static uint64_t
+used_by(int who)
+{
+    struct rusage usage;
+    getrusage(who, &usage);
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000u +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
+}
+
+/* For whoever replays it, to know how long it may compute without an event. The coarse clock takes some 5 ns; CPU time, a hundred times
+ * as much, is read so rarely that it costs nothing. */
+static void
+stamp(LogHeader *h)
+{
+    static uint64_t read_at, own;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    if (now - read_at > STAMP_DISTANCE) {
+        uint64_t before = own, passed;
+        own = used_by(RUSAGE_SELF);
+        passed = (own - before + 999999) / 1000000;
+        if (h->last && now - h->last > STAMP_DISTANCE && passed > h->longest)
+            h->longest = passed < UINT32_MAX ? (uint32_t)passed : UINT32_MAX;
+        h->cpu = (uint32_t)((own + used_by(RUSAGE_CHILDREN)) / 1000000);
+        read_at = now;
+    }
+    h->last = now;
+}
+
+void
+log_commit(Log *log, uint8_t *end)
+{
+    log->wp = end;
+    LogHeader *h = header_of(log);
+    if (log == &event_log)
+        stamp(h);
+    __atomic_store_n(&h->committed, (uint64_t)(end - log->base), __ATOMIC_RELEASE);
+    __atomic_store_n(&h->crossings, core.crossings, __ATOMIC_RELEASE); /* whoever sees it sees the event, too */
+}
+
+void
+log_reason(int reason)
+{
+    if (event_log.base)
+        header_of(&event_log)->reason = (uint32_t)reason;
+}
+
+/* The most address space that the process had, when it ends: a replay may take about as much. */
+void
+log_memory(void)
+{
+    char text[2048] = "";
+    int saved = errno, fd = event_log.base ? open("/proc/self/status", O_RDONLY | O_CLOEXEC) : -1;
+    const char *found = fd >= 0 && read(fd, text, sizeof text - 1) > 0 ? strstr(text, "\nVmPeak:") : NULL;
+    if (fd >= 0)
+        close(fd);
+    if (found)
+        header_of(&event_log)->memory = (uint32_t)(strtoull(found + 8, NULL, 10) / 1024 + 1);
+    else if (event_log.base)
+        header_of(&event_log)->memory = (uint32_t)(without_proc_peak() >> 20);
+    errno = saved;
+}
+
+void
+log_signal_handled(void)
+{
+    if (event_log.base)
+        header_of(&event_log)->signals++;
+}
+
+void
+log_stop_in_child(void)
+{
+    event_log.base = world_log.base = NULL;
+    event_log.failed = world_log.failed = true;
+    set_mode(OBSERVE);
+    base_hooks.log_has_ended();
+}
+
+/* ---- reading ---- */
+
+#define MOST_FOLLOWED ((size_t)1 << 36) /* of addresses, not of memory: what lies behind the end of a file comes when it grows */
+
+int
+log_open(Log *log, int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0 || st.st_size < HEADER_SIZE)
+        return -1;
+    size_t size = core.follows ? MOST_FOLLOWED : (size_t)st.st_size;
+    void *base = mmap(NULL, size, PROT_READ, (core.follows ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE, fd, 0);
+    if (core.follows && log == &event_log)
+        followed_fd = fd_keep(fd);
+    else
+        close(fd);
+    if (base == MAP_FAILED)
+        return -1;
+    log->base = base;
+    uint64_t committed = header_of(log)->committed;
+    if (committed < HEADER_SIZE || committed > (uint64_t)st.st_size)
+        return -1;
+    log->rp = log->base + HEADER_SIZE;
+    log->rend = log->base + committed;
+    return 0;
+}
+
+const uint8_t *
+log_first_record(const Log *log)
+{
+    return log->base + HEADER_SIZE;
+}
+
+/* ---- reading what is being written ---- */
+
+static bool
+is_still_written(void)
+{
+    struct stat st;
+    return fstat(followed_fd, &st) == 0 && st.st_nlink > 0; /* sealing a recording unlinks it */
+}
+
+/* A replay that runs behind its recording goes on when the next event is there: then everything before it is, too, and what the importer
+ * saw until then. */
+void
+log_follow(void)
+{
+    struct timespec pause = {0, 50000};
+    LogHeader *h = header_of(&event_log);
+    while (__atomic_load_n(&h->crossings, __ATOMIC_ACQUIRE) <= core.crossings && (core.follows = is_still_written())) {
+        base_hooks.waits_for_log();
+        nanosleep(&pause, NULL);
+        pause.tv_nsec = pause.tv_nsec < 10000000 ? pause.tv_nsec * 2 : 10000000;
+    }
+    uint64_t committed = __atomic_load_n(&h->committed, __ATOMIC_ACQUIRE);
+    struct stat st;
+    if (committed < (uint64_t)(event_log.rp - event_log.base) || committed > MOST_FOLLOWED || fstat(followed_fd, &st) < 0 ||
+        committed > (uint64_t)st.st_size)
+        diverge("corrupt", NULL, NULL, "the recording became shorter while it was followed");
+    event_log.rend = event_log.base + committed;
+    world_log.rend = world_log.base + __atomic_load_n(&header_of(&world_log)->committed, __ATOMIC_ACQUIRE);
+    base_hooks.world_may_have_grown();
+}
+
+void
+log_append(Log *log, Buf *record)
+{
+    uint8_t *p = log_room(log, record->used);
+    if (p) {
+        memcpy(p, record->data, record->used);
+        log_commit(log, p + record->used);
+    }
+    free(record->data);
+    *record = (Buf){0};
+}
+
+/* Whether nothing is left for the program: what follows its last event are notes. */
+bool
+log_is_read(void)
+{
+    return event_log.base == NULL || event_log.rp >= event_log.rend || core.crossings >= header_of(&event_log)->crossings;
+}
+
+/* Of a recording that was still written when the replay began. */
+bool
+log_has_stopped(void)
+{
+    return followed_fd < 0 || !is_still_written();
+}
+
+uint64_t
+log_cpu_time(void)
+{
+    return header_of(&event_log)->cpu * (uint64_t)1000000;
+}

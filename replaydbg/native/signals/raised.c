@@ -1,0 +1,100 @@
+/* Signals that C code of the program sends to the process itself: raise(), kill(), pthread_kill(), alarms of a library.
+ *
+ * While recording they are like any other: what came of them (a handler of the program's, or its end) is in the log. In a replay the same
+ * C code runs and sends them again, but handlers run where the log says. So a signal from this process is taken for done, unless the
+ * log ends here without an end of the program: then it was this signal that ended it. One from elsewhere (Ctrl-C, a supervisor) does what
+ * it does to any program. */
+#include "base/core.h"
+#include "crossing/crossing.h"
+#include "signals/inside.h"
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+static pid_t recorded_pid; /* replay: what os.getpid() has given */
+
+static void
+raised(int signum, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    bool by_itself = info->si_code <= 0 && info->si_pid == getpid(); /* SI_USER, SI_TKILL, SI_QUEUE */
+    if (!by_itself || cross_ends_unannounced()) {
+        signal(signum, SIG_DFL);
+        if (info->si_code <= 0 || signum == SIGXCPU)
+            kill(getpid(), signum); /* it is blocked until this handler returns */
+    }
+    errno = saved;
+}
+
+/* Faults are left alone: they come again by themselves where the program has none of its own for them. So is what somebody else has
+ * taken, and what nobody notices. */
+static bool
+is_left_alone(int signum)
+{
+    static const int some[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGCHLD, SIGURG, SIGWINCH, SIGCONT};
+    struct sigaction now;
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        if (some[i] == signum)
+            return true;
+    return sigaction(signum, NULL, &now) < 0 || now.sa_handler != SIG_DFL;
+}
+
+void
+raised_prepare(void)
+{
+    struct sigaction ours = {.sa_sigaction = raised, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    if (core.mode != REPLAY)
+        return;
+    for (int signum = 1; signum <= SIGRTMAX; signum++)
+        if (!is_left_alone(signum))
+            sigaction(signum, &ours, NULL);
+}
+
+/* ---- a process that is named by its number ---- */
+
+static PyObject *
+os_getpid(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
+{
+    PyObject *pid = gate_regular(g, self, args, nargs, kwnames);
+    if (pid && core.mode == REPLAY && PyLong_Check(pid))
+        recorded_pid = (pid_t)PyLong_AsLong(pid);
+    return pid;
+}
+
+const HandlerEntry raised_handlers[] = {{"os_getpid", os_getpid}, {NULL, NULL}};
+
+static pid_t
+today(pid_t pid)
+{
+    return core.mode == REPLAY && pid > 0 && pid == recorded_pid ? getpid() : pid;
+}
+
+static int
+our_kill(pid_t pid, int signum)
+{
+    return kill(today(pid), signum);
+}
+
+static int
+our_sigqueue(pid_t pid, int signum, const union sigval value)
+{
+    return sigqueue(today(pid), signum, value);
+}
+
+static const Relink functions[] = {{"kill", (void *)our_kill}, {"sigqueue", (void *)our_sigqueue}, {NULL, NULL}};
+
+void *
+raising_call(const char *name)
+{
+    for (const Relink *r = functions; r->name; r++)
+        if (strcmp(r->name, name) == 0)
+            return r->function;
+    return NULL;
+}
+
+void
+raising_calls_relink(void)
+{
+    static Relinking all = {.functions = functions};
+    relink(&all);
+}

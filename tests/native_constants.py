@@ -1,0 +1,100 @@
+"""Writes `replaydbg/native/base/constants.h`: the numbers that the C core shares with the Python side.
+
+The Python side is the source: the format's tags stand in `log/encode.py`, its records in `log/stream.py`, what a
+gate's row says in `gates/row.py`. After a change there: `python -m tests.native_constants`.
+"""
+
+from __future__ import annotations
+
+import ast
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+from replaydbg.gates import row
+from replaydbg.log import encode, raw, stream
+
+HEADER = Path(__file__).parent.parent / "replaydbg" / "native" / "base" / "constants.h"
+
+NO_TAGS = {"FORMAT", "MAX_DEPTH"}
+"""Numbers of encode.py that are none of a value's tags."""
+
+NO_FLAGS = {"NO_BUFFER"}
+"""Numbers of row.py that are none of a row's flags."""
+
+DEFINITIONS = ("CODE", "SITE", "ARGUMENTS", "TYPE")
+"""Which definition has which number: `LogStream._define()` reads them."""
+
+CONTROL_KINDS = 32
+"""Heads of control records take one byte, of which two bits say that it is one."""
+
+
+def numbers(module: ModuleType, but: set[str]) -> dict[str, int]:
+    """The numbers that a module names, in the order in which it names them."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if name.isupper() and type(value) is int and name not in but and name[0] != "_"
+    }
+
+
+def flag_meanings() -> dict[str, str]:
+    """What row.py says under each name, in one line."""
+    body = ast.parse(Path(row.__file__).read_text(encoding="utf-8")).body
+    found = {}
+    for node, after in pairwise(body):
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Name)
+            and isinstance(after, ast.Expr)
+            and isinstance(after.value, ast.Constant)
+        ):
+            found[node.targets[0].id] = " ".join(str(after.value.value).split()).rstrip(".")
+    return found
+
+
+def controls() -> dict[str, int]:
+    """The numbers of control records by their names in C."""
+    kinds = {kind.name: number for number, kind in enumerate(stream._CONTROLS)}
+    kinds |= {kind.name: number for number, kind in stream._LATER_CONTROLS.items()}
+    kinds["WORLD"] = raw._WORLD
+    return kinds
+
+
+def _enum(prefix: str, numbers: dict[str, int], meanings: dict[str, str] | None = None) -> str:
+    lines = []
+    for name, number in numbers.items():
+        meaning = (meanings or {}).get(name)
+        lines.append(f"    {prefix}{name} = {number}," + (f" /* {meaning} */" if meaning else ""))
+    return "enum {\n" + "\n".join(lines) + "\n};\n"
+
+
+def header() -> str:
+    """The whole file."""
+    return f"""\
+/* Written by tests/native_constants.py from the Python side, which has the same numbers: do not edit it.
+ * After a change there: python -m tests.native_constants */
+#ifndef REPLAYDBG_CONSTANTS_H
+#define REPLAYDBG_CONSTANTS_H
+
+/* clang-format off */
+#define FORMAT_NUMBER {encode.FORMAT}
+
+/* What a value begins with: docs/reference/format.md, section 3. */
+{_enum("TAG_", numbers(encode, NO_TAGS))}
+/* Records that define what later ones refer to. */
+{_enum("DEFINES_", {name: number for number, name in enumerate(DEFINITIONS)})}
+/* Control records. */
+{_enum("CONTROL_", controls() | {"KINDS": CONTROL_KINDS})}
+/* How many fingerprints a place in pure computation has at most. */
+#define PLACE_LEVELS {stream.PLACE_LEVELS}
+
+/* What a row of the gate table says besides its name. */
+{_enum("GATE_", numbers(row, NO_FLAGS), flag_meanings())}/* clang-format on */
+
+#endif
+"""
+
+
+if __name__ == "__main__":
+    HEADER.write_text(header(), encoding="utf-8")
