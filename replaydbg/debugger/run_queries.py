@@ -35,7 +35,7 @@ class RunQueries:
 
     def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> LastWrite:
         """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
-        self._view.work.begin(f"looking for who wrote {expression}")
+        self._view.work.begin(f"searching for the last write of {expression}")
         return last_write.why(self._view, expression, At(frame, lane))
 
     def export(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Export:
@@ -86,5 +86,5 @@ class RunQueries:
     def passages(self, file: str, line: int, function: str = "", *, first: int = 1) -> Iterator[Moment]:
         """Yield each moment after the run's line `first` at which a line, or a function's first, was about to run."""
         view = self._view
-        view.work.begin(f"looking for {function or f'{file}:{line}'}")
+        view.work.begin(f"searching for {function or f'{file}:{line}'}")
         return map(view.index.moment, breakpoint_search.passages(view, Break(file, line, function), first))

@@ -342,5 +342,5 @@ def begin_bisection(
     predicate = resolved(predicate, view)
     if only_at:
         predicate = at_place(predicate, view, only_at)
-    view.work.begin(f"looking for where {predicate.text}")
+    view.work.begin(f"searching for the line after which {predicate.text}")
     return Bisection(view, predicate, first=begin, last=end, tell=tell)
