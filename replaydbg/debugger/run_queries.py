@@ -68,14 +68,14 @@ class RunQueries:
         linear: bool = False,
         for_good: bool = False,
         only_at: str = "",
-        tell: Callable[[Probe], None] | None = None,
+        report: Callable[[Probe], None] | None = None,
     ) -> Bisected:
         """Return the line after which `predicate` was first bad, between two moments (default: from start to failure).
 
         `linear` checks every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
-        which it is evaluated. `tell` receives each probe. Raises UsageError, NoSuchMoment.
+        which it is evaluated. `report` receives each probe. Raises UsageError, NoSuchMoment.
         """
-        bisection = begin_bisection(self._view, predicate, first, last, tell, only_at)
+        bisection = begin_bisection(self._view, predicate, first, last, report, only_at)
         return bisection.scan() if linear else bisection.for_good() if for_good else bisection.run()
 
     def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
