@@ -257,7 +257,7 @@ COMMANDS = (
     PromptCommand(("events",), "[N]", "list the program's last inputs and other events", _events, completes=""),
     PromptCommand(("output",), "[N | all]", "show what the program has written so far", _output, completes=""),
     PromptCommand(
-        ("exceptions",), "[N]", "exceptions being handled, and those raised before", exceptions, completes=""
+        ("exceptions",), "[N]", "list the exceptions being handled, and those raised", exceptions, completes=""
     ),
     PromptCommand(("threads", "lanes"), "", "list the threads, and what each waits for", lanes, completes=""),
     PromptCommand(("thread", "lane"), "[N]", "select another thread", _thread, completes="lanes"),

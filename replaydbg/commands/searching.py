@@ -56,9 +56,9 @@ class SearchRequest:
     is_all: bool
     """Whether to list every change, to bad and back to good."""
 
-    def search(self, session: Session, tell: Callable[[Probe], None] | None = None) -> Bisection:
+    def search(self, session: Session, report: Callable[[Probe], None] | None = None) -> Bisection:
         """Begin the search. Raises UsageError, NoSuchMoment."""
-        return begin_bisection(session, self.predicate, self.first, self.last, tell, self.only_at)
+        return begin_bisection(session, self.predicate, self.first, self.last, report, self.only_at)
 
     def found(self, search: Bisection) -> Bisected:
         """Return what it finds."""

@@ -158,7 +158,7 @@ def _questions(session: Session, path: str, modules: Iterable[str]) -> Iterator[
 
 
 def _in_module(session: Session, module: str, source: str) -> LastWrite:
-    session.work.begin(f"looking for who wrote {module}.{source}")
+    session.work.begin(f"searching for the last write of {module}.{source}")
     return why_in_module(session, module, source)
 
 

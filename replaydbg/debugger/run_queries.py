@@ -35,7 +35,7 @@ class RunQueries:
 
     def why(self, expression: str, frame: int = 0, *, lane: int | None = None) -> LastWrite:
         """Return the last write of a variable, an attribute or an item before here. Raises UsageError, AskFailed."""
-        self._view.work.begin(f"looking for who wrote {expression}")
+        self._view.work.begin(f"searching for the last write of {expression}")
         return last_write.why(self._view, expression, At(frame, lane))
 
     def export(self, expression: str, frame: int = 0, *, lane: int | None = None) -> Export:
@@ -68,14 +68,14 @@ class RunQueries:
         linear: bool = False,
         for_good: bool = False,
         only_at: str = "",
-        tell: Callable[[Probe], None] | None = None,
+        report: Callable[[Probe], None] | None = None,
     ) -> Bisected:
         """Return the line after which `predicate` was first bad, between two moments (default: from start to failure).
 
         `linear` checks every line in order; `for_good` finds what stayed so to the end; `only_at` is the one place at
-        which it is evaluated. `tell` receives each probe. Raises UsageError, NoSuchMoment.
+        which it is evaluated. `report` receives each probe. Raises UsageError, NoSuchMoment.
         """
-        bisection = begin_bisection(self._view, predicate, first, last, tell, only_at)
+        bisection = begin_bisection(self._view, predicate, first, last, report, only_at)
         return bisection.scan() if linear else bisection.for_good() if for_good else bisection.run()
 
     def log(self, file: str, line: int, expression: str, *, condition: str = "") -> Iterator[Logged]:
@@ -86,5 +86,5 @@ class RunQueries:
     def passages(self, file: str, line: int, function: str = "", *, first: int = 1) -> Iterator[Moment]:
         """Yield each moment after the run's line `first` at which a line, or a function's first, was about to run."""
         view = self._view
-        view.work.begin(f"looking for {function or f'{file}:{line}'}")
+        view.work.begin(f"searching for {function or f'{file}:{line}'}")
         return map(view.index.moment, breakpoint_search.passages(view, Break(file, line, function), first))

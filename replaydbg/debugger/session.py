@@ -228,7 +228,7 @@ class Session:
     @cached_property
     def first_own(self) -> int:
         """The count of the program's own first line: before it the interpreter and its libraries ran."""
-        self.work.begin("looking for the program's first line")
+        self.work.begin("searching for the program's first line")
         return breakpoint_search.first_own(self)
 
     def time_at(self, moment: Moment) -> float | None:

@@ -105,7 +105,7 @@ def measure_bisections(
 def _slowly(session: Session, question: Predicate) -> tuple[int, float, int, float, float]:
     began = time.perf_counter()
     done: list[float] = []
-    found = session.run.bisect(question, tell=lambda look: done.append(time.perf_counter() - began))
+    found = session.run.bisect(question, report=lambda probe: done.append(time.perf_counter() - began))
     whole = time.perf_counter() - began
     _must_be_right(found)
     places = found.looks[: _at_places(found)]

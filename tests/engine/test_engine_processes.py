@@ -27,7 +27,7 @@ DEBUGGER = """
 import os, sys, time
 from pathlib import Path
 from replaydbg.debugger import Session
-from replaydbg.debugger.session_results import Progress
+from replaydbg.debugger.session_results import WorkProgress
 
 def progress(told):
     if told.what == "replaying" and sys.argv[2] == "first pass":
@@ -39,7 +39,7 @@ print("ready", flush=True)
 if sys.argv[2] == "crash":
     raise ValueError
 if sys.argv[2] == "evaluation":
-    session.evaluate("while 1: pass", seconds=60)
+    session.ask.evaluate("while 1: pass", seconds=60)
 time.sleep(60)
 """
 
@@ -196,7 +196,7 @@ def test_what_runs_at_a_moment_can_be_cancelled(session: Session, does: str) -> 
     timer = threading.Timer(0.3, session.work.cancel)
     timer.start()
     with pytest.raises(Cancelled):
-        getattr(session, does)("while 1: pass")
+        (session.ask.evaluate if does == "evaluate" else session.change)("while 1: pass")
     timer.join()
     assert wait_until(lambda: len(of_session(keeper)) <= before)
     assert session.ask.evaluate("1 + 1").error is None

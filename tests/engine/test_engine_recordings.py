@@ -144,7 +144,7 @@ def test_a_changed_source_diverges_and_the_session_opens_there(tmp_path: Path) -
     recording = record(tmp_path, "program.py")
     program.write_text("import time, os\na = time.time()\nb = time.monotonic()\nprint('end')\n")
     with Session(recording, current_source=True, spacing=SPACING) as session:
-        assert "the replay went another way than the recording here" in session.here.message
+        assert "the replay diverged from the recording here" in session.here.message
         assert "time.monotonic()" in session.here.message
         assert line(session) == 3
         visit(session)

@@ -106,7 +106,7 @@ def test_a_value_is_followed_further(fails: Path) -> None:
         await seen.press("enter")
         rows = await answer(seen)
 
-        assert rows[0].startswith("n was passed at ")
+        assert rows[0].startswith("n was passed as an argument at ")
 
     see(fails, look)
 

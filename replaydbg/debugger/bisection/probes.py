@@ -25,10 +25,10 @@ LONGEST_PROBE = 5.0
 class Probes:
     """The probes of a search and their verdicts."""
 
-    def __init__(self, view: ReplayView, predicate: Predicate, tell: Callable[[Probe], None] | None) -> None:
-        """`tell` receives each probe as it is made."""
+    def __init__(self, view: ReplayView, predicate: Predicate, report: Callable[[Probe], None] | None) -> None:
+        """`report` receives each probe as it is made."""
         self._view, self._predicate = view, predicate
-        self._tell = tell
+        self._report = report
         self._looks: list[Probe] = []
 
     def _probe(self, counts: Sequence[int]) -> list[Verdict]:
@@ -53,8 +53,8 @@ class Probes:
 
     def _note(self, count: int, verdict: Verdict, reason: str, seconds: float) -> None:
         self._looks.append(Probe(count, self._view.index.moment(count), verdict, reason, seconds, is_check=False))
-        if self._tell is not None:
-            self._tell(self._looks[-1])
+        if self._report is not None:
+            self._report(self._looks[-1])
 
     def _ask(self, count: int) -> tuple[Verdict, str]:
         """Look at one moment."""

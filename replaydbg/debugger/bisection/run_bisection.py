@@ -60,10 +60,10 @@ class Bisection(Healing):
         first: int,
         last: int,
         width: int = WIDTH,
-        tell: Callable[[Probe], None] | None = None,
+        report: Callable[[Probe], None] | None = None,
     ) -> None:
-        """Search between two counts of lines. `tell` receives each probe as it is made."""
-        super().__init__(view, predicate, tell)
+        """Search between two counts of lines. `report` receives each probe as it is made."""
+        super().__init__(view, predicate, report)
         self.note = ""
         """A note about all changes, known when they have been found; may be empty."""
         self._first, self._last, self._width = first, last, width
@@ -324,7 +324,7 @@ def begin_bisection(
     predicate: Predicate,
     first: str | int | Moment | None = None,
     last: str | int | Moment | None = None,
-    tell: Callable[[Probe], None] | None = None,
+    report: Callable[[Probe], None] | None = None,
     only_at: str = "",
 ) -> Bisection:
     """Return a search between two moments; without them, from the first line to the failure, or behind the last line.
@@ -342,5 +342,5 @@ def begin_bisection(
     predicate = resolved(predicate, view)
     if only_at:
         predicate = at_place(predicate, view, only_at)
-    view.work.begin(f"looking for where {predicate.text}")
-    return Bisection(view, predicate, first=begin, last=end, tell=tell)
+    view.work.begin(f"searching for the line after which {predicate.text}")
+    return Bisection(view, predicate, first=begin, last=end, report=report)
