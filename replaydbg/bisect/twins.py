@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from replaydbg.bisect.align import align, gaps, pairs
-from replaydbg.events.environment import Header
 from replaydbg.events.records import ControlKind, Entry, Event, Site, SwitchReason
+from replaydbg.events.run_facts import Header
 from replaydbg.events.values import ContentRef, Value
 
 LEAST_NAME = 256

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from replaydbg.bisect.twins import Comparison, Told, compare
-from replaydbg.cli.endings import show_status
+from replaydbg.cli.exit_codes import show_status
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import add_json, print_json, the_store
 from replaydbg.debugger import Session

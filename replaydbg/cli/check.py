@@ -13,7 +13,7 @@ from replaydbg.cli.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.show import printable
-from replaydbg.replay.verdict import BAD, GOOD, CodeVerdict, Judge
+from replaydbg.replay.edited_code import BAD, GOOD, CodeVerdict, Judge
 from replaydbg.store.directory import Store
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from replaydbg.commits.search import SearchProgress, Watcher
+from replaydbg.commits.commit_search import SearchProgress, Watcher
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from replaydbg.cli.endings import show_size
+from replaydbg.cli.exit_codes import show_size
 from replaydbg.cli.tui import can_show, show
 from replaydbg.config import load_settings
 from replaydbg.errors import Divergence

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from replaydbg import __version__
 from replaydbg.cli import tracing
-from replaydbg.cli.endings import show_size
+from replaydbg.cli.exit_codes import show_size
 from replaydbg.cli.output import add_json, print_json, print_table, the_store
 from replaydbg.cli.words import split_words as split_words
 from replaydbg.errors import NotBuilt, UsageError

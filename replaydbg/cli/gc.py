@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from replaydbg.cli.endings import show_size
+from replaydbg.cli.exit_codes import show_size
 from replaydbg.cli.output import add_json, print_json
 from replaydbg.errors import UsageError
 from replaydbg.log.shared import DIRECTORY

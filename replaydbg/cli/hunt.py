@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from replaydbg.cli.endings import end_like
+from replaydbg.cli.exit_codes import end_like
 from replaydbg.cli.output import print_json, the_store
 from replaydbg.cli.words import split_words as split_words
 from replaydbg.config import load_settings

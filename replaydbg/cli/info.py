@@ -6,7 +6,7 @@ import argparse
 import shlex
 from typing import Any
 
-from replaydbg.cli.endings import show_seconds, show_size, show_status
+from replaydbg.cli.exit_codes import show_seconds, show_size, show_status
 from replaydbg.cli.output import add_json, add_recording, open_named, print_json, print_problems
 from replaydbg.events.show import printable
 from replaydbg.events.stops import StopReason

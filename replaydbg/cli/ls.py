@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import Any
 
-from replaydbg.cli.endings import show_seconds, show_size, show_status
+from replaydbg.cli.exit_codes import show_seconds, show_size, show_status
 from replaydbg.cli.output import add_json, print_json, print_table, the_store
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.show import printable

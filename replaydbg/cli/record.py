@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from replaydbg.cli.endings import end_like, show_size
+from replaydbg.cli.exit_codes import end_like, show_size
 from replaydbg.cli.main import SCHEMA_VERSION
 from replaydbg.cli.words import split_words as split_words
 from replaydbg.config import load_settings
 from replaydbg.errors import UsageError, quoted
 from replaydbg.record import RecordResult, record
 from replaydbg.record.chaos import record_until_failure
-from replaydbg.record.orders import SnapshotOrders, parse_every, parse_signal
+from replaydbg.record.snapshot_orders import SnapshotOrders, parse_every, parse_signal
 from replaydbg.store.directory import Store
 
 CHECKED_EVERY = 100_000_000

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from replaydbg.cli.endings import end_like
+from replaydbg.cli.exit_codes import end_like
 from replaydbg.cli.main import SCHEMA_VERSION
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.streams import open_closed_streams
@@ -127,7 +127,7 @@ def _until_outcome(args: argparse.Namespace, path: Path, name: str, *, quiet: bo
         raise UsageError("--until-outcome needs --current-source, and cannot be combined with --to.")
     # Imported here: other replays need neither.
     from replaydbg.cli.check import show_verdict
-    from replaydbg.replay.verdict import Judge
+    from replaydbg.replay.edited_code import Judge
 
     judge = Judge(path, name, stdout=2 if args.json else None)
     return show_verdict(judge.judge(), as_json=args.json, quiet=quiet)

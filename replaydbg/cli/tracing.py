@@ -17,8 +17,8 @@ from replaydbg.errors import UsageError
 if TYPE_CHECKING:
     from replaydbg.replay import ReplayResult
     from replaydbg.trace.compare import InsideBoth, TraceComparison, TraceDifference, TraceSide
-    from replaydbg.trace.files import TraceFiles
-    from replaydbg.trace.orders import TraceOrders
+    from replaydbg.trace.trace_files import TraceFiles
+    from replaydbg.trace.trace_orders import TraceOrders
 
 LIMIT = "1G"
 """Default maximum size of a tick trace (see `--trace-limit`): some 300 million ticks."""
@@ -120,7 +120,7 @@ def _limit(text: str | None) -> int:
 def _trace(args: argparse.Namespace, settings: Settings, directory: Path, limit: int, replays: int) -> Traced:
     from replaydbg.record import record
     from replaydbg.store.directory import Store
-    from replaydbg.trace.files import TraceFiles
+    from replaydbg.trace.trace_files import TraceFiles
 
     orders = _orders(directory / "recorded", limit)
     # Data goes to stdout alone.
@@ -141,7 +141,7 @@ def _trace(args: argparse.Namespace, settings: Settings, directory: Path, limit:
 
 
 def _orders(directory: Path, limit: int) -> TraceOrders:
-    from replaydbg.trace.orders import TraceOrders
+    from replaydbg.trace.trace_orders import TraceOrders
 
     directory.mkdir(exist_ok=True)
     return TraceOrders(directory, limit)
@@ -151,7 +151,7 @@ def _replay(path: Path, name: str, recorded: TraceFiles, orders: TraceOrders) ->
     from replaydbg.log.reader import open_recording
     from replaydbg.replay import replay
     from replaydbg.trace.compare import compare, insides
-    from replaydbg.trace.files import TraceFiles
+    from replaydbg.trace.trace_files import TraceFiles
 
     with Path(os.devnull).open("wb") as null:
         result = replay(path, name=name, stdout=null.fileno(), stderr=null.fileno(), trace=orders)
@@ -185,7 +185,7 @@ def _words(found: Traced) -> list[str]:
 
 
 def _how_far(found: Traced) -> str:
-    from replaydbg.trace.files import TraceEnd
+    from replaydbg.trace.trace_files import TraceEnd
 
     if found.result.ended_early:
         return f", up to where the recording ends: {found.result.ended_early}"
@@ -208,7 +208,7 @@ def _difference(found: Traced, difference: TraceDifference) -> list[str]:
 
 def _side(found: Traced, side: TraceSide) -> str:
     from replaydbg.events.show import printable
-    from replaydbg.trace.files import Kind
+    from replaydbg.trace.trace_files import Kind
 
     item = side.item
     if item is None:
@@ -221,7 +221,7 @@ def _side(found: Traced, side: TraceSide) -> str:
 
 
 def _is_end(side: TraceSide) -> bool:
-    from replaydbg.trace.files import Kind
+    from replaydbg.trace.trace_files import Kind
 
     return side.item is None or side.item.kind is Kind.END
 
@@ -308,7 +308,7 @@ def _facts(found: Traced) -> dict[str, Any]:
 
 
 def _side_facts(found: Traced, side: TraceSide) -> dict[str, Any]:
-    from replaydbg.trace.files import Kind
+    from replaydbg.trace.trace_files import Kind
 
     item = side.item
     if item is None or item.kind is Kind.END:

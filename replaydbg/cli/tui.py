@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from replaydbg.cli.endings import show_status
+from replaydbg.cli.exit_codes import show_status
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import the_store
 from replaydbg.config import Settings, load_settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from replaydbg.cli.endings import show_size
+from replaydbg.cli.exit_codes import show_size
 from replaydbg.cli.output import add_json, add_recording, open_named, print_json, print_problems
 from replaydbg.events.records import Event
 

@@ -4,7 +4,7 @@ Nothing here touches the user's checkout, index, branches or stash: commits are 
 the repository.
 """
 
+from replaydbg.commits.commit_search import find_commit
 from replaydbg.commits.question import Commit, CommitLook, CommitSearchResult, Question
-from replaydbg.commits.search import find_commit
 
 __all__ = ["Commit", "CommitLook", "CommitSearchResult", "Question", "find_commit"]

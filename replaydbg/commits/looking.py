@@ -20,7 +20,7 @@ from replaydbg.commits import start
 from replaydbg.commits.depends import Dependencies, of_replay, of_run
 from replaydbg.commits.processes import TimedOut, last_words, run_command
 from replaydbg.commits.question import CommitLook, Question
-from replaydbg.commits.recorded import moved, write_missing
+from replaydbg.commits.recorded_paths import moved, write_missing
 from replaydbg.commits.repository import GitFailed
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktrees import Worktrees

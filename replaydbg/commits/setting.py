@@ -10,7 +10,7 @@ from pathlib import Path
 from replaydbg.bisect.graph import CommitGraph
 from replaydbg.commits.fingerprint import key_of, parts_of
 from replaydbg.commits.question import Question
-from replaydbg.commits.recorded import find_root
+from replaydbg.commits.recorded_paths import find_root
 from replaydbg.commits.repository import Repository, outside_environment
 from replaydbg.commits.state import State
 from replaydbg.commits.surroundings import Surroundings, without_python

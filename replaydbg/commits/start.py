@@ -36,13 +36,13 @@ def obey(answer: Path, order: Path) -> None:
     if not sys.flags.safe_path:
         del sys.path[0]
     sys.path.insert(0, ours)
-    from replaydbg.commits import orders
+    from replaydbg.commits import worktree_orders
     from replaydbg.errors import ReplaydbgError
 
     sys.path.remove(ours)
     outcome: dict[str, Any]
     try:
-        outcome = orders.obey(json.loads(order.read_text(encoding="utf-8")))
+        outcome = worktree_orders.obey(json.loads(order.read_text(encoding="utf-8")))
     except (ReplaydbgError, OSError) as error:
         outcome = {"error": str(error)}
     answer.write_text(json.dumps(outcome), encoding="utf-8")

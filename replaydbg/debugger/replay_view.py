@@ -13,7 +13,7 @@ from replaydbg.debugger.source.source_files import SourceFiles
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.reports import Where
 from replaydbg.engine.travel import Travel
-from replaydbg.events.environment import Header
+from replaydbg.events.run_facts import Header
 
 
 class ReplayView(Protocol):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from replaydbg.errors import ForgedMessage
 from replaydbg.launch.proc import has_proc
-from replaydbg.store.processes import exists
+from replaydbg.store.process_check import exists
 
 ORDER = struct.Struct("<q")
 """An order to the keeper: the number of the process that it is to kill; negative: whether it is the keeper's child."""

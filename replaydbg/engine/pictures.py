@@ -9,7 +9,7 @@ import stat
 
 from replaydbg.errors import Corrupt, ForgedMessage
 from replaydbg.heap.limits import Limits
-from replaydbg.heap.raw import read_raw
+from replaydbg.heap.raw_snapshot import read_raw
 from replaydbg.heap.snapshot import Snapshot
 
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE

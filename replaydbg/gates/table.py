@@ -6,11 +6,11 @@ from __future__ import annotations
 from _blake2 import blake2b
 
 from replaydbg.gates.c_library import C_LIBRARY
+from replaydbg.gates.entry_points import plugin_rows
+from replaydbg.gates.input_rows import CLOCKS, DATABASES, ENTROPY, NETWORK, TLS
 from replaydbg.gates.lenient import with_liberties
 from replaydbg.gates.others import marked
-from replaydbg.gates.plugins import plugin_rows
 from replaydbg.gates.row import Row
-from replaydbg.gates.sources import CLOCKS, DATABASES, ENTROPY, NETWORK, TLS
 from replaydbg.gates.system import FILES, POSIX, PROCESSES
 
 OWN: list[Row] = with_liberties(

@@ -14,9 +14,9 @@ from typing import Any
 
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.heap.changes import differences, restored
-from replaydbg.heap.check import check_numbers
 from replaydbg.heap.columns import StoredColumn, load, load_bytes, store, store_bytes
 from replaydbg.heap.snapshot import Root, Snapshot, Strings, Taken
+from replaydbg.heap.validation import check_numbers
 from replaydbg.log.allowance import load_json
 
 MAGIC = b"RDBGSNAP"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from replaydbg.errors import Corrupt
-from replaydbg.heap import raw
+from replaydbg.heap import raw_snapshot
 from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, DeltaBase, Link, claim, mark_of, read_begin, unpack
 from replaydbg.heap.snapshot import Snapshot, Taken
 from replaydbg.log.reader import Recording, open_recording
@@ -86,7 +86,7 @@ def _load(recording: Recording, number: int, names: dict[int, str], limit: int, 
 def _claim(recording: Recording, name: str) -> int:
     """Return how much memory a snapshot takes according to its header."""
     begin = recording.section(name)
-    return len(begin) if begin.startswith(raw.MAGIC) else claim(begin, _place(recording, name))
+    return len(begin) if begin.startswith(raw_snapshot.MAGIC) else claim(begin, _place(recording, name))
 
 
 def _by_number(recording: Recording) -> dict[int, str]:
@@ -140,8 +140,8 @@ def _place(recording: Recording, name: str) -> str:
 
 
 def _read(data: bytes, path: str, limit: int, base: DeltaBase | None = None, stored: int | None = None) -> Snapshot:
-    if data.startswith(raw.MAGIC):  # a live directory has them as the core wrote them
-        return raw.read_raw(data, path)
+    if data.startswith(raw_snapshot.MAGIC):  # a live directory has them as the core wrote them
+        return raw_snapshot.read_raw(data, path)
     return unpack(data, path, limit=limit, base=base, stored=stored)
 
 
@@ -151,8 +151,8 @@ def _begin(recording: Recording, name: str, number: int) -> tuple[Taken, Link | 
     data = b""
     for piece in recording.pieces(name):
         data += piece
-        is_raw = data.startswith(raw.MAGIC)
-        begin = (raw.read_raw(recording.section(name), path).taken, None) if is_raw else read_begin(data, path)
+        is_raw = data.startswith(raw_snapshot.MAGIC)
+        begin = (raw_snapshot.read_raw(recording.section(name), path).taken, None) if is_raw else read_begin(data, path)
         if begin is None:
             continue
         # Delta-coded snapshots and callers refer to it by the number in its section's name.

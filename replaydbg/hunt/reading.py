@@ -11,8 +11,8 @@ from pathlib import Path, PurePath
 
 from replaydbg.bisect.twins import LaneKey, ReadRecording, rank_of_turns, read_lanes
 from replaydbg.errors import Corrupt, NotComparable
-from replaydbg.events.environment import Header
 from replaydbg.events.records import Site
+from replaydbg.events.run_facts import Header
 from replaydbg.gates.row import OPENS, OPENS_FIRST
 from replaydbg.gates.table import gate_table
 from replaydbg.log.reader import Recording, open_recording

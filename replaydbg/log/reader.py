@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from replaydbg.errors import Corrupt, NewerFormat
-from replaydbg.events.environment import End, Header
 from replaydbg.events.records import Entry, Event, WorldAnswer
+from replaydbg.events.run_facts import End, Header
 from replaydbg.events.values import ContentRef
 from replaydbg.log.allowance import allowance
 from replaydbg.log.encode import FORMAT
-from replaydbg.log.environment import JSON_LIMIT, parse_end, parse_header
+from replaydbg.log.header_and_end import JSON_LIMIT, parse_end, parse_header
 from replaydbg.log.logfile import LOG_HEADER, LogHeader, read_log_header
 from replaydbg.log.raw import RawRecord, RawStream
 from replaydbg.log.sections import LiveDirectory, SealedFile

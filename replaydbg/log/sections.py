@@ -22,8 +22,8 @@ from replaydbg.log.blocks import (
     unpack_head,
 )
 from replaydbg.log.encode import FORMAT
-from replaydbg.log.environment import JSON_LIMIT
 from replaydbg.log.files import PIECE, DataFile
+from replaydbg.log.header_and_end import JSON_LIMIT
 from replaydbg.log.origin import MARK, MARK_SIZE
 from replaydbg.log.shared import DIRECTORY, find_directory, load_source, names_in
 

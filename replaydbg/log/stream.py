@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from replaydbg.events.environment import GateRow
 from replaydbg.events.records import Control, ControlKind, Entry, Event, Site, SwitchReason, WorldAnswer
+from replaydbg.events.run_facts import GateRow
 from replaydbg.events.values import ExceptionValue, TypeName, Value
 from replaydbg.log.allowance import FLOOR, allowance
 from replaydbg.log.decode import Cursor, Malformed, Short

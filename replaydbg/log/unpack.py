@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from replaydbg.errors import Corrupt
-from replaydbg.events.environment import GateRow
+from replaydbg.events.run_facts import GateRow
 from replaydbg.events.stops import StopReason
 from replaydbg.log.allowance import FLOOR, LOG_FLOOR, allowance
 from replaydbg.log.encode import FORMAT

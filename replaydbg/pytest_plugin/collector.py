@@ -20,7 +20,7 @@ from replaydbg.pytest_plugin import report_text, shared_names
 from replaydbg.pytest_plugin.examiner import Examiner
 from replaydbg.pytest_plugin.results import Failure, Result
 from replaydbg.pytest_plugin.run_sources import RunSources
-from replaydbg.record.ending import notes_of
+from replaydbg.record.end_facts import notes_of
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
 from replaydbg.store.sessions import write_messages

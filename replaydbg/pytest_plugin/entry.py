@@ -73,9 +73,9 @@ def pytest_configure(config: pytest.Config) -> None:
     _state["is_active"] = True
     config.add_cleanup(_leave)
     # Imported here, as above.
-    from replaydbg.pytest_plugin import plugins
+    from replaydbg.pytest_plugin import roles
 
-    plugins.register(config)
+    roles.register(config)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 from replaydbg.log.files import PIECE
 from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.shared import BlockStore
-from replaydbg.record.ending import imported, packages, source_of
+from replaydbg.record.end_facts import imported, packages, source_of
 
 
 class RunSources:

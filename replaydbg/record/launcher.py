@@ -18,9 +18,9 @@ from replaydbg.launch.interruption import postponed
 from replaydbg.launch.process import Ended, run_process
 from replaydbg.log.codec import FORMAT
 from replaydbg.native import check_interpreter, core_file
-from replaydbg.record.orders import NO_SNAPSHOTS, SnapshotOrders
 from replaydbg.record.place import make_live_directory, removed_unless_begun, write_start
 from replaydbg.record.result import RecordResult
+from replaydbg.record.snapshot_orders import NO_SNAPSHOTS, SnapshotOrders
 from replaydbg.record.target import Target, find_target
 from replaydbg.store.directory import sealed_path
 
@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from replaydbg.trace.orders import TraceOrders
+    from replaydbg.trace.trace_orders import TraceOrders
 
 
 def record(

@@ -8,7 +8,7 @@ from pathlib import Path
 from replaydbg.errors import CannotRecord
 from replaydbg.launch.process import Ended
 from replaydbg.log.container import remove_live, seal
-from replaydbg.record.ending import archive_sources, describe_end, log_was_made
+from replaydbg.record.end_facts import archive_sources, describe_end, log_was_made
 from replaydbg.record.place import why_no_log
 from replaydbg.record.result import RecordResult
 from replaydbg.record.snapshots import finish_snapshots

@@ -74,7 +74,7 @@ def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[dict[
 
     `numbers` ascend: most are coded against the one before. Raises OSError.
     """
-    from replaydbg.heap.raw import read_raw
+    from replaydbg.heap.raw_snapshot import read_raw
     from replaydbg.heap.series import SnapshotPacker
 
     if not numbers or not (live / "heap" / "state").is_file():
@@ -130,7 +130,7 @@ def _has_not_ended(pid: int) -> bool:
 
 
 def _compress(path: Path, run: str, series: SnapshotPacker) -> dict[str, Any] | None:
-    from replaydbg.heap.raw import read_raw
+    from replaydbg.heap.raw_snapshot import read_raw
 
     try:
         snapshot = read_raw(path.read_bytes(), str(path), run=run, is_trusted=True)

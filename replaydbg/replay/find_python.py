@@ -13,7 +13,7 @@ from replaydbg.errors import WrongPython
 from replaydbg.launch import interpreter
 
 if TYPE_CHECKING:
-    from replaydbg.events.environment import PythonBuild
+    from replaydbg.events.run_facts import PythonBuild
 
 _QUESTION = "import sys,_imp;print(sys.hexversion,_imp.extension_suffixes()[0])"
 """The build as well as the version: a free-threaded or a debug build has the same version."""

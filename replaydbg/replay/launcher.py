@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from replaydbg.config import is_fence_wanted, orders_of_tests
 from replaydbg.errors import Corrupt, ForgedMessage
-from replaydbg.events.environment import Header
+from replaydbg.events.run_facts import Header
 from replaydbg.gates.row import Row
 from replaydbg.gates.table import gate_table
 from replaydbg.launch import interpreter
@@ -23,17 +23,17 @@ from replaydbg.log.codec import encode_value
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.native import core_file
 from replaydbg.replay.find_python import find_python
-from replaydbg.replay.limits import CpuLimits, cpu_limits
-from replaydbg.replay.memory import memory_limit
+from replaydbg.replay.memory_limit import memory_limit
 from replaydbg.replay.result import ReplayResult, lenient_result, missing, strict_result, uncovered, with_ending
 from replaydbg.replay.start_state import start_state
+from replaydbg.replay.time_limits import CpuLimits, cpu_limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from replaydbg.replay.clock import ClockReport, Orders
     from replaydbg.replay.lenient import Lenient
-    from replaydbg.trace.orders import TraceOrders
+    from replaydbg.trace.trace_orders import TraceOrders
 
 MOST_WRITTEN = 64 << 20
 """Maximum size in bytes of each report file that the program's process writes."""

@@ -20,7 +20,7 @@ from replaydbg.launch.interpreter import Option
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from replaydbg.events.environment import Header
+    from replaydbg.events.run_facts import Header
 
 _LETTERS = frozenset("bBdEiIOPqRsSuvx")
 """Options without a value. -h, -V, -? print something and exit; -c and -m run something."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from replaydbg.store.private import FILE_MODE, make_directory
-from replaydbg.store.processes import exists
+from replaydbg.store.process_check import exists
 
 WORK = ".replaydbg-work-"
 """Prefix of the directories in which sessions of tests are recorded; the process id follows."""

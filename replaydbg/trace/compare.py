@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from replaydbg.trace.files import BLOCK, Inside, Kind, TraceBlock, TraceEnd, TraceFiles, TraceItem, ending, lanes
+from replaydbg.trace.trace_files import BLOCK, Inside, Kind, TraceBlock, TraceEnd, TraceFiles, TraceItem, ending, lanes
 
 COMMON = 6
 """Number of ticks before the first difference that are reported."""

@@ -20,7 +20,7 @@ from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgErro
 from replaydbg.events.show import printable
 from replaydbg.tui import questions
 from replaydbg.tui.gather import Gatherer
-from replaydbg.tui.memory import SnapshotPair, writer_text
+from replaydbg.tui.heap_queries import SnapshotPair, writer_text
 from replaydbg.tui.messages import WriterFound
 from replaydbg.tui.notes import MarkNote, load_notes, save_notes
 from replaydbg.tui.overview import density, overview

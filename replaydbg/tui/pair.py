@@ -280,7 +280,7 @@ def _compare_heaps(
     held: list[Holding], names: tuple[str, str], scope: str, found: Callable[[HeapAnswer | str], None]
 ) -> None:
     # Imported here, as above.
-    from replaydbg.tui.memory import between
+    from replaydbg.tui.heap_queries import between
 
     try:
         found(between(held[0], held[1], names, scope))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from replaydbg.errors import Corrupt
-from replaydbg.log.environment import parse_header
+from replaydbg.log.header_and_end import parse_header
 from tests.harness import tool
 from tests.harness.build import header_json, with_header
 from tests.harness.replays import Outcome, passed_on, run

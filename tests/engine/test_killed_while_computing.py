@@ -11,7 +11,7 @@ import pytest
 
 from replaydbg.debugger.session import Session
 from replaydbg.log.reader import open_recording
-from replaydbg.replay.limits import AFTER_LEAST, BETWEEN_LEAST, cpu_limits
+from replaydbg.replay.time_limits import AFTER_LEAST, BETWEEN_LEAST, cpu_limits
 from tests.harness import tool
 from tests.harness.build import Example, LogBuilder, end_json
 from tests.harness.replays import Outcome, passed_on, run
@@ -102,7 +102,7 @@ def test_a_replay_that_waits_for_what_never_comes_is_ended_with_the_place(tmp_pa
     """A child writes into memory that the program reads in a loop, unseen by any gate."""
     _record(tmp_path, _SPINS)
 
-    script = "import replaydbg.replay.limits as l; l.BETWEEN_LEAST = 0.5; l.BETWEEN_FACTOR = 1.0; "
+    script = "import replaydbg.replay.time_limits as l; l.BETWEEN_LEAST = 0.5; l.BETWEEN_FACTOR = 1.0; "
     script += "from replaydbg.cli.main import main; raise SystemExit(main(['replay', 'r.rdbg']))"
     replayed = run([sys.executable, "-c", script], cwd=tmp_path, env=_env())
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from random import Random
 
-from replaydbg.events.environment import GateRow
+from replaydbg.events.run_facts import GateRow
 from replaydbg.log.encode import varint
 from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.raw import RawStream

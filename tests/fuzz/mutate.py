@@ -10,8 +10,8 @@ import zstandard
 
 from replaydbg.debugger.first_pass.run_index import MAGIC as INDEX_MAGIC
 from replaydbg.errors import ReplaydbgError
-from replaydbg.events.environment import GateRow
-from replaydbg.log.environment import parse_header
+from replaydbg.events.run_facts import GateRow
+from replaydbg.log.header_and_end import parse_header
 from tests.fuzz import chunks, documents, framing, logs, snapshots
 from tests.fuzz.corpus import INDEX, LOG, NOTES, RECORDING, SNAPSHOT, WORLD, Input
 from tests.harness.build import header_json

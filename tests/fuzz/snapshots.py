@@ -10,7 +10,7 @@ from typing import Any
 
 import zstandard
 
-from replaydbg.heap import raw
+from replaydbg.heap import raw_snapshot
 from replaydbg.heap.columns import DELTAS
 from tests.fuzz import chunks, documents
 
@@ -45,7 +45,7 @@ def _taken_apart(data: bytes) -> tuple[str, tuple[bytes, ...]] | None:
 
 def mutated(data: bytes, rng: Random) -> bytes:
     """Return a snapshot's file with changes."""
-    parts = _taken_apart(data) if not data.startswith(raw.MAGIC) else None
+    parts = _taken_apart(data) if not data.startswith(raw_snapshot.MAGIC) else None
     if parts is None or rng.randrange(30) == 0:
         return chunks.mutated(data, rng)
     magic, version, _, _ = HEAD.unpack_from(data)

@@ -18,7 +18,7 @@ from replaydbg.debugger.first_pass import run_index
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome, to_json
-from replaydbg.heap import raw
+from replaydbg.heap import raw_snapshot
 from replaydbg.heap.diff import diff
 from replaydbg.heap.growth import growth
 from replaydbg.heap.holding import Holding
@@ -101,8 +101,8 @@ def snapshot(data: bytes, rng: Random) -> str:
     """Read a snapshot's file, and run every query on it."""
     first, base = _first()
     try:
-        if data.startswith(raw.MAGIC):
-            read = raw.read_raw(data, "fuzzed")
+        if data.startswith(raw_snapshot.MAGIC):
+            read = raw_snapshot.read_raw(data, "fuzzed")
         else:
             link = read_begin(data, "fuzzed")
             read = unpack(data, "fuzzed", base=base if link is not None and link[1] is not None else None)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from replaydbg.heap.labels import is_weak
-from replaydbg.heap.raw import read_raw
+from replaydbg.heap.raw_snapshot import read_raw
 from replaydbg.heap.snapshot import Snapshot
 from replaydbg.native import _core
 

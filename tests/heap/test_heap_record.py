@@ -19,7 +19,7 @@ from replaydbg.errors import NoSuchMoment, UsageError
 from replaydbg.heap.snapshot import Snapshot
 from replaydbg.heap.stored import load_stored, snapshots_of, stored_snapshots
 from replaydbg.log.reader import open_recording
-from replaydbg.record.orders import parse_every, parse_signal
+from replaydbg.record.snapshot_orders import parse_every, parse_signal
 from tests.harness.surroundings import without_steering
 
 PROGRAM = Path(__file__).parents[2] / "fixtures" / "heap" / "asks_for_snapshots.py"

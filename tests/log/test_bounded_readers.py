@@ -29,8 +29,8 @@ from replaydbg.log import encode
 from replaydbg.log.allowance import allowance, load_json
 from replaydbg.log.blocks import ZSTD
 from replaydbg.log.container import Writer
-from replaydbg.log.environment import parse_end
 from replaydbg.log.files import PIECE
+from replaydbg.log.header_and_end import parse_end
 from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
 from replaydbg.tui.notes import load_notes, notes_path

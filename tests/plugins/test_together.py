@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.replay.verdict import BAD, Judge
+from replaydbg.replay.edited_code import BAD, Judge
 from tests.harness.plugin_runs import Ran, line_of_failure, rerun_pytest, run_pytest
 
 pytest.importorskip("trio", reason="the other plugins are installed by `tox -e plugins`")

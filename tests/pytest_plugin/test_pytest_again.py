@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.replay.verdict import BAD, Judge
+from replaydbg.replay.edited_code import BAD, Judge
 from tests.harness.plugin_runs import line_of_failure, run_pytest
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.replay.verdict import BAD, CANNOT_TEST, GOOD, Judge
+from replaydbg.replay.edited_code import BAD, CANNOT_TEST, GOOD, Judge
 from tests.harness.history import ENVIRONMENT, Change, git, make_history
 from tests.harness.plugin_runs import rerun_pytest
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from replaydbg.trace.compare import compare, insides
-from replaydbg.trace.files import Code, Kind, TraceEnd, TraceFiles
+from replaydbg.trace.trace_files import Code, Kind, TraceEnd, TraceFiles
 from tests.harness.replays import passed_on
 
 PING_PONG = """

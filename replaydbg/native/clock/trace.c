@@ -3,7 +3,7 @@
  *
  * Two files, written with a buffer of our own. `ticks` is what must be equal in both runs, byte for byte: blocks of one size, each
  * with the state at its beginning, so that a reader finds the first difference without decoding what lies before it. `codes` says what
- * the numbers of code objects mean, and has the functions inside crossings, which may differ. See replaydbg/trace/files.py. */
+ * the numbers of code objects mean, and has the functions inside crossings, which may differ. See replaydbg/trace/trace_files.py. */
 #include "base/core.h"
 #include "clock/inside.h"
 #include "code/code.h"

@@ -86,7 +86,7 @@ put_in_order(Ordered *o)
     put_edges(o, order, new_place);
 }
 
-/* ---- what is written: see replaydbg/heap/raw.py ---- */
+/* ---- what is written: see replaydbg/heap/raw_snapshot.py ---- */
 
 typedef struct {
     char magic[8];

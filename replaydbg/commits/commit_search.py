@@ -17,7 +17,7 @@ from replaydbg.commits.confirm import RealRuns
 from replaydbg.commits.looking import Looker
 from replaydbg.commits.processes import GivenUp
 from replaydbg.commits.question import CommitLook, CommitSearchResult, Question
-from replaydbg.commits.recorded import data_files, untracked
+from replaydbg.commits.recorded_paths import data_files, untracked
 from replaydbg.commits.repository import GitFailed, Repository
 from replaydbg.commits.setting import Setting
 from replaydbg.commits.state import State

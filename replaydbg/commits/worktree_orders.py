@@ -10,7 +10,7 @@ from replaydbg.bisect.confidence import runs_needed
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.config import load_settings
 from replaydbg.record import record
-from replaydbg.replay.verdict import BAD, CANNOT_TEST, GOOD, CodeVerdict, Judge
+from replaydbg.replay.edited_code import BAD, CANNOT_TEST, GOOD, CodeVerdict, Judge
 
 MOST_LIBERTIES = 200
 """Maximum number of deviations of one replay that are kept; further ones are only counted."""

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from replaydbg.errors import Corrupt, NewerFormat
-from replaydbg.events.environment import End, GateRow, Header, Note, PythonBuild
+from replaydbg.events.run_facts import End, GateRow, Header, Note, PythonBuild
 from replaydbg.log.allowance import load_json
 from replaydbg.log.encode import FORMAT
 
