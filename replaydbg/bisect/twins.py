@@ -20,7 +20,7 @@ LaneKey = tuple[tuple[str, int], ...]
 """Identity of a thread across runs: the names from the main thread to it, each with its index among equal names."""
 
 
-class Told(enum.Enum):
+class InputKind(enum.Enum):
     """The kind of an input that differs."""
 
     HASH_SEED = "hash seed"
@@ -31,7 +31,7 @@ class Told(enum.Enum):
     ANSWER = "answer"
 
 
-class Did(enum.Enum):
+class BehaviourKind(enum.Enum):
     """The kind of behaviour that differs."""
 
     ASKED = "asked for something else"
@@ -45,7 +45,7 @@ class Did(enum.Enum):
 class Input:
     """One input that differs between the two runs."""
 
-    told: Told
+    kind: InputKind
     """Its kind."""
     name: str
     """The name of an environment variable; empty for other kinds."""
@@ -73,7 +73,7 @@ class Input:
 class Behaviour:
     """The first difference in behaviour."""
 
-    did: Did
+    kind: BehaviourKind
     """Its kind."""
     good_event: int
     """The event in the good run; if it has none, the last common one before it."""
@@ -163,7 +163,7 @@ class Comparison:
     @property
     def first_answer(self) -> Input | None:
         """The first answer that differs."""
-        return next((each for each in self.inputs if each.told is Told.ANSWER), None)
+        return next((each for each in self.inputs if each.kind is InputKind.ANSWER), None)
 
 
 class Lanes(NamedTuple):
@@ -242,16 +242,16 @@ def compare(good: ReadRecording, bad: ReadRecording) -> Comparison:
     for pair in together:
         one, two = good.events[pair.good - 1], bad.events[pair.bad - 1]
         if not pair.is_exact:
-            others.append(Behaviour(Did.ASKED, pair.good, pair.bad))
+            others.append(Behaviour(BehaviourKind.ASKED, pair.good, pair.bad))
         elif one.digest != two.digest:
-            others.append(Behaviour(Did.WROTE, pair.good, pair.bad))
+            others.append(Behaviour(BehaviourKind.WROTE, pair.good, pair.bad))
         # The number of bytes written is redundant.
         if one.digest is None and two.digest is None and not _is_same_answer(good, one, bad, two):
             is_handle = two.gate in bad.openers or _is_handle(one, two, names)
             values = _values_apart(one, two)
-            answers.append(Input(Told.ANSWER, "", *values, pair.good, pair.bad, two.gate, is_handle))
+            answers.append(Input(InputKind.ANSWER, "", *values, pair.good, pair.bad, two.gate, is_handle))
     others += _lonely(together, len(good.events), len(bad.events))
-    first = min(others, key=lambda each: (each.bad_event, each.did is not Did.ONLY_GOOD), default=None)
+    first = min(others, key=lambda each: (each.bad_event, each.kind is not BehaviourKind.ONLY_GOOD), default=None)
     return Comparison(tuple(together), (*_of_the_start(good, bad), *answers), first, len(others))
 
 
@@ -322,12 +322,12 @@ def _lonely(together: Sequence[Pair], good: int, bad: int) -> Iterator[Behaviour
     last = 0
     for number in range(1, bad + 1):
         if number not in to_good:
-            yield Behaviour(Did.ONLY_BAD, last, number)
+            yield Behaviour(BehaviourKind.ONLY_BAD, last, number)
         last = to_good.get(number, last)
     last = 0
     for number in range(1, good + 1):
         if number not in to_bad:
-            yield Behaviour(Did.ONLY_GOOD, number, last)
+            yield Behaviour(BehaviourKind.ONLY_GOOD, number, last)
         last = to_bad.get(number, last)
 
 
@@ -388,16 +388,16 @@ def _without(value: Value, names: frozenset[int]) -> Value:
 def _of_the_start(good: ReadRecording, bad: ReadRecording) -> Iterator[Input]:
     one, two = good.header, bad.header
     if one.hash_seed != two.hash_seed:
-        yield Input(Told.HASH_SEED, "", one.hash_seed, two.hash_seed)
+        yield Input(InputKind.HASH_SEED, "", one.hash_seed, two.hash_seed)
     for name in sorted({*one.env, *two.env}):
         if one.env.get(name) != two.env.get(name):
-            yield Input(Told.ENVIRONMENT, name, one.env.get(name), two.env.get(name))
+            yield Input(InputKind.ENVIRONMENT, name, one.env.get(name), two.env.get(name))
     if one.argv != two.argv:
-        yield Input(Told.ARGUMENTS, "", list(one.argv), list(two.argv))
+        yield Input(InputKind.ARGUMENTS, "", list(one.argv), list(two.argv))
     if one.cwd != two.cwd:
-        yield Input(Told.DIRECTORY, "", one.cwd, two.cwd)
+        yield Input(InputKind.DIRECTORY, "", one.cwd, two.cwd)
     if good.turns != bad.turns or _places(good) != _places(bad):
-        yield Input(Told.SCHEDULE, "", len(good.preemptions), len(bad.preemptions))
+        yield Input(InputKind.SCHEDULE, "", len(good.preemptions), len(bad.preemptions))
 
 
 def _places(side: ReadRecording) -> list[tuple[LaneKey, int, int]]:

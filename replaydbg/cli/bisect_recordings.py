@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TypeVar
 
-from replaydbg.bisect.twins import Comparison, Told, compare
+from replaydbg.bisect.twins import Comparison, InputKind, compare
 from replaydbg.cli.exit_codes import show_status
 from replaydbg.cli.origin import warn_if_foreign
 from replaydbg.cli.output import add_json, print_json, the_store
@@ -169,15 +169,15 @@ def _output(path: Path) -> bytes:
 
 def _scopes(args: argparse.Namespace, flip: Flip | None) -> tuple[str, ...]:
     """Return whose variables are compared, each scope for a difference of its own."""
-    kinds = [each.told for each in flip.inputs] if flip is not None else []
+    kinds = [each.kind for each in flip.inputs] if flip is not None else []
     if args.no_state:
         return ()
     if args.scope:
         return (args.scope,)
-    if Told.SCHEDULE in kinds:
+    if InputKind.SCHEDULE in kinds:
         return ()  # the threads have progressed differently at every moment, and a comparison would show nothing else
     # A different iteration order in a library shows first in the library's own variables.
-    return (MINE, "all") if kinds == [Told.HASH_SEED] else (MINE,)
+    return (MINE, "all") if kinds == [InputKind.HASH_SEED] else (MINE,)
 
 
 def _travelled(
@@ -225,5 +225,5 @@ def _different(found: list[MemoryDifference | None]) -> tuple[MemoryDifference, 
 
 def _since(flip: Flip | None) -> tuple[int, int] | None:
     """Return the events of the first deciding answer in both runs; None: the difference exists from the start on."""
-    answers = [each for each in (flip.inputs if flip is not None else ()) if each.told is Told.ANSWER]
+    answers = [each for each in (flip.inputs if flip is not None else ()) if each.kind is InputKind.ANSWER]
     return (answers[0].good_event, answers[0].bad_event) if answers else None

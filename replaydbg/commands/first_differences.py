@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from replaydbg.bisect.twins import Input, LaneKey, Told, compare
+from replaydbg.bisect.twins import Input, InputKind, LaneKey, compare
 from replaydbg.debugger.compare.value_courses import (
     Course,
     OtherValues,
@@ -47,8 +47,8 @@ def first_differences(
         if any(each.is_cut for each in courses):
             notes.append("Only the first 4,194,304 lines of your own code are compared.")
         began = tuple(session.index.moment(session.first_own).event for session in sessions)
-        start = tuple(input_text(twins, each) for each in inputs if each.told is not Told.ANSWER)
-        others = [each for each in inputs if each.told is Told.ANSWER and not is_incidental(each)]
+        start = tuple(input_text(twins, each) for each in inputs if each.kind is not InputKind.ANSWER)
+        others = [each for each in inputs if each.kind is InputKind.ANSWER and not is_incidental(each)]
         other, clock = _first(others, began), _first(clocks, began)
         texts = input_text(twins, other), input_text(twins, clock)
         return FirstDifferences(way, start, other, texts[0], clock, texts[1], values, tuple(notes))
@@ -56,7 +56,7 @@ def first_differences(
 
 def is_incidental(each: Input) -> bool:
     """Whether an input is the reading of a clock, or the number of a process or thread: no two runs have the same."""
-    return each.told is Told.ANSWER and (each.gate.startswith(_CLOCKS) or each.gate in _NUMBERS)
+    return each.kind is InputKind.ANSWER and (each.gate.startswith(_CLOCKS) or each.gate in _NUMBERS)
 
 
 def _session(stack: ExitStack, path: Path, progress: Callable[[WorkProgress], None] | None) -> Session:

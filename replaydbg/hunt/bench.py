@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from replaydbg.bisect.twins import Input, Told
+from replaydbg.bisect.twins import Input, InputKind
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.errors import ReplaydbgError
 from replaydbg.hunt.capture import captured
@@ -105,7 +105,7 @@ class Bench:
 
     def with_inputs(self, inputs: Sequence[Input]) -> Trial:
         """Return a trial that exchanges these inputs, and leaves out preemptions if the schedule is among them."""
-        is_rescheduled = any(each.told is Told.SCHEDULE for each in inputs)
+        is_rescheduled = any(each.kind is InputKind.SCHEDULE for each in inputs)
         return Trial(inputs, frozenset(self.preemptions) if is_rescheduled else frozenset())
 
     def makes_pass(self, sets: Sequence[tuple[Input, ...]]) -> list[Verdict]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.bisect.ddmin import minimal, minimal_in_groups
-from replaydbg.bisect.twins import Comparison, Input, Preemption, Told, compare, elapsed
+from replaydbg.bisect.twins import Comparison, Input, InputKind, Preemption, compare, elapsed
 from replaydbg.bisect.verdict import Verdict
 from replaydbg.hunt.bench import FAILS, MOST, PASSES, Bench, Count, How, Trial, describe
 from replaydbg.hunt.confirming import confirmed, confirmed_turns
@@ -68,7 +68,7 @@ class _CauseSearch:
             return self._flip(reason=f"Replayed unchanged, the bad run {describe(base)}")
         # If it passes with no thread preempted and its own inputs, that is the cause, even if other inputs make it pass
         # indirectly, by shifting the threads against each other.
-        schedule = [each for each in self.comparison.inputs if each.told is Told.SCHEDULE]
+        schedule = [each for each in self.comparison.inputs if each.kind is InputKind.SCHEDULE]
         preempted = self._by_preemptions(bench, schedule) if schedule else None
         if preempted is not None:
             return preempted
@@ -208,7 +208,7 @@ class _CauseSearch:
     def _is_roundabout(self, bench: Bench, inputs: tuple[Input, ...]) -> bool:
         """Whether threads took turns in another order, too: then that may be what made the run pass."""
         liberties = bench.ended([bench.with_inputs(inputs)])[0].get("liberties", {})
-        return "lane" in liberties and all(each.told is not Told.SCHEDULE for each in inputs)
+        return "lane" in liberties and all(each.kind is not InputKind.SCHEDULE for each in inputs)
 
     def _best(self, bench: Bench, sets: Sequence[tuple[Input, ...]]) -> Flip:
         """Return the set that explains most of the bad runs, and of these the first that makes the good run fail."""
@@ -243,11 +243,11 @@ class _CauseSearch:
         )
         if not back[-1].is_confirmed:
             # Perhaps the moments of the two runs do not correspond one by one: then use all inputs of this group.
-            kinds = {(each.told, each.gate, each.name) for each in inputs}
-            alike = [each for each in self.comparison.inputs if (each.told, each.gate, each.name) in kinds]
+            kinds = {(each.kind, each.gate, each.name) for each in inputs}
+            alike = [each for each in self.comparison.inputs if (each.kind, each.gate, each.name) in kinds]
             if any(each.is_elapsed for each in inputs):
                 alike = elapsed(alike)
-            gates = ", ".join(dict.fromkeys(each.gate or each.told.value for each in inputs))
+            gates = ", ".join(dict.fromkeys(each.gate or each.kind.value for each in inputs))
             if len(alike) > len(inputs):
                 whole = (f"the good run with all answers of {gates} from the bad run", Trial(alike), FAILS)
                 again = confirmed(reverse, [whole])
@@ -267,14 +267,14 @@ class _CauseSearch:
         return Explained(explained + 1, len(self.others) + 1)
 
     def _source_of(self, twins: Twins, each: Input) -> tuple[object, ...]:
-        if each.told is not Told.ANSWER:
-            return each.told, each.name
+        if each.kind is not InputKind.ANSWER:
+            return each.kind, each.name
         site = twins.bad_side.events[each.bad_event - 1].site
-        return each.told, each.gate, site.file, site.line
+        return each.kind, each.gate, site.file, site.line
 
     def _other_way_round(self, groups: list[list[Input]], everything: dict[str, Any]) -> Flip:
         """Search for inputs that make the good run fail: the bad run's answers may fit there where these did not."""
-        groups = [group for group in groups if group and group[0].told is not Told.SCHEDULE]
+        groups = [group for group in groups if group and group[0].kind is not InputKind.SCHEDULE]
         bench = Bench(self.count, self.twins, is_bad_base=False)
         ended = bench.ended([Trial(()), Trial([each for group in groups for each in group])])
         if ended[0]["how"] == PASSES and ended[1]["how"] == FAILS:
@@ -287,7 +287,7 @@ class _CauseSearch:
                 ],
             )
             return self._flip(found, is_from_bad=True, replays=replays)
-        schedule = [each for each in self.comparison.inputs if each.told is Told.SCHEDULE]
+        schedule = [each for each in self.comparison.inputs if each.kind is InputKind.SCHEDULE]
         if schedule and ended[0]["how"] == ended[1]["how"] == PASSES:
             # If the good run passes with all inputs of the bad run, only the thread schedule is left.
             replays = confirmed(bench, [("the good run with all other inputs of the bad run", Trial(()), PASSES)])
@@ -296,7 +296,7 @@ class _CauseSearch:
         return self._flip(reason=f"With all that differs from the good run, the bad run {describe(everything)}")
 
     def _can_be_exchanged(self, each: Input) -> bool:
-        return not each.is_handle and (each.told is not Told.SCHEDULE or bool(self.twins.bad_side.preemptions))
+        return not each.is_handle and (each.kind is not InputKind.SCHEDULE or bool(self.twins.bad_side.preemptions))
 
     def _flip(
         self,
@@ -347,5 +347,5 @@ def _groups(inputs: Sequence[Input]) -> list[list[Input]]:
     """
     groups: dict[tuple[str, str], list[Input]] = defaultdict(list)
     for each in reversed(inputs):
-        groups[each.told.value, each.gate].append(each)
+        groups[each.kind.value, each.gate].append(each)
     return list(groups.values())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from replaydbg.bisect.twins import Input, Told
+from replaydbg.bisect.twins import Input, InputKind
 from replaydbg.debugger.compare.value_courses import (
     OtherValues,
     OtherWay,
@@ -48,7 +48,7 @@ class FirstDifferences:
     @property
     def is_empty(self) -> bool:
         """Whether nothing but incidental inputs and the seeds of string hashes differs."""
-        is_same_start = all(name == Told.HASH_SEED.value for name, _, _ in self.start)
+        is_same_start = all(name == InputKind.HASH_SEED.value for name, _, _ in self.start)
         return self.way is None and self.input is None and self.values is None and is_same_start
 
 
@@ -57,10 +57,10 @@ def input_text(twins: Twins, each: Input | None) -> tuple[str, str, str]:
     if each is None:
         return ("", "", "")
     one, two = (show_value(value, _WIDTH) for value in (each.good, each.bad))
-    if each.told is Told.SCHEDULE:
+    if each.kind is InputKind.SCHEDULE:
         return ("order of the threads", f"{each.good} times preempted", f"{each.bad} times preempted")
-    if each.told is not Told.ANSWER:
-        return (f"{each.told.value} {each.name}".strip(), one, two)
+    if each.kind is not InputKind.ANSWER:
+        return (f"{each.kind.value} {each.name}".strip(), one, two)
     event = twins.bad_side.events[each.bad_event - 1]
     place = f"{PurePath(event.site.file).name}:{event.site.line}" if event.site.file else event.site.function
     return (f"{show_call(event, _WIDTH)} at {place}", one, two)

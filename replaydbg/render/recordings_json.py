@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
-from replaydbg.bisect.twins import Behaviour, Did, Input, LaneKey, Preemption, Told
+from replaydbg.bisect.twins import Behaviour, BehaviourKind, Input, InputKind, LaneKey, Preemption
 from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint
 from replaydbg.debugger.compare.thread_switches import Interruption, TurnOrder
 from replaydbg.errors import quoted
@@ -61,9 +61,9 @@ def _optional(found: RecordingsReport, each: Input | None) -> dict[str, Any] | N
 
 
 def _input_facts(found: RecordingsReport, each: Input) -> dict[str, Any]:
-    facts: dict[str, Any] = {"told": each.told.value, "name": each.name}
+    facts: dict[str, Any] = {"told": each.kind.value, "name": each.name}
     facts |= {"good": to_json(each.good), "bad": to_json(each.bad)}
-    if each.told is Told.ANSWER:
+    if each.kind is InputKind.ANSWER:
         event = event_of(found, each)
         facts |= {"gate": event.gate, "call": show_call(event), **_site_facts(found, event.site)}
         facts |= {"good_event": each.good_event, "bad_event": each.bad_event, "is_handle": each.is_handle}
@@ -80,12 +80,12 @@ def _behaviour_facts(found: RecordingsReport, first: Behaviour | None) -> dict[s
         return None
     side, number = (
         (found.twins.good_side, first.good_event)
-        if first.did is Did.ONLY_GOOD
+        if first.kind is BehaviourKind.ONLY_GOOD
         else (found.twins.bad_side, first.bad_event)
     )
     event = side.events[number - 1]
     return {
-        "did": first.did.value,
+        "did": first.kind.value,
         "good_event": first.good_event,
         "bad_event": first.bad_event,
         "gate": event.gate,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from replaydbg.bisect.twins import Behaviour, Comparison, Did, Input, LaneKey, Preemption, Told
+from replaydbg.bisect.twins import Behaviour, BehaviourKind, Comparison, Input, InputKind, LaneKey, Preemption
 from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint, is_own
 from replaydbg.debugger.compare.thread_switches import Interruption, LinesRun, TurnOrder
 from replaydbg.errors import quoted
@@ -155,7 +155,7 @@ def _flip_section(found: RecordingsReport, flip: Flip) -> Table:
 
 def _flip_notes(flip: Flip) -> Iterator[str]:
     these = "this alone" if len(flip.inputs) == 1 else "these alone"
-    is_schedule = any(each.told is Told.SCHEDULE for each in flip.inputs)
+    is_schedule = any(each.kind is InputKind.SCHEDULE for each in flip.inputs)
     if is_schedule and flip.preemptions:
         yield "Without preemptions the bad run passes; with only those above it fails."
     elif is_schedule and flip.turns:
@@ -175,7 +175,7 @@ def _flip_notes(flip: Flip) -> Iterator[str]:
     if flip.explained.of > 1:
         yield f"It explains {flip.explained.runs} of {flip.explained.of} failing runs."
     for other in flip.others[:MOST]:
-        names = ", ".join(dict.fromkeys(each.gate or f"{each.told.value} {each.name}".strip() for each in other))
+        names = ", ".join(dict.fromkeys(each.gate or f"{each.kind.value} {each.name}".strip() for each in other))
         how = "" if len(other) == 1 else f"{len(other)} answers of " if other[0].gate else f"{len(other)} of "
         yield f"The same holds for other inputs: {how}{names}."
     if flip.is_cut:
@@ -242,11 +242,11 @@ def _ran_text(found: RecordingsReport, ran: LinesRun) -> str:
 def _inputs_section(found: RecordingsReport) -> Table:
     """Return the first inputs that differ; only their number if it is known which of them matter."""
     inputs = found.comparison.inputs
-    gates = Counter(event_of(found, each).gate for each in inputs if each.told is Told.ANSWER)
+    gates = Counter(event_of(found, each).gate for each in inputs if each.kind is InputKind.ANSWER)
     common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(MOST))
     answers = f"{sum(gates.values()):,} answers ({common})" if gates else ""
     if found.flip is not None and not found.flip.reason:
-        others = [f"{each.told.value} {each.name}".strip() for each in inputs if each.told is not Told.ANSWER]
+        others = [f"{each.kind.value} {each.name}".strip() for each in inputs if each.kind is not InputKind.ANSWER]
         return Table("All inputs that differ", (), (), notes=(", ".join(filter(None, [*others[:MOST], answers])),))
     rows = [row for each in _worth_listing(inputs) for row in _input_rows(found, each)]
     notes = (f"{sum(gates.values()):,} answers differ in total: {common}.",) if gates else ()
@@ -255,19 +255,19 @@ def _inputs_section(found: RecordingsReport) -> Table:
 
 def _worth_listing(inputs: Sequence[Input]) -> list[Input]:
     """Return what holds from the start on, and the first answers."""
-    answers = [each for each in inputs if each.told is Told.ANSWER]
-    return [each for each in inputs if each.told is not Told.ANSWER][:MOST] + answers[:MOST]
+    answers = [each for each in inputs if each.kind is InputKind.ANSWER]
+    return [each for each in inputs if each.kind is not InputKind.ANSWER][:MOST] + answers[:MOST]
 
 
 def _input_rows(found: RecordingsReport, each: Input) -> Iterator[tuple[str, str, str]]:
-    if each.told is not Told.ANSWER:
-        unset = each.told is Told.ENVIRONMENT
+    if each.kind is not InputKind.ANSWER:
+        unset = each.kind is InputKind.ENVIRONMENT
         good, bad = (
             ("not set" if unset and value is None else show_value(value, _WIDTH)) for value in (each.good, each.bad)
         )
-        if each.told is Told.SCHEDULE:
+        if each.kind is InputKind.SCHEDULE:
             good, bad = _order_texts(found, each)
-        yield f"{each.told.value} {each.name}".strip(), good, bad
+        yield f"{each.kind.value} {each.name}".strip(), good, bad
         return
     event = event_of(found, each)
     if each.is_elapsed:
@@ -313,8 +313,8 @@ def _place_text(found: RecordingsReport, site: Site) -> str:
 def _behaviour_section(found: RecordingsReport, first: Behaviour) -> Table:
     rows = []
     for name, side, number, is_there in (
-        ("good run", found.twins.good_side, first.good_event, first.did is not Did.ONLY_BAD),
-        ("bad run", found.twins.bad_side, first.bad_event, first.did is not Did.ONLY_GOOD),
+        ("good run", found.twins.good_side, first.good_event, first.kind is not BehaviourKind.ONLY_BAD),
+        ("bad run", found.twins.bad_side, first.bad_event, first.kind is not BehaviourKind.ONLY_GOOD),
     ):
         if is_there and number:
             event = side.events[number - 1]
@@ -325,7 +325,7 @@ def _behaviour_section(found: RecordingsReport, first: Behaviour) -> Table:
     others = found.comparison.others - 1
     notes = (f"{others:,} more.",) if others else ()
     return Table(
-        f"First difference in behaviour: {first.did.value}", ("run", "event", "number"), tuple(rows), notes=notes
+        f"First difference in behaviour: {first.kind.value}", ("run", "event", "number"), tuple(rows), notes=notes
     )
 
 
@@ -371,7 +371,7 @@ def travels(found: RecordingsReport) -> Iterator[list[str]]:
     good, bad = found.names
     ways: list[Interruption | TurnOrder] = [at for at in found.travelled.gave_way if at is not None]
     ways += [at for at in found.travelled.took_turns if at is not None]
-    answers = [each for each in (found.flip.inputs if found.flip is not None else ()) if each.told is Told.ANSWER]
+    answers = [each for each in (found.flip.inputs if found.flip is not None else ()) if each.kind is InputKind.ANSWER]
     if ways:
         yield from (["debug", bad, "--at", moment_text(at.moment)] for at in ways[:MOST])
     elif answers:

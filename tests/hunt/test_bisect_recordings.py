@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.bisect.twins import Did, Told, compare
+from replaydbg.bisect.twins import BehaviourKind, InputKind, compare
 from replaydbg.config import Settings, load_settings
 from replaydbg.hunt.hunter import HuntRequest, hunt
 from replaydbg.hunt.reading import open_twins
@@ -75,8 +75,8 @@ def test_a_hash_seed_is_the_only_difference(by_set: Pair) -> None:
     with open_twins(*by_set) as twins:
         comparison = compare(twins.good_side, twins.bad_side)
 
-    assert [each.told for each in comparison.inputs] == [Told.HASH_SEED]
-    assert comparison.first is not None and comparison.first.did is Did.WROTE
+    assert [each.kind for each in comparison.inputs] == [InputKind.HASH_SEED]
+    assert comparison.first is not None and comparison.first.kind is BehaviourKind.WROTE
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_switches_of_threads_are_told(by_race: Pair) -> None:
         comparison = compare(twins.good_side, twins.bad_side)
         preempted = twins.bad_side.preemptions
 
-    assert Told.SCHEDULE in [each.told for each in comparison.inputs]
+    assert InputKind.SCHEDULE in [each.kind for each in comparison.inputs]
     names = {each.lane[0][0] if each.lane else "main" for each in preempted}
     assert names <= {"main", "Thread-1 (more)", "Thread-2 (more)"}
 
@@ -192,7 +192,7 @@ def test_events_are_told_apart_by_the_text_of_a_line_that_has_moved(tmp_path: Pa
 
     assert {"time.time", "posix.listdir"} <= set(gates)
     assert "posix.getppid" not in gates
-    assert comparison.first is not None and comparison.first.did is Did.ONLY_GOOD
+    assert comparison.first is not None and comparison.first.kind is BehaviourKind.ONLY_GOOD
     assert len(sites) == 4
 
 

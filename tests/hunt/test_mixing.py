@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.bisect.twins import Input, Told, compare, elapsed
+from replaydbg.bisect.twins import Input, InputKind, compare, elapsed
 from replaydbg.errors import NotComparable
 from replaydbg.events.records import Control, ControlKind, Event, Site, SwitchReason
 from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, TypeName, Value
@@ -161,12 +161,12 @@ def both(tmp_path: Path) -> tuple[Path, Path]:
     return good.write(tmp_path, "good"), bad.write(tmp_path, "bad")
 
 
-def _mixed(both: tuple[Path, Path], place: Path, *, told: set[Told], gate: str = "") -> tuple[list[Event], Path]:
+def _mixed(both: tuple[Path, Path], place: Path, *, kinds: set[InputKind], gate: str = "") -> tuple[list[Event], Path]:
     with open_twins(*both) as twins:
         changes: list[Input] = [
             each
             for each in compare(twins.good_side, twins.bad_side).inputs
-            if each.told in told and gate in ("", each.gate)
+            if each.kind in kinds and gate in ("", each.gate)
         ]
         shared = place / "shared"
         shared.mkdir()
@@ -182,24 +182,24 @@ def test_what_is_told_otherwise_is_found(both: tuple[Path, Path]) -> None:
     with open_twins(*both) as twins:
         inputs = compare(twins.good_side, twins.bad_side).inputs
 
-    assert [(each.told, each.name or each.gate) for each in inputs] == [
-        (Told.HASH_SEED, ""),
-        (Told.ENVIRONMENT, "NAME"),
-        (Told.ANSWER, "time.time"),
-        (Told.ANSWER, "os.stat"),
-        (Told.ANSWER, "_io.FileIO.readinto"),
+    assert [(each.kind, each.name or each.gate) for each in inputs] == [
+        (InputKind.HASH_SEED, ""),
+        (InputKind.ENVIRONMENT, "NAME"),
+        (InputKind.ANSWER, "time.time"),
+        (InputKind.ANSWER, "os.stat"),
+        (InputKind.ANSWER, "_io.FileIO.readinto"),
     ]
 
 
 def test_an_answer_of_the_other_run_stands_in_its_place(both: tuple[Path, Path], tmp_path: Path) -> None:
-    events, _ = _mixed(both, tmp_path, told={Told.ANSWER}, gate="os.stat")
+    events, _ = _mixed(both, tmp_path, kinds={InputKind.ANSWER}, gate="os.stat")
 
     assert [event.outcome for event in events[:2]] == [2.0, STAT]
     assert [event.raised for event in events[:2]] == [False, False]
 
 
 def test_contents_come_along(both: tuple[Path, Path], tmp_path: Path) -> None:
-    events, target = _mixed(both, tmp_path, told={Told.ANSWER}, gate="_io.FileIO.readinto")
+    events, target = _mixed(both, tmp_path, kinds={InputKind.ANSWER}, gate="_io.FileIO.readinto")
 
     with open_recording(target) as recording:
         assert recording.content(events[2].filled) == b"good"
@@ -207,7 +207,7 @@ def test_contents_come_along(both: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 def test_the_events_of_the_other_run_stand_behind_the_end(both: tuple[Path, Path], tmp_path: Path) -> None:
-    events, _ = _mixed(both, tmp_path, told=set())
+    events, _ = _mixed(both, tmp_path, kinds=set())
 
     with open_recording(both[0]) as good, open_recording(both[1]) as bad:
         wanted = [each for each in (*bad.events(), *good.events()) if isinstance(each, Event)]
@@ -218,7 +218,7 @@ def test_the_events_of_the_other_run_stand_behind_the_end(both: tuple[Path, Path
 
 
 def test_what_holds_from_the_start_is_exchanged_in_the_header(both: tuple[Path, Path], tmp_path: Path) -> None:
-    _, target = _mixed(both, tmp_path, told={Told.HASH_SEED, Told.ENVIRONMENT})
+    _, target = _mixed(both, tmp_path, kinds={InputKind.HASH_SEED, InputKind.ENVIRONMENT})
 
     with open_recording(target) as recording:
         assert recording.header.hash_seed == 1
@@ -227,7 +227,7 @@ def test_what_holds_from_the_start_is_exchanged_in_the_header(both: tuple[Path, 
 
 def test_a_clock_can_answer_as_if_both_runs_had_begun_at_once() -> None:
     answers = [
-        Input(Told.ANSWER, "", good, bad, number, number, "time.time")
+        Input(InputKind.ANSWER, "", good, bad, number, number, "time.time")
         for number, (good, bad) in enumerate([(10.0, 50.0), (10.5, 50.5), (11.0, 53.0)], 1)
     ]
 
@@ -237,8 +237,8 @@ def test_a_clock_can_answer_as_if_both_runs_had_begun_at_once() -> None:
 
 
 def test_what_is_no_clock_has_not_begun() -> None:
-    assert elapsed([Input(Told.ANSWER, "", 1, 2, 1, 1, "os.getpid")]) == []
-    assert elapsed([Input(Told.ANSWER, "", "a", "b", 1, 1, "time.ctime")]) == []
+    assert elapsed([Input(InputKind.ANSWER, "", 1, 2, 1, 1, "os.getpid")]) == []
+    assert elapsed([Input(InputKind.ANSWER, "", "a", "b", 1, 1, "time.ctime")]) == []
     assert elapsed([]) == []
 
 
