@@ -373,7 +373,7 @@ def test_no_command_replays_without_the_fence(words: list[str], plain: Path, tmp
 
     # What `git bisect run` calls ends it with any error.
     assert stopped.returncode == (128 if words[0] == "check" else _NO_FENCE), stopped.stderr
-    assert "cannot fence a replay in" in stopped.stderr
+    assert "cannot isolate a replay" in stopped.stderr
     assert "Operation not permitted" in stopped.stderr
     assert stopped.stderr.count("\n") == 1
     assert "ran" not in stopped.stdout
@@ -386,7 +386,7 @@ def test_an_option_replays_without_the_fence_and_reports_it(words: list[str], pl
     done = _without_seccomp([*command, "--no-fence"], tmp_path)
 
     assert done.returncode != _NO_FENCE, done.stderr
-    assert "cannot fence" not in done.stderr
+    assert "cannot isolate" not in done.stderr
     assert "runs with all your rights" in done.stderr
 
 
