@@ -13,7 +13,8 @@ monotonic_ns(void)
 
 /* ---- memory ---- */
 
-/* As realloc(), of `count` items of `each` bytes. Without memory a replay ends with a sentence, and everything else at once. */
+/* As realloc(), of `count` items of `each` bytes. Without memory a replay ends with a sentence, and everything else at
+ * once. */
 void *
 grown(void *old, size_t count, size_t each)
 {
@@ -93,8 +94,8 @@ read_varint(const uint8_t **p, const uint8_t *end, bool *ok)
     return 0;
 }
 
-/* A 64-bit hash with two independent multiply-fold lanes over 16 bytes a step (the construction of wyhash, Wang Yi, 2019, written
- * anew): one multiplication for 8 bytes, far from a bottleneck beside the copy of the same bytes. */
+/* A 64-bit hash with two independent multiply-fold lanes over 16 bytes a step (the construction of wyhash, Wang Yi,
+ * 2019, written anew): one multiplication for 8 bytes, far from a bottleneck beside the copy of the same bytes. */
 static inline uint64_t
 fold(uint64_t a, uint64_t b)
 {
@@ -138,8 +139,10 @@ idmap_slot(IdMap *m, uint64_t key)
     if (m->used * 2 >= m->size) {
         IdMap bigger = {.size = m->size ? m->size * 2 : 1024, .used = m->used};
         bigger.is_apart = m->is_apart;
-        bigger.keys = m->is_apart ? memory_apart_small(bigger.size * sizeof(uint64_t)) : calloc(bigger.size, sizeof(uint64_t));
-        bigger.ids = m->is_apart ? memory_apart_small(bigger.size * sizeof(uint32_t)) : calloc(bigger.size, sizeof(uint32_t));
+        bigger.keys =
+            m->is_apart ? memory_apart_small(bigger.size * sizeof(uint64_t)) : calloc(bigger.size, sizeof(uint64_t));
+        bigger.ids =
+            m->is_apart ? memory_apart_small(bigger.size * sizeof(uint32_t)) : calloc(bigger.size, sizeof(uint32_t));
         if (!bigger.keys || !bigger.ids)
             Py_FatalError("replaydbg: out of memory for a map of ids");
         for (size_t i = 0; i < m->size; i++)

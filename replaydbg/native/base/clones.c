@@ -7,7 +7,8 @@
 
 static pid_t keeper, root;
 
-/* Nothing of the program runs at it, as at os.fork(), and no wait() of the program could know of it: no signal is sent at its end. */
+/* Nothing of the program runs at it, as at os.fork(), and no wait() of the program could know of it: no signal is sent
+ * at its end. */
 pid_t
 clone_bare(unsigned long flags)
 {
@@ -39,7 +40,8 @@ clone_begin(void)
         leave_process(0); /* it has ended already */
 }
 
-/* C libraries look at it to learn whether they have been copied: asyncio would lose its running loop, OpenSSL and SQLite their state. */
+/* C libraries look at it to learn whether they have been copied: asyncio would lose its running loop, OpenSSL and
+ * SQLite their state. */
 static pid_t
 same_pid(void)
 {

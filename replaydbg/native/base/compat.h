@@ -10,7 +10,8 @@
 #define Py_BUILD_CORE_MODULE 1
 #endif
 #include <Python.h>
-/* setup.py says the same in a sentence (supported.py); here, before the internal headers, for whoever builds in another way. */
+/* setup.py says the same in a sentence (supported.py); here, before the internal headers, for whoever builds in another
+ * way. */
 #if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
 #error "replaydbg's native core supports CPython 3.11, 3.12 and 3.13"
 #endif
@@ -48,7 +49,8 @@
 #define CODE_SET_EXTRA _PyCode_SetExtra
 #endif
 
-/* Identity: the words before an object that its type asks for, the hash of an address, and what a weak reference refers to. */
+/* Identity: the words before an object that its type asks for, the hash of an address, and what a weak reference refers
+ * to. */
 #if PY_VERSION_HEX >= 0x030C0000
 #define COMPAT_PREHEADER Py_TPFLAGS_PREHEADER
 #else
@@ -72,7 +74,8 @@ compat_attached(void)
 #endif
 }
 
-/* A signal has come whose handler has not run yet. `is_tripped` alone may also be left over from a handler that raised. */
+/* A signal has come whose handler has not run yet. `is_tripped` alone may also be left over from a handler that raised.
+ */
 static inline bool
 compat_signals_tripped(void)
 {
@@ -93,9 +96,10 @@ compat_signals_tripped(void)
 #endif
 }
 
-/* 3.11 keeps one note for all threads that an exception has been raised in one of them from outside (PyThreadState_SetAsyncExc). While it is
- * there, each thread looks at every check, and one that is traced makes the first check of a function again and again: nobody may
- * run with it but the thread that it is for, which notes it anew when it takes the interpreter's lock. */
+/* 3.11 keeps one note for all threads that an exception has been raised in one of them from outside
+ * (PyThreadState_SetAsyncExc). While it is there, each thread looks at every check, and one that is traced makes the
+ * first check of a function again and again: nobody may run with it but the thread that it is for, which notes it anew
+ * when it takes the interpreter's lock. */
 static inline void
 compat_forget_raised(void)
 {
@@ -106,7 +110,8 @@ compat_forget_raised(void)
 #endif
 }
 
-/* The topmost frame of Python code, or NULL. Frames that have not begun, and the shims of the C stack, are not frames. */
+/* The topmost frame of Python code, or NULL. Frames that have not begun, and the shims of the C stack, are not frames.
+ */
 static inline _PyInterpreterFrame *
 compat_top_frame(PyThreadState *ts)
 {
@@ -291,8 +296,8 @@ compat_recursion_credit(PyThreadState *ts, int levels)
 #endif
 }
 
-/* So many levels there are at least for Python of the tool's and what the user asks, wherever the program stands: also where it has none left.
- * Those of C are room on the stack, too. 3.11 has one count for both. */
+/* So many levels there are at least for Python of the tool's and what the user asks, wherever the program stands: also
+ * where it has none left. Those of C are room on the stack, too. 3.11 has one count for both. */
 #define ROOM_LEVELS 1000
 #define ROOM_C_LEVELS 500
 
@@ -313,7 +318,8 @@ static inline CompatRoom
 compat_room_make(PyThreadState *ts)
 {
     CompatRoom room = {.headroom = ts->recursion_headroom};
-    ts->recursion_headroom = 0; /* while an exception is made there is no limit, and too deep is the end of the process */
+    /* while an exception is made there is no limit, and too deep is the end of the process */
+    ts->recursion_headroom = 0;
 #if PY_VERSION_HEX >= 0x030C0000
     room.levels = compat_levels_to(&ts->py_recursion_remaining, ROOM_LEVELS);
     room.c_levels = compat_levels_to(&ts->c_recursion_remaining, ROOM_C_LEVELS);

@@ -21,7 +21,7 @@
 #include <ucontext.h>
 
 #define EXIT_DIVERGED 4
-#define EXIT_DEADLOCK 5   /* the program was to be ended there */
+#define EXIT_DEADLOCK 5      /* the program was to be ended there */
 #define EXIT_NOT_STARTED 126 /* the log could not be made: the launcher finds out why, and says so */
 typedef enum { OBSERVE, RECORD, REPLAY } Mode;
 
@@ -30,43 +30,46 @@ typedef enum { OBSERVED, RECORDED, REPLAYED, LENIENTLY, DIVERTED, DIVERTED_LENIE
 typedef struct Gate Gate;
 typedef struct Crossing Crossing;
 typedef struct {
-    Mode mode;                /* set_mode() */
+    Mode mode; /* set_mode() */
     Way way;
-    int depth;                /* > 0: inside a crossing, nothing is a crossing */
-    int ground;               /* 0; while a question of the user's is asked at a line: the depth at which it runs, whose crossings are refused */
-    PyThreadState *tstate;    /* of the lane that runs */
-    int lane;                 /* its number; 0: the main lane */
+    int depth; /* > 0: inside a crossing, nothing is a crossing */
+    /* 0; while a question of the user's is asked at a line: the depth at which it runs, whose crossings are refused */
+    int ground;
+    PyThreadState *tstate; /* of the lane that runs */
+    int lane;              /* its number; 0: the main lane */
     int lanes_made;
-    bool interrupted;         /* KeyboardInterrupt ended the program */
-    bool terminal_input;      /* stdin and stdout were terminals at start */
-    bool current_source;      /* replay: sites need not agree, the importer sees the real files */
-    uint64_t crossings;       /* events so far */
-    uint64_t stop_at;         /* replay: stand still before this event; 0: run to the end */
-    uint64_t answers_to;      /* lenient: no later event than this is an answer; 0: all are */
-    uint64_t end_reason;      /* replay: why the recording stopped early, from the log's header */
-    int out_fd[3];            /* replay: real standard streams, high numbers */
-    int report_fd;            /* replay: where a divergence is described */
-    int null_fd;              /* replay: what placeholders are copies of */
-    int socket_fd;            /* replay: the same for sockets, whose objects accept nothing else */
-    char *live_dir;           /* record: absolute path of the live directory */
+    bool interrupted;    /* KeyboardInterrupt ended the program */
+    bool terminal_input; /* stdin and stdout were terminals at start */
+    bool current_source; /* replay: sites need not agree, the importer sees the real files */
+    uint64_t crossings;  /* events so far */
+    uint64_t stop_at;    /* replay: stand still before this event; 0: run to the end */
+    uint64_t answers_to; /* lenient: no later event than this is an answer; 0: all are */
+    uint64_t end_reason; /* replay: why the recording stopped early, from the log's header */
+    int out_fd[3];       /* replay: real standard streams, high numbers */
+    int report_fd;       /* replay: where a divergence is described */
+    int null_fd;         /* replay: what placeholders are copies of */
+    int socket_fd;       /* replay: the same for sockets, whose objects accept nothing else */
+    char *live_dir;      /* record: absolute path of the live directory */
     Py_ssize_t code_extra;
-    uint64_t compare_every;   /* record: the collector's state is logged when the number of events so far has none of these bits */
-    bool follows, followed;   /* replay: the recording is still being written; it was when the replay began */
-    bool lenient;             /* replay: of edited code, see lenient/lenient.h; set_lenient() */
-    bool edited;              /* then: it is known to be */
-    bool shares_memory;       /* record: other processes may write into maps of the program */
-    bool outcome_is_known;    /* replay: how the program ended has been noted */
-    uint64_t heap_due;        /* record: at this event a snapshot of the heap may be due */
-    bool strict;              /* replay: that it differs is a divergence at once; the tests want it so */
+    /* record: the collector's state is logged when the number of events so far has none of these bits */
+    uint64_t compare_every;
+    bool follows, followed; /* replay: the recording is still being written; it was when the replay began */
+    bool lenient;           /* replay: of edited code, see lenient/lenient.h; set_lenient() */
+    bool edited;            /* then: it is known to be */
+    bool shares_memory;     /* record: other processes may write into maps of the program */
+    bool outcome_is_known;  /* replay: how the program ended has been noted */
+    uint64_t heap_due;      /* record: at this event a snapshot of the heap may be due */
+    bool strict;            /* replay: that it differs is a divergence at once; the tests want it so */
 } Core;
 
 /* core.c */
 extern Core core;
 typedef struct {
-    bool is_on;      /* this replay is one that the debugger travels through */
-    bool diverting;  /* this process answers a question by running Python of its own, and ends after it; set_diverting() */
+    bool is_on; /* this replay is one that the debugger travels through */
+    /* this process answers a question by running Python of its own, and ends after it; set_diverting() */
+    bool diverting;
     bool point_is_due; /* a question is asked at the end of this crossing */
-    int fd;          /* of the socket to the debugger */
+    int fd;            /* of the socket to the debugger */
 } Engine;
 extern Engine engine;
 void set_mode(Mode mode);
@@ -74,9 +77,11 @@ void set_lenient(bool is_lenient);
 void set_diverting(bool is_diverting);
 
 /* leave.c */
-/* Ends a replay: writes the report that the launcher turns into the message, flushes nothing, exits with EXIT_DIVERGED. */
+/* Ends a replay: writes the report that the launcher turns into the message, flushes nothing, exits with EXIT_DIVERGED.
+ */
 _Noreturn void leave_process(int status); /* _exit() of the core's own, which the fence lets through */
-uint32_t own_token(void); /* in unused arguments of the core's own system calls: the filter of a replay lets these through */
+/* in unused arguments of the core's own system calls: the filter of a replay lets these through */
+uint32_t own_token(void);
 void own_token_set(uint32_t number);
 
 /* descriptors.c */
@@ -87,13 +92,14 @@ _Noreturn void diverge(const char *kind, Gate *gate, Crossing *c, const char *de
 
 /* What higher parts register in boot/parts.c. */
 typedef struct {
-    void (*diverged)(const char *kind, Gate *gate, Crossing *c, const char *detail); /* reports it; does not come back */
-    void (*waits_for_log)(void);     /* a replay that runs behind its recording */
-    void (*log_has_ended)(void);     /* nothing is logged any more */
+    /* reports it; does not come back */
+    void (*diverged)(const char *kind, Gate *gate, Crossing *c, const char *detail);
+    void (*waits_for_log)(void);       /* a replay that runs behind its recording */
+    void (*log_has_ended)(void);       /* nothing is logged any more */
     int (*world_may_have_grown)(void); /* a replay that runs behind its recording: of what the importer saw */
-    void (*copied)(void);            /* this process is a copy */
-    void (*exits_apart)(int status); /* a process of the debugger's: engine_exit() */
-    void (*reports_ending)(void);    /* to the launcher, once */
+    void (*copied)(void);              /* this process is a copy */
+    void (*exits_apart)(int status);   /* a process of the debugger's: engine_exit() */
+    void (*reports_ending)(void);      /* to the launcher, once */
 } BaseHooks;
 extern const BaseHooks base_hooks;
 
@@ -111,7 +117,7 @@ void buf_reserve(Buf *b, size_t n);
 void buf_byte(Buf *b, uint8_t byte);
 void buf_bytes(Buf *b, const void *data, size_t n);
 void buf_varint(Buf *b, uint64_t v);
-void buf_str(Buf *b, const char *s, size_t n);   /* str payload: length and bytes */
+void buf_str(Buf *b, const char *s, size_t n); /* str payload: length and bytes */
 uint64_t read_varint(const uint8_t **p, const uint8_t *end, bool *ok);
 uint64_t hash_bytes(const void *data, size_t n, uint64_t seed);
 
@@ -125,12 +131,13 @@ typedef struct {
 uint32_t *idmap_slot(IdMap *map, uint64_t key);
 
 /* descriptors.c */
-int file_fd(PyObject *fileio);                   /* -2: not a FileIO; -1: closed */
-int socket_fd(PyObject *socket);                 /* -2: not a socket; -1: closed */
+int file_fd(PyObject *fileio);   /* -2: not a FileIO; -1: closed */
+int socket_fd(PyObject *socket); /* -2: not a socket; -1: closed */
 
 /* memory.c */
-void *memory_apart_small(size_t n);                    /* the same in small; never given back */
-void *memory_apart(size_t n);                     /* memory that the kernel gives when it is used; apart from the program's */
+void *memory_apart_small(size_t n); /* the same in small; never given back */
+/* memory that the kernel gives when it is used; apart from the program's */
+void *memory_apart(size_t n);
 struct dl_phdr_info;
 typedef struct {
     const char *name;
@@ -141,13 +148,13 @@ typedef struct {
     const Relink *functions; /* the last one has no name */
     bool only_interpreter;   /* in the library (or program) that the interpreter itself is; else in all of them */
     bool (*is_wanted)(const struct dl_phdr_info *library); /* in libraries of which this is true; NULL: in any */
-    const char *only_named;  /* in libraries whose file's name begins so; NULL: in any */
-    uintptr_t seen[1024];    /* where libraries lie that have been looked at; more than these are looked at each time */
+    const char *only_named;                                /* in libraries whose file's name begins so; NULL: in any */
+    uintptr_t seen[1024]; /* where libraries lie that have been looked at; more than these are looked at each time */
     int seen_count;
 } Relinking;
 
 /* relink.c */
-void relink(Relinking *wanted);                  /* those that are there now call these from now on */
+void relink(Relinking *wanted); /* those that are there now call these from now on */
 
 /* report.c */
 void report_dict(Buf *b, uint64_t items);
@@ -155,29 +162,29 @@ void report_list(Buf *b, uint64_t items);
 void report_key(Buf *b, const char *key);
 void report_number(Buf *b, int64_t number);
 void report_text(Buf *b, const char *text, size_t n);
-size_t put_character(uint8_t *to, Py_UCS4 c);   /* as UTF-8, at most 4 bytes; returns how many */
-void report_name(Buf *b, PyObject *text);        /* UTF-8 that keeps lone surrogates */
-PyThreadState *report_thread(void);                /* the running lane's, NULL if it has none, or none any more */
-void report_stack(Buf *b);                       /* list of (file, line, qualified name), innermost first */
-void report_send(int fd, Buf *b);                /* writes it all, and frees it (a fixed one is empty then) */
+size_t put_character(uint8_t *to, Py_UCS4 c); /* as UTF-8, at most 4 bytes; returns how many */
+void report_name(Buf *b, PyObject *text);     /* UTF-8 that keeps lone surrogates */
+PyThreadState *report_thread(void);           /* the running lane's, NULL if it has none, or none any more */
+void report_stack(Buf *b);                    /* list of (file, line, qualified name), innermost first */
+void report_send(int fd, Buf *b);             /* writes it all, and frees it (a fixed one is empty then) */
 
 /* descriptors.c */
 bool fd_is_ours(int fd);
 enum { MOST_OURS = 16 };
-int fd_ours(const int **fds);                    /* their numbers; returns how many there are */
-int fd_keep(int fd);                             /* moves a descriptor of ours to a high number, remembers it */
+int fd_ours(const int **fds); /* their numbers; returns how many there are */
+int fd_keep(int fd);          /* moves a descriptor of ours to a high number, remembers it */
 #define ENGINE_CLONE ((unsigned long)(CLONE_PARENT | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID))
 
 /* clones.c */
 void clones_prepare(void);
-pid_t clone_bare(unsigned long flags);           /* as fork(), of which the program sees nothing */
-pid_t clone_here(void);                          /* the same, of a process of the debugger's */
-void clone_begin(void);                          /* in the clone */
-void *clones_getpid(void);                       /* what getpid() is in a copy; NULL: there are none */
-void clones_library_loaded(void);                /* an extension module is new, or the first lane begins */
+pid_t clone_bare(unsigned long flags); /* as fork(), of which the program sees nothing */
+pid_t clone_here(void);                /* the same, of a process of the debugger's */
+void clone_begin(void);                /* in the clone */
+void *clones_getpid(void);             /* what getpid() is in a copy; NULL: there are none */
+void clones_library_loaded(void);      /* an extension module is new, or the first lane begins */
 
 /* memory.c */
-bool memory_is_there(const void *at);            /* whether the page of `at` can be read */
+bool memory_is_there(const void *at);                         /* whether the page of `at` can be read */
 void memory_copy(uint8_t *to, const uint8_t *from, size_t n); /* what cannot be read is left as it is in `to` */
 
 /* without_proc.c */

@@ -1,4 +1,5 @@
-/* Descriptors of the core's own, which the program neither sees nor closes, and those that objects of the program hold. */
+/* Descriptors of the core's own, which the program neither sees nor closes, and those that objects of the program hold.
+ */
 #include "base/core.h"
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -28,7 +29,8 @@ fd_keep(int fd)
 {
     struct rlimit limit;
     int base = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 128 && limit.rlim_cur < 1u << 20
-                   ? (int)limit.rlim_cur - 64 : 900;
+                   ? (int)limit.rlim_cur - 64
+                   : 900;
     int high = fcntl(fd, F_DUPFD_CLOEXEC, base);
     if (high < 0)
         return fd;

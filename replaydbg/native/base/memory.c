@@ -1,9 +1,11 @@
-/* Memory of the program that the core reads by itself. It may be gone: a map can be longer than its file or than the memory it was made
- * over, C code can take away the right to read it, or unmap it. The program would get a signal for reading it; the core must not.
+/* Memory of the program that the core reads by itself. It may be gone: a map can be longer than its file or than the
+ * memory it was made over, C code can take away the right to read it, or unmap it. The program would get a signal for
+ * reading it; the core must not.
  *
- * The kernel looks: it copies a set of signals from there, and then refuses, since nothing can be done with a set in no known way.
- * process_vm_readv(), which looks and reads in one step, is refused in many containers, and a pipe would need descriptors that the program
- * could see. Another process may still cut a file between the look and the reading; for the program's own reading that is no different. */
+ * The kernel looks: it copies a set of signals from there, and then refuses, since nothing can be done with a set in no
+ * known way. process_vm_readv(), which looks and reads in one step, is refused in many containers, and a pipe would
+ * need descriptors that the program could see. Another process may still cut a file between the look and the reading;
+ * for the program's own reading that is no different. */
 #include "base/core.h"
 #include <errno.h>
 #include <signal.h>
@@ -11,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAGE 4096u /* the smallest that there are */
-#define SET_SIZE 8 /* of a set of signals, for the kernel */
+#define PAGE 4096u                   /* the smallest that there are */
+#define SET_SIZE 8                   /* of a set of signals, for the kernel */
 #define MOST_APART ((size_t)4 << 30) /* of addresses */
 
 bool

@@ -1,6 +1,6 @@
-/* Calls of functions from the interpreter and from C libraries led to others: the entries of their global offset tables are replaced, as
- * the dynamic linker would have filled them had it known ours first. The core's own table is left alone, so the core calls the
- * real ones; so are those of the C library and of the dynamic linker. */
+/* Calls of functions from the interpreter and from C libraries led to others: the entries of their global offset tables
+ * are replaced, as the dynamic linker would have filled them had it known ours first. The core's own table is left
+ * alone, so the core calls the real ones; so are those of the C library and of the dynamic linker. */
 #include "base/core.h"
 #include <dlfcn.h>
 #include <elf.h>
@@ -42,12 +42,24 @@ read_dynamic(const struct dl_phdr_info *info, Dynamic *d)
             entry = (const ElfW(Dyn) *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
     for (; entry && entry->d_tag != DT_NULL; entry++)
         switch (entry->d_tag) {
-        case DT_SYMTAB: d->symbols = (const void *)entry->d_un.d_ptr; break;
-        case DT_STRTAB: d->strings = (const void *)entry->d_un.d_ptr; break;
-        case DT_JMPREL: d->tables[0] = (const void *)entry->d_un.d_ptr; break;
-        case DT_PLTRELSZ: d->sizes[0] = entry->d_un.d_val; break;
-        case DT_RELA: d->tables[1] = (const void *)entry->d_un.d_ptr; break;
-        case DT_RELASZ: d->sizes[1] = entry->d_un.d_val; break;
+        case DT_SYMTAB:
+            d->symbols = (const void *)entry->d_un.d_ptr;
+            break;
+        case DT_STRTAB:
+            d->strings = (const void *)entry->d_un.d_ptr;
+            break;
+        case DT_JMPREL:
+            d->tables[0] = (const void *)entry->d_un.d_ptr;
+            break;
+        case DT_PLTRELSZ:
+            d->sizes[0] = entry->d_un.d_val;
+            break;
+        case DT_RELA:
+            d->tables[1] = (const void *)entry->d_un.d_ptr;
+            break;
+        case DT_RELASZ:
+            d->sizes[1] = entry->d_un.d_val;
+            break;
         }
     /* the C library has made these addresses absolute; the kernel's own object (vdso) has none that are */
     return d->symbols && d->strings && (uintptr_t)d->strings > info->dlpi_addr;
@@ -68,7 +80,8 @@ contains(const struct dl_phdr_info *info, const void *address)
 bool
 relink_leaves_alone(const struct dl_phdr_info *info)
 {
-    static const char *const names[] = {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libasan", "libubsan", "libtsan"};
+    static const char *const names[] = {"libc.so", "libc-",   "libpthread", "ld-linux",
+                                        "ld-musl", "libasan", "libubsan",   "libtsan"};
     const char *name = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
     if (contains(info, (const void *)(uintptr_t)relink))
         return true;

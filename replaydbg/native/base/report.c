@@ -1,5 +1,5 @@
-/* Values that the launcher is told when a replay ends, in the form of format.md. Written without Python's memory: a replay may end in a
- * signal handler, and the step clock makes no Python object. */
+/* Values that the launcher is told when a replay ends, in the form of format.md. Written without Python's memory: a
+ * replay may end in a signal handler, and the step clock makes no Python object. */
 #include "base/core.h"
 #include <stdlib.h>
 #include <unistd.h>

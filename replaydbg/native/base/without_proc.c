@@ -19,8 +19,9 @@
 #define FIRST_TABLE 64 /* of descriptors, in each process */
 #define LARGEST_TABLE (1 << 30)
 
-/* Whether the kernel's table of this process's descriptors has an entry `fd`, which may be empty. select() refuses closed descriptors, and
- * ignores those behind the end of the table. Returns -1 without memory, or where select() is not allowed. */
+/* Whether the kernel's table of this process's descriptors has an entry `fd`, which may be empty. select() refuses
+ * closed descriptors, and ignores those behind the end of the table. Returns -1 without memory, or where select() is
+ * not allowed. */
 static int
 is_in_table(int fd)
 {
@@ -36,7 +37,8 @@ is_in_table(int fd)
     return is_in;
 }
 
-/* The table grows in powers of two, and a limit on descriptors may be a billion: so what is looked at depends on how many there were. */
+/* The table grows in powers of two, and a limit on descriptors may be a billion: so what is looked at depends on how
+ * many there were. */
 static int
 end_of_table(void)
 {
@@ -69,8 +71,9 @@ without_proc_descriptors(PyObject *module, PyObject *unused)
 
 /* ---- the environment ---- */
 
-/* The kernel puts the words of the command line and the environment on the stack: their number, the words, NULL, the variables, NULL. The
- * dynamic linker of the GNU C library knows where; setenv() leaves this list as it is when it adds a variable. */
+/* The kernel puts the words of the command line and the environment on the stack: their number, the words, NULL, the
+ * variables, NULL. The dynamic linker of the GNU C library knows where; setenv() leaves this list as it is when it adds
+ * a variable. */
 PyObject *
 without_proc_environment(PyObject *module, PyObject *unused)
 {
@@ -135,8 +138,8 @@ find_address_space(void *found)
     return 0;
 }
 
-/* Other threads of the program need memory at the same moment, so a process of its own asks: it shares the memory, and not the limit. What
- * has been given back was in use, most likely: the largest amount of memory in use is added. */
+/* Other threads of the program need memory at the same moment, so a process of its own asks: it shares the memory, and
+ * not the limit. What has been given back was in use, most likely: the largest amount of memory in use is added. */
 uint64_t
 without_proc_peak(void)
 {

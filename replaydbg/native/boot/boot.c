@@ -1,6 +1,6 @@
-/* From the bootstrap command to the program's own `__main__`, and to the end of the process. The interpreter was started with -S:
- * gates go in while little more than the interpreter's own modules is loaded, and `site` with its .pth files is imported
- * inside the gated world, as part of the run. */
+/* From the bootstrap command to the program's own `__main__`, and to the end of the process. The interpreter was
+ * started with -S: gates go in while little more than the interpreter's own modules is loaded, and `site` with its .pth
+ * files is imported inside the gated world, as part of the run. */
 #include "base/core.h"
 #include "boot/inside.h"
 #include "clock/clock.h"
@@ -31,11 +31,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FLAG_NO_SITE = 6, FLAG_IGNORE_ENVIRONMENT = 7, FLAG_HASH_RANDOMIZATION = 11, FLAG_ISOLATED = 12, FLAG_SAFE_PATH = 16 }; /* places in sys.flags */
+/* places in sys.flags */
+enum {
+    FLAG_NO_SITE = 6,
+    FLAG_IGNORE_ENVIRONMENT = 7,
+    FLAG_HASH_RANDOMIZATION = 11,
+    FLAG_ISOLATED = 12,
+    FLAG_SAFE_PATH = 16
+};
 
 /* ---- the boot file ---- */
 
-/* `fd`, where there is no path, is the launcher's: its position is left alone, and fence_close_descriptors() closes it. */
+/* `fd`, where there is no path, is the launcher's: its position is left alone, and fence_close_descriptors() closes it.
+ */
 static PyObject *
 read_boot(const char *path, int fd)
 {
@@ -110,8 +118,8 @@ open_for_replay(PyObject *boot)
         core.socket_fd = fd_keep(pair[0]);
     }
     core.follows = core.followed = item(boot, "follows") == Py_True;
-    if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 || log_open(&world_log, number(boot, "world_fd", -1)) < 0 ||
-        content_open(number(boot, "content_fd", -1)) < 0) {
+    if (log_open(&event_log, number(boot, "log_fd", -1)) < 0 ||
+        log_open(&world_log, number(boot, "world_fd", -1)) < 0 || content_open(number(boot, "content_fd", -1)) < 0) {
         PyErr_SetString(PyExc_RuntimeError, "replaydbg: the recording's log cannot be mapped");
         return -1;
     }
@@ -185,7 +193,8 @@ wide(PyObject *v)
 static int
 fix_paths(void)
 {
-    static const char *const names[] = {"path", "executable", "prefix", "exec_prefix", "base_prefix", "base_exec_prefix", "_base_executable"};
+    static const char *const names[] = {"path",        "executable",       "prefix",          "exec_prefix",
+                                        "base_prefix", "base_exec_prefix", "_base_executable"};
     PyObject *cache = PySys_GetObject("path_importer_cache");
     if (cache)
         PyDict_Clear(cache);
@@ -238,19 +247,20 @@ dress_interpreter(PyObject *boot)
     }
     PyMem_RawFree(config->run_command);
     config->run_command = NULL;
-    compat_forget_path0(config); /* the bootstrap's; `site` is imported before the program has one */
+    compat_forget_path0(config);                  /* the bootstrap's; `site` is imported before the program has one */
     PyObject *modules = PyImport_GetModuleDict(); /* 3.13 loads it for the bootstrap command */
     if (PyDict_GetItemString(modules, "linecache"))
         PyDict_DelItemString(modules, "linecache");
     return fix_paths();
 }
 
-/* A fresh `__main__` with what the interpreter puts there. The old one's dictionary belongs to the bootstrap command's frame, which
- * never ends: what the program left in it would never be finalized. */
+/* A fresh `__main__` with what the interpreter puts there. The old one's dictionary belongs to the bootstrap command's
+ * frame, which never ends: what the program left in it would never be finalized. */
 static int
 fresh_main(void)
 {
-    static const char *const keep[] = {"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__"};
+    static const char *const keep[] = {"__name__", "__doc__",         "__package__", "__loader__",
+                                       "__spec__", "__annotations__", "__builtins__"};
     PyObject *old = PyModule_GetDict(PyImport_AddModule("__main__")), *name = PyUnicode_InternFromString("__main__");
     PyObject_GC_UnTrack(old); /* from now on ours */
     PyObject *main = name ? PyModule_NewObject(name) : NULL;
@@ -320,7 +330,8 @@ set_main_loader(PyObject *dict, const char *filename, PyObject *name)
     PyObject *external = PyImport_ImportModule("_frozen_importlib_external");
     size_t n = strlen(filename);
     bool compiled = n > 4 && strcmp(filename + n - 4, ".pyc") == 0;
-    PyObject *type = external ? PyObject_GetAttrString(external, compiled ? "SourcelessFileLoader" : "SourceFileLoader") : NULL;
+    PyObject *type =
+        external ? PyObject_GetAttrString(external, compiled ? "SourcelessFileLoader" : "SourceFileLoader") : NULL;
     PyObject *loader = type ? PyObject_CallFunction(type, "sO", "__main__", name) : NULL;
     int rc = loader ? PyDict_SetItemString(dict, "__loader__", loader) : -1;
     Py_XDECREF(loader);
@@ -347,8 +358,8 @@ run_script(const char *filename)
     PySys_Audit("cpython.run_file", "O", name);
     PyObject *content = world_content(filename);
     int rc = -1;
-    if (content && PyDict_SetItemString(dict, "__file__", name) == 0 && PyDict_SetItemString(dict, "__cached__", Py_None) == 0 &&
-        set_main_loader(dict, filename, name) == 0) {
+    if (content && PyDict_SetItemString(dict, "__file__", name) == 0 &&
+        PyDict_SetItemString(dict, "__cached__", Py_None) == 0 && set_main_loader(dict, filename, name) == 0) {
         PyObject *code = compile_script(filename, content);
         Py_CLEAR(content);
         PyObject *result = code ? PyEval_EvalCode(code, dict, dict) : NULL;
@@ -397,9 +408,10 @@ put_first(const wchar_t *path0)
 /* What is to be run, without an object: when the program begins, nothing of the boot file is left. */
 typedef struct {
     bool site;
-    char *filename;    /* of a script; NULL: see run_module, run_command or run_filename of the interpreter's configuration */
-    wchar_t *path0;    /* or NULL */
-    wchar_t **target;  /* where in the configuration */
+    /* of a script; NULL: see run_module, run_command or run_filename of the interpreter's configuration */
+    char *filename;
+    wchar_t *path0;   /* or NULL */
+    wchar_t **target; /* where in the configuration */
     wchar_t *what;
 } Start;
 
@@ -474,13 +486,16 @@ end_without_site(void)
     exit(1);
 }
 
-/* Lines that the interpreter prints before the core is there are in no recording, and it times imports by clocks of its own. */
+/* Lines that the interpreter prints before the core is there are in no recording, and it times imports by clocks of its
+ * own. */
 static void
 note_options(void)
 {
     const PyConfig *config = compat_config(core.tstate);
     if (config->import_time)
-        note("uncovered", "-X importtime: a replay prints other times, and no lines for modules imported while the interpreter starts");
+        note(
+            "uncovered",
+            "-X importtime: a replay prints other times, and no lines for modules imported while the interpreter starts");
     if (config->verbose)
         note("uncovered", "-v: a replay prints no lines for modules imported while the interpreter starts");
 }
@@ -505,8 +520,8 @@ obey_tests(PyObject *boot)
         perturb_collector((uint64_t)number(boot, "drift", 0));
     PyObject *chaos = item(boot, "chaos");
     bool is_chaos = PyLong_Check(chaos);
-    lanes_obey(is_chaos ? PyLong_AsUnsignedLongLongMask(chaos) : monotonic_ns(), is_chaos, (uint64_t)number(boot, "slice", 0),
-               item(boot, "stop_on_deadlock") == Py_True);
+    lanes_obey(is_chaos ? PyLong_AsUnsignedLongLongMask(chaos) : monotonic_ns(), is_chaos,
+               (uint64_t)number(boot, "slice", 0), item(boot, "stop_on_deadlock") == Py_True);
     core.strict = number(boot, "strict", 0);
     core.compare_every = core.strict ? 0 : 255;
 }
@@ -553,8 +568,8 @@ boot_program(const char *boot_file, int boot_fd)
     if (recording)
         streams_begin();
     /* The fence comes first: before it only our own orders are looked at, and what they name is opened. */
-    if (engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 || outcome_prepare(boot) < 0 ||
-        (!recording && open_for_replay(boot) < 0))
+    if (engine_prepare(item(boot, "engine")) < 0 || stepclock_prepare(item(boot, "clock")) < 0 ||
+        outcome_prepare(boot) < 0 || (!recording && open_for_replay(boot) < 0))
         return -1;
     if (!recording) {
         streams_open();
@@ -562,8 +577,9 @@ boot_program(const char *boot_file, int boot_fd)
         if (fence_raise(boot) < 0)
             end_without_fence();
     }
-    if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && read_recording(boot) < 0) || install_all() < 0 ||
-        dress_interpreter(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 || readline_prepare() < 0 || fresh_main() < 0)
+    if (value_prepare() < 0 || gates_load(item(boot, "gates")) < 0 || (!recording && read_recording(boot) < 0) ||
+        install_all() < 0 || dress_interpreter(boot) < 0 || heap_prepare() < 0 || signals_prepare() < 0 ||
+        readline_prepare() < 0 || fresh_main() < 0)
         return -1;
     if (!recording)
         streams_begin();

@@ -10,6 +10,7 @@
 #include "base/core.h"
 
 /* boot.c */
-int boot_program(const char *boot_file, int boot_fd);    /* by its path or, if that is NULL, its descriptor; never returns but with an exception set */
+/* by its path or, if that is NULL, its descriptor; never returns but with an exception set */
+int boot_program(const char *boot_file, int boot_fd);
 
 #endif

@@ -5,7 +5,8 @@
 #include "boot/boot.h"
 
 /* surroundings.c */
-int surroundings_restore(PyObject *boot);           /* the environment; in replay also -X options, and where things are installed */
+/* the environment; in replay also -X options, and where things are installed */
+int surroundings_restore(PyObject *boot);
 void surroundings_hold_warnings(PyObject *options); /* a list of -W values, or none, that the bootstrap was not given */
 void surroundings_warnings(void);                   /* right before the program: applies them */
 

@@ -11,7 +11,8 @@ py_boot(PyObject *module, PyObject *from)
     PyObject *file = PyLong_Check(from) ? NULL : PyUnicode_EncodeFSDefault(from), *name, *value;
     int fd = PyLong_Check(from) ? (int)PyLong_AsLong(from) : -1;
     Py_ssize_t i = 0;
-    PyObject_GC_UnTrack(module); /* the tool's own objects are out of the collector's sight, and so out of gc.get_objects() */
+    /* the tool's own objects are out of the collector's sight, and so out of gc.get_objects() */
+    PyObject_GC_UnTrack(module);
     PyObject_GC_UnTrack(PyModule_GetDict(module));
     while (PyDict_Next(PyModule_GetDict(module), &i, &name, &value))
         if (PyCFunction_Check(value))
@@ -44,8 +45,8 @@ py_capture(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* For `doctor` and the tests: the fence of a replay around this process, for good. What it refuses ends the process, and is reported to the
- * descriptor. */
+/* For `doctor` and the tests: the fence of a replay around this process, for good. What it refuses ends the process,
+ * and is reported to the descriptor. */
 static PyObject *
 py_fence(PyObject *module, PyObject *fd)
 {
@@ -66,7 +67,8 @@ py_system_calls(PyObject *module, PyObject *unused)
 {
     PyObject *all = PyDict_New();
     for (int i = 0; all && i < system_call_count; i++) {
-        PyObject *number = PyLong_FromLong(system_calls[i].number), *row = Py_BuildValue("(si)", system_calls[i].name, system_calls[i].kind);
+        PyObject *number = PyLong_FromLong(system_calls[i].number),
+                 *row = Py_BuildValue("(si)", system_calls[i].name, system_calls[i].kind);
         if (number == NULL || row == NULL || PyDict_SetItem(all, number, row) < 0)
             Py_CLEAR(all);
         Py_XDECREF(number);
@@ -76,13 +78,17 @@ py_system_calls(PyObject *module, PyObject *unused)
 }
 
 static PyMethodDef methods[] = {
-    {"descriptors", without_proc_descriptors, METH_NOARGS, "descriptors()\n--\n\nReturn the open descriptors of this process."},
+    {"descriptors", without_proc_descriptors, METH_NOARGS,
+     "descriptors()\n--\n\nReturn the open descriptors of this process."},
     {"first_environment", without_proc_environment, METH_NOARGS,
      "first_environment()\n--\n\nReturn the environment that this process was started with; an empty list where that is unknown."},
     {"fence", py_fence, METH_O, "fence(report_fd)\n--\n\nPut up the fence of a replay around this process, for good."},
-    {"system_calls", py_system_calls, METH_NOARGS, "system_calls()\n--\n\nReturn the names and kinds of all system calls by their numbers."},
-    {"capture", py_capture, METH_VARARGS, "capture(fd, roots, nodes, edges, items, text)\n--\n\nWrite a snapshot of what `roots` lead to."},
-    {"boot", py_boot, METH_O, "boot(file)\n--\n\nRun the program that the boot file describes, given by its path or descriptor; never returns."},
+    {"system_calls", py_system_calls, METH_NOARGS,
+     "system_calls()\n--\n\nReturn the names and kinds of all system calls by their numbers."},
+    {"capture", py_capture, METH_VARARGS,
+     "capture(fd, roots, nodes, edges, items, text)\n--\n\nWrite a snapshot of what `roots` lead to."},
+    {"boot", py_boot, METH_O,
+     "boot(file)\n--\n\nRun the program that the boot file describes, given by its path or descriptor; never returns."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -93,9 +99,15 @@ static PyModuleDef_Slot slots[] = {
     {0, NULL},
 };
 
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_core", "The part of replaydbg that runs inside a recorded or replayed program.", 0, methods, slots,
-    NULL, NULL, NULL};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                        "_core",
+                                        "The part of replaydbg that runs inside a recorded or replayed program.",
+                                        0,
+                                        methods,
+                                        slots,
+                                        NULL,
+                                        NULL,
+                                        NULL};
 
 PyMODINIT_FUNC
 PyInit__core(void)

@@ -1,5 +1,6 @@
-/* What the parts of the core have of each other against the direction of their layers: lower parts ask for it by these tables, which name
- * the higher parts that are registered. A module hook, an irregular handler, a control record, a type of value: one row here. */
+/* What the parts of the core have of each other against the direction of their layers: lower parts ask for it by these
+ * tables, which name the higher parts that are registered. A module hook, an irregular handler, a control record, a
+ * type of value: one row here. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "crossing/crossing.h"
@@ -21,12 +22,18 @@
 /* ---- how a crossing goes ---- */
 
 const CrossingWay crossing_ways[WAYS] = {
-    [OBSERVED] = {observed_end, replay_end, replay_read_ahead, observed_lane_started, replayed_is_used_up, replayed_ended},
-    [RECORDED] = {recorded_end, replay_end, replay_read_ahead, recorded_lane_started, replayed_is_used_up, replayed_ended},
-    [REPLAYED] = {replayed_end, replay_end, replay_read_ahead, replayed_lane_started, replayed_is_used_up, replayed_ended},
-    [LENIENTLY] = {lenient_cross_end, lenient_answer, lenient_read_ahead, lenient_lane_started, lenient_is_used_up, lenient_ended},
-    [DIVERTED] = {engine_cross_end, engine_answer, replay_read_ahead, replayed_lane_started, replayed_is_used_up, replayed_ended},
-    [DIVERTED_LENIENTLY] = {engine_cross_end, engine_answer, lenient_read_ahead, lenient_lane_started, lenient_is_used_up, lenient_ended},
+    [OBSERVED] = {observed_end, replay_end, replay_read_ahead, observed_lane_started, replayed_is_used_up,
+                  replayed_ended},
+    [RECORDED] = {recorded_end, replay_end, replay_read_ahead, recorded_lane_started, replayed_is_used_up,
+                  replayed_ended},
+    [REPLAYED] = {replayed_end, replay_end, replay_read_ahead, replayed_lane_started, replayed_is_used_up,
+                  replayed_ended},
+    [LENIENTLY] = {lenient_cross_end, lenient_answer, lenient_read_ahead, lenient_lane_started, lenient_is_used_up,
+                   lenient_ended},
+    [DIVERTED] = {engine_cross_end, engine_answer, replay_read_ahead, replayed_lane_started, replayed_is_used_up,
+                  replayed_ended},
+    [DIVERTED_LENIENTLY] = {engine_cross_end, engine_answer, lenient_read_ahead, lenient_lane_started,
+                            lenient_is_used_up, lenient_ended},
 };
 
 /* ---- the log ---- */
@@ -52,19 +59,29 @@ const ControlRecord control_records[CONTROL_KINDS] = {
 const CallbackReader callback_readers[] = {
     {CALLBACK_READLINE, readline_called_back}, {CALLBACK_WARNING, warned_again}, {0, tls_called_back}};
 
-const ValueCodec value_codecs[] = {
-    {&direntry_type, TAG_DIR_ENTRY, direntry_name, direntry_path, direntry_make}, {NULL, 0, NULL, NULL, NULL}};
+const ValueCodec value_codecs[] = {{&direntry_type, TAG_DIR_ENTRY, direntry_name, direntry_path, direntry_make},
+                                   {NULL, 0, NULL, NULL, NULL}};
 
 /* ---- gates ---- */
 
 const HandlerEntry *const handler_tables[] = {
-    gate_handlers, fileio_handlers, directory_handlers, process_handlers, clock_handlers, signal_handlers, network_handlers,
-    scatter_handlers, tls_handlers, thread_handlers, map_handlers, raised_handlers, readline_handlers, stream_handlers, NULL};
+    gate_handlers,   fileio_handlers,  directory_handlers, process_handlers, clock_handlers,
+    signal_handlers, network_handlers, scatter_handlers,   tls_handlers,     thread_handlers,
+    map_handlers,    raised_handlers,  readline_handlers,  stream_handlers,  NULL};
 
-const ModuleHook module_hooks[] = {
-    fileio_module_loaded, process_module_loaded, maps_module_loaded, datetime_module_loaded, network_module_loaded, tls_module_loaded,
-    sqlite_module_loaded, listen_module_loaded, libcalls_module_loaded, identity_module_loaded, addresses_module_loaded,
-    standins_module_loaded, NULL};
+const ModuleHook module_hooks[] = {fileio_module_loaded,
+                                   process_module_loaded,
+                                   maps_module_loaded,
+                                   datetime_module_loaded,
+                                   network_module_loaded,
+                                   tls_module_loaded,
+                                   sqlite_module_loaded,
+                                   listen_module_loaded,
+                                   libcalls_module_loaded,
+                                   identity_module_loaded,
+                                   addresses_module_loaded,
+                                   standins_module_loaded,
+                                   NULL};
 
 /* ---- what happens ---- */
 

@@ -1,7 +1,7 @@
-/* The program's surroundings, which its interpreter was not started with. In a replay that has a small environment of our own and
- * options that are on a list (replay/start_state.py): a recording may be of anybody, and what it says must not shape anything before the
- * fence. Behind the fence the recorded environment and the rest of the interpreter's state come back here. While recording, the bootstrap
- * has another hash seed, and no variables that -E ignores. */
+/* The program's surroundings, which its interpreter was not started with. In a replay that has a small environment of
+ * our own and options that are on a list (replay/start_state.py): a recording may be of anybody, and what it says must
+ * not shape anything before the fence. Behind the fence the recorded environment and the rest of the interpreter's
+ * state come back here. While recording, the bootstrap has another hash seed, and no variables that -E ignores. */
 #include "boot/inside.h"
 #include "world/world.h"
 #include <stdlib.h>
@@ -17,12 +17,14 @@ entry(PyObject *boot, const char *key)
 static int
 set_variable(PyObject *environ, PyObject *name, PyObject *value)
 {
-    if (!PyBytes_Check(name) || !PyBytes_Check(value) || setenv(PyBytes_AS_STRING(name), PyBytes_AS_STRING(value), 1) < 0)
+    if (!PyBytes_Check(name) || !PyBytes_Check(value) ||
+        setenv(PyBytes_AS_STRING(name), PyBytes_AS_STRING(value), 1) < 0)
         return -1;
     return PyDict_SetItem(environ, name, value);
 }
 
-/* A locale that the interpreter coerced at its start stands in the environment, last. given: what it was started with, or None. */
+/* A locale that the interpreter coerced at its start stands in the environment, last. given: what it was started with,
+ * or None. */
 static int
 keep_coerced(PyObject *environ, const char *now, PyObject *given)
 {
@@ -52,7 +54,8 @@ restore_variables(PyObject *pairs, PyObject *given_ctype)
     for (Py_ssize_t i = 0; rc == 0 && i < PyList_GET_SIZE(pairs); i++) {
         PyObject *pair = PyList_GET_ITEM(pairs, i);
         rc = PyTuple_CheckExact(pair) && PyTuple_GET_SIZE(pair) == 2
-                 ? set_variable(environ, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1)) : -1;
+                 ? set_variable(environ, PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1))
+                 : -1;
     }
     if (rc == 0)
         rc = keep_coerced(environ, ctype, given_ctype);
@@ -78,7 +81,8 @@ restore_x_options(PyObject *pairs)
     return 0;
 }
 
-/* What depends on where the interpreter is installed, besides what fix_paths() restores; older recordings do not have it. */
+/* What depends on where the interpreter is installed, besides what fix_paths() restores; older recordings do not have
+ * it. */
 static int
 restore_places(void)
 {
@@ -125,8 +129,9 @@ is_of_bytes(PyObject *option)
     return text && strstr(text, "::BytesWarning") != NULL;
 }
 
-/* As the interpreter does at its start: -W and PYTHONWARNINGS go before what -b adds, and the module `warnings` reads them when it is
- * imported. If it was imported already, for options of the interpreter's own, it is given the list again: the last ones win. */
+/* As the interpreter does at its start: -W and PYTHONWARNINGS go before what -b adds, and the module `warnings` reads
+ * them when it is imported. If it was imported already, for options of the interpreter's own, it is given the list
+ * again: the last ones win. */
 void
 surroundings_warnings(void)
 {

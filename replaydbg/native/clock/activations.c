@@ -1,6 +1,6 @@
-/* Which activation of a frame ran what, and which lane: what a step backwards needs to know. An activation is a frame since it was last
- * started; frames lie at addresses that are used again. Kept while the clock runs, so that every process that is cloned from this one
- * has it. Nothing here makes a Python object. */
+/* Which activation of a frame ran what, and which lane: what a step backwards needs to know. An activation is a frame
+ * since it was last started; frames lie at addresses that are used again. Kept while the clock runs, so that every
+ * process that is cloned from this one has it. Nothing here makes a Python object. */
 #include "base/core.h"
 #include "clock/inside.h"
 #include <stdlib.h>
@@ -42,8 +42,8 @@ grow(void)
     free(old);
 }
 
-/* A frame's address is used again when it has ended: a start clears what is known of it, so nothing needs to be removed. Old addresses
- * stay few: frames live on a stack, and only those of generators lie on the heap. */
+/* A frame's address is used again when it has ended: a start clears what is known of it, so nothing needs to be
+ * removed. Old addresses stay few: frames live on a stack, and only those of generators lie on the heap. */
 static Activation *
 activation_of(_PyInterpreterFrame *frame)
 {
@@ -81,7 +81,10 @@ activation_start(_PyInterpreterFrame *frame)
 {
     PyCodeObject *code = compat_frame_code(frame);
     Activation *a = activation_of(frame);
-    *a = (Activation){.frame = frame, .code = code, .first_line = code->co_firstlineno, .started = stepclock.count + 1,
+    *a = (Activation){.frame = frame,
+                      .code = code,
+                      .first_line = code->co_firstlineno,
+                      .started = stepclock.count + 1,
                       .is_generator = frame->owner == FRAME_OWNED_BY_GENERATOR};
 }
 

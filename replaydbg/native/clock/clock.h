@@ -15,19 +15,20 @@
 enum { LISTEN_LINES = 1, LISTEN_TICKS = 2, LISTEN_LINE_TICKS = 4, LISTEN_RAISES = 8, LISTEN_RETURNS = 16 };
 
 /* listen.c */
-int listen_to(unsigned what);                    /* 0: to nothing */
-void listen_switch(void **leaves, void **comes); /* another lane runs: what is kept for each thread of the interpreter */
-void listen_started(PyThreadState *ts);          /* a thread of the interpreter is new; may be NULL */
+int listen_to(unsigned what); /* 0: to nothing */
+/* another lane runs: what is kept for each thread of the interpreter */
+void listen_switch(void **leaves, void **comes);
+void listen_started(PyThreadState *ts); /* a thread of the interpreter is new; may be NULL */
 unsigned listening_to(void);
 int listen_to_instructions(_PyInterpreterFrame *frame); /* of its code, from here on; the process is a throw-away one */
 typedef struct {
     _PyInterpreterFrame *frame;
     PyCodeObject *code;
-    uint64_t started; /* count of lines when it was started; 0: before the clock */
+    uint64_t started;      /* count of lines when it was started; 0: before the clock */
     uint64_t last, before; /* its last line, and the one before that, as counts; 0: none */
     int last_unit, before_unit, first_line;
     bool is_generator; /* it lies in an object, which may die */
-    bool is_passed; /* since its last line an exception came out of what it called, or was thrown into it */
+    bool is_passed;    /* since its last line an exception came out of what it called, or was thrown into it */
 } Activation;
 
 typedef struct {
@@ -36,60 +37,62 @@ typedef struct {
 
 /* activations.c */
 extern bool activations_are_kept;
-extern LaneLines *lane_lines;                    /* of the lane that ran the last line */
-const LaneLines *lane_lines_of(int lane);        /* NULL: it has run none */
-const Activation *activation_find(_PyInterpreterFrame *frame); /* NULL: nothing is known of it */
+extern LaneLines *lane_lines;                                      /* of the lane that ran the last line */
+const LaneLines *lane_lines_of(int lane);                          /* NULL: it has run none */
+const Activation *activation_find(_PyInterpreterFrame *frame);     /* NULL: nothing is known of it */
 const Activation *activation_at(const _PyInterpreterFrame *frame); /* the same of one that may have ended */
-const Activation *activation_started(uint64_t started, int first_line); /* the frame may have ended, unless it is a generator's */
+/* the frame may have ended, unless it is a generator's */
+const Activation *activation_started(uint64_t started, int first_line);
 const Activation *activation_next(const Activation *a); /* NULL: the first one, or there are no more */
 void activation_forget(_PyInterpreterFrame *frame);
 typedef struct {
-    uint64_t count;      /* lines since it was started; the one that is about to run is counted */
-    uint64_t point;      /* points passed in this line; see points.c */
-    uint64_t last_own;   /* count at the last line that is not of a library */
-    uint64_t digest;     /* of the path: code objects and instructions */
-    uint64_t stop_at;    /* the count at which `stop` is called */
-    void (*stop)(void);  /* before the line runs; may return: then the program goes on */
+    uint64_t count;     /* lines since it was started; the one that is about to run is counted */
+    uint64_t point;     /* points passed in this line; see points.c */
+    uint64_t last_own;  /* count at the last line that is not of a library */
+    uint64_t digest;    /* of the path: code objects and instructions */
+    uint64_t stop_at;   /* the count at which `stop` is called */
+    void (*stop)(void); /* before the line runs; may return: then the program goes on */
     bool is_on;
-    bool looks;          /* each line is shown to engine_line() */
-    int broken;          /* the breakpoint that was met at this line, from 1; 0: none */
-    int fd, steps_fd;    /* of the report, of the steps for each event; -1: the replay has no clock */
+    bool looks;       /* each line is shown to engine_line() */
+    int broken;       /* the breakpoint that was met at this line, from 1; 0: none */
+    int fd, steps_fd; /* of the report, of the steps for each event; -1: the replay has no clock */
 } StepClock;
 
 /* stepclock.c */
 extern StepClock stepclock;
 int stepclock_prepare(PyObject *asked);
-void stepclock_begin(void);                      /* the program begins */
-void stepclock_crossed(void);                    /* an event has been consumed */
-void stepclock_report(bool stopped);             /* once, at the end */
+void stepclock_begin(void);          /* the program begins */
+void stepclock_crossed(void);        /* an event has been consumed */
+void stepclock_report(bool stopped); /* once, at the end */
 void stepclock_drop_breaks(void);
 
 /* function: "", or its first line is meant. The texts must stay as long as the breakpoint. */
-bool stepclock_add_break(const char *file, const char *function, int line, uint64_t stop_at); /* false: there are too many */
-void stepclock_report_breaks(Buf *b);            /* a key and its value */
-extern bool course_is_on;                        /* the program's own lines are hashed for the comparison of two runs */
-extern bool signals_wait;                        /* replay, 3.11: until the trace function is called */
+/* false: there are too many */
+bool stepclock_add_break(const char *file, const char *function, int line, uint64_t stop_at);
+void stepclock_report_breaks(Buf *b); /* a key and its value */
+extern bool course_is_on;             /* the program's own lines are hashed for the comparison of two runs */
+extern bool signals_wait;             /* replay, 3.11: until the trace function is called */
 typedef struct {
     PyObject *type, *value;
     _PyInterpreterFrame *frame; /* that raises it */
     int lasti;
-    bool is_again;  /* it had been raised before: `raise error` in a handler, or of an exception that was kept */
+    bool is_again; /* it had been raised before: `raise error` in a handler, or of an exception that was kept */
 } Raise;
 
 /* What higher parts register in boot/parts.c. */
 typedef struct {
-    bool (*adopt_thread)(void);                       /* a thread state that is not core.tstate; false: of no lane */
-    int (*open_gate)(void);                           /* its id; 0: none is open */
+    bool (*adopt_thread)(void); /* a thread state that is not core.tstate; false: of no lane */
+    int (*open_gate)(void);     /* its id; 0: none is open */
     void (*function_starts)(_PyInterpreterFrame *frame);
     void (*function_ends)(_PyInterpreterFrame *frame, PyObject *value); /* NULL: it yields, or raises */
-    void (*function_resumes)(_PyInterpreterFrame *frame); /* a generator or coroutine goes on */
+    void (*function_resumes)(_PyInterpreterFrame *frame);               /* a generator or coroutine goes on */
     void (*instruction)(_PyInterpreterFrame *frame);
     void (*raised)(const Raise *raise);
     void (*own_line)(_PyInterpreterFrame *frame, CodeFacts *facts, int unit); /* if course_is_on */
-    bool (*stands_at)(_PyInterpreterFrame *frame);    /* if stepclock.looks */
+    bool (*stands_at)(_PyInterpreterFrame *frame);                            /* if stepclock.looks */
     void (*take_clock)(void);
     void (*report_uncaught)(Buf *b);
-    void (*signals_go_on)(void);                      /* if signals_wait */
+    void (*signals_go_on)(void); /* if signals_wait */
 } ClockHooks;
 extern const ClockHooks clock_hooks;
 typedef void (*TickHandler)(void);
@@ -97,19 +100,19 @@ typedef void (*TickHandler)(void);
 /* ticks.c */
 int ticks_on(uint64_t slice, bool by_line, TickHandler used_up); /* counting goes on from where it stood */
 int ticks_off(void);
-void ticks_slice(uint64_t slice);                /* the handler's last act: ticks until it is called again */
-void ticks_event(void);                          /* an event has been recorded, or consumed; or lanes have switched */
-uint64_t ticks_since(void);                      /* then */
-void ticks_crossing(void);                       /* from cross.c */
+void ticks_slice(uint64_t slice); /* the handler's last act: ticks until it is called again */
+void ticks_event(void);           /* an event has been recorded, or consumed; or lanes have switched */
+uint64_t ticks_since(void);       /* then */
+void ticks_crossing(void);        /* from cross.c */
 extern bool ticks_are_counted;
-void ticks_load(uint64_t slice, int fd);         /* only in tests: what is reported, and where */
+void ticks_load(uint64_t slice, int fd); /* only in tests: what is reported, and where */
 void ticks_begin(void);
 void ticks_crossed(void);
 void ticks_report(void);
-extern bool ticks_are_reported;                  /* only in tests */
+extern bool ticks_are_reported; /* only in tests */
 
 /* trace.c */
-extern bool trace_is_asked, trace_is_on;         /* on: it has not ended */
+extern bool trace_is_asked, trace_is_on;               /* on: it has not ended */
 int trace_load(const char *directory, uint64_t limit); /* limit: of each file, in bytes */
 void trace_begin(void);
 void trace_crossed(void);

@@ -6,13 +6,15 @@
 #include "code/code.h"
 
 /* listen.c */
-int listen_prepare(void);                        /* before the program begins, if it may be needed */
+int listen_prepare(void); /* before the program begins, if it may be needed */
 
 /* activations.c */
 void activation_start(_PyInterpreterFrame *frame);
 bool activation_line(_PyInterpreterFrame *frame, PyCodeObject *code, int unit); /* whether it is its first one */
-void activation_pass(_PyInterpreterFrame *frame);             /* an exception comes to it from elsewhere; NULL: nothing is done */
-bool activation_passes(_PyInterpreterFrame *frame);           /* whether one came since its last line; asked once for each */
+/* an exception comes to it from elsewhere; NULL: nothing is done */
+void activation_pass(_PyInterpreterFrame *frame);
+/* whether one came since its last line; asked once for each */
+bool activation_passes(_PyInterpreterFrame *frame);
 
 /* stepclock.c */
 void stepclock_line(_PyInterpreterFrame *frame); /* from listen.c */
@@ -21,10 +23,10 @@ bool stepclock_wants_starts(void);
 
 /* ticks.c */
 uint64_t ticks_count(void);
-void ticks_tick(_PyInterpreterFrame *frame);     /* from listen.c */
+void ticks_tick(_PyInterpreterFrame *frame); /* from listen.c */
 
 /* trace.c */
 void trace_tick(_PyInterpreterFrame *frame, CodeFacts *facts);
-void trace_inside(_PyInterpreterFrame *frame);   /* from listen.c: a function begins */
+void trace_inside(_PyInterpreterFrame *frame); /* from listen.c: a function begins */
 
 #endif

@@ -1,14 +1,14 @@
 /* How the core hears of lines, calls and jumps, without the program seeing that anybody listens.
  *
- * 3.12 and later: C callbacks of `sys.monitoring`. The program has tool ids 0 to 5; the interpreter has two more, for sys.setprofile (6)
- * and sys.settrace (7), which no function of the module accepts. Ours is number 6 as long as the program has no profile function:
- * so every id stays free, and we are called before every tool of the program's. The audit event of sys.setprofile comes before
- * the change: then the listener moves to the highest id that the program does not use, and moves on if it wants that one too.
- * LINE is never listened to without PY_START: on 3.13 whether a function on one line has a LINE event depends on whether anybody
- * wants its PY_START.
+ * 3.12 and later: C callbacks of `sys.monitoring`. The program has tool ids 0 to 5; the interpreter has two more, for
+ * sys.setprofile (6) and sys.settrace (7), which no function of the module accepts. Ours is number 6 as long as the
+ * program has no profile function: so every id stays free, and we are called before every tool of the program's. The
+ * audit event of sys.setprofile comes before the change: then the listener moves to the highest id that the program
+ * does not use, and moves on if it wants that one too. LINE is never listened to without PY_START: on 3.13 whether a
+ * function on one line has a LINE event depends on whether anybody wants its PY_START.
  *
- * 3.11: a C trace function. The interpreter knows one for each thread; ours takes its place and calls the program's. What
- * sys.gettrace() returns is kept beside it and stays the program's. */
+ * 3.11: a C trace function. The interpreter knows one for each thread; ours takes its place and calls the program's.
+ * What sys.gettrace() returns is kept beside it and stays the program's. */
 #include "base/core.h"
 #include "clock/inside.h"
 #include "code/code.h"
@@ -21,9 +21,9 @@ bool signals_wait;
 
 static unsigned listening; /* LISTEN_... */
 
-/* Whether an exception has been in another frame before: one that ran Python. C libraries (Cython, pyexpat) put frames into tracebacks that never
- * ran, to name their own lines. The importer's own frames run no lines that count: what it raises and handles itself is nobody's, and what comes out of it is the
- * importing line's. */
+/* Whether an exception has been in another frame before: one that ran Python. C libraries (Cython, pyexpat) put frames
+ * into tracebacks that never ran, to name their own lines. The importer's own frames run no lines that count: what it
+ * raises and handles itself is nobody's, and what comes out of it is the importing line's. */
 static bool
 comes_from_elsewhere(const PyTracebackObject *traceback)
 {
@@ -35,8 +35,9 @@ comes_from_elsewhere(const PyTracebackObject *traceback)
     return false;
 }
 
-/* An exception has come to the frame of its traceback's first entry: it is raised there, unless it passes from a function that was called. One that comes
- * from elsewhere and did not pass was kept, or handled, and is raised again. */
+/* An exception has come to the frame of its traceback's first entry: it is raised there, unless it passes from a
+ * function that was called. One that comes from elsewhere and did not pass was kept, or handled, and is raised again.
+ */
 static void
 tell_raised(_PyInterpreterFrame *frame, PyObject *type, PyObject *value, const PyTracebackObject *traceback)
 {
@@ -51,24 +52,24 @@ tell_raised(_PyInterpreterFrame *frame, PyObject *type, PyObject *value, const P
 #define EVENT_COUNT _PY_MONITORING_UNGROUPED_EVENTS
 #define RETURNS (1u << PY_MONITORING_EVENT_PY_RETURN | 1u << PY_MONITORING_EVENT_PY_YIELD)
 #define RESUMES (1u << PY_MONITORING_EVENT_PY_RESUME)
-#define BOTH (1u << PY_MONITORING_EVENT_PY_UNWIND | 1u << PY_MONITORING_EVENT_PY_THROW) /* of functions that end or go on with an exception */
+#define BOTH                                                                                                           \
+    (1u << PY_MONITORING_EVENT_PY_UNWIND |                                                                             \
+     1u << PY_MONITORING_EVENT_PY_THROW) /* of functions that end or go on with an exception */
 enum { PROFILE_SLOT = PY_MONITORING_SYS_PROFILE_ID, TOOLS = PY_MONITORING_SYS_PROFILE_ID };
 
-static int slot = -1; /* the tool id that we have */
+static int slot = -1;                          /* the tool id that we have */
 static PyObject *saved[_PY_MONITORING_EVENTS]; /* the profiler's own callbacks, while we have its place */
 /* From before the program could replace them; when the interpreter ends they are gone from their modules. */
 static PyObject *set_events, *set_local_events, *modules;
 
-/* The callbacks are objects of a type of their own: 3 ns a line less than a builtin function. Type and objects are static and the type is
- * never made ready: the collector does not know it, nor does object.__subclasses__(). */
+/* The callbacks are objects of a type of their own: 3 ns a line less than a builtin function. Type and objects are
+ * static and the type is never made ready: the collector does not know it, nor does object.__subclasses__(). */
 typedef struct {
-    PyObject_HEAD
-    vectorcallfunc call;
+    PyObject_HEAD vectorcallfunc call;
 } Listener;
 
 static PyTypeObject listener_type = {
-    PyVarObject_HEAD_INIT(&PyType_Type, 0)
-    .tp_name = "listener",
+    PyVarObject_HEAD_INIT(&PyType_Type, 0).tp_name = "listener",
     .tp_basicsize = sizeof(Listener),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_vectorcall_offset = offsetof(Listener, call),
@@ -89,8 +90,9 @@ current_frame(void)
 }
 
 #if PY_VERSION_HEX >= 0x030D0000
-/* Since we want PY_START of every function, a function on one line has a LINE event, which it would not have otherwise on 3.13: a tool of
- * the program's that asks for LINE alone must not get it. We are called first and take its callback away for that one event. */
+/* Since we want PY_START of every function, a function on one line has a LINE event, which it would not have otherwise
+ * on 3.13: a tool of the program's that asks for LINE alone must not get it. We are called first and take its callback
+ * away for that one event. */
 static struct {
     bool asked;                   /* the program has a callback for LINE */
     _PyInterpreterFrame *started; /* its RESUME is the instruction before */
@@ -118,7 +120,8 @@ mute_if_unasked(_PyInterpreterFrame *frame)
     mute.started = NULL;
     PyCodeObject *code = compat_frame_code(frame);
     int lasti = compat_frame_lasti(frame);
-    unsigned others = code->_co_monitoring ? code->_co_monitoring->active_monitors.tools[PY_MONITORING_EVENT_PY_START] : 0;
+    unsigned others =
+        code->_co_monitoring ? code->_co_monitoring->active_monitors.tools[PY_MONITORING_EVENT_PY_START] : 0;
     if (!started || (others & ~(1u << slot)) || lasti < (int)sizeof(_Py_CODEUNIT))
         return;
     if (PyCode_Addr2Line(code, lasti) != PyCode_Addr2Line(code, lasti - (int)sizeof(_Py_CODEUNIT)))
@@ -284,8 +287,8 @@ set_tool_events(int tool, unsigned events)
     return result ? 0 : -1;
 }
 
-/* The interpreter looks at its tables of tools again, and puts what we wrote there into all code that is running. It does so when a tool
- * asks for another set of events: one does, for an event that changes no code, and back. */
+/* The interpreter looks at its tables of tools again, and puts what we wrote there into all code that is running. It
+ * does so when a tool asks for another set of events: one does, for an event that changes no code, and back. */
 static int
 look_again(void)
 {
@@ -336,7 +339,8 @@ take_slot(int number)
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_RAISE] = Py_NewRef((PyObject *)&raise_listener);
     for (int e = 0; e < EVENT_COUNT; e++)
         if ((RETURNS | RESUMES) >> e & 1)
-            interp->monitoring_callables[slot][e] = Py_NewRef((PyObject *)(RETURNS >> e & 1 ? &leave_listener : &resume_listener));
+            interp->monitoring_callables[slot][e] =
+                Py_NewRef((PyObject *)(RETURNS >> e & 1 ? &leave_listener : &resume_listener));
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_RETURN] = Py_NewRef((PyObject *)&return_listener);
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_INSTRUCTION] = Py_NewRef((PyObject *)&instruction_listener);
     interp->monitoring_callables[slot][PY_MONITORING_EVENT_PY_UNWIND] = Py_NewRef((PyObject *)&unwind_listener);
@@ -406,7 +410,8 @@ register_callback(PyObject *module, PyObject *const *args, Py_ssize_t nargs)
     asked_for(args, nargs);
 #if PY_VERSION_HEX >= 0x030D0000
     unmute();
-    mute.asked |= nargs == 3 && PyLong_Check(args[1]) && PyLong_AsLong(args[1]) == 1 << PY_MONITORING_EVENT_LINE && args[2] != Py_None;
+    mute.asked |= nargs == 3 && PyLong_Check(args[1]) && PyLong_AsLong(args[1]) == 1 << PY_MONITORING_EVENT_LINE &&
+                  args[2] != Py_None;
     PyErr_Clear();
 #endif
     return ((_PyCFunctionFast)(void (*)(void))original[REGISTER_CALLBACK])(module, args, nargs);
@@ -445,9 +450,9 @@ show_otherwise(PyObject *monitoring, int which, const char *name, PyCFunction fu
     return 0;
 }
 
-/* 3.13 forgets who listens to single instructions of a code object if a second tool comes to any of its events later: the list of
- * tools that it makes then is empty. With ours there, sys.settrace is that second tool, and frames whose f_trace_opcodes was set before (pdb
- * does that) would never hear of an instruction. So the list is made before. */
+/* 3.13 forgets who listens to single instructions of a code object if a second tool comes to any of its events later:
+ * the list of tools that it makes then is empty. With ours there, sys.settrace is that second tool, and frames whose
+ * f_trace_opcodes was set before (pdb does that) would never hear of an instruction. So the list is made before. */
 static void
 keep_opcode_tracing(void)
 {
@@ -494,7 +499,8 @@ listen_prepare(void)
     if (!set_events || !set_local_events || PySys_AddAuditHook(heard_of_change, NULL) < 0)
         return -1;
     if (show_otherwise(monitoring, USE_TOOL_ID, "use_tool_id", (PyCFunction)(void (*)(void))use_tool_id) < 0 ||
-        show_otherwise(monitoring, REGISTER_CALLBACK, "register_callback", (PyCFunction)(void (*)(void))register_callback) < 0)
+        show_otherwise(monitoring, REGISTER_CALLBACK, "register_callback",
+                       (PyCFunction)(void (*)(void))register_callback) < 0)
         return -1;
     return show_otherwise(monitoring, ALL_EVENTS, "_all_events", all_events);
 }
@@ -536,9 +542,9 @@ tell_code(int tool, PyCodeObject *code)
     return 0;
 }
 
-/* The interpreter puts what changed into the code of frames that run, and of functions when they are called. The frames of parked
- * greenlets are neither, and go on in the middle of a call: their code is told one by one. Each frame has a function object, which the
- * collector knows. */
+/* The interpreter puts what changed into the code of frames that run, and of functions when they are called. The frames
+ * of parked greenlets are neither, and go on in the middle of a call: their code is told one by one. Each frame has a
+ * function object, which the collector knows. */
 static int
 tell_parked(void)
 {
@@ -644,18 +650,20 @@ adopt(PyThreadState *ts)
     _PyThreadState_UpdateTracingState(ts);
 }
 
-/* Whether a call is an activation's first: a generator that goes on is called at a RESUME with another argument, one that an exception is
- * thrown into where it waits, or at its RETURN_GENERATOR if it has not begun. */
+/* Whether a call is an activation's first: a generator that goes on is called at a RESUME with another argument, one
+ * that an exception is thrown into where it waits, or at its RETURN_GENERATOR if it has not begun. */
 static inline bool
 is_first_call(const _PyInterpreterFrame *frame)
 {
     int opcode = _Py_OPCODE(*frame->prev_instr);
-    return opcode == RETURN_GENERATOR || ((opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*frame->prev_instr) == 0);
+    return opcode == RETURN_GENERATOR ||
+           ((opcode == RESUME || opcode == RESUME_QUICK) && _Py_OPARG(*frame->prev_instr) == 0);
 }
 
-/* Tracing makes a frame object for each frame, which the collector counts while the frame runs, and a program that is not traced does not
- * make. (One that asks for its frame, or raises an exception, makes it as well: then a collection may come one allocation late until
- * that frame ends. A collection that begins in the making of a frame object comes one allocation early.) */
+/* Tracing makes a frame object for each frame, which the collector counts while the frame runs, and a program that is
+ * not traced does not make. (One that asks for its frame, or raises an exception, makes it as well: then a collection
+ * may come one allocation late until that frame ends. A collection that begins in the making of a frame object comes
+ * one allocation early.) */
 static inline void
 hide_frame_object(_PyInterpreterFrame *frame, int what, PyObject *arg)
 {
@@ -671,7 +679,8 @@ static void
 hear_of_exception(_PyInterpreterFrame *frame, int what, PyObject *arg)
 {
     if (what == PyTrace_EXCEPTION && PyTraceBack_Check(PyTuple_GET_ITEM(arg, 2)))
-        tell_raised(frame, PyTuple_GET_ITEM(arg, 0), PyTuple_GET_ITEM(arg, 1), (PyTracebackObject *)PyTuple_GET_ITEM(arg, 2));
+        tell_raised(frame, PyTuple_GET_ITEM(arg, 0), PyTuple_GET_ITEM(arg, 1),
+                    (PyTracebackObject *)PyTuple_GET_ITEM(arg, 2));
     else if (what == PyTrace_RETURN && arg == NULL)
         activation_pass(compat_previous_frame(frame));
     else if (what == PyTrace_CALL && !is_first_call(frame))

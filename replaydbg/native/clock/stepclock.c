@@ -1,9 +1,11 @@
-/* The step clock: counts the lines that a replay runs, in C, without running Python. From the count follow positions, steps for each
- * event, a digest of the path, hits for each line, breakpoints, and which activation of a frame ran what.
+/* The step clock: counts the lines that a replay runs, in C, without running Python. From the count follow positions,
+ * steps for each event, a digest of the path, hits for each line, breakpoints, and which activation of a frame ran
+ * what.
  *
- * A line is what the interpreter calls one: a LINE event of its monitoring (3.12 and later) or of its tracing (3.11). A place is a code
- * object and the index of the instruction, not the line's number, which 3.11 would compute anew each time (as dear as all the rest).
- * The importer's own lines are not counted (see codes.c). Nothing here makes a Python object. */
+ * A line is what the interpreter calls one: a LINE event of its monitoring (3.12 and later) or of its tracing (3.11). A
+ * place is a code object and the index of the instruction, not the line's number, which 3.11 would compute anew each
+ * time (as dear as all the rest). The importer's own lines are not counted (see codes.c). Nothing here makes a Python
+ * object. */
 #include "base/core.h"
 #include "clock/inside.h"
 #include "code/code.h"
@@ -14,12 +16,12 @@
 #define ROOM (1u << 20)
 
 typedef struct {
-    const char *file; /* "": any */
+    const char *file;     /* "": any */
     const char *function; /* its beginning; "": a line */
     int line;
-    uint64_t stop_at; /* the hit at which to stop; 0: none */
+    uint64_t stop_at;           /* the hit at which to stop; 0: none */
     uint64_t hits, first, last; /* first, last: counts of lines */
-    int also;       /* another one at the same line: a cell names one alone; 0: there is none */
+    int also;                   /* another one at the same line: a cell names one alone; 0: there is none */
 } Break;
 
 bool course_is_on;
@@ -212,7 +214,10 @@ fold(CodeFacts *facts)
     if (i == units)
         return;
     HitCode *h = hit_code(facts);
-    Walk w = {.facts = facts, .into = h, .low = h->hits ? h->first : INT32_MAX, .high = h->hits ? h->first + h->lines - 1 : 0};
+    Walk w = {.facts = facts,
+              .into = h,
+              .low = h->hits ? h->first : INT32_MAX,
+              .high = h->hits ? h->first + h->lines - 1 : 0};
     code_lines(facts->code, find_bounds, &w);
     if (h->hits == NULL || w.low < h->first || w.high >= h->first + h->lines) {
         uint64_t *hits = calloc((size_t)(w.high - w.low + 1), sizeof *hits);
@@ -247,7 +252,8 @@ mark(void *to, int unit, int units, int line)
 static bool
 is_function(const CodeFacts *facts, const Break *b)
 {
-    return *b->function && (is_file(facts->code->co_qualname, b->function) || is_file(facts->code->co_name, b->function));
+    return *b->function &&
+           (is_file(facts->code->co_qualname, b->function) || is_file(facts->code->co_name, b->function));
 }
 
 static bool

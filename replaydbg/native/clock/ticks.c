@@ -1,6 +1,7 @@
-/* Ticks: a count of how far a program has computed, for the slices of its lanes. A tick is a call or a jump (3.12 and later), a call or
- * a line (3.11), or the end of a crossing. Nothing ticks inside a crossing, whose work differs between recording and replay, nor in the importer's own Python,
- * whose work depends on what is cached: so the count is the same at each crossing of both. */
+/* Ticks: a count of how far a program has computed, for the slices of its lanes. A tick is a call or a jump (3.12 and
+ * later), a call or a line (3.11), or the end of a crossing. Nothing ticks inside a crossing, whose work differs
+ * between recording and replay, nor in the importer's own Python, whose work depends on what is cached: so the count is
+ * the same at each crossing of both. */
 #include "base/core.h"
 #include "clock/inside.h"
 #include "code/code.h"
@@ -60,7 +61,8 @@ ticks_off(void)
     if (trace_is_asked)
         return 0;
     ticks_are_counted = false;
-    return listen_to(listening_to() & ~(unsigned)(LISTEN_TICKS | LISTEN_LINE_TICKS)); /* whatever else is listened to is somebody else's */
+    /* whatever else is listened to is somebody else's */
+    return listen_to(listening_to() & ~(unsigned)(LISTEN_TICKS | LISTEN_LINE_TICKS));
 }
 
 uint64_t

@@ -1,9 +1,11 @@
-/* A trace of a run, to be compared with that of another one: every tick (lane, code object, instruction), every event, and, apart from
- * them, every Python function that begins inside a crossing. Only when it is asked for, and then ticks are counted from the first line on.
+/* A trace of a run, to be compared with that of another one: every tick (lane, code object, instruction), every event,
+ * and, apart from them, every Python function that begins inside a crossing. Only when it is asked for, and then ticks
+ * are counted from the first line on.
  *
- * Two files, written with a buffer of our own. `ticks` is what must be equal in both runs, byte for byte: blocks of one size, each
- * with the state at its beginning, so that a reader finds the first difference without decoding what lies before it. `codes` says what
- * the numbers of code objects mean, and has the functions inside crossings, which may differ. See replaydbg/trace/trace_files.py. */
+ * Two files, written with a buffer of our own. `ticks` is what must be equal in both runs, byte for byte: blocks of one
+ * size, each with the state at its beginning, so that a reader finds the first difference without decoding what lies
+ * before it. `codes` says what the numbers of code objects mean, and has the functions inside crossings, which may
+ * differ. See replaydbg/trace/trace_files.py. */
 #include "base/core.h"
 #include "clock/inside.h"
 #include "code/code.h"
@@ -14,9 +16,9 @@
 #include <unistd.h>
 
 enum { BLOCK = 1 << 16, HEAD = 32, LONGEST = 48 /* of a record, with a change of lane before it */ };
-enum { TICK, EVENT, LANE, END };                     /* the low two bits of a record */
-enum { CODE, CODE_INSIDE, BEGUN_INSIDE };            /* records of `codes` */
-enum { WHOLE, AT_THE_LIMIT, NO_ROOM };               /* why a trace ends */
+enum { TICK, EVENT, LANE, END };          /* the low two bits of a record */
+enum { CODE, CODE_INSIDE, BEGUN_INSIDE }; /* records of `codes` */
+enum { WHOLE, AT_THE_LIMIT, NO_ROOM };    /* why a trace ends */
 
 bool trace_is_asked, trace_is_on;
 static struct {

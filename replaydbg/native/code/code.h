@@ -20,37 +20,38 @@ typedef struct {
 StackPlace stack_place(_PyInterpreterFrame *frame);
 
 /* site.c */
-uint32_t site_here(int gate, unsigned shape, uint64_t *hash);     /* record: id (defines it when new); replay: 0, with the hash */
-int site_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one SITE record */
-int code_define(const uint8_t **p, const uint8_t *end);  /* replay: reads one CODE record */
-void sites_forget_definitions(void);                     /* they are read once more, from the first one */
+/* record: id (defines it when new); replay: 0, with the hash */
+uint32_t site_here(int gate, unsigned shape, uint64_t *hash);
+int site_define(const uint8_t **p, const uint8_t *end); /* replay: reads one SITE record */
+int code_define(const uint8_t **p, const uint8_t *end); /* replay: reads one CODE record */
+void sites_forget_definitions(void);                    /* they are read once more, from the first one */
 uint64_t site_recorded_hash(uint32_t id);
 int site_recorded_gate(uint32_t id);
 unsigned site_recorded_shape(uint32_t id);
-void site_forget_code(void *extra);                /* the free function of core.code_extra */
-int frame_place(_PyInterpreterFrame *frame);     /* as f_lasti, but the same whether it is traced or not */
+void site_forget_code(void *extra);          /* the free function of core.code_extra */
+int frame_place(_PyInterpreterFrame *frame); /* as f_lasti, but the same whether it is traced or not */
 uint64_t hash_text(PyObject *text, uint64_t seed);
 
 /* codes.c */
-bool code_is_library(PyCodeObject *code);          /* it came with the interpreter, or was installed; codes.c */
+bool code_is_library(PyCodeObject *code); /* it came with the interpreter, or was installed; codes.c */
 typedef struct CodeFacts {
     struct CodeFacts *next;
     PyCodeObject *code;
-    uint64_t hash;       /* code_identity() */
-    uint64_t *cells;     /* one for each code unit, or NULL: the step clock's */
-    bool breaks_at_start;    /* a breakpoint is at the first line of each activation */
-    bool is_library;     /* of the standard library, or installed */
-    bool is_importers;   /* Python of the importer itself: neither its lines nor its ticks count */
-    bool has_run;        /* it began, or ran a line, while the step clock ran */
-    uint32_t raise_id;   /* raises.c: from 1; 0: not met yet */
-    uint32_t course_hash; /* course.c; 0: not met yet */
+    uint64_t hash;                /* code_identity() */
+    uint64_t *cells;              /* one for each code unit, or NULL: the step clock's */
+    bool breaks_at_start;         /* a breakpoint is at the first line of each activation */
+    bool is_library;              /* of the standard library, or installed */
+    bool is_importers;            /* Python of the importer itself: neither its lines nor its ticks count */
+    bool has_run;                 /* it began, or ran a line, while the step clock ran */
+    uint32_t raise_id;            /* raises.c: from 1; 0: not met yet */
+    uint32_t course_hash;         /* course.c; 0: not met yet */
     uint32_t trace_id, inside_id; /* trace.c: from 1; 0: not met yet */
 } CodeFacts;
 
 typedef struct {
     void (*born)(CodeFacts *), (*dies)(CodeFacts *); /* may be NULL */
 } CodeWatcher;
-void codes_watch(CodeWatcher watcher);           /* before the first code_facts() */
+void codes_watch(CodeWatcher watcher); /* before the first code_facts() */
 void codes_each(void (*visit)(CodeFacts *));
 extern bool codes_command; /* the program is a command (-c): "<string>" is its own code */
 extern CodeFacts *code_last;
@@ -67,11 +68,12 @@ void code_lines(PyCodeObject *code, void (*visit)(void *to, int unit, int units,
 
 /* signature.c */
 /* Borrowed, or NULL: it is not there, or only Python could tell. */
-PyObject *read_key(PyObject *dict, PyObject *name);           /* name: an exact str */
+PyObject *read_key(PyObject *dict, PyObject *name); /* name: an exact str */
 PyObject *read_number_key(PyObject *dict, int64_t number);
 PyObject *read_attribute(PyObject *o, PyObject *name);
 
-/* Two that differ: the value has changed. Of an immutable value its content, of a container which objects it holds. 0 for NULL. */
+/* Two that differ: the value has changed. Of an immutable value its content, of a container which objects it holds. 0
+ * for NULL. */
 uint64_t signature_of(PyObject *o);
 PyTypeObject *deque_type(PyObject *o); /* that it is of in C; NULL: it is no deque */
 

@@ -1,6 +1,6 @@
-/* What is known of each code object while lines or ticks are counted: found by its address, forgotten when it dies. The type's
- * deallocator is wrapped for that: the program sees nothing of it, where an extra hung on the code object would change its
- * sys.getsizeof(). No reference to the program's code is held. */
+/* What is known of each code object while lines or ticks are counted: found by its address, forgotten when it dies. The
+ * type's deallocator is wrapped for that: the program sees nothing of it, where an extra hung on the code object would
+ * change its sys.getsizeof(). No reference to the program's code is held. */
 #include "code/inside.h"
 #include <stdlib.h>
 
@@ -49,15 +49,17 @@ code_is_library(PyCodeObject *code)
     if (!PyUnicode_Check(file) || !PyUnicode_IS_ASCII(file))
         return false;
     const char *text = (const char *)PyUnicode_1BYTE_DATA(file);
-    return (text[0] == '<' && !(codes_command && strcmp(text, "<string>") == 0)) || strstr(text, "/lib/python3.") != NULL;
+    return (text[0] == '<' && !(codes_command && strcmp(text, "<string>") == 0)) ||
+           strstr(text, "/lib/python3.") != NULL;
 }
 
-/* The importer's own Python: how many lines of it run depends on what is cached (byte code, directory listings), which is no part
- * of what the program does; nobody looks for a moment there. */
+/* The importer's own Python: how many lines of it run depends on what is cached (byte code, directory listings), which
+ * is no part of what the program does; nobody looks for a moment there. */
 static bool
 is_importers(PyCodeObject *code)
 {
-    static const char *const names[] = {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>", "<frozen zipimport>"};
+    static const char *const names[] = {"<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>",
+                                        "<frozen zipimport>"};
     if (!PyUnicode_Check(code->co_filename) || PyUnicode_READ_CHAR(code->co_filename, 0) != '<')
         return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -151,12 +153,13 @@ table_signed(const uint8_t **p)
     return v & 1 ? -(int)(v >> 1) : (int)(v >> 1);
 }
 
-/* The table of locations, as CPython's Objects/locations.md describes it; the interpreter's own reader is not exported, and asking
- * it line by line begins at the start each time. */
+/* The table of locations, as CPython's Objects/locations.md describes it; the interpreter's own reader is not exported,
+ * and asking it line by line begins at the start each time. */
 void
 code_lines(PyCodeObject *code, void (*visit)(void *to, int unit, int units, int line), void *to)
 {
-    const uint8_t *p = (const uint8_t *)PyBytes_AS_STRING(code->co_linetable), *end = p + PyBytes_GET_SIZE(code->co_linetable);
+    const uint8_t *p = (const uint8_t *)PyBytes_AS_STRING(code->co_linetable),
+                  *end = p + PyBytes_GET_SIZE(code->co_linetable);
     int line = code->co_firstlineno, unit = 0;
     while (p < end) {
         int units = (*p & 7) + 1, kind = *p >> 3 & 15;

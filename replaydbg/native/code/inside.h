@@ -5,10 +5,10 @@
 #include "code/code.h"
 
 /* stacks.c */
-void stacks_forget(void);                        /* a code object has died */
+void stacks_forget(void); /* a code object has died */
 
 /* site.c */
-bool site_hear_of_end(PyCodeObject *code);         /* stacks_forget() will be called when it dies */
-uint64_t code_identity(PyCodeObject *code);        /* hash of file, qualified name and first line */
+bool site_hear_of_end(PyCodeObject *code);  /* stacks_forget() will be called when it dies */
+uint64_t code_identity(PyCodeObject *code); /* hash of file, qualified name and first line */
 
 #endif

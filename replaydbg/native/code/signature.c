@@ -1,5 +1,5 @@
-/* Reading objects without running Python, and telling whether one has changed. Nothing is made by it: neither the dictionary of an
- * instance that has none yet, nor a bound method, nor a number. */
+/* Reading objects without running Python, and telling whether one has changed. Nothing is made by it: neither the
+ * dictionary of an instance that has none yet, nor a bound method, nor a number. */
 #include "base/core.h"
 #include "code/code.h"
 #include <structmember.h>
@@ -13,7 +13,8 @@ mix(uint64_t h, uint64_t v)
 
 /* ---- dictionaries ---- */
 
-/* As the dictionary itself would find it, but for keys that are no strings and have the same hash: their __eq__ is not run. */
+/* As the dictionary itself would find it, but for keys that are no strings and have the same hash: their __eq__ is not
+ * run. */
 PyObject *
 read_key(PyObject *dict, PyObject *name)
 {
@@ -97,7 +98,8 @@ find_in_type(PyTypeObject *type, PyObject *name)
 {
     PyObject *mro = type->tp_mro;
     for (Py_ssize_t i = 0; mro && i < PyTuple_GET_SIZE(mro); i++) {
-        PyObject *base = PyTuple_GET_ITEM(mro, i), *dict = PyType_Check(base) ? compat_type_dict((PyTypeObject *)base) : NULL;
+        PyObject *base = PyTuple_GET_ITEM(mro, i),
+                 *dict = PyType_Check(base) ? compat_type_dict((PyTypeObject *)base) : NULL;
         PyObject *value = dict ? read_key(dict, name) : NULL;
         if (value)
             return value;
@@ -117,7 +119,9 @@ read_attribute(PyObject *o, PyObject *name)
     if (PyType_Check(o))
         return find_in_type((PyTypeObject *)o, name);
     Instance found = instance_of(o);
-    PyObject *value = found.values ? value_named(o, found.values, name) : found.dict && PyDict_Check(found.dict) ? read_key(found.dict, name) : NULL;
+    PyObject *value = found.values                             ? value_named(o, found.values, name)
+                      : found.dict && PyDict_Check(found.dict) ? read_key(found.dict, name)
+                                                               : NULL;
     if (value)
         return value;
     PyObject *of_type = find_in_type(Py_TYPE(o), name);
@@ -153,7 +157,8 @@ of_text(uint64_t h, PyObject *text)
     return mix(h, hash_bytes(PyUnicode_DATA(text), (size_t)PyUnicode_GET_LENGTH(text) * PyUnicode_KIND(text), 6));
 }
 
-/* Of immutable values the content: one that dies may give its address to the next. Of anything else, which object it is. */
+/* Of immutable values the content: one that dies may give its address to the next. Of anything else, which object it
+ * is. */
 static uint64_t
 of_held(uint64_t h, PyObject *o)
 {

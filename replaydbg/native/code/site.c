@@ -1,6 +1,6 @@
-/* Where in the source a crossing happens: code object and instruction, interned. A site is found in a direct-mapped cache by the
- * address of the instruction; when a code object dies the cache is emptied, so that a new one at the same address is not
- * taken for it. No reference to the program's code is held. */
+/* Where in the source a crossing happens: code object and instruction, interned. A site is found in a direct-mapped
+ * cache by the address of the instruction; when a code object dies the cache is emptied, so that a new one at the same
+ * address is not taken for it. No reference to the program's code is held. */
 #include "base/core.h"
 #include "code/inside.h"
 #include "log/log.h"
@@ -91,10 +91,11 @@ code_identity(PyCodeObject *code)
     return hash_text(code->co_filename, hash_text(code->co_qualname, (uint64_t)code->co_firstlineno));
 }
 
-/* The interpreter calls the free function of every index for which a code object has room, with NULL where nothing was set; and
- * _PyCode_SetExtra() makes room for all indexes that there are. So it is not called for a code object that has no data yet: other
- * owners would hear of code to which they attached nothing, after the program's end too, when their function may be gone. Room is made
- * here, up to our own index, which is the first; another owner's _PyCode_SetExtra() extends it. */
+/* The interpreter calls the free function of every index for which a code object has room, with NULL where nothing was
+ * set; and _PyCode_SetExtra() makes room for all indexes that there are. So it is not called for a code object that has
+ * no data yet: other owners would hear of code to which they attached nothing, after the program's end too, when their
+ * function may be gone. Room is made here, up to our own index, which is the first; another owner's _PyCode_SetExtra()
+ * extends it. */
 typedef struct { /* private to CPython's codeobject.c, the same from 3.11 to 3.13 */
     Py_ssize_t size;
     void *data[];
@@ -155,9 +156,9 @@ code_id(PyCodeObject *code, CodeNote *note)
     return note->id = *slot;
 }
 
-/* The instruction that a frame executes, the same whether it is traced or not. 3.11 runs the general form of every instruction while a
- * trace function is set: a call happens at CALL then, and at the PRECALL before it in the specialised forms; and two stores are two
- * instructions, otherwise one. */
+/* The instruction that a frame executes, the same whether it is traced or not. 3.11 runs the general form of every
+ * instruction while a trace function is set: a call happens at CALL then, and at the PRECALL before it in the
+ * specialised forms; and two stores are two instructions, otherwise one. */
 int
 frame_place(_PyInterpreterFrame *frame)
 {

@@ -1,6 +1,6 @@
-/* Which entries of a frame's value stack hold objects at the instruction that it executes. The interpreter keeps how deep the stack is
- * only of frames that do not run; so it is computed from the bytecode, as the compiler does it. What the instruction itself takes or
- * leaves is not counted: it may be in the middle of it. */
+/* Which entries of a frame's value stack hold objects at the instruction that it executes. The interpreter keeps how
+ * deep the stack is only of frames that do not run; so it is computed from the bytecode, as the compiler does it. What
+ * the instruction itself takes or leaves is not counted: it may be in the middle of it. */
 #include "base/core.h"
 #include "code/inside.h"
 #include <opcode.h>
@@ -10,8 +10,8 @@
 #define MOST_UNITS 200000
 #define UNKNOWN (-1)
 
-/* A code object that is new must not be taken for one that was at its address. Since 3.12 each has a version of its own; on 3.11 we
- * hear when one dies. */
+/* A code object that is new must not be taken for one that was at its address. Since 3.12 each has a version of its
+ * own; on 3.11 we hear when one dies. */
 static struct {
     PyCodeObject *code;
     uint32_t version;

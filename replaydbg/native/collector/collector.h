@@ -1,27 +1,31 @@
-/* The collector of the program is left alone: automatic collection stays on, and what the tool allocates and frees moves nothing.
+/* The collector of the program is left alone: automatic collection stays on, and what the tool allocates and frees
+ * moves nothing.
  *
- * CPython collects when a count of allocations passes a threshold, and the count knows two things alone: a tracked object that was
- * taken from the allocator adds one, and one that was given back takes one away. What comes from a free list or goes to one does
- * not count; so the next collection depends on the count and on how full the free lists of tracked types are. A stretch of the
- * tool's own work (a crossing, above all: a real listing while recording, decoding in replay) therefore begins by noting both and
- * ends by putting both back. No collection begins within. Then both modes leave every stretch as they entered it, and what the
- * program allocates in between is the same: its collections come at the same allocations. What a crossing hands to the program
- * counts as if the program had made it itself at that moment, from the free lists as they were: the program will free it, and
- * a count that is only taken from would never bring a collection.
+ * CPython collects when a count of allocations passes a threshold, and the count knows two things alone: a tracked
+ * object that was taken from the allocator adds one, and one that was given back takes one away. What comes from a free
+ * list or goes to one does not count; so the next collection depends on the count and on how full the free lists of
+ * tracked types are. A stretch of the tool's own work (a crossing, above all: a real listing while recording, decoding
+ * in replay) therefore begins by noting both and ends by putting both back. No collection begins within. Then both
+ * modes leave every stretch as they entered it, and what the program allocates in between is the same: its collections
+ * come at the same allocations. What a crossing hands to the program counts as if the program had made it itself at
+ * that moment, from the free lists as they were: the program will free it, and a count that is only taken from would
+ * never bring a collection.
  *
- * The free lists of asynchronous generators' helpers and of MemoryErrors are left out: no C function in a crossing makes the
- * former, and the latter are raised the same in both modes. Floats and the keys of dictionaries are not tracked.
- */
+ * The free lists of asynchronous generators' helpers and of MemoryErrors are left out: no C function in a crossing
+ * makes the former, and the latter are raised the same in both modes. Floats and the keys of dictionaries are not
+ * tracked. / */
 #ifndef REPLAYDBG_COLLECTOR_H
 #define REPLAYDBG_COLLECTOR_H
 #include "base/core.h"
 #include <internal/pycore_context.h>
 
 /* own_work.c */
-/* Between these two nothing is a crossing, and what is allocated or freed does not move the program's next collection. */
+/* Between these two nothing is a crossing, and what is allocated or freed does not move the program's next collection.
+ */
 void own_work_begin(void);
 void own_work_end(void);
-void own_work_gives(PyObject *made); /* NULL, or what the program gets of the tool's work besides the outcome of a crossing */
+/* NULL, or what the program gets of the tool's work besides the outcome of a crossing */
+void own_work_gives(PyObject *made);
 
 /* perturb.c */
 extern bool perturbing;
@@ -72,9 +76,9 @@ typedef struct {
 } Levels;
 
 typedef struct {
-    int count;       /* of the youngest generation: allocations minus deallocations since its last collection */
+    int count; /* of the youngest generation: allocations minus deallocations since its last collection */
     int collecting;
-    bool scheduled;  /* a collection waits for the evaluation loop */
+    bool scheduled; /* a collection waits for the evaluation loop */
     bool has_levels;
     Levels levels;
 } Collector;
@@ -82,11 +86,11 @@ typedef struct {
 /* garbage.c */
 extern Collector collector; /* as the program left it, while the tool works */
 void levels_restore(void);
-void collector_give(PyObject *made);                 /* within the tool's work: the program gets this, and made it */
-void collector_give_exception(void);                 /* the same of the exception that is set */
-void collector_hold(void);                           /* boot.c: from the start of its work */
-void collector_settle(void);                         /* boot.c: the same beginning for the program in both modes */
-void collector_numbers(uint64_t numbers[4]);         /* collections of each generation, and a digest of the rest */
+void collector_give(PyObject *made);         /* within the tool's work: the program gets this, and made it */
+void collector_give_exception(void);         /* the same of the exception that is set */
+void collector_hold(void);                   /* boot.c: from the start of its work */
+void collector_settle(void);                 /* boot.c: the same beginning for the program in both modes */
+void collector_numbers(uint64_t numbers[4]); /* collections of each generation, and a digest of the rest */
 bool collector_agrees(const uint64_t recorded[4], char *detail, size_t size);
 
 static inline void
@@ -109,11 +113,13 @@ levels_differ(void)
     for (int i = 0; i < TUPLE_SIZES / 2; i++)
         difference |= now[i] ^ before[i];
     return difference | (uint64_t)((LISTS_NUMFREE ^ collector.levels.lists) | (DICTS_NUMFREE ^ collector.levels.dicts) |
-                                   (CONTEXTS_NUMFREE ^ collector.levels.contexts) | ((FREE_SLICE != NULL) ^ collector.levels.slices));
+                                   (CONTEXTS_NUMFREE ^ collector.levels.contexts) |
+                                   ((FREE_SLICE != NULL) ^ collector.levels.slices));
 }
 
-/* The tool begins to work. `makes_nothing`: it will make no tracked object and free none, whatever the mode. While `collecting` is
- * set no collection begins and none is scheduled; one that is scheduled already waits until the tool has finished. */
+/* The tool begins to work. `makes_nothing`: it will make no tracked object and free none, whatever the mode. While
+ * `collecting` is set no collection begins and none is scheduled; one that is scheduled already waits until the tool
+ * has finished. */
 static inline void
 collector_pause(bool makes_nothing)
 {
@@ -123,7 +129,8 @@ collector_pause(bool makes_nothing)
     collector.scheduled = compat_collection_scheduled(core.tstate);
     collector.has_levels = false;
     gc->collecting = 1;
-    if (collector.scheduled) /* 3.12 asks for nothing else, wherever C code looks for signals: a large multiplication in os.stat() does */
+    /* 3.12 asks for nothing else, wherever C code looks for signals: a large multiplication in os.stat() does */
+    if (collector.scheduled)
         compat_unschedule_collection(core.tstate);
     if (!makes_nothing || perturbing)
         levels_note();

@@ -1,4 +1,5 @@
-/* Putting the free lists back, the collector's state at the start of the program, and the comparison of it: see collector.h. */
+/* Putting the free lists back, the collector's state at the start of the program, and the comparison of it: see
+ * collector.h. */
 #include "base/core.h"
 #include "collector/collector.h"
 
@@ -138,11 +139,12 @@ collector_give(PyObject *made)
     Py_ssize_t i = 0, n = PyTuple_Check(made) || PyList_Check(made) ? Py_SIZE(made) : 0;
     if (PyTuple_CheckExact(made) && n == 0)
         return; /* there is one for all */
-    take(!collector.has_levels       ? NULL
-         : PyTuple_CheckExact(made)  ? n < TUPLE_SIZES ? &levels->tuples[n - 1] : NULL /* those of the last size are only given back */
-         : PyList_CheckExact(made)   ? &levels->lists
-         : PyDict_CheckExact(made)   ? &levels->dicts
-                                     : NULL);
+    take(!collector.has_levels ? NULL
+         /* those of the last size are only given back */
+         : PyTuple_CheckExact(made) ? n < TUPLE_SIZES ? &levels->tuples[n - 1] : NULL
+         : PyList_CheckExact(made)  ? &levels->lists
+         : PyDict_CheckExact(made)  ? &levels->dicts
+                                    : NULL);
     if (PyDict_CheckExact(made)) {
         PyObject *key, *value;
         while (PyDict_Next(made, &i, &key, &value)) {
@@ -180,8 +182,9 @@ collector_hold(void)
     core.tstate->interp->gc.collecting = 1;
 }
 
-/* Full collections leave all that is alive in the oldest generation. Each of them untracks tuples whose items are untracked; which
- * ones at once depends on their order, so this goes on until there are no more. Free lists, counts and statistics begin empty. */
+/* Full collections leave all that is alive in the oldest generation. Each of them untracks tuples whose items are
+ * untracked; which ones at once depends on their order, so this goes on until there are no more. Free lists, counts and
+ * statistics begin empty. */
 void
 collector_settle(void)
 {
@@ -210,8 +213,9 @@ collector_numbers(uint64_t numbers[4])
     struct _gc_runtime_state *gc = &core.tstate->interp->gc;
     if (!collector.has_levels)
         levels_note();
-    uint64_t rest[] = {(uint64_t)collector.count, (uint64_t)gc->generations[1].count, (uint64_t)gc->generations[2].count,
-                       (uint64_t)gc->long_lived_total, (uint64_t)gc->long_lived_pending};
+    uint64_t rest[] = {(uint64_t)collector.count, (uint64_t)gc->generations[1].count,
+                       (uint64_t)gc->generations[2].count, (uint64_t)gc->long_lived_total,
+                       (uint64_t)gc->long_lived_pending};
     uint64_t digest = hash_bytes(rest, sizeof rest, hash_bytes(&collector.levels, sizeof collector.levels, 0));
     for (int i = 0; i < NUM_GENERATIONS; i++)
         numbers[i] = (uint64_t)gc->generation_stats[i].collections;
@@ -224,9 +228,9 @@ collector_agrees(const uint64_t recorded[4], char *detail, size_t size)
     uint64_t now[4];
     collector_numbers(now);
     if (memcmp(now, recorded, 3 * sizeof *now) != 0)
-        snprintf(detail, size, "%llu+%llu+%llu collections when it was recorded, %llu+%llu+%llu now", (unsigned long long)recorded[0],
-                 (unsigned long long)recorded[1], (unsigned long long)recorded[2], (unsigned long long)now[0],
-                 (unsigned long long)now[1], (unsigned long long)now[2]);
+        snprintf(detail, size, "%llu+%llu+%llu collections when it was recorded, %llu+%llu+%llu now",
+                 (unsigned long long)recorded[0], (unsigned long long)recorded[1], (unsigned long long)recorded[2],
+                 (unsigned long long)now[0], (unsigned long long)now[1], (unsigned long long)now[2]);
     else if (now[3] != recorded[3])
         snprintf(detail, size, "the next collection comes at another allocation (%d+%d+%d now)", collector.count,
                  core.tstate->interp->gc.generations[1].count, core.tstate->interp->gc.generations[2].count);

@@ -1,6 +1,6 @@
-/* For tests alone: wherever the core does work of its own, allocates and frees at random, so that what the program sees may not
- * depend on it. Off unless the boot file has a seed, see `orders_of_tests` in replaydbg/config.py. What is kept alive is untracked:
- * the tool keeps nothing where the program's collector sees it. */
+/* For tests alone: wherever the core does work of its own, allocates and frees at random, so that what the program sees
+ * may not depend on it. Off unless the boot file has a seed, see `orders_of_tests` in replaydbg/config.py. What is kept
+ * alive is untracked: the tool keeps nothing where the program's collector sees it. */
 #include "base/core.h"
 #include "collector/collector.h"
 
@@ -59,18 +59,30 @@ static PyObject *
 some_object(uint32_t kind)
 {
     switch (kind) {
-    case 0: return PyList_New((Py_ssize_t)below(20));
-    case 1: return some_dict();
-    case 2: return some_tuple();
-    case 3: return PyFloat_FromDouble(0.5 + below(1000));
-    case 4: return PySlice_New(NULL, NULL, NULL);
-    case 5: return PyList_New(0);
-    case 6: return PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
-    case 7: return PyBytes_FromStringAndSize(NULL, (Py_ssize_t)below(600));
-    case 8: return PyUnicode_New((Py_ssize_t)below(300) + 2, 127);
-    case 9: return PySet_New(NULL);
-    case 10: return PyLong_FromLong(1000000 + (long)below(1000000));
-    default: return some_method();
+    case 0:
+        return PyList_New((Py_ssize_t)below(20));
+    case 1:
+        return some_dict();
+    case 2:
+        return some_tuple();
+    case 3:
+        return PyFloat_FromDouble(0.5 + below(1000));
+    case 4:
+        return PySlice_New(NULL, NULL, NULL);
+    case 5:
+        return PyList_New(0);
+    case 6:
+        return PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
+    case 7:
+        return PyBytes_FromStringAndSize(NULL, (Py_ssize_t)below(600));
+    case 8:
+        return PyUnicode_New((Py_ssize_t)below(300) + 2, 127);
+    case 9:
+        return PySet_New(NULL);
+    case 10:
+        return PyLong_FromLong(1000000 + (long)below(1000000));
+    default:
+        return some_method();
     }
 }
 

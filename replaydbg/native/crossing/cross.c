@@ -1,4 +1,5 @@
-/* One crossing: recorded as an event, or answered by the next event after it has been checked against what the program asks. */
+/* One crossing: recorded as an event, or answered by the next event after it has been checked against what the program
+ * asks. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "code/code.h"
@@ -29,7 +30,8 @@ encode_arguments(Crossing *c, PyObject *kwnames)
         value_encode(b, c->self, ENCODE_ARGUMENT, &event_types, NULL, 0);
     for (Py_ssize_t i = 0; i < c->nargs; i++) {
         if ((c->gate->flags & (GATE_DIGEST | GATE_FILLS)) && i == c->gate->buffer)
-            buf_byte(b, c->gate->flags & GATE_DIGEST ? TAG_BUFFER_LEAVES : TAG_BUFFER_FILLED); /* its bytes are digested or filled in, see format.md */
+            /* its bytes are digested or filled in, see format.md */
+            buf_byte(b, c->gate->flags & GATE_DIGEST ? TAG_BUFFER_LEAVES : TAG_BUFFER_FILLED);
         else if (value_encode(b, c->args[i], ENCODE_ARGUMENT, &event_types, NULL, 0) < 0)
             buf_byte(b, TAG_NONE);
     }
@@ -66,7 +68,8 @@ intern_arguments(Crossing *c)
 const Buf *
 cross_arguments(const Crossing *c)
 {
-    return c && (c->gate->flags & GATE_ARGS) && hash_bytes(args_buf.data, args_buf.used, 0) == c->args_hash ? &args_buf : NULL;
+    return c && (c->gate->flags & GATE_ARGS) && hash_bytes(args_buf.data, args_buf.used, 0) == c->args_hash ? &args_buf
+                                                                                                            : NULL;
 }
 
 void
@@ -129,7 +132,8 @@ cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssiz
 {
     shared_crossing(true, g->flags);
     if (core.depth++ == 0)
-        collector_pause((g->flags & GATE_MAKES_NOTHING) && nargs == 0 && kwnames == NULL); /* else it makes an exception */
+        /* else it makes an exception */
+        collector_pause((g->flags & GATE_MAKES_NOTHING) && nargs == 0 && kwnames == NULL);
     perturb();
     c->gate = g;
     c->outer = cross_state.open;

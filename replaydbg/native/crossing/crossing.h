@@ -25,13 +25,23 @@
 typedef PyObject *(*Handler)(Gate *gate, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
 /* What a gate may do to a stream besides writing bytes that the program has computed. */
-typedef enum { ACT_NONE, ACT_OPEN, ACT_MOVE, ACT_CUT, ACT_CUT_PATH, ACT_PLACE, ACT_SEND, ACT_MESSAGE, ACT_RECEIVE } StreamAct;
+typedef enum {
+    ACT_NONE,
+    ACT_OPEN,
+    ACT_MOVE,
+    ACT_CUT,
+    ACT_CUT_PATH,
+    ACT_PLACE,
+    ACT_SEND,
+    ACT_MESSAGE,
+    ACT_RECEIVE
+} StreamAct;
 
 struct Gate {
-    PyMethodDef ml;     /* what the patched object points to instead of `original_def` */
-    int id;             /* from 1, as in the header of the recording; 0: not in the table */
-    unsigned flags;     /* GATE_ARGS and so on */
-    int buffer;         /* GATE_DIGEST, GATE_FILLS: index of the argument that is the buffer (self not counted) */
+    PyMethodDef ml; /* what the patched object points to instead of `original_def` */
+    int id;         /* from 1, as in the header of the recording; 0: not in the table */
+    unsigned flags; /* GATE_ARGS and so on */
+    int buffer;     /* GATE_DIGEST, GATE_FILLS: index of the argument that is the buffer (self not counted) */
     Handler handler;
     PyMethodDef *original_def;
     PyGetSetDef attribute, *original_attribute; /* of an attribute: no argument to get it, one to set it */
@@ -42,48 +52,50 @@ struct Gate {
     const char *module, *name; /* "posix", "stat"; "_io", "FileIO.write" */
 };
 
-Gate *gate_named(const char *module, const char *name);       /* NULL if the table has no such row */
-Gate *gate_numbered(int id);                                  /* the same by its id */
+Gate *gate_named(const char *module, const char *name); /* NULL if the table has no such row */
+Gate *gate_numbered(int id);                            /* the same by its id */
 PyObject *gate_call_original(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 int gates_load(PyObject *rows);                               /* rows of the table, from the boot file */
 int gates_install_module(PyObject *module, const char *name); /* binds the rows of one module that is just loaded */
 PyObject *gate_regular(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *gate_slot(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 Handler handler_named(const char *name);
-bool is_path_object(PyObject *o);                             /* not str, bytes or int, but with __fspath__ */
+bool is_path_object(PyObject *o); /* not str, bytes or int, but with __fspath__ */
 void patch_wrapper(PyTypeObject *type, const char *name, void *function);
 Py_ssize_t member_offset(PyTypeObject *type, const char *name);
-void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void *function); /* only if it led to `original` */
+/* only if it led to `original` */
+void patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void *function);
 
 /* ---- one crossing ---- */
 struct Crossing {
     Gate *gate;
-    uint32_t site;        /* record: site id */
-    uint64_t site_hash;   /* replay: what the recorded site must hash to */
-    uint32_t args_id;     /* record */
-    uint64_t args_hash;   /* both */
+    uint32_t site;      /* record: site id */
+    uint64_t site_hash; /* replay: what the recorded site must hash to */
+    uint32_t args_id;   /* record */
+    uint64_t args_hash; /* both */
     PyObject *const *args;
     Py_ssize_t nargs;
     PyObject *self;
     bool perform;
     bool raised_by_program; /* the exception is of program code that ran inside */
-    Gate *outer;          /* which gate was open around it */
+    Gate *outer;            /* which gate was open around it */
     bool digested;
     uint32_t digest;
     const uint8_t *leaving; /* what is digested, shown if it is not what was recorded */
     size_t leaving_length;
-    size_t left;            /* bytes digested in all pieces together */
-    const uint8_t *fill;  /* record: content that was filled in; replay: content to fill in */
+    size_t left;         /* bytes digested in all pieces together */
+    const uint8_t *fill; /* record: content that was filled in; replay: content to fill in */
     size_t fill_length;
 };
 void cross_begin(Crossing *c, Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
-/* Steals `result`; NULL with an exception set means that it raised. Returns a new reference, or NULL with an exception set. */
+/* Steals `result`; NULL with an exception set means that it raised. Returns a new reference, or NULL with an exception
+ * set. */
 PyObject *cross_end(Crossing *c, PyObject *result);
 void cross_digest(Crossing *c, const void *data, size_t n); /* between begin and end; may be called for each piece */
 /* A replay that uses the parts of an outcome looks first whether it has them: the recording may say anything. */
 void cross_expect_outcome(const Crossing *c, bool has_its_type);
-Gate *cross_open(void);                                     /* of the running lane; NULL: none */
-const Buf *cross_arguments(const Crossing *c);              /* as encoded; NULL: not kept */
+Gate *cross_open(void);                        /* of the running lane; NULL: none */
+const Buf *cross_arguments(const Crossing *c); /* as encoded; NULL: not kept */
 
 /* A crossing made by C code where no Python callable is gated (SQLite's files): arguments are one text and two numbers, bytes may
  * leave (`data`), the outcome is a number and bytes that arrive. The GIL must be held. Usage:
@@ -93,15 +105,18 @@ const Buf *cross_arguments(const Crossing *c);              /* as encoded; NULL:
  *     if (native_begin(&c, gate, "main.db", offset, amount, NULL, 0)) { rc = real call filling out }
  *     rc = native_end(&c, rc, out, nout);   // replay: returns the recorded number and fills `out` (exactly nout bytes)
  */
-typedef struct { Crossing cross; } NativeCrossing;
+typedef struct {
+    Crossing cross;
+} NativeCrossing;
 bool native_begin(NativeCrossing *c, Gate *g, const char *text, int64_t a, int64_t b, const void *data, size_t ndata);
 int64_t native_end(NativeCrossing *c, int64_t rc, void *out, size_t nout);
-/* The same with arguments that are coded already (a tuple), and with as many bytes as there are: a replay gives where they lie. */
+/* The same with arguments that are coded already (a tuple), and with as many bytes as there are: a replay gives where
+ * they lie. */
 bool native_begin_encoded(NativeCrossing *c, Gate *g, const Buf *arguments, const void *data, size_t ndata);
 int64_t native_end_filled(NativeCrossing *c, int64_t rc, const void **out, size_t *nout);
 
 /* Program code that runs inside a crossing (a handler, an opener): crossings count again between these two. */
-int upcall_enter(void);           /* returns the depth to give back */
+int upcall_enter(void); /* returns the depth to give back */
 void upcall_leave(int depth);
 
 /* What of a crossing belongs to the lane that is in it. */
@@ -114,15 +129,18 @@ void cross_state_swap(CrossState *leaves, const CrossState *comes);
 
 /* ---- the log, as crossings write and read it ---- */
 void cross_control(unsigned kind, const uint64_t *numbers, int n); /* record: a control record of numbers */
-void cross_lane_started(int id, PyObject *name);            /* name: NULL or a str */
-void cross_ended(int exit_code);                            /* record: the END record */
-bool cross_at_end(void);                                    /* replay: nothing is left in the log */
-bool cross_ends_unannounced(void);                          /* nor has it said that the program ended: something ended it */
-void cross_expect_exit(void);                               /* replay: the process ends; so must the log */
-bool cross_read_switch(unsigned why, uint64_t numbers[3]);  /* replay: reads a LANE record; false: a crossing comes first */
-void cross_read_ahead(void);                                /* replay */
-void signal_delivered(void);                                /* the expected handler has run */
-void note(const char *kind, const char *text);              /* something met while recording that a replay cannot repeat; said once for each */
+void cross_lane_started(int id, PyObject *name);                   /* name: NULL or a str */
+void cross_ended(int exit_code);                                   /* record: the END record */
+bool cross_at_end(void);                                           /* replay: nothing is left in the log */
+/* nor has it said that the program ended: something ended it */
+bool cross_ends_unannounced(void);
+void cross_expect_exit(void); /* replay: the process ends; so must the log */
+/* replay: reads a LANE record; false: a crossing comes first */
+bool cross_read_switch(unsigned why, uint64_t numbers[3]);
+void cross_read_ahead(void); /* replay */
+void signal_delivered(void); /* the expected handler has run */
+/* something met while recording that a replay cannot repeat; said once for each */
+void note(const char *kind, const char *text);
 typedef struct {
     uint64_t event; /* before which the collector was first seen to stand elsewhere; 0: never */
     char detail[120];
@@ -132,8 +150,8 @@ extern Drift drift;
 /* For those who read what follows the head of a control record. They end the replay where it cannot be read. */
 uint64_t cross_read_number(void);
 void cross_read_raw(void *to, size_t n);
-void cross_expect_signal(void);                             /* a handler is due before the next crossing */
-void cross_keep_raised(void);                               /* what it raised, until the log says whether it came out */
+void cross_expect_signal(void); /* a handler is due before the next crossing */
+void cross_keep_raised(void);   /* what it raised, until the log says whether it came out */
 
 /* For lenient/, which looks for what the log says in another order. */
 void cross_forget_definitions(void);
@@ -147,15 +165,17 @@ void cross_signal_is_due_no_more(void);
 bool cross_give_raised(void);
 
 /* ---- warned.c ---- */
-enum { CALLBACK_WARNING = 3, CALLBACK_READLINE }; /* kinds of a CALLBACK record; those before are of TLS, four are of readline */
+/* kinds of a CALLBACK record; those before are of TLS, four are of readline */
+enum { CALLBACK_WARNING = 3, CALLBACK_READLINE };
 int warned_prepare(void);
 
 /* ---- draws.c: random numbers and readings of the clock, in the order in which a replayed program asks for them ---- */
-void draws_prepare(bool is_reported, uint64_t number); /* `number`: other random numbers than recorded; 0: as recorded */
-void draws_install(PyTypeObject *generator);     /* of _random */
+/* `number`: other random numbers than recorded; 0: as recorded */
+void draws_prepare(bool is_reported, uint64_t number);
+void draws_install(PyTypeObject *generator); /* of _random */
 void draws_seeded(PyObject *generator, bool is_from_outside);
 PyObject *draws_changed(const Gate *g, PyObject *result);
-void draws_report(Buf *b);                       /* two keys with their values */
+void draws_report(Buf *b); /* two keys with their values */
 
 /* ---- what higher parts register in boot/parts.c ---- */
 
@@ -180,7 +200,8 @@ enum {
 typedef struct {
     void (*read)(Crossing *open); /* what follows the head; `open`: the crossing that is open, or NULL */
     unsigned place;
-    bool (*look_ahead)(void);     /* at the head, which stays unread; true: what comes from here on is not read ahead. May be NULL */
+    /* at the head, which stays unread; true: what comes from here on is not read ahead. May be NULL */
+    bool (*look_ahead)(void);
 } ControlRecord;
 extern const ControlRecord control_records[CONTROL_KINDS];
 
@@ -192,26 +213,33 @@ typedef struct {
 extern const CallbackReader callback_readers[];
 
 /* An irregular handler is announced by each part in its own table, which ends with a row without a name. */
-typedef struct { const char *name; Handler handler; } HandlerEntry;
+typedef struct {
+    const char *name;
+    Handler handler;
+} HandlerEntry;
 extern const HandlerEntry *const handler_tables[]; /* ends with NULL */
 
-/* What is to be done when a module has just been loaded, besides its rows (slots of types, the VFS of SQLite). -1: an exception is set. */
+/* What is to be done when a module has just been loaded, besides its rows (slots of types, the VFS of SQLite). -1: an
+ * exception is set. */
 typedef int (*ModuleHook)(PyObject *module, const char *name);
-extern const ModuleHook module_hooks[];            /* in this order; ends with NULL */
+extern const ModuleHook module_hooks[]; /* in this order; ends with NULL */
 
 typedef struct {
-    bool (*adopt_thread)(void);                        /* a thread state that is not core.tstate; false: of no lane */
-    bool (*answers_data)(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **result);
+    bool (*adopt_thread)(void); /* a thread state that is not core.tstate; false: of no lane */
+    bool (*answers_data)(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames,
+                         PyObject **result);
     void (*gate_loaded)(Gate *g);
-    void (*regular_done)(Gate *g, PyObject *result, PyObject *const *args, Py_ssize_t nargs); /* of GATE_OPENS, CLOSES, WRITES_FD */
-    void (*stream_acted)(Crossing *c, PyObject *result); /* record: the real thing is done, its outcome not yet in the log */
-    void (*heap_is_due)(void);                         /* record: core.crossings has come to core.heap_due */
-    void (*memory_look)(bool before, unsigned flags);  /* record: logs what has changed; flags of the crossing's gate */
-    void (*collect_output)(void);                      /* replay under the debugger */
-    void (*reach_serial)(uint64_t serial);             /* the next one is that, if it was less */
-    void (*point_crossed)(void);                       /* replay under the debugger: an event has been consumed */
+    /* of GATE_OPENS, CLOSES, WRITES_FD */
+    void (*regular_done)(Gate *g, PyObject *result, PyObject *const *args, Py_ssize_t nargs);
+    /* record: the real thing is done, its outcome not yet in the log */
+    void (*stream_acted)(Crossing *c, PyObject *result);
+    void (*heap_is_due)(void);                        /* record: core.crossings has come to core.heap_due */
+    void (*memory_look)(bool before, unsigned flags); /* record: logs what has changed; flags of the crossing's gate */
+    void (*collect_output)(void);                     /* replay under the debugger */
+    void (*reach_serial)(uint64_t serial);            /* the next one is that, if it was less */
+    void (*point_crossed)(void);                      /* replay under the debugger: an event has been consumed */
     void (*stand_at_point)(void);
-    void (*replay_is_whole)(void);                     /* all of the log was used */
+    void (*replay_is_whole)(void); /* all of the log was used */
 } CrossingHooks;
 extern const CrossingHooks crossing_hooks;
 
@@ -239,7 +267,8 @@ extern const HandlerEntry gate_handlers[];
 static inline bool
 gate_passes(void)
 {
-    return core.mode == OBSERVE || core.depth > core.ground || (PyThreadState_Get() != core.tstate && !crossing_hooks.adopt_thread());
+    return core.mode == OBSERVE || core.depth > core.ground ||
+           (PyThreadState_Get() != core.tstate && !crossing_hooks.adopt_thread());
 }
 
 static inline void

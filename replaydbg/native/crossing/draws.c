@@ -1,9 +1,10 @@
-/* In which order a replayed program takes random numbers and reads the clock. A program that was edited may take one more or one less than
- * was recorded: what it gets from there on was meant for another purpose, and what comes of that says little about the edit. Nobody sees
- * that in the log: one recorded seed stands for all numbers that are made from it. So these are counted as they are made, in replays whose
- * end is reported; the launcher compares the two sequences.
+/* In which order a replayed program takes random numbers and reads the clock. A program that was edited may take one
+ * more or one less than was recorded: what it gets from there on was meant for another purpose, and what comes of that
+ * says little about the edit. Nobody sees that in the log: one recorded seed stands for all numbers that are made from
+ * it. So these are counted as they are made, in replays whose end is reported; the launcher compares the two sequences.
  *
- * Numbers from a seed that the program chose itself are its own computation and are left out; so are those in the names of temporary files. */
+ * Numbers from a seed that the program chose itself are its own computation and are left out; so are those in the names
+ * of temporary files. */
 #include "base/core.h"
 #include "code/code.h"
 #include "crossing/inside.h"
@@ -17,8 +18,14 @@ enum { NOT_KNOWN, NEITHER, IS_NUMBERS, IS_CLOCK };
 
 bool draws_are_kept;
 static uint64_t reseed; /* 0: numbers as recorded */
-static struct { uint8_t *data; size_t count, size; uint64_t total; } sequences[SEQUENCES]; /* two bytes each: the number of a kind */
-static IdMap kind_ids, seeded; /* by hash; by address of an object: 1 if it has a seed from outside, 2 if it has the program's */
+/* two bytes each: the number of a kind */
+static struct {
+    uint8_t *data;
+    size_t count, size;
+    uint64_t total;
+} sequences[SEQUENCES];
+/* by hash; by address of an object: 1 if it has a seed from outside, 2 if it has the program's */
+static IdMap kind_ids, seeded;
 static Buf kinds;
 static uint32_t kind_count;
 
@@ -42,7 +49,8 @@ is_of_tempfile(PyCodeObject *code)
     return n >= sizeof end - 1 && strcmp(text + n - (sizeof end - 1), end) == 0;
 }
 
-/* The innermost function of the program's own; NULL if there is none. False: the number is for the name of a temporary file. */
+/* The innermost function of the program's own; NULL if there is none. False: the number is for the name of a temporary
+ * file. */
 static bool
 find_asker(PyCodeObject **found)
 {
@@ -69,7 +77,8 @@ note_draw(int which, const char *what)
         return;
     if (sequences[which].total++ >= MOST_DRAWS)
         return;
-    uint64_t hash = hash_bytes(what, strlen(what), code ? hash_text(code->co_qualname, hash_text(code->co_filename, 11)) : 11);
+    uint64_t hash =
+        hash_bytes(what, strlen(what), code ? hash_text(code->co_qualname, hash_text(code->co_filename, 11)) : 11);
     uint32_t *id = idmap_slot(&kind_ids, hash);
     if (*id == 0) {
         if (kind_count == MOST_KINDS)
@@ -126,7 +135,8 @@ counted_bits(PyObject *self, PyObject *count)
 }
 
 static void
-count_method(PyTypeObject *type, const char *name, int how, PyMethodDef *own, PyCFunction *original, PyCFunction counted)
+count_method(PyTypeObject *type, const char *name, int how, PyMethodDef *own, PyCFunction *original,
+             PyCFunction counted)
 {
     PyObject *method = PyDict_GetItemString(compat_type_dict(type), name);
     if (method == NULL || !Py_IS_TYPE(method, &PyMethodDescr_Type))
@@ -163,12 +173,37 @@ is_one_of(const char *name, const char *const *names)
 static int
 kind_of(const Gate *g)
 {
-    static const char *const numbers[] = {"_random.Random.seed", "posix.urandom", "posix.getrandom", "_uuid.generate_time_safe", "_ssl.RAND_bytes",
-        "libc.getrandom", "libc.getentropy", "libc.arc4random", "libc.arc4random_uniform", "libc.arc4random_buf", NULL};
-    static const char *const clocks[] = {"time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter",
-        "time.perf_counter_ns", "time.process_time", "time.process_time_ns", "time.thread_time", "time.thread_time_ns", "time.clock_gettime",
-        "time.clock_gettime_ns", "time.localtime", "time.gmtime", "_datetime.datetime.now", "_datetime.datetime.utcnow", "libc.clock_gettime",
-        "libc.gettimeofday", "libc.time", NULL};
+    static const char *const numbers[] = {"_random.Random.seed",
+                                          "posix.urandom",
+                                          "posix.getrandom",
+                                          "_uuid.generate_time_safe",
+                                          "_ssl.RAND_bytes",
+                                          "libc.getrandom",
+                                          "libc.getentropy",
+                                          "libc.arc4random",
+                                          "libc.arc4random_uniform",
+                                          "libc.arc4random_buf",
+                                          NULL};
+    static const char *const clocks[] = {"time.time",
+                                         "time.time_ns",
+                                         "time.monotonic",
+                                         "time.monotonic_ns",
+                                         "time.perf_counter",
+                                         "time.perf_counter_ns",
+                                         "time.process_time",
+                                         "time.process_time_ns",
+                                         "time.thread_time",
+                                         "time.thread_time_ns",
+                                         "time.clock_gettime",
+                                         "time.clock_gettime_ns",
+                                         "time.localtime",
+                                         "time.gmtime",
+                                         "_datetime.datetime.now",
+                                         "_datetime.datetime.utcnow",
+                                         "libc.clock_gettime",
+                                         "libc.gettimeofday",
+                                         "libc.time",
+                                         NULL};
     static uint8_t *known;
     static int known_count;
     char name[160];

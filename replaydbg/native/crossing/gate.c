@@ -1,7 +1,8 @@
-/* Gates. A gated function stays the object that it was: what is replaced is the PyMethodDef that it points to, by a copy whose C
- * function is a trampoline of ours. So identity, name, repr, pickling, `inspect`, copies of it bound elsewhere (`from time import
- * time`, class attributes, defaults) and the interpreter's specialised calls all go on as before and all lead through the
- * gate. A C function is only told its `self`, not which function object was called: hence one trampoline for each gate. */
+/* Gates. A gated function stays the object that it was: what is replaced is the PyMethodDef that it points to, by a
+ * copy whose C function is a trampoline of ours. So identity, name, repr, pickling, `inspect`, copies of it bound
+ * elsewhere (`from time import time`, class attributes, defaults) and the interpreter's specialised calls all go on as
+ * before and all lead through the gate. A C function is only told its `self`, not which function object was called:
+ * hence one trampoline for each gate. */
 #include "base/core.h"
 #include "base/many.h"
 #include "collector/collector.h"
@@ -28,10 +29,10 @@ pass_through(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
 }
 
 /* ---- one trampoline for each gate ---- */
-#define TRAMPOLINE(n)                                                                                              \
-    static PyObject *trampoline_##n(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)    \
-    {                                                                                                              \
-        return pass_through(&gates[0##n - 01000], self, args, nargs, kwnames);                                     \
+#define TRAMPOLINE(n)                                                                                                  \
+    static PyObject *trampoline_##n(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)        \
+    {                                                                                                                  \
+        return pass_through(&gates[0##n - 01000], self, args, nargs, kwnames);                                         \
     }
 #define NAME(n) trampoline_##n,
 MANY_1024(TRAMPOLINE)
@@ -78,13 +79,15 @@ gate_stops(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     char name[160];
     snprintf(name, sizeof name, "%s.%s", g->module, g->name);
     if (core.mode == REPLAY)
-        cross_at_end() ? diverge("end", g, NULL, "") : diverge("unsupported", g, NULL, name); /* here the recording ended, or elsewhere */
+        /* here the recording ended, or elsewhere */
+        cross_at_end() ? diverge("end", g, NULL, "") : diverge("unsupported", g, NULL, name);
     note("unsupported", name);
     log_fail(4);
     return gate_call_original(g, self, args, nargs, kwnames);
 }
 
-/* A slot of a type is patched when its module is loaded; the function of that name, if there is one, leads there anyway. */
+/* A slot of a type is patched when its module is loaded; the function of that name, if there is one, leads there
+ * anyway. */
 PyObject *
 gate_slot(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -104,8 +107,8 @@ gate_noted(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
 
 /* ---- the table ---- */
 
-const HandlerEntry gate_handlers[] = {
-    {"regular", gate_regular}, {"stops", gate_stops}, {"noted", gate_noted}, {"native", gate_slot}, {"slot", gate_slot}, {NULL, NULL}};
+const HandlerEntry gate_handlers[] = {{"regular", gate_regular}, {"stops", gate_stops}, {"noted", gate_noted},
+                                      {"native", gate_slot},     {"slot", gate_slot},   {NULL, NULL}};
 
 Handler
 handler_named(const char *name)
@@ -167,7 +170,8 @@ gates_load(PyObject *rows)
         if (!PyArg_ParseTuple(PyList_GET_ITEM(rows, i), "sssIi", &module, &name, &handler, &flags, &buffer))
             return -1;
         if (gate_count >= MOST_GATES || handler_named(handler) == NULL) {
-            PyErr_Format(PyExc_RuntimeError, "gate table: no place or no handler for %s.%s (%s)", module, name, handler);
+            PyErr_Format(PyExc_RuntimeError, "gate table: no place or no handler for %s.%s (%s)", module, name,
+                         handler);
             return -1;
         }
         Gate *g = &gates[gate_count++];
@@ -193,7 +197,8 @@ adopt_definition(Gate *g, PyMethodDef *def)
     g->ml.ml_flags = METH_FASTCALL | METH_KEYWORDS | (def->ml_flags & (METH_CLASS | METH_STATIC | METH_COEXIST));
 }
 
-/* Since 3.13 a function whose text has no signature gets one from its calling convention, which is ours now: the text says it then. */
+/* Since 3.13 a function whose text has no signature gets one from its calling convention, which is ours now: the text
+ * says it then. */
 static void
 keep_signature(Gate *g, PyObject *object)
 {
@@ -287,7 +292,8 @@ void
 patch_wrapper_of(PyTypeObject *type, const char *name, void *original, void *function)
 {
     PyObject *wrapper = PyDict_GetItemString(compat_type_dict(type), name);
-    if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type) && ((PyWrapperDescrObject *)wrapper)->d_wrapped == original)
+    if (wrapper && Py_IS_TYPE(wrapper, &PyWrapperDescr_Type) &&
+        ((PyWrapperDescrObject *)wrapper)->d_wrapped == original)
         ((PyWrapperDescrObject *)wrapper)->d_wrapped = function;
 }
 

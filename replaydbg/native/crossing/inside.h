@@ -13,11 +13,11 @@ void cross_take_arguments(Crossing *c, const Buf *encoded);
 void record_end(Crossing *c, PyObject *result);
 
 /* warned.c */
-extern bool warned_inside;                       /* record: the crossing that is open has issued one */
-void warned_crossed(void);                       /* that crossing ends */
+extern bool warned_inside; /* record: the crossing that is open has issued one */
+void warned_crossed(void); /* that crossing ends */
 
 /* draws.c */
-extern bool draws_are_kept;                      /* only in a replay */
-void draws_crossed(const Gate *g);               /* if they are kept */
+extern bool draws_are_kept;        /* only in a replay */
+void draws_crossed(const Gate *g); /* if they are kept */
 
 #endif

@@ -96,7 +96,8 @@ record_value(Crossing *c, PyObject *result)
             buf_str(b, "exception", 9);
         }
     }
-    else if (PyBytes_CheckExact(result) && content_encode(b, source_fd(c), PyBytes_AS_STRING(result), (size_t)PyBytes_GET_SIZE(result))) {
+    else if (PyBytes_CheckExact(result) &&
+             content_encode(b, source_fd(c), PyBytes_AS_STRING(result), (size_t)PyBytes_GET_SIZE(result))) {
         /* a piece of a large file: a reference has been written */
     }
     else if (value_encode(b, result, ENCODE_RESULT, &event_types, c->args, c->nargs) < 0) {

@@ -82,7 +82,8 @@ is_path_object(PyObject *o)
 
 #define MOST_CONVERTED 16
 
-/* Fills `copy` with the arguments, path-like objects converted (new references): their number, or -1 if one of them raised. */
+/* Fills `copy` with the arguments, path-like objects converted (new references): their number, or -1 if one of them
+ * raised. */
 static int
 convert_paths(PyObject *const *args, Py_ssize_t n, PyObject **copy)
 {

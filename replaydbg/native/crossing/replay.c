@@ -13,8 +13,9 @@
 static uint32_t args_defined;
 static uint64_t *recorded_args;
 static size_t recorded_args_size;
-static uint64_t serials;       /* the next one was that, where the program has made a mark; 0: it has made none since the last event */
-static bool armed;             /* a handler between crossings is due before the next one */
+/* the next one was that, where the program has made a mark; 0: it has made none since the last event */
+static uint64_t serials;
+static bool armed; /* a handler between crossings is due before the next one */
 static int exit_code_seen = -1;
 Drift drift;
 
@@ -100,15 +101,17 @@ replay_serials(Crossing *open)
     serials = cross_read_number(); /* not yet: what runs until the next crossing has serials of its own */
 }
 
-/* Is the collector where it was when this was recorded? If not, what the program has done is still as recorded, as far as anybody could
- * see; but finalizers may run elsewhere from now on. It is remembered, and said at the end, or with the divergence that comes of it. */
+/* Is the collector where it was when this was recorded? If not, what the program has done is still as recorded, as far
+ * as anybody could see; but finalizers may run elsewhere from now on. It is remembered, and said at the end, or with
+ * the divergence that comes of it. */
 void
 replay_collector(Crossing *open)
 {
     uint64_t recorded[4];
     for (int i = 0; i < 4; i++)
         recorded[i] = cross_read_number();
-    if (drift.event || core.current_source || core.tstate == NULL || collector_agrees(recorded, drift.detail, sizeof drift.detail))
+    if (drift.event || core.current_source || core.tstate == NULL ||
+        collector_agrees(recorded, drift.detail, sizeof drift.detail))
         return;
     drift.event = core.crossings + 1;
     if (core.strict)
@@ -163,7 +166,8 @@ read_control(uint64_t rest, Crossing *open)
 
 /* ---- looking ahead ---- */
 
-/* After a crossing: what the log says must happen before the next one is read now. Handlers inside the next crossing wait for it. */
+/* After a crossing: what the log says must happen before the next one is read now. Handlers inside the next crossing
+ * wait for it. */
 void
 replay_read_ahead(void)
 {
@@ -179,7 +183,8 @@ replay_read_ahead(void)
             continue;
         }
         const ControlRecord *record = &control_records[head >> 2 & (CONTROL_KINDS - 1)];
-        if ((head & 0x83) != 2 || (is_within && !(record->place & WITHIN_A_CROSSING)) || record->place & OF_NEXT_CROSSING)
+        if ((head & 0x83) != 2 || (is_within && !(record->place & WITHIN_A_CROSSING)) ||
+            record->place & OF_NEXT_CROSSING)
             return; /* what belongs to the next crossing, or the next lane, is read in it */
         if (record->look_ahead && record->look_ahead())
             return;
@@ -273,7 +278,8 @@ next_record(void)
         uint64_t head = cross_read_number();
         if ((head & 3) == 3)
             cross_read_definition(head >> 2);
-        else if ((head & 3) == 2 && !(head >> 2 < CONTROL_KINDS && control_records[head >> 2].place & (OF_NEXT_CROSSING | ENDS_A_STRETCH)))
+        else if ((head & 3) == 2 &&
+                 !(head >> 2 < CONTROL_KINDS && control_records[head >> 2].place & (OF_NEXT_CROSSING | ENDS_A_STRETCH)))
             read_control(head >> 2, NULL);
         else {
             event_log.rp = here;
@@ -362,7 +368,8 @@ cross_ends_unannounced(void)
     return cross_at_end() && exit_code_seen < 0;
 }
 
-/* The program ends: a replay that has not used up the log has gone another way. Definitions and notes may be left over. */
+/* The program ends: a replay that has not used up the log has gone another way. Definitions and notes may be left over.
+ */
 void
 replayed_ended(void)
 {
@@ -458,7 +465,8 @@ read_fill(Crossing *c)
 static PyObject *
 outcome(Crossing *c, uint64_t head, bool checked)
 {
-    PyObject *type = cross_state.raised_type, *value = cross_state.raised_value, *traceback = cross_state.raised_traceback, *result = NULL;
+    PyObject *type = cross_state.raised_type, *value = cross_state.raised_value,
+             *traceback = cross_state.raised_traceback, *result = NULL;
     cross_state.raised_type = cross_state.raised_value = cross_state.raised_traceback = NULL;
     if (checked)
         check_event(c, head);

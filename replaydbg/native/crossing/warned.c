@@ -1,9 +1,11 @@
-/* Warnings that a gated C function issues by itself: os.listdir() of a bytearray, for one. In a replay the function does not run.
+/* Warnings that a gated C function issues by itself: os.listdir() of a bytearray, for one. In a replay the function
+ * does not run.
  *
- * While recording, a warning is noticed where the interpreter makes an object of it, which it does for each before it looks at filters. There it
- * is logged as a callback, and issued a first time, outside of the crossing: filters, registries, a showwarning() of the program's and
- * what that writes are the program's matter. The interpreter goes on with its own; it is made to find in the registry that this one was
- * seen already. If the warning became an exception it ends here too. A replay issues it where the log says.
+ * While recording, a warning is noticed where the interpreter makes an object of it, which it does for each before it
+ * looks at filters. There it is logged as a callback, and issued a first time, outside of the crossing: filters,
+ * registries, a showwarning() of the program's and what that writes are the program's matter. The interpreter goes on
+ * with its own; it is made to find in the registry that this one was seen already. If the warning became an exception
+ * it ends here too. A replay issues it where the log says.
  *
  * The level of the stack is taken for the usual one, the caller of the function. */
 #include "base/core.h"
@@ -11,9 +13,10 @@
 #include "log/log.h"
 #include "values/values.h"
 
-static const char *const names[] = {"Warning", "UserWarning", "DeprecationWarning", "PendingDeprecationWarning", "SyntaxWarning",
-                                    "RuntimeWarning", "FutureWarning", "ImportWarning", "UnicodeWarning", "BytesWarning",
-                                    "ResourceWarning", "EncodingWarning"};
+static const char *const names[] = {
+    "Warning",        "UserWarning",    "DeprecationWarning", "PendingDeprecationWarning",
+    "SyntaxWarning",  "RuntimeWarning", "FutureWarning",      "ImportWarning",
+    "UnicodeWarning", "BytesWarning",   "ResourceWarning",    "EncodingWarning"};
 enum { CATEGORIES = sizeof names / sizeof *names };
 static PyTypeObject *categories[CATEGORIES];
 static initproc init_original;
@@ -33,7 +36,8 @@ category_named(const char *name)
     return NULL;
 }
 
-/* As the interpreter does it: where a warning of this frame is looked up. New reference; the frame object stays with the frame. */
+/* As the interpreter does it: where a warning of this frame is looked up. New reference; the frame object stays with
+ * the frame. */
 static PyObject *
 registry_here(int *line)
 {
@@ -83,7 +87,8 @@ hide_second(PyObject *category, PyObject *text)
     PyObject *registry = registry_here(&line), *number = PyLong_FromLong(line);
     PyObject *key = number ? PyTuple_Pack(3, text, category, number) : NULL;
     warned_crossed();
-    if (registry && key && PyDict_CheckExact(registry) && PyDict_Contains(registry, key) == 0 && PyDict_SetItem(registry, key, Py_True) == 0) {
+    if (registry && key && PyDict_CheckExact(registry) && PyDict_Contains(registry, key) == 0 &&
+        PyDict_SetItem(registry, key, Py_True) == 0) {
         shown.registry = Py_NewRef(registry);
         shown.key = Py_NewRef(key);
     }
@@ -110,12 +115,14 @@ our_init(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     if (init_original(self, args, kwargs) < 0)
         return -1;
-    if (__builtin_expect(core.depth != 1, 1) || core.mode != RECORD || is_busy || kwargs || PyThreadState_Get() != core.tstate)
+    if (__builtin_expect(core.depth != 1, 1) || core.mode != RECORD || is_busy || kwargs ||
+        PyThreadState_Get() != core.tstate)
         return 0;
     Gate *open = cross_open();
     PyObject *text = PyTuple_GET_SIZE(args) == 1 ? PyTuple_GET_ITEM(args, 0) : NULL;
     const char *name = ((PyTypeObject *)Py_TYPE(self))->tp_name;
-    if (open == NULL || open->flags & GATE_BOTH || text == NULL || !PyUnicode_CheckExact(text) || category_named(name) == NULL)
+    if (open == NULL || open->flags & GATE_BOTH || text == NULL || !PyUnicode_CheckExact(text) ||
+        category_named(name) == NULL)
         return 0;
     shared_crossing(false, GATE_HEARS);
     record_warning(name, text);
@@ -130,7 +137,8 @@ void
 warned_again(int kind, Crossing *c, PyObject *recorded)
 {
     PyObject *text = PyTuple_GET_SIZE(recorded) == 3 ? PyTuple_GET_ITEM(recorded, 2) : NULL;
-    const char *name = text && PyUnicode_Check(PyTuple_GET_ITEM(recorded, 1)) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(recorded, 1)) : NULL;
+    const char *name =
+        text && PyUnicode_Check(PyTuple_GET_ITEM(recorded, 1)) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(recorded, 1)) : NULL;
     PyObject *category = name ? category_named(name) : NULL;
     int line;
     if (category == NULL || !PyUnicode_Check(text))

@@ -44,7 +44,8 @@ report(const char *kind, Gate *gate, Crossing *c, const char *detail)
     report_number(&b, (int64_t)shared_written);
     report_key(&b, "stack");
     report_stack(&b);
-    if (with_args) { /* handlers inside the crossing may have used the buffer since: then the digest differs and it is left out */
+    /* handlers inside the crossing may have used the buffer since: then the digest differs and it is left out */
+    if (with_args) {
         report_key(&b, "arguments");
         const Buf *arguments = cross_arguments(c);
         if (arguments)

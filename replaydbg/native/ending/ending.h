@@ -11,13 +11,15 @@
 /* outcome.c */
 int outcome_prepare(PyObject *boot);
 void outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback); /* it ends the program; borrowed */
-void outcome_script_ends(void);                  /* the script's code has come to its end; an exception may be set, and stays */
-void outcome_told(PyObject *text);               /* what the program was replayed for is over */
-void ending_report(void);                        /* to the launcher, once */
+/* the script's code has come to its end; an exception may be set, and stays */
+void outcome_script_ends(void);
+void outcome_told(PyObject *text); /* what the program was replayed for is over */
+void ending_report(void);          /* to the launcher, once */
 
 /* exit.c */
 void process_has_ended(int status, void *unused); /* of on_exit() */
-_Noreturn void process_ends(int status);         /* somebody else than the core ends it, at once: exit() as its last act, or _exit() of C code */
+/* somebody else than the core ends it, at once: exit() as its last act, or _exit() of C code */
+_Noreturn void process_ends(int status);
 
 /* divergence.c */
 _Noreturn void report_divergence(const char *kind, Gate *gate, Crossing *c, const char *detail);

@@ -1,5 +1,6 @@
-/* How the program ended: the exception that nobody caught, and what an expression is worth then. Told to the launcher, in any replay that
- * asks for it. What is told of an exception runs none of the program's code, except in a lenient replay. */
+/* How the program ended: the exception that nobody caught, and what an expression is worth then. Told to the launcher,
+ * in any replay that asks for it. What is told of an exception runs none of the program's code, except in a lenient
+ * replay. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "code/code.h"
@@ -11,16 +12,17 @@
 #include <unistd.h>
 
 static int ending_fd = -1;
-static char *check;      /* the expression, or NULL */
+static char *check; /* the expression, or NULL */
 static Buf uncaught, checked, said;
-static PyObject *told;   /* only compared: a script's comes twice */
+static PyObject *told; /* only compared: a script's comes twice */
 
 /* ---- the exception ---- */
 
 static bool
 is_plain(PyObject *o)
 {
-    return o == Py_None || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyLong_CheckExact(o) || PyFloat_CheckExact(o) || PyBool_Check(o);
+    return o == Py_None || PyUnicode_CheckExact(o) || PyBytes_CheckExact(o) || PyLong_CheckExact(o) ||
+           PyFloat_CheckExact(o) || PyBool_Check(o);
 }
 
 /* Whether str() of it runs C code alone. */
@@ -164,8 +166,8 @@ outcome_script_ends(void)
     PyErr_Restore(type, value, traceback);
 }
 
-/* A module or a command is run by the interpreter itself: its last act before it takes the program apart is to call what wants to be
- * called at the end, and this was the first to ask. */
+/* A module or a command is run by the interpreter itself: its last act before it takes the program apart is to call
+ * what wants to be called at the end, and this was the first to ask. */
 static PyObject *
 at_exit(PyObject *self, PyObject *unused)
 {
@@ -207,8 +209,8 @@ outcome_prepare(PyObject *boot)
 
 /* ---- what is told ---- */
 
-/* The program says itself what came of what it was run for, which is less than all that it does: a test, of a session of tests. In a lenient
- * replay nothing more is asked then. */
+/* The program says itself what came of what it was run for, which is less than all that it does: a test, of a session
+ * of tests. In a lenient replay nothing more is asked then. */
 void
 outcome_told(PyObject *text)
 {

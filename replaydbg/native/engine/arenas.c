@@ -1,5 +1,5 @@
-/* Memory for objects in large pages, in the processes of the engine. What a clone costs is its page tables: with pages of 4 KiB some 30 ms
- * for a gigabyte. The kernel splits a large page when one side writes to it, and copies 4 KiB. */
+/* Memory for objects in large pages, in the processes of the engine. What a clone costs is its page tables: with pages
+ * of 4 KiB some 30 ms for a gigabyte. The kernel splits a large page when one side writes to it, and copies 4 KiB. */
 #include "engine/inside.h"
 #include <sys/mman.h>
 
@@ -17,7 +17,8 @@ add_region(void)
 {
     if (count == MOST_REGIONS)
         return false;
-    uint8_t *room = mmap(NULL, REGION + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uint8_t *room =
+        mmap(NULL, REGION + LARGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
         return false;
     uint8_t *start = (uint8_t *)(((uintptr_t)room + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1));

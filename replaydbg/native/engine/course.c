@@ -1,9 +1,10 @@
-/* The course of a run, for the comparison with another run of the same program: which lines of the program's own code each lane ran, and what its
- * variables were. Written by the process that runs the whole program, if it is asked to.
+/* The course of a run, for the comparison with another run of the same program: which lines of the program's own code
+ * each lane ran, and what its variables were. Written by the process that runs the whole program, if it is asked to.
  *
- * What is written depends on no address, no hash and no directory, so that two runs have equal courses as long as they do the same: a record
- * names a line by its file's last part, its function and its instruction, and the variables that its function can see by a digest of their
- * values. Nothing here runs Python or makes an object; of objects of C code mostly the type is known alone. */
+ * What is written depends on no address, no hash and no directory, so that two runs have equal courses as long as they
+ * do the same: a record names a line by its file's last part, its function and its instruction, and the variables that
+ * its function can see by a digest of their values. Nothing here runs Python or makes an object; of objects of C code
+ * mostly the type is known alone. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "code/code.h"
@@ -14,7 +15,7 @@
 enum { MOST_DEPTH = 6, MOST_ITEMS = 256, MOST_VALUES = 4096 };
 
 typedef struct {
-    uint64_t count;  /* of lines */
+    uint64_t count; /* of lines */
     uint64_t values;
     uint32_t place;
     uint32_t lane;
@@ -23,7 +24,7 @@ typedef struct {
 static int fd = -1;
 static Buf records;
 static uint64_t written;
-static int left; /* values that may still be looked at for this digest */
+static int left;       /* values that may still be looked at for this digest */
 static bool is_opaque; /* something in it was of C code that is not known here */
 
 static inline uint64_t
@@ -61,7 +62,8 @@ of_number(PyObject *number)
     size_t digits = n->long_value.lv_tag >> _PyLong_NON_SIZE_BITS;
     return hash_bytes(n->long_value.ob_digit, digits * sizeof(digit), 2 + (n->long_value.lv_tag & 3));
 #else
-    return hash_bytes(n->ob_digit, (size_t)Py_ABS(Py_SIZE(n)) * sizeof(digit), 2 + (Py_SIZE(n) < 0 ? 2 : Py_SIZE(n) == 0));
+    return hash_bytes(n->ob_digit, (size_t)Py_ABS(Py_SIZE(n)) * sizeof(digit),
+                      2 + (Py_SIZE(n) < 0 ? 2 : Py_SIZE(n) == 0));
 #endif
 }
 
@@ -141,14 +143,15 @@ of_words(PyObject *o)
     return h;
 }
 
-/* Whether all of it are attributes: its class was made by Python code, as were those that the class inherits from, up to a type that is known here. */
+/* Whether all of it are attributes: its class was made by Python code, as were those that the class inherits from, up
+ * to a type that is known here. */
 static bool
 is_of_python(PyTypeObject *type)
 {
     while (type && type->tp_flags & Py_TPFLAGS_HEAPTYPE && ((PyHeapTypeObject *)type)->ht_module == NULL)
         type = type->tp_base;
-    return type == &PyBaseObject_Type || type == &PyTuple_Type || type == &PyList_Type || type == &PyDict_Type || type == &PySet_Type ||
-           type == &PyFrozenSet_Type;
+    return type == &PyBaseObject_Type || type == &PyTuple_Type || type == &PyList_Type || type == &PyDict_Type ||
+           type == &PySet_Type || type == &PyFrozenSet_Type;
 }
 
 static uint64_t
@@ -215,7 +218,8 @@ course_digest(PyObject *value)
 static bool
 is_hidden(PyObject *name)
 {
-    return !PyUnicode_Check(name) || (PyUnicode_GET_LENGTH(name) > 1 && PyUnicode_READ_CHAR(name, 0) == '_' && PyUnicode_READ_CHAR(name, 1) == '_');
+    return !PyUnicode_Check(name) || (PyUnicode_GET_LENGTH(name) > 1 && PyUnicode_READ_CHAR(name, 0) == '_' &&
+                                      PyUnicode_READ_CHAR(name, 1) == '_');
 }
 
 /* Names of a module or a class, without those that the interpreter puts there. */
@@ -267,10 +271,10 @@ code_hash(CodeFacts *facts)
     size_t n = (size_t)PyUnicode_GET_LENGTH(file) * PyUnicode_KIND(file);
     const char *text = PyUnicode_DATA(file), *last = memrchr(text, '/', n);
     last = last && PyUnicode_KIND(file) == 1 ? last : text;
-    uint64_t h = hash_text(facts->code->co_qualname, hash_bytes(last, n - (size_t)(last - text), (uint64_t)facts->code->co_firstlineno));
+    uint64_t h = hash_text(facts->code->co_qualname,
+                           hash_bytes(last, n - (size_t)(last - text), (uint64_t)facts->code->co_firstlineno));
     return facts->course_hash = (uint32_t)(h ^ h >> 32) | 1;
 }
-
 
 void
 course_prepare(int to)
@@ -295,7 +299,8 @@ course_line(_PyInterpreterFrame *frame, CodeFacts *facts, int unit)
 {
     if (written++ >= MOST_RECORDS)
         return;
-    CourseRecord record = {stepclock.count, of_frame(frame), code_hash(facts) * 31 + (uint32_t)unit, (uint32_t)core.lane};
+    CourseRecord record = {stepclock.count, of_frame(frame), code_hash(facts) * 31 + (uint32_t)unit,
+                           (uint32_t)core.lane};
     buf_bytes(&records, &record, sizeof record);
     if (records.used > (1u << 20) - 64)
         report_send(fd, &records);

@@ -58,7 +58,8 @@ void
 engine_asks_outside(const char *what)
 {
     char text[200];
-    snprintf(text, sizeof text, "%s() asks for something outside the program, which is not available in the past", what);
+    snprintf(text, sizeof text, "%s() asks for something outside the program, which is not available in the past",
+             what);
     fail(text);
 }
 
@@ -72,12 +73,14 @@ engine_outcome(Gate *gate)
         errno = ENOTTY;
         return PyErr_SetFromErrno(PyExc_OSError);
     }
-    PyErr_Format(PyExc_RuntimeError, "%s.%s() asks for something outside the program, which is not available in the past", gate->module, gate->name);
+    PyErr_Format(PyExc_RuntimeError,
+                 "%s.%s() asks for something outside the program, which is not available in the past", gate->module,
+                 gate->name);
     return NULL;
 }
 
-/* C code has crashed, perhaps as it did when it was recorded. A handler that the program installed comes before this one, which is
- * called if it raises the signal again. */
+/* C code has crashed, perhaps as it did when it was recorded. A handler that the program installed comes before this
+ * one, which is called if it raises the signal again. */
 void
 engine_crashed(int signum)
 {

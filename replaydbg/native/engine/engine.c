@@ -1,12 +1,15 @@
-/* A replay that the debugger travels through: it stands still at a line, answers, clones itself, and goes on when it is told to.
+/* A replay that the debugger travels through: it stands still at a line, answers, clones itself, and goes on when it is
+ * told to.
  *
- * Every process of a session is a copy of one replay under the step clock. One that stands before a line is a checkpoint; to use it, it is
- * cloned, and the clone, a cursor, runs to another line. All are children of the keeper, and each has one socket, always of the same
- * number. A standing process makes no Python object, so even addresses are equal in all that come from it. Only a diversion, a clone
- * that ends after it, runs Python of ours: the questions that need it (see replaydbg/engine/inside.py).
+ * Every process of a session is a copy of one replay under the step clock. One that stands before a line is a
+ * checkpoint; to use it, it is cloned, and the clone, a cursor, runs to another line. All are children of the keeper,
+ * and each has one socket, always of the same number. A standing process makes no Python object, so even addresses are
+ * equal in all that come from it. Only a diversion, a clone that ends after it, runs Python of ours: the questions that
+ * need it (see replaydbg/engine/inside.py).
  *
- * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. replaydbg/engine/messages.py has the letters; here those
- * that come are told apart in obey() and hear_spacing(), and send_all() is called with those that go. */
+ * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. replaydbg/engine/messages.py has the
+ * letters; here those that come are told apart in obey() and hear_spacing(), and send_all() is called with those that
+ * go. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "engine/inside.h"
@@ -39,17 +42,17 @@ static int output_fd = -1;
 static Buf message, written;
 static uint8_t *command;
 
-/* The count of lines at which all processes of a session end, in memory that they share; 0: they end where the log does. Nobody knows in which
- * line a program was killed that computed: the first process decides it. */
+/* The count of lines at which all processes of a session end, in memory that they share; 0: they end where the log
+ * does. Nobody knows in which line a program was killed that computed: the first process decides it. */
 static uint64_t *last_line;
 
 static struct {
-    uint64_t stop;          /* the count of lines at which to stand; UINT64_MAX: none */
-    uint64_t spacing;       /* ns of CPU time between the checkpoints that are left behind; 0: none are */
+    uint64_t stop;               /* the count of lines at which to stand; UINT64_MAX: none */
+    uint64_t spacing;            /* ns of CPU time between the checkpoints that are left behind; 0: none are */
     uint64_t left_at, looked_at; /* CPU time */
-    uint64_t lines;         /* between two looks at the time */
+    uint64_t lines;              /* between two looks at the time */
     bool at_raises;
-    bool goes_on;           /* `stop` is the last line, and it was told to go further */
+    bool goes_on; /* `stop` is the last line, and it was told to go further */
 } run;
 
 /* ---- messages ---- */
@@ -62,7 +65,10 @@ send_all(int kind, Buf *b, int passed)
     memcpy(head, &length, 4);
     head[4] = (uint8_t)kind;
     struct iovec parts[2] = {{head, sizeof head}, {b->data, b->used}};
-    union { struct cmsghdr align; char room[CMSG_SPACE(sizeof(int))]; } control;
+    union {
+        struct cmsghdr align;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     if (passed >= 0) {
         message.msg_control = control.room;
@@ -196,7 +202,8 @@ report_lane_frames(Buf *b, Command *c)
 static void
 report_lane(Buf *b, Lane *lane)
 {
-    const char *name = lane->name ? lane->name : "", *waits = lane != lanes.running && lane->waits_for ? lane->waits_for : "";
+    const char *name = lane->name ? lane->name : "",
+               *waits = lane != lanes.running && lane->waits_for ? lane->waits_for : "";
     const LaneLines *lines = lane_lines_of(lane->id);
     report_list(b, 7);
     report_number(b, lane->id);
@@ -381,7 +388,8 @@ engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end)
             return NULL;
         Py_DECREF(function);
     }
-    PyObject *result = PyEval_EvalCode(inside, globals, globals), *answer = result ? PyDict_GetItemString(globals, "answer") : NULL;
+    PyObject *result = PyEval_EvalCode(inside, globals, globals),
+             *answer = result ? PyDict_GetItemString(globals, "answer") : NULL;
     Py_XDECREF(result);
     return answer && PyBytes_Check(answer) ? answer : NULL;
 }
@@ -404,7 +412,8 @@ send_answer(PyObject *answer)
 {
     Buf b = message;
     if (answer)
-        b = (Buf){.data = (uint8_t *)PyBytes_AS_STRING(answer), .used = (size_t)PyBytes_GET_SIZE(answer), .is_fixed = true};
+        b = (Buf){
+            .data = (uint8_t *)PyBytes_AS_STRING(answer), .used = (size_t)PyBytes_GET_SIZE(answer), .is_fixed = true};
     else {
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
@@ -426,7 +435,8 @@ _Noreturn static void
 divert(Command *c)
 {
     uint64_t memory = number(c);
-    bool may_read = number(c); /* files: then what the program asks the outside is answered by it; the filter lets nothing be changed */
+    /* files: then what the program asks the outside is answered by it; the filter lets nothing be changed */
+    bool may_read = number(c);
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     if (memory) {
@@ -465,7 +475,8 @@ change(Command *c)
     PyErr_Restore(type, value, traceback);
 }
 
-/* A snapshot of the heap, in a file of its own. The process is as it was, but for the program's memory that was looked at. */
+/* A snapshot of the heap, in a file of its own. The process is as it was, but for the program's memory that was looked
+ * at. */
 static void
 take_snapshot(Command *c)
 {
@@ -475,7 +486,8 @@ take_snapshot(Command *c)
     limits.items = number(c);
     limits.text = (uint32_t)number(c);
     limits.all = number(c);
-    HeapOccasion occasion = {.number = number(c), .event = core.crossings, .step = stepclock.count, .name = "", .reason = "asked"};
+    HeapOccasion occasion = {
+        .number = number(c), .event = core.crossings, .step = stepclock.count, .name = "", .reason = "asked"};
     occasion.time_ns = number(c);
     int fd = c->ok ? memfd_create("replaydbg-heap", MFD_CLOEXEC | MFD_ALLOW_SEALING) : -1, failed = 0;
     if (fd < 0 || heap_capture(fd, &limits, &occasion, NULL) < 0)

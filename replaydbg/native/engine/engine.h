@@ -21,30 +21,30 @@
 #include <fcntl.h>
 
 /* engine.c */
-int engine_prepare(PyObject *asked);             /* before the step clock */
-void engine_take_clock(void);                    /* after it */
-void engine_idle(void);                          /* ends the process if nobody listens any more */
-bool engine_line(_PyInterpreterFrame *frame);    /* true: stand here */
+int engine_prepare(PyObject *asked);          /* before the step clock */
+void engine_take_clock(void);                 /* after it */
+void engine_idle(void);                       /* ends the process if nobody listens any more */
+bool engine_line(_PyInterpreterFrame *frame); /* true: stand here */
 
 /* course.c */
 void course_line(_PyInterpreterFrame *frame, CodeFacts *facts, int unit);
 
 /* engine.c */
-void engine_raised(const Raise *raise);          /* from listen.c */
+void engine_raised(const Raise *raise); /* from listen.c */
 
 /* raises.c */
-void engine_uncaught(PyObject *type, PyObject *value);        /* it ends the program */
+void engine_uncaught(PyObject *type, PyObject *value); /* it ends the program */
 void engine_report_uncaught(Buf *b);
 
 /* engine.c */
 void engine_output(int stream, const void *data, size_t n);
 void engine_report_written(Buf *b);
-void engine_report(Buf *report);                 /* in place of report_send(); the replay ends */
+void engine_report(Buf *report); /* in place of report_send(); the replay ends */
 
 /* ending.c */
 void engine_exit(int status);
-_Noreturn void engine_would_wait(const char *what); /* in a diversion */
-_Noreturn void engine_asks_outside(const char *what); /* the same: C code asks, which knows no exceptions */
+_Noreturn void engine_would_wait(const char *what);        /* in a diversion */
+_Noreturn void engine_asks_outside(const char *what);      /* the same: C code asks, which knows no exceptions */
 PyObject *engine_cross_end(Crossing *c, PyObject *result); /* the same: of a crossing; raises */
 PyObject *engine_answer(Crossing *c);
 
@@ -53,18 +53,19 @@ void engine_function_starts(_PyInterpreterFrame *frame);
 void engine_function_ends(_PyInterpreterFrame *frame, PyObject *value); /* NULL: it yields, or raises */
 
 /* points.c */
-void points_crossed(void);                       /* an event has been consumed, inside its crossing */
+void points_crossed(void); /* an event has been consumed, inside its crossing */
 void points_stand(void);
 
 /* path.c */
 void path_instruction(_PyInterpreterFrame *frame); /* from listen.c */
 
 /* watch.c */
-void watch_look(_PyInterpreterFrame *frame);     /* frame: a function returns; NULL: another lane goes on */
-void watch_resume(_PyInterpreterFrame *frame);   /* a generator or coroutine goes on; as returns, if these are listened to */
+void watch_look(_PyInterpreterFrame *frame); /* frame: a function returns; NULL: another lane goes on */
+/* a generator or coroutine goes on; as returns, if these are listened to */
+void watch_resume(_PyInterpreterFrame *frame);
 bool watch_is_set(void);
 
 /* engine.c */
-void engine_ends_here(void);    /* this line is the last one, for this process and for all its clones */
+void engine_ends_here(void); /* this line is the last one, for this process and for all its clones */
 
 #endif

@@ -10,21 +10,22 @@
 void path_return(_PyInterpreterFrame *frame, PyObject *value); /* NULL: it yields, or raises */
 
 /* watch.c */
-void watch_start(_PyInterpreterFrame *frame);    /* a function begins */
+void watch_start(_PyInterpreterFrame *frame); /* a function begins */
 
 /* judge.c */
-void judge_start(_PyInterpreterFrame *frame);    /* the same */
+void judge_start(_PyInterpreterFrame *frame); /* the same */
 
 /* watch.c */
 bool watch_looks_at_returns(void);
 void watch_report(Buf *b);
 
 /* engine.c */
-Buf engine_message(void);       /* where the next message is written; only one at a time */
+Buf engine_message(void); /* where the next message is written; only one at a time */
 void engine_send(int kind, Buf *b);
-void engine_stand(const char *why); /* until it is told to go on */
+void engine_stand(const char *why);   /* until it is told to go on */
 PyThreadState *lane_tstate(int lane); /* NULL: there is no such lane, or it has none */
-PyObject *engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end); /* runs inside.py; its answer, borrowed from `globals`, or NULL */
+/* runs inside.py; its answer, borrowed from `globals`, or NULL */
+PyObject *engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end);
 
 /* arenas.c */
 void arenas_prepare(void);
@@ -47,12 +48,12 @@ bool rule_has_stopped(void);
 
 /* points.c */
 void points_begin(uint64_t event, uint64_t count, uint64_t point); /* where to stand inside a line; zeros: nowhere */
-void points_write(void);        /* a standard stream is about to be given text */
+void points_write(void);                                           /* a standard stream is about to be given text */
 
 /* path.c */
 bool path_begin(bool is_wanted); /* false: it cannot be followed */
 void path_start(_PyInterpreterFrame *frame);
-void path_event(void);          /* one has been consumed */
+void path_event(void); /* one has been consumed */
 void path_report(Buf *b);
 
 /* judge.c */
@@ -63,15 +64,16 @@ uint64_t judge(uint64_t before); /* what it says here; `before` where it cannot 
 
 /* raises.c */
 void raises_prepare(int fd);
-void raises_leave(void);        /* in a clone */
+void raises_leave(void); /* in a clone */
 void raises_write(const Raise *raise);
 void raises_send(void);
 
 /* course.c */
-void course_prepare(int fd);    /* -1: it is not asked for */
-void course_leave(void);        /* in a clone */
+void course_prepare(int fd); /* -1: it is not asked for */
+void course_leave(void);     /* in a clone */
 void course_send(void);
-uint64_t course_digest(PyObject *value); /* of two equal values, in whatever run, the same; bit 4: a part of it is not known */
+/* of two equal values, in whatever run, the same; bit 4: a part of it is not known */
+uint64_t course_digest(PyObject *value);
 
 /* lineage.c */
 uint32_t lineage_number(Buf *b, PyTypeObject *type);
@@ -80,7 +82,7 @@ uint32_t lineage_number(Buf *b, PyTypeObject *type);
 bool watch_begin(const uint8_t *p, const uint8_t *end); /* false: it cannot be read */
 bool watch_line(_PyInterpreterFrame *frame);
 bool watch_has_stopped(void);
-void watch_point(void);         /* it is about to stand inside a line */
+void watch_point(void); /* it is about to stand inside a line */
 void watch_report_object(Buf *b);
 
 #endif

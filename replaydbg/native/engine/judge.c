@@ -1,6 +1,7 @@
-/* A question of the user's that is asked at each line of a stretch: is it bad here? Python of theirs is run for it, in the program's own
- * process, which is a throw-away one. It is run as the tool's own work is, where it asks the outside it is refused, and its lines are not
- * counted; but it may change what it looks at. So whoever finds something by it asks again in a process that has not been asked before. */
+/* A question of the user's that is asked at each line of a stretch: is it bad here? Python of theirs is run for it, in
+ * the program's own process, which is a throw-away one. It is run as the tool's own work is, where it asks the outside
+ * it is refused, and its lines are not counted; but it may change what it looks at. So whoever finds something by it
+ * asks again in a process that has not been asked before. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "collector/collector.h"
@@ -104,7 +105,8 @@ programs_frame(PyThreadState *ts)
     return frame;
 }
 
-/* Until there is one, nothing is made that the program might find in its place: sys._current_frames() makes a dictionary. */
+/* Until there is one, nothing is made that the program might find in its place: sys._current_frames() makes a
+ * dictionary. */
 static PyObject *
 frame_on_stack(PyThreadState *ts, const _PyInterpreterFrame *wanted)
 {
@@ -119,8 +121,8 @@ frame_on_stack(PyThreadState *ts, const _PyInterpreterFrame *wanted)
 
 /* ---- generators and coroutines that wait: they are on no stack ---- */
 
-/* All of the functions of one name, also those that run and some that have ended. It is made once and added to: a look at all activations
- * before each line would take too long. */
+/* All of the functions of one name, also those that run and some that have ended. It is made once and added to: a look
+ * at all activations before each line would take too long. */
 static struct {
     PyObject *function;
     _PyInterpreterFrame **at;
@@ -188,8 +190,8 @@ frame_of_generator(_PyInterpreterFrame *frame)
                                                                                 : "gi_frame");
 }
 
-/* call_of(function, started): the frame of its innermost call in this lane, else of the one call in another lane or that waits; None: there
- * is none, False: there are several. */
+/* call_of(function, started): the frame of its innermost call in this lane, else of the one call in another lane or
+ * that waits; None: there is none, False: there are several. */
 PyObject *
 judge_call_of(PyObject *self, PyObject *args)
 {
@@ -225,8 +227,8 @@ judge_call_of(PyObject *self, PyObject *args)
     return frame ? frame : Py_NewRef(Py_None);
 }
 
-/* stands_at(file, line, function): whether a line of the program's is about to run there; the function's first one if `line` is 0. No frame
- * object is made for it: the program might find it, and most lines are elsewhere. */
+/* stands_at(file, line, function): whether a line of the program's is about to run there; the function's first one if
+ * `line` is 0. No frame object is made for it: the program might find it, and most lines are elsewhere. */
 PyObject *
 judge_stands_at(PyObject *self, PyObject *args)
 {

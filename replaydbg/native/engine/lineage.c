@@ -1,4 +1,5 @@
-/* What the types of exceptions inherit from: written once for each, that one can be asked for as `except` asks for it. */
+/* What the types of exceptions inherit from: written once for each, that one can be asked for as `except` asks for it.
+ */
 #include "base/core.h"
 #include "engine/inside.h"
 #include "heap/heap.h"
@@ -9,13 +10,13 @@
 static struct {
     PyTypeObject *type; /* only compared, and only of types that cannot end */
     uint64_t hash;
-    uint32_t number;    /* from 1; 0: there is none in this slot */
+    uint32_t number; /* from 1; 0: there is none in this slot */
 } known[1024];
 static uint32_t numbers;
 static uint8_t text[MOST_BASES * TYPE_NAME_ROOM];
 
-/* Returns the number of an exception's type. What it inherits from is written before, as a list of names, unless it was; if another type has
- * taken its slot since, it is written again and has another number. */
+/* Returns the number of an exception's type. What it inherits from is written before, as a list of names, unless it
+ * was; if another type has taken its slot since, it is written again and has another number. */
 uint32_t
 lineage_number(Buf *b, PyTypeObject *type)
 {

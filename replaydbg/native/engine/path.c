@@ -1,5 +1,6 @@
-/* The path of one frame through a line: the instructions that it executes, the functions that it calls and what they return, and the events
- * that are asked meanwhile. With it `why` follows the operands of the bytecode; see replaydbg/debugger/flow.py.
+/* The path of one frame through a line: the instructions that it executes, the functions that it calls and what they
+ * return, and the events that are asked meanwhile. With it `why` follows the operands of the bytecode; see
+ * replaydbg/debugger/flow.py.
  *
  * Only in a process that runs a line again for that. Nothing here makes a Python object. */
 #include "base/core.h"
@@ -92,14 +93,18 @@ is_called_directly(_PyInterpreterFrame *frame)
 void
 path_start(_PyInterpreterFrame *frame)
 {
-    if (path.frame == NULL || core.lane != path.lane || compat_previous_frame(frame) != path.frame || !is_followed(path.frame))
+    if (path.frame == NULL || core.lane != path.lane || compat_previous_frame(frame) != path.frame ||
+        !is_followed(path.frame))
         return;
     if (path.call_count == MOST_CALLS) {
         path.is_cut = true;
         return;
     }
-    path.calls[path.call_count++] = (Call){.frame = frame, .unit = unit_of(path.frame), .is_direct = is_called_directly(frame),
-                                           .started = stepclock.count + 1, .returned = -1};
+    path.calls[path.call_count++] = (Call){.frame = frame,
+                                           .unit = unit_of(path.frame),
+                                           .is_direct = is_called_directly(frame),
+                                           .started = stepclock.count + 1,
+                                           .returned = -1};
 }
 
 /* value: NULL where it did not return, but yields or raises. */
@@ -151,7 +156,12 @@ path_report(Buf *b)
     report_list(b, (uint64_t)path.call_count);
     for (int i = 0; i < path.call_count; i++) {
         const Call *c = &path.calls[i];
-        const int64_t numbers[] = {c->unit, c->is_direct, (int64_t)c->started, (int64_t)c->last, c->returned, (int64_t)(uintptr_t)c->value,
+        const int64_t numbers[] = {c->unit,
+                                   c->is_direct,
+                                   (int64_t)c->started,
+                                   (int64_t)c->last,
+                                   c->returned,
+                                   (int64_t)(uintptr_t)c->value,
                                    (int64_t)(uintptr_t)c->type};
         report_list(b, 7);
         for (int k = 0; k < 7; k++)

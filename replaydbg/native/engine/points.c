@@ -1,6 +1,6 @@
-/* Places inside a line. Between two lines a replay passes points: an event has been consumed, or a standard stream is about to be given
- * text. They are counted from 1 in each line, so that a count of lines and a point name a place at which a process can stand: on a line with
- * several statements, the statement that asked or printed. */
+/* Places inside a line. Between two lines a replay passes points: an event has been consumed, or a standard stream is
+ * about to be given text. They are counted from 1 in each line, so that a count of lines and a point name a place at
+ * which a process can stand: on a line with several statements, the statement that asked or printed. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "engine/inside.h"

@@ -1,5 +1,6 @@
-/* When lines are printed: a stream that leads to a file or a pipe keeps them and writes them later, often at the program's end. What its
- * text layer is given is counted while the index is made, so that a line of output leads to the line that printed it. */
+/* When lines are printed: a stream that leads to a file or a pipe keeps them and writes them later, often at the
+ * program's end. What its text layer is given is counted while the index is made, so that a line of output leads to the
+ * line that printed it. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "engine/inside.h"

@@ -1,8 +1,9 @@
-/* The exceptions of a run, written down for the index by the process that runs the whole program; its clones write nothing.
+/* The exceptions of a run, written down for the index by the process that runs the whole program; its clones write
+ * nothing.
  *
- * A file of lists: what a type inherits from (texts), a code object (its first line, file and name), and an exception, which names both by
- * their numbers, from 1. Of a run with very many exceptions the first ones and the last ones are kept, and how many there were between. Nothing here
- * makes a Python object. */
+ * A file of lists: what a type inherits from (texts), a code object (its first line, file and name), and an exception,
+ * which names both by their numbers, from 1. Of a run with very many exceptions the first ones and the last ones are
+ * kept, and how many there were between. Nothing here makes a Python object. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "code/code.h"
@@ -11,9 +12,9 @@
 
 #define ROOM (1u << 20)
 #define SENT_AT 60000u
-#define MOST_FIRST (16u << 20)  /* bytes; the reader takes 64 MiB in all */
-#define MOST_NAMES (24u << 20)  /* bytes of types and code objects besides: a program may make any number of them */
-#define MOST_LAST (2u << 20)    /* bytes of the last ones, twice: while one half is filled the other one is kept */
+#define MOST_FIRST (16u << 20) /* bytes; the reader takes 64 MiB in all */
+#define MOST_NAMES (24u << 20) /* bytes of types and code objects besides: a program may make any number of them */
+#define MOST_LAST (2u << 20)   /* bytes of the last ones, twice: while one half is filled the other one is kept */
 enum { RAISED, RAISED_AGAIN, UNCAUGHT };
 
 static int fd = -1;
@@ -27,7 +28,8 @@ static struct {
 } last[2], left_out;
 static int now;
 
-/* Where the last exceptions were raised, by their address: for those that end the program, at once, whatever was raised before. */
+/* Where the last exceptions were raised, by their address: for those that end the program, at once, whatever was raised
+ * before. */
 static struct {
     PyObject *type, *value; /* only compared */
     uint64_t line;

@@ -1,5 +1,5 @@
-/* Where a step forward ends: in the lane for which it is made, and by activation of frames, not by depth (in `m() + m()` the second call has
- * the depth of the first, and no line of the caller lies between them). */
+/* Where a step forward ends: in the lane for which it is made, and by activation of frames, not by depth (in `m() +
+ * m()` the second call has the depth of the first, and no line of the caller lies between them). */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "engine/inside.h"
@@ -101,7 +101,8 @@ rule_is_set(void)
     return rule.kind != NO_RULE;
 }
 
-/* A generator that waits has not ended, though its callers run. Any other frame has when one of its callers runs a line. */
+/* A generator that waits has not ended, though its callers run. Any other frame has when one of its callers runs a
+ * line. */
 static bool
 has_ended(void)
 {

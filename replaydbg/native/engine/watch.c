@@ -1,9 +1,10 @@
-/* Whether a value has changed: a place is a variable, and the attributes and items that lead from it to the value. Looked up line by line
- * without running Python: what only a property or a __getitem__ could tell is not followed.
- * Or it is what a question of the user's says (judge.c), for which Python is run.
+/* Whether a value has changed: a place is a variable, and the attributes and items that lead from it to the value.
+ * Looked up line by line without running Python: what only a property or a __getitem__ could tell is not followed. Or
+ * it is what a question of the user's says (judge.c), for which Python is run.
  *
- * A change seen before a line was made after the line before it, by whoever ran then. That is not always the line before: in
- * `x = f()` the last line of f() lies between. Where it matters the debugger runs the last line again and has us look at returns, too. */
+ * A change seen before a line was made after the line before it, by whoever ran then. That is not always the line
+ * before: in `x = f()` the last line of f() lies between. Where it matters the debugger runs the last line again and
+ * has us look at returns, too. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "code/code.h"
@@ -31,16 +32,16 @@ typedef struct {
 
 static struct {
     int kind, flags;
-    uint64_t started;   /* of the activation whose variable it is */
-    int first_line;     /* of its code */
+    uint64_t started; /* of the activation whose variable it is */
+    int first_line;   /* of its code */
     PyObject *name, *module;
-    PyObject *object;   /* of OBJECT: where it lies, and which type it has; it may not live yet */
+    PyObject *object; /* of OBJECT: where it lies, and which type it has; it may not live yet */
     PyTypeObject *type;
     PathStep steps[MOST_STEPS];
     int step_count;
     /* where it is now */
     _PyInterpreterFrame *frame;
-    int slot;           /* -1: it has no such variable */
+    int slot; /* -1: it has no such variable */
     uint64_t signature;
     PyObject *value, *before; /* that it is of, and that it was of; only compared */
     bool stopped, is_new, is_generator;
@@ -97,7 +98,8 @@ meet(const Activation *a)
     watch.slot = slot_named(a->code, watch.name);
 }
 
-/* Whether it is among the callers of what a lane runs: what is known of a frame may be older than the one that lies there now. */
+/* Whether it is among the callers of what a lane runs: what is known of a frame may be older than the one that lies
+ * there now. */
 static bool
 is_running(const _PyInterpreterFrame *frame)
 {
@@ -119,7 +121,8 @@ is_in_chunk_of(const PyThreadState *ts, const _PyInterpreterFrame *one, const _P
     return false;
 }
 
-/* A frame begins: where it lies below the watched one on the same stack, that one has ended, and its variables are something else's memory. */
+/* A frame begins: where it lies below the watched one on the same stack, that one has ended, and its variables are
+ * something else's memory. */
 void
 watch_start(_PyInterpreterFrame *frame)
 {
@@ -136,7 +139,8 @@ frame_lives(void)
     if (watch.frame == NULL)
         return false;
     const Activation *a = activation_at(watch.frame);
-    if (is_wanted(a) && (a->is_generator ? _PyFrame_GetGenerator(watch.frame)->gi_frame_state < FRAME_COMPLETED : is_on_any_stack(watch.frame)))
+    if (is_wanted(a) && (a->is_generator ? _PyFrame_GetGenerator(watch.frame)->gi_frame_state < FRAME_COMPLETED
+                                         : is_on_any_stack(watch.frame)))
         return true;
     watch.frame = NULL;
     return false;
@@ -169,7 +173,8 @@ may_be_read(PyObject *o)
 #endif
 }
 
-/* Where memory is freed the allocator puts an address: in the place of the count of references, of objects that the collector does not know. */
+/* Where memory is freed the allocator puts an address: in the place of the count of references, of objects that the
+ * collector does not know. */
 static bool
 is_count(Py_ssize_t references)
 {
@@ -182,7 +187,9 @@ variable(void)
     if (watch.kind == LOCAL)
         return frame_lives() ? local_value() : NULL;
     if (watch.kind == OBJECT)
-        return may_be_read(watch.object) && Py_TYPE(watch.object) == watch.type && is_count(Py_REFCNT(watch.object)) ? watch.object : NULL;
+        return may_be_read(watch.object) && Py_TYPE(watch.object) == watch.type && is_count(Py_REFCNT(watch.object))
+                   ? watch.object
+                   : NULL;
     PyObject *module = read_key(PyImport_GetModuleDict(), watch.module);
     PyObject *dict = module && PyModule_Check(module) ? ((PyObject **)((char *)module + sizeof(PyObject)))[0] : NULL;
     return dict && PyDict_Check(dict) ? read_key(dict, watch.name) : NULL;
@@ -191,7 +198,8 @@ variable(void)
 static PyObject *
 item_at(PyObject *o, int64_t index)
 {
-    if (PyList_Check(o) || PyTuple_Check(o)) { /* also of a class of the program's: inside.py has seen that it computes no items */
+    /* also of a class of the program's: inside.py has seen that it computes no items */
+    if (PyList_Check(o) || PyTuple_Check(o)) {
         Py_ssize_t n = Py_SIZE(o), i = index < 0 ? (Py_ssize_t)index + n : (Py_ssize_t)index;
         if (i < 0 || i >= n)
             return NULL;
@@ -206,15 +214,16 @@ value_here(void)
     PyObject *o = variable();
     for (int i = 0; o && i < watch.step_count; i++) {
         PathStep *s = &watch.steps[i];
-        o = s->kind == ATTRIBUTE ? read_attribute(o, s->name) : s->kind == INDEX ? item_at(o, s->index)
+        o = s->kind == ATTRIBUTE ? read_attribute(o, s->name)
+            : s->kind == INDEX   ? item_at(o, s->index)
             : PyDict_Check(o)    ? read_key(o, s->name)
                                  : NULL;
     }
     return o;
 }
 
-/* Before an object that is known by its address was made, other things lie there, or nothing at all. What is read then does not matter: we
- * look for the last change. But it must not end the process. */
+/* Before an object that is known by its address was made, other things lie there, or nothing at all. What is read then
+ * does not matter: we look for the last change. But it must not end the process. */
 static sigjmp_buf way_out;
 static volatile sig_atomic_t is_looking;
 
@@ -286,27 +295,32 @@ static bool
 is_same_object(void)
 {
     PyObject *o = watch.value;
-    return o && o == watch.before && !PyLong_CheckExact(o) && !PyFloat_CheckExact(o) && !PyUnicode_CheckExact(o) && !PyBytes_CheckExact(o);
+    return o && o == watch.before && !PyLong_CheckExact(o) && !PyFloat_CheckExact(o) && !PyUnicode_CheckExact(o) &&
+           !PyBytes_CheckExact(o);
 }
 
 static bool
 is_in_cell(void)
 {
-    return watch.slot >= 0 && _PyLocals_GetKind(compat_frame_code(watch.frame)->co_localspluskinds, watch.slot) & (CO_FAST_CELL | CO_FAST_FREE);
+    return watch.slot >= 0 && _PyLocals_GetKind(compat_frame_code(watch.frame)->co_localspluskinds, watch.slot) &
+                                  (CO_FAST_CELL | CO_FAST_FREE);
 }
 
-/* Who binds a local variable is its own function, unless inner ones have it, too; who changes what it holds may be anybody. */
+/* Who binds a local variable is its own function, unless inner ones have it, too; who changes what it holds may be
+ * anybody. */
 static uint64_t
 writer(uint64_t otherwise)
 {
-    const Activation *a = watch.kind == LOCAL && watch.step_count == 0 && watch.frame ? activation_find(watch.frame) : NULL;
+    const Activation *a =
+        watch.kind == LOCAL && watch.step_count == 0 && watch.frame ? activation_find(watch.frame) : NULL;
     if (a == NULL || is_same_object() || is_in_cell())
         return otherwise;
     return a->last == stepclock.count ? a->before ? a->before : a->last : a->last;
 }
 
-/* When returns are looked at as well, what is seen at a line was done by its own function since the line before, or, where it is the first
- * one, by the caller. Otherwise it is enough to know the line before this one in the lane: it will be run again. */
+/* When returns are looked at as well, what is seen at a line was done by its own function since the line before, or,
+ * where it is the first one, by the caller. Otherwise it is enough to know the line before this one in the lane: it
+ * will be run again. */
 static uint64_t
 line_before(_PyInterpreterFrame *frame)
 {
@@ -341,7 +355,8 @@ watch_look(_PyInterpreterFrame *frame)
         return;
     frame = frame ? frame : compat_top_frame(core.tstate);
     const Activation *a = frame ? activation_find(frame) : NULL;
-    while (frame && (a == NULL || a->last == 0) && (frame = compat_previous_frame(frame))) /* the importer's run no lines that count */
+    /* the importer's run no lines that count */
+    while (frame && (a == NULL || a->last == 0) && (frame = compat_previous_frame(frame)))
         a = activation_find(frame);
     has_changed(writer(a && a->last ? a->last : lane_lines ? lane_lines->last : stepclock.count));
 }
@@ -388,7 +403,8 @@ watch_has_stopped(void)
 void
 watch_report(Buf *b)
 {
-    const uint64_t numbers[] = {watch.changes, watch.first_seen, watch.first_written, watch.last_seen, watch.last_written, watch.born};
+    const uint64_t numbers[] = {watch.changes,   watch.first_seen,   watch.first_written,
+                                watch.last_seen, watch.last_written, watch.born};
     report_key(b, "watch");
     report_list(b, 6);
     for (int i = 0; i < 6; i++)
@@ -397,7 +413,8 @@ watch_report(Buf *b)
 
 /* ---- the order ---- */
 
-/* The names lie in memory of ours: in the program's, whoever watches would have other addresses than whoever does not. */
+/* The names lie in memory of ours: in the program's, whoever watches would have other addresses than whoever does not.
+ */
 static _Alignas(16) uint8_t names[1 << 20];
 static size_t names_used;
 
@@ -438,7 +455,8 @@ read_name(const uint8_t **p, const uint8_t *end, bool *ok)
     static PyMemAllocatorEx ours = {NULL, give_name, give_clear_name, move_name, keep_name};
     PyMemAllocatorEx programs;
     uint64_t n = read_varint(p, end, ok);
-    if (!*ok || n > (uint64_t)(end - *p) || n > sizeof names / 8) { /* decoding takes up to four bytes for each of them */
+    /* decoding takes up to four bytes for each of them */
+    if (!*ok || n > (uint64_t)(end - *p) || n > sizeof names / 8) {
         *ok = false;
         return NULL;
     }

@@ -49,8 +49,8 @@ kept_stat(PyObject *entry, bool follows)
     return slot_at(entry, path_offset) + (follows ? 1 : 2);
 }
 
-/* In replay an entry keeps the results of stat() as a real one does: it is the same object each time, and the same with links followed
- * and without if the entry is no link. */
+/* In replay an entry keeps the results of stat() as a real one does: it is the same object each time, and the same with
+ * links followed and without if the entry is no link. */
 static PyObject *
 keep_stat(PyObject *entry, bool follows, PyObject *result)
 {
@@ -74,7 +74,8 @@ direntry_stat(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
 {
     Crossing c;
     cross_begin(&c, g, self, args, nargs, kwnames);
-    bool replayed = !c.perform, follows = kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0 || PyObject_IsTrue(args[nargs]) > 0;
+    bool replayed = !c.perform,
+         follows = kwnames == NULL || PyTuple_GET_SIZE(kwnames) == 0 || PyObject_IsTrue(args[nargs]) > 0;
     PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
     if (!replayed || result == NULL)
         return result;
@@ -84,7 +85,8 @@ direntry_stat(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     return result;
 }
 
-/* A real entry also keeps what is_dir() and the like had to look up, an entry in replay does not: that it is freed must not count. */
+/* A real entry also keeps what is_dir() and the like had to look up, an entry in replay does not: that it is freed must
+ * not count. */
 static void
 direntry_dealloc(PyObject *entry)
 {

@@ -1,6 +1,7 @@
-/* Files and descriptors. The methods of `FileIO` are gated where they are, so that every stream that exists or will exist goes
- * through them with its type, repr, buffering and encoding unchanged. In replay a descriptor is a placeholder: a real one, at the
- * recorded number, that leads nowhere, or to a memory file when C code is going to read it behind our back. */
+/* Files and descriptors. The methods of `FileIO` are gated where they are, so that every stream that exists or will
+ * exist goes through them with its type, repr, buffering and encoding unchanged. In replay a descriptor is a
+ * placeholder: a real one, at the recorded number, that leads nowhere, or to a memory file when C code is going to read
+ * it behind our back. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "files/inside.h"
@@ -20,7 +21,8 @@
 /* ---- descriptors ---- */
 
 #define MOST_TRACKED 4096 /* higher descriptors lead to no memory file */
-static uint64_t escaped[MOST_TRACKED]; /* hash of what C code was handed when fileno() was last asked for; 0: nothing yet */
+/* hash of what C code was handed when fileno() was last asked for; 0: nothing yet */
+static uint64_t escaped[MOST_TRACKED];
 
 void
 fd_opened(int fd, int copy_of)
@@ -71,7 +73,8 @@ show_argument(PyObject *fd, PyObject *buffer, PyObject *written)
 {
     Py_buffer view;
     long number = PyLong_Check(fd) ? PyLong_AsLong(fd) : -1;
-    if (number < 0 || number > INT32_MAX || !fd_stream((int)number) || PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) < 0) {
+    if (number < 0 || number > INT32_MAX || !fd_stream((int)number) ||
+        PyObject_GetBuffer(buffer, &view, PyBUF_SIMPLE) < 0) {
         PyErr_Clear();
         return;
     }
@@ -160,8 +163,9 @@ file_close(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
 static bool
 caller_is_known(void)
 {
-    static const char *const known[] = {"/subprocess.py", "/shutil.py", "/selectors.py", "/tempfile.py", "/socket.py", "/tarfile.py",
-                                        "/zipfile.py", "/mailbox.py", "/getpass.py", "/_pyrepl/", "/multiprocessing/", NULL};
+    static const char *const known[] = {"/subprocess.py", "/shutil.py",  "/selectors.py",     "/tempfile.py",
+                                        "/socket.py",     "/tarfile.py", "/zipfile.py",       "/mailbox.py",
+                                        "/getpass.py",    "/_pyrepl/",   "/multiprocessing/", NULL};
     _PyInterpreterFrame *frame = compat_top_frame(core.tstate);
     if (frame == NULL)
         return false; /* the interpreter itself: it reads the source for a traceback */
@@ -321,7 +325,10 @@ fcntl_fcntl(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     return result;
 }
 
-const HandlerEntry fileio_handlers[] = {
-    {"fcntl_fcntl", fcntl_fcntl},
-    {"file_write", file_write}, {"file_close", file_close}, {"file_fileno", file_fileno}, {"os_close", os_close},
-    {"os_closerange", os_closerange}, {NULL, NULL}};
+const HandlerEntry fileio_handlers[] = {{"fcntl_fcntl", fcntl_fcntl},
+                                        {"file_write", file_write},
+                                        {"file_close", file_close},
+                                        {"file_fileno", file_fileno},
+                                        {"os_close", os_close},
+                                        {"os_closerange", os_closerange},
+                                        {NULL, NULL}};

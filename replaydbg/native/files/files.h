@@ -18,17 +18,17 @@
 void directories_install(PyObject *posix);
 extern PyTypeObject *direntry_type;
 PyObject *direntry_make(PyObject *name, PyObject *path);
-PyObject *direntry_name(PyObject *entry);        /* borrowed */
-PyObject *direntry_path(PyObject *entry);        /* borrowed */
+PyObject *direntry_name(PyObject *entry); /* borrowed */
+PyObject *direntry_path(PyObject *entry); /* borrowed */
 
 /* fileio.c */
-void fd_place(int fd, int copy_of);              /* replay: puts a placeholder at this number */
-void fd_place_socket(int fd);                    /* replay: one that is a socket, connected to nothing */
-void fd_opened(int fd, int copy_of);             /* bookkeeping: fd is new; copy_of >= 0: a copy of that one */
+void fd_place(int fd, int copy_of);  /* replay: puts a placeholder at this number */
+void fd_place_socket(int fd);        /* replay: one that is a socket, connected to nothing */
+void fd_opened(int fd, int copy_of); /* bookkeeping: fd is new; copy_of >= 0: a copy of that one */
 void fd_closed(int fd);
 
 /* streams.c */
-int fd_stream(int fd);                           /* 1 or 2 if fd is the program's original stdout or stderr, else 0 */
+int fd_stream(int fd); /* 1 or 2 if fd is the program's original stdout or stderr, else 0 */
 void stream_show(int fd, const void *data, size_t n); /* replay: shows what was written to a standard stream */
 
 /* opening.c */
@@ -44,31 +44,34 @@ extern const HandlerEntry fileio_handlers[];
 extern const HandlerEntry scatter_handlers[];
 
 /* streams.c */
-void stream_gate_loaded(Gate *g);                /* what it may do to a stream */
-void streams_open(void);                         /* replay, before the fence: the output once more */
-void streams_begin(void);                        /* before the program begins: which descriptors lead to a stream */
-void streams_recorded(Crossing *c, PyObject *result); /* record: the real thing is done, its outcome not yet in the log */
-void stream_change(Crossing *open);                      /* replay: reads one STREAM record without its head */
-bool streams_mix(void);                          /* replay: bytes are in the order of writing, where the program had moved about in a file */
-void streams_end_with(const char *what);         /* record: the recording cannot go on from here */
-bool stream_is_map(int fd);                      /* record: whether a map of this descriptor would be one of a stream */
+void stream_gate_loaded(Gate *g); /* what it may do to a stream */
+void streams_open(void);          /* replay, before the fence: the output once more */
+void streams_begin(void);         /* before the program begins: which descriptors lead to a stream */
+/* record: the real thing is done, its outcome not yet in the log */
+void streams_recorded(Crossing *c, PyObject *result);
+void stream_change(Crossing *open); /* replay: reads one STREAM record without its head */
+/* replay: bytes are in the order of writing, where the program had moved about in a file */
+bool streams_mix(void);
+void streams_end_with(const char *what); /* record: the recording cannot go on from here */
+bool stream_is_map(int fd);              /* record: whether a map of this descriptor would be one of a stream */
 
 /* stream_capture.c */
-void streams_collect(void);                      /* engine: what C code has written by itself */
-void streams_leave(void);                        /* engine: this process is a clone, which writes nowhere */
+void streams_collect(void); /* engine: what C code has written by itself */
+void streams_leave(void);   /* engine: this process is a clone, which writes nowhere */
 
 /* stream_children.c */
-void stream_child_starts(void);                  /* record: a child process is about to start */
-void stream_child(bool has_out, bool has_err);   /* record: it has started, with these streams */
-void stream_children_end(void);                  /* record: the program ends */
+void stream_child_starts(void);                /* record: a child process is about to start */
+void stream_child(bool has_out, bool has_err); /* record: it has started, with these streams */
+void stream_children_end(void);                /* record: the program ends */
 
 /* stream_transfers.c */
 extern const HandlerEntry stream_handlers[];
 
 /* What higher parts register in boot/parts.c. */
 typedef struct {
-    int (*open_data)(PyObject *file, PyObject *mode);              /* lenient: of a file that is read where it lies today; -1: it is none */
-    void (*written)(int stream, const void *data, size_t n);       /* replay under the debugger: to a standard stream */
+    /* lenient: of a file that is read where it lies today; -1: it is none */
+    int (*open_data)(PyObject *file, PyObject *mode);
+    void (*written)(int stream, const void *data, size_t n); /* replay under the debugger: to a standard stream */
 } FilesHooks;
 extern const FilesHooks files_hooks;
 

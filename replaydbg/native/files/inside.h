@@ -9,24 +9,29 @@
 extern const HandlerEntry stream_handlers[];
 
 /* streams.c */
-int stream_stands_in(int copy_of);               /* replay: what a descriptor is a copy of that is being opened, or copied; -1: no stream */
-void stream_moved(int fd, int64_t at, const uint8_t *data, size_t n); /* record: the kernel has moved these bytes to it */
+/* replay: what a descriptor is a copy of that is being opened, or copied; -1: no stream */
+int stream_stands_in(int copy_of);
+/* record: the kernel has moved these bytes to it */
+void stream_moved(int fd, int64_t at, const uint8_t *data, size_t n);
 void stream_write(int fd, const void *data, size_t n); /* replay: the program has written this to a descriptor */
-void stream_opened(int fd, int copy_of);         /* fd_opened(): bookkeeping, in both modes */
+void stream_opened(int fd, int copy_of);               /* fd_opened(): bookkeeping, in both modes */
 void stream_closed(int fd);
-bool stream_is_received(int fd);                 /* of a descriptor that came with a message: fd_place() and fd_opened() make it that stream's */
+/* of a descriptor that came with a message: fd_place() and fd_opened() make it that stream's */
+bool stream_is_received(int fd);
 
 /* scatter.c */
-void each_received(PyObject *ancillary, void (*take)(int)); /* scatter.c: the descriptors in what recvmsg() returned second */
+/* scatter.c: the descriptors in what recvmsg() returned second */
+void each_received(PyObject *ancillary, void (*take)(int));
 
 /* streams.c */
-int stream_cut(int fd, int64_t size);            /* replay: ftruncate() of the tool's own output, which the fence refuses otherwise */
+/* replay: ftruncate() of the tool's own output, which the fence refuses otherwise */
+int stream_cut(int fd, int64_t size);
 
 /* stream_capture.c */
-void streams_capture(void);                      /* engine: C code writes where the core finds it */
+void streams_capture(void); /* engine: C code writes where the core finds it */
 
 /* stream_children.c */
-extern bool stream_counts;                       /* record: what the program writes to a stream is counted */
+extern bool stream_counts; /* record: what the program writes to a stream is counted */
 void stream_counted(int fd, int64_t n);
 
 #endif

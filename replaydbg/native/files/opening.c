@@ -1,4 +1,5 @@
-/* How a file is opened: the constructor of `FileIO`. In replay the object is a genuine one on a placeholder descriptor. */
+/* How a file is opened: the constructor of `FileIO`. In replay the object is a genuine one on a placeholder descriptor.
+ */
 #include "base/core.h"
 #include "collector/collector.h"
 #include "crossing/crossing.h"
@@ -130,8 +131,9 @@ init_crossing(PyObject *self, Opening *o)
     return rc;
 }
 
-/* A class over FileIO with a __setattr__ of its own: the constructor sets `name` through it, which is program code. The crossing is
- * then only the opening, by a plain helper object; the program's object is made on its descriptor, outside of the crossing. */
+/* A class over FileIO with a __setattr__ of its own: the constructor sets `name` through it, which is program code. The
+ * crossing is then only the opening, by a plain helper object; the program's object is made on its descriptor, outside
+ * of the crossing. */
 static int
 init_in_two_steps(PyObject *self, Opening *o)
 {
@@ -142,7 +144,8 @@ init_in_two_steps(PyObject *self, Opening *o)
         return -1;
     }
     int fd = file_fd(helper), nothing = -1;
-    memcpy((char *)helper + sizeof(PyObject), &nothing, sizeof nothing); /* the descriptor is not the helper's to close */
+    /* the descriptor is not the helper's to close */
+    memcpy((char *)helper + sizeof(PyObject), &nothing, sizeof nothing);
     PyObject *number = PyLong_FromLong(fd), *opener = number ? PyCFunction_NewEx(&give_self_def, number, NULL) : NULL;
     PyObject *size = PyObject_GetAttrString(helper, "_blksize");
     int rc = opener && size ? init_really(self, o, PyLong_Check(o->file) ? Py_None : opener) : -1;
@@ -192,7 +195,8 @@ fileio_init(PyObject *self, PyObject *args, PyObject *kwds)
     else {
         o.file = path;
         o.mode = mode;
-        rc = Py_TYPE(self)->tp_setattro == fileio_type->tp_setattro ? init_giving_dict(self, &o) : init_in_two_steps(self, &o);
+        rc = Py_TYPE(self)->tp_setattro == fileio_type->tp_setattro ? init_giving_dict(self, &o)
+                                                                    : init_in_two_steps(self, &o);
     }
     Py_XDECREF(path);
     Py_XDECREF(mode);

@@ -72,7 +72,8 @@ buffers_fill(Buffers *b, const uint8_t *data, size_t left)
 static size_t
 amount(PyObject *result)
 {
-    PyObject *number = PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) > 0 ? PyTuple_GET_ITEM(result, 0) : result;
+    PyObject *number =
+        PyTuple_CheckExact(result) && PyTuple_GET_SIZE(result) > 0 ? PyTuple_GET_ITEM(result, 0) : result;
     Py_ssize_t n = PyLong_CheckExact(number) ? PyLong_AsSsize_t(number) : 0;
     return n < 0 ? 0 : (size_t)n;
 }
@@ -117,7 +118,8 @@ os_writev(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
     buffers_digest(&b, &c);
     PyObject *result = cross_end(&c, c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL);
     size_t left = result ? amount(result) : 0;
-    if (core.mode == REPLAY && left > 0 && fd <= INT32_MAX && fd_stream((int)fd)) { /* in one piece: it has one place in a file */
+    /* in one piece: it has one place in a file */
+    if (core.mode == REPLAY && left > 0 && fd <= INT32_MAX && fd_stream((int)fd)) {
         uint8_t *joined = buffers_join(&b, left, &c);
         if (joined)
             stream_write((int)fd, joined, c.fill_length);
@@ -131,8 +133,8 @@ os_writev(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
 
 /* ---- messages of sockets ---- */
 
-/* sendmsg takes any iterables: they are used up before the crossing. What cannot be iterated is left to the real function. NULL: the
- * program's iterator raised. */
+/* sendmsg takes any iterables: they are used up before the crossing. What cannot be iterated is left to the real
+ * function. NULL: the program's iterator raised. */
 static PyObject *
 as_list(PyObject *iterable)
 {
@@ -206,7 +208,9 @@ each_received(PyObject *ancillary, void (*take)(int))
         bool is_read = PyArg_ParseTuple(item, "iiy#", &level, &type, &data, &n);
         PyErr_Clear();
         own_work_end();
-        for (Py_ssize_t at = 0; is_read && level == SOL_SOCKET && type == SCM_RIGHTS && at + (Py_ssize_t)sizeof(int) <= n; at += sizeof(int)) {
+        for (Py_ssize_t at = 0;
+             is_read && level == SOL_SOCKET && type == SCM_RIGHTS && at + (Py_ssize_t)sizeof(int) <= n;
+             at += sizeof(int)) {
             int fd;
             memcpy(&fd, data + at, sizeof fd);
             if (fd >= 0)
@@ -215,8 +219,8 @@ each_received(PyObject *ancillary, void (*take)(int))
     }
 }
 
-/* Descriptors that came with a message are new ones of this process. In a replay each that leads to no standard stream is a socket that
- * reaches nothing: whatever the program makes of it, a socket or a file, it can be made of that. */
+/* Descriptors that came with a message are new ones of this process. In a replay each that leads to no standard stream
+ * is a socket that reaches nothing: whatever the program makes of it, a socket or a file, it can be made of that. */
 static void
 place_received(int fd)
 {
@@ -257,6 +261,9 @@ socket_recvmsg_into(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t n
     return result;
 }
 
-const HandlerEntry scatter_handlers[] = {
-    {"os_readv", os_readv}, {"os_writev", os_writev}, {"socket_sendmsg", socket_sendmsg}, {"socket_recvmsg", socket_recvmsg},
-    {"socket_recvmsg_into", socket_recvmsg_into}, {NULL, NULL}};
+const HandlerEntry scatter_handlers[] = {{"os_readv", os_readv},
+                                         {"os_writev", os_writev},
+                                         {"socket_sendmsg", socket_sendmsg},
+                                         {"socket_recvmsg", socket_recvmsg},
+                                         {"socket_recvmsg_into", socket_recvmsg_into},
+                                         {NULL, NULL}};

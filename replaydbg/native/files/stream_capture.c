@@ -1,6 +1,6 @@
-/* What C code prints by itself in a replay that the debugger travels through: it goes to a memory file, and is taken from there at each
- * event, so that the debugger shows it where it was printed, with the lines of Python around it. Only the process that runs the whole program
- * first collects it; its clones write nowhere. */
+/* What C code prints by itself in a replay that the debugger travels through: it goes to a memory file, and is taken
+ * from there at each event, so that the debugger shows it where it was printed, with the lines of Python around it.
+ * Only the process that runs the whole program first collects it; its clones write nowhere. */
 #define _GNU_SOURCE
 #include "base/core.h"
 #include "files/inside.h"

@@ -1,6 +1,7 @@
-/* Child processes that have the program's standard output or error: what they write there is not part of the recording. Each is a line
- * in the file of notes, `child` and which streams it has; the launcher counts them. Where a stream is a file its length says at the
- * end whether they wrote anything at all: from the first child on, what the program itself writes is counted. */
+/* Child processes that have the program's standard output or error: what they write there is not part of the recording.
+ * Each is a line in the file of notes, `child` and which streams it has; the launcher counts them. Where a stream is a
+ * file its length says at the end whether they wrote anything at all: from the first child on, what the program itself
+ * writes is counted. */
 #include "base/core.h"
 #include "files/inside.h"
 #include <errno.h>
@@ -11,7 +12,7 @@
 
 bool stream_counts;
 static struct {
-    struct stat st; /* when the first child was about to start */
+    struct stat st;  /* when the first child was about to start */
     int64_t written; /* since then, by the program itself */
     bool is_file;
 } counts[3];
@@ -24,7 +25,8 @@ add_line(const char *kind, int streams)
     snprintf(path, sizeof path, "%s/notes", core.live_dir);
     int n = snprintf(line, sizeof line, "%s\t%d\n", kind, streams), saved = errno;
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    ssize_t done = fd >= 0 ? write(fd, line, (size_t)n) : 0; /* on a full disk the log ends with a sentence of its own */
+    /* on a full disk the log ends with a sentence of its own */
+    ssize_t done = fd >= 0 ? write(fd, line, (size_t)n) : 0;
     if (fd >= 0 && done <= n)
         close(fd);
     errno = saved;

@@ -1,6 +1,6 @@
-/* Calls with which the kernel moves bytes to a standard stream, which the program never has: sendfile, splice, copy_file_range. While
- * recording they are read beside it: out of a file again, where they came from; out of a pipe before, as a copy (tee). Where neither can
- * be done the recording ends, with a sentence. */
+/* Calls with which the kernel moves bytes to a standard stream, which the program never has: sendfile, splice,
+ * copy_file_range. While recording they are read beside it: out of a file again, where they came from; out of a pipe
+ * before, as a copy (tee). Where neither can be done the recording ends, with a sentence. */
 #define _GNU_SOURCE
 #include "base/core.h"
 #include "crossing/crossing.h"
@@ -16,8 +16,8 @@
 typedef struct {
     int from, to;
     PyObject *count;
-    Py_ssize_t count_at;      /* among args; -1: by name */
-    int64_t from_at, to_at;   /* -1: at the descriptor's position */
+    Py_ssize_t count_at;    /* among args; -1: by name */
+    int64_t from_at, to_at; /* -1: at the descriptor's position */
 } Transfer;
 
 static PyObject *
@@ -56,7 +56,8 @@ read_arguments(const Gate *g, PyObject *const *args, Py_ssize_t nargs, PyObject 
 }
 
 static PyObject *
-call_with_count(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject *old, Py_ssize_t count)
+call_with_count(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject *old,
+                Py_ssize_t count)
 {
     PyObject *copy[16], *number = PyLong_FromSsize_t(count), *result = NULL;
     Py_ssize_t n = nargs + (kwnames ? PyTuple_GET_SIZE(kwnames) : 0);
@@ -77,10 +78,8 @@ copy_from_pipe(int from, uint8_t **data, size_t most)
     if (pipe2(own, O_CLOEXEC) < 0)
         return -1;
     fcntl(own[1], F_SETPIPE_SZ, LARGEST_COPY);
-    Py_BEGIN_ALLOW_THREADS
-    n = tee(from, own[1], most < LARGEST_COPY ? most : LARGEST_COPY, 0);
-    Py_END_ALLOW_THREADS
-    *data = n > 0 ? malloc((size_t)n) : NULL;
+    Py_BEGIN_ALLOW_THREADS n = tee(from, own[1], most < LARGEST_COPY ? most : LARGEST_COPY, 0);
+    Py_END_ALLOW_THREADS *data = n > 0 ? malloc((size_t)n) : NULL;
     while (*data && got < n) {
         ssize_t k = read(own[0], *data + got, (size_t)(n - got));
         if (k <= 0)
@@ -98,7 +97,8 @@ move_from_pipe(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
     uint8_t *data = NULL;
     int64_t asked = number_or(t->count, 0);
     ssize_t n = asked > 0 ? copy_from_pipe(t->from, &data, (size_t)asked) : -1;
-    PyObject *result = n > 0 ? call_with_count(g, self, args, nargs, kwnames, t->count, n) : gate_call_original(g, self, args, nargs, kwnames);
+    PyObject *result = n > 0 ? call_with_count(g, self, args, nargs, kwnames, t->count, n)
+                             : gate_call_original(g, self, args, nargs, kwnames);
     int64_t moved = number_or(result, 0);
     if (result && n > 0 && moved <= n)
         stream_moved(t->to, t->to_at, data, (size_t)moved);
@@ -116,7 +116,8 @@ move_from_file(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs,
     int64_t moved = number_or(result, 0);
     uint8_t *piece = result && moved > 0 ? malloc(LARGEST_COPY) : NULL;
     while (piece && done < moved) {
-        ssize_t k = pread(t->from, piece, moved - done < LARGEST_COPY ? (size_t)(moved - done) : LARGEST_COPY, from + done);
+        ssize_t k =
+            pread(t->from, piece, moved - done < LARGEST_COPY ? (size_t)(moved - done) : LARGEST_COPY, from + done);
         if (k <= 0)
             break;
         stream_moved(t->to, t->to_at < 0 ? -1 : t->to_at + done, piece, (size_t)k);

@@ -1,14 +1,15 @@
 /* The program's standard output and error, by whatever route it writes there.
  *
- * A descriptor that leads to one of them has a *description*, as the kernel has: copies of a descriptor share it, and with it the position
- * in the file. Descriptions 1 and 2 are those that the program began with; others come from opening the stream again, by
- * /dev/stdout, /proc/self/fd/1, /dev/tty, or the file's own name. While recording, what is opened for writing is compared with the
- * two streams by device and inode, so no spelling of a path is missed.
+ * A descriptor that leads to one of them has a *description*, as the kernel has: copies of a descriptor share it, and
+ * with it the position in the file. Descriptions 1 and 2 are those that the program began with; others come from
+ * opening the stream again, by /dev/stdout, /proc/self/fd/1, /dev/tty, or the file's own name. While recording, what is
+ * opened for writing is compared with the two streams by device and inode, so no spelling of a path is missed.
  *
- * Bytes that the program computes are shown by the replay as it computes them. What it does besides (moving in a file, cutting it,
- * writing at a place, letting the kernel move bytes) is rare, and the recording says what came of it, in STREAM records before the event.
- * A replay does the same to its own output if that is a file, too, and never before the place where its output began. If it is
- * a pipe or a terminal, the bytes come in the order in which they were written. */
+ * Bytes that the program computes are shown by the replay as it computes them. What it does besides (moving in a file,
+ * cutting it, writing at a place, letting the kernel move bytes) is rare, and the recording says what came of it, in
+ * STREAM records before the event. A replay does the same to its own output if that is a file, too, and never before
+ * the place where its output began. If it is a pipe or a terminal, the bytes come in the order in which they were
+ * written. */
 #define _GNU_SOURCE
 #include "base/core.h"
 #include "crossing/crossing.h"
@@ -23,38 +24,38 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define MOST_TRACKED 4096   /* higher descriptors are never standard streams in practice */
+#define MOST_TRACKED 4096 /* higher descriptors are never standard streams in practice */
 #define MOST_DESCRIPTIONS 256
-#define MOST_AT_START 256   /* inherited descriptors are looked at up to this one */
+#define MOST_AT_START 256 /* inherited descriptors are looked at up to this one */
 #define LARGEST_PIECE (1u << 20)
-#define SAME_OPEN_FILE 0    /* KCMP_FILE of linux/kcmp.h */
-#define NO_APPEND 0x20      /* RWF_NOAPPEND of linux/fs.h */
+#define SAME_OPEN_FILE 0 /* KCMP_FILE of linux/kcmp.h */
+#define NO_APPEND 0x20   /* RWF_NOAPPEND of linux/fs.h */
 
 /* What a STREAM record says. */
 enum { BEGINS, OPENED, MOVED, CUT, PLACE, DATA };
 enum { IS_FILE = 1, APPENDS = 2, IS_TERMINAL = 4, IS_SHARED = 8, IS_HARMLESS = 16 };
 
 typedef struct {
-    uint8_t stream;  /* 1 or 2; 0: the entry is free */
+    uint8_t stream; /* 1 or 2; 0: the entry is free */
     bool is_file, appends;
-    int64_t at;      /* replay: of one that the program opened itself, where it writes next, as the recording counts */
+    int64_t at; /* replay: of one that the program opened itself, where it writes next, as the recording counts */
 } Description;
 static Description descriptions[MOST_DESCRIPTIONS] = {[1] = {.stream = 1}, [2] = {.stream = 2}};
 static uint8_t description_of[MOST_TRACKED] = {[1] = 1, [2] = 2};
 
 typedef struct {
-    struct stat st;      /* record */
-    unsigned device;     /* record: of a terminal */
-    bool is_known;       /* record: other descriptors are compared with it */
-    bool is_file;        /* it was one while recording */
-    bool mirrors;        /* replay: what the program did to the file is done to the replay's */
-    int64_t begin;       /* where the program's output began in the file */
-    int64_t own_begin;   /* replay: the same in the replay's */
-    int apart;           /* replay: its file, opened again: a copy whose position moves without ours; 0: not there */
+    struct stat st;    /* record */
+    unsigned device;   /* record: of a terminal */
+    bool is_known;     /* record: other descriptors are compared with it */
+    bool is_file;      /* it was one while recording */
+    bool mirrors;      /* replay: what the program did to the file is done to the replay's */
+    int64_t begin;     /* where the program's output began in the file */
+    int64_t own_begin; /* replay: the same in the replay's */
+    int apart;         /* replay: its file, opened again: a copy whose position moves without ours; 0: not there */
 } Stream;
 static Stream streams[3];
-static int pending;           /* the description of what is being opened; 0: it leads to no stream */
-static int64_t place = -1;    /* replay: where the next bytes go, once */
+static int pending;        /* the description of what is being opened; 0: it leads to no stream */
+static int64_t place = -1; /* replay: where the next bytes go, once */
 static bool mixed, any_file, beginning;
 static uint8_t received[MOST_TRACKED]; /* the description of what is about to come with a message */
 
@@ -98,7 +99,8 @@ stream_stands_in(int copy_of)
     const Stream *s = &streams[descriptions[number].stream];
     if (number == 0)
         return -1;
-    bool is_same = number <= 2 || !s->mirrors || s->apart == 0; /* without one apart, what C code writes comes in the order of writing */
+    /* without one apart, what C code writes comes in the order of writing */
+    bool is_same = number <= 2 || !s->mirrors || s->apart == 0;
     return is_same ? core.out_fd[descriptions[number].stream] : s->apart;
 }
 
@@ -155,8 +157,8 @@ flags_of(int fd)
 {
     struct stat st;
     int flags = fcntl(fd, F_GETFL);
-    return (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? IS_FILE : 0) | (flags >= 0 && (flags & O_APPEND) ? APPENDS : 0) |
-           (isatty(fd) ? IS_TERMINAL : 0);
+    return (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? IS_FILE : 0) |
+           (flags >= 0 && (flags & O_APPEND) ? APPENDS : 0) | (isatty(fd) ? IS_TERMINAL : 0);
 }
 
 static bool
@@ -174,7 +176,9 @@ static int
 named_stream(PyObject *path)
 {
     char text[4200], target[4200];
-    const char *name = path && PyUnicode_Check(path) ? PyUnicode_AsUTF8(path) : path && PyBytes_Check(path) ? PyBytes_AS_STRING(path) : NULL;
+    const char *name = path && PyUnicode_Check(path) ? PyUnicode_AsUTF8(path)
+                       : path && PyBytes_Check(path) ? PyBytes_AS_STRING(path)
+                                                     : NULL;
     if (name == NULL || strlen(name) >= sizeof text) {
         PyErr_Clear();
         return 0;
@@ -182,7 +186,9 @@ named_stream(PyObject *path)
     strcpy(text, name);
     for (int i = 0; i < 8; i++) {
         const char *last = strrchr(text, '/');
-        int fd = last && last - text >= 3 && memcmp(last - 3, "/fd", 3) == 0 && last[1] >= '0' && last[1] <= '9' ? atoi(last + 1) : -1;
+        int fd = last && last - text >= 3 && memcmp(last - 3, "/fd", 3) == 0 && last[1] >= '0' && last[1] <= '9'
+                     ? atoi(last + 1)
+                     : -1;
         if (fd_stream(fd))
             return fd_stream(fd);
         ssize_t n = readlink(text, target, sizeof target - 1);
@@ -236,7 +242,8 @@ record_opened(int fd, int stream)
         return;
     }
     unsigned flags = flags_of(fd);
-    descriptions[number] = (Description){.stream = (uint8_t)stream, .is_file = flags & IS_FILE, .appends = flags & APPENDS};
+    descriptions[number] =
+        (Description){.stream = (uint8_t)stream, .is_file = flags & IS_FILE, .appends = flags & APPENDS};
     off_t at = flags & IS_FILE ? lseek(fd, 0, SEEK_CUR) : 0;
     bool harmless = (flags & APPENDS) || nothing_written(stream);
     put_record(OPENED, fd, number, flags | (harmless || !(flags & IS_FILE) ? IS_HARMLESS : 0), at, NULL, 0);
@@ -304,10 +311,13 @@ static void
 record_cut_path(PyObject *path)
 {
     struct stat st = {0};
-    const char *name = path && PyUnicode_Check(path) ? PyUnicode_AsUTF8(path) : path && PyBytes_Check(path) ? PyBytes_AS_STRING(path) : NULL;
+    const char *name = path && PyUnicode_Check(path) ? PyUnicode_AsUTF8(path)
+                       : path && PyBytes_Check(path) ? PyBytes_AS_STRING(path)
+                                                     : NULL;
     PyErr_Clear();
     for (int i = 1; i <= 2; i++)
-        if (streams[i].is_file && name && stat(name, &st) == 0 && st.st_dev == streams[i].st.st_dev && st.st_ino == streams[i].st.st_ino) {
+        if (streams[i].is_file && name && stat(name, &st) == 0 && st.st_dev == streams[i].st.st_dev &&
+            st.st_ino == streams[i].st.st_ino) {
             put_record(CUT, i, i, 0, st.st_size, NULL, 0);
             return;
         }
@@ -348,7 +358,8 @@ streams_recorded(Crossing *c, PyObject *result)
         else if (act == ACT_CUT || act == ACT_CUT_PATH)
             record_cut(fd);
         else if (act == ACT_PLACE && c->nargs > 2 && PyLong_Check(c->args[2]))
-            put_record(PLACE, fd, number, descriptions[number].appends ? IS_HARMLESS : 0, PyLong_AsLongLong(c->args[2]), NULL, 0);
+            put_record(PLACE, fd, number, descriptions[number].appends ? IS_HARMLESS : 0, PyLong_AsLongLong(c->args[2]),
+                       NULL, 0);
     }
     errno = saved;
 }
@@ -415,7 +426,8 @@ own_place(const Stream *s, int64_t at)
     return at - s->begin + s->own_begin;
 }
 
-/* Whether `at` can be gone to in the replay's file; else bytes come in the order of writing, and the user is told at the end. */
+/* Whether `at` can be gone to in the replay's file; else bytes come in the order of writing, and the user is told at
+ * the end. */
 static bool
 can_go_to(const Stream *s, int64_t at, unsigned flags)
 {
@@ -425,8 +437,8 @@ can_go_to(const Stream *s, int64_t at, unsigned flags)
     return false;
 }
 
-/* pwrite() to a file that is appended to appends all the same. Where the replay's file could not be opened again, see streams_open(), the
- * kernel is asked for the place explicitly (from Linux 6.9 on). */
+/* pwrite() to a file that is appended to appends all the same. Where the replay's file could not be opened again, see
+ * streams_open(), the kernel is asked for the place explicitly (from Linux 6.9 on). */
 static ssize_t
 write_at(int fd, const uint8_t *p, size_t n, int64_t at)
 {
@@ -548,7 +560,8 @@ begin_stream(int i, unsigned flags, int64_t at)
                  (!(own & O_APPEND) || (flags & APPENDS));
     if (!s->mirrors)
         return;
-    s->own_begin = (own | (flags & APPENDS ? O_APPEND : 0)) & O_APPEND ? st.st_size : lseek(core.out_fd[i], 0, SEEK_CUR);
+    s->own_begin =
+        (own | (flags & APPENDS ? O_APPEND : 0)) & O_APPEND ? st.st_size : lseek(core.out_fd[i], 0, SEEK_CUR);
     if (i == 2) {
         is_shared = fstat(core.out_fd[1], &first) == 0 && first.st_dev == st.st_dev && first.st_ino == st.st_ino;
         if (is_shared != ((flags & IS_SHARED) != 0)) /* places in one file are none in two */
@@ -587,7 +600,8 @@ next_number(void)
 void
 stream_change(Crossing *open)
 {
-    uint64_t what = next_number(), fd = next_number(), number = next_number(), stream = next_number(), flags = next_number();
+    uint64_t what = next_number(), fd = next_number(), number = next_number(), stream = next_number(),
+             flags = next_number();
     uint64_t zigzag = next_number(), n = next_number();
     int64_t at = (int64_t)(zigzag >> 1) ^ -(int64_t)(zigzag & 1);
     const uint8_t *data = event_log.rp;
@@ -632,8 +646,8 @@ stream_cut(int fd, int64_t size)
     return (int)syscall(SYS_ftruncate, fd, size, 0, own_token());
 }
 
-/* Replay, before the fence, which lets nobody open a file for writing: the output once more, with a place of its own. Without /proc there is
- * no way to open it: then write_at() keeps the place. */
+/* Replay, before the fence, which lets nobody open a file for writing: the output once more, with a place of its own.
+ * Without /proc there is no way to open it: then write_at() keeps the place. */
 void
 streams_open(void)
 {
@@ -669,13 +683,31 @@ streams_begin(void)
 static StreamAct
 stream_act(const char *module, const char *name)
 {
-    static const struct { const char *module, *name; StreamAct act; } acts[] = {
-        {"posix", "open", ACT_OPEN}, {"_io", "FileIO.__init__", ACT_OPEN}, {"posix", "lseek", ACT_MOVE}, {"posix", "read", ACT_MOVE},
-        {"posix", "readv", ACT_MOVE}, {"_io", "FileIO.seek", ACT_MOVE}, {"_io", "FileIO.read", ACT_MOVE}, {"_io", "FileIO.readall", ACT_MOVE},
-        {"_io", "FileIO.readinto", ACT_MOVE}, {"fcntl", "fcntl", ACT_MOVE}, {"posix", "ftruncate", ACT_CUT}, {"posix", "posix_fallocate", ACT_CUT},
-        {"_io", "FileIO.truncate", ACT_CUT}, {"posix", "truncate", ACT_CUT_PATH}, {"posix", "pwrite", ACT_PLACE}, {"posix", "pwritev", ACT_PLACE},
-        {"_socket", "socket.send", ACT_SEND}, {"_socket", "socket.sendall", ACT_SEND}, {"_socket", "socket.sendto", ACT_SEND},
-        {"_socket", "socket.sendmsg", ACT_MESSAGE}, {"_socket", "socket.recvmsg", ACT_RECEIVE},
+    static const struct {
+        const char *module, *name;
+        StreamAct act;
+    } acts[] = {
+        {"posix", "open", ACT_OPEN},
+        {"_io", "FileIO.__init__", ACT_OPEN},
+        {"posix", "lseek", ACT_MOVE},
+        {"posix", "read", ACT_MOVE},
+        {"posix", "readv", ACT_MOVE},
+        {"_io", "FileIO.seek", ACT_MOVE},
+        {"_io", "FileIO.read", ACT_MOVE},
+        {"_io", "FileIO.readall", ACT_MOVE},
+        {"_io", "FileIO.readinto", ACT_MOVE},
+        {"fcntl", "fcntl", ACT_MOVE},
+        {"posix", "ftruncate", ACT_CUT},
+        {"posix", "posix_fallocate", ACT_CUT},
+        {"_io", "FileIO.truncate", ACT_CUT},
+        {"posix", "truncate", ACT_CUT_PATH},
+        {"posix", "pwrite", ACT_PLACE},
+        {"posix", "pwritev", ACT_PLACE},
+        {"_socket", "socket.send", ACT_SEND},
+        {"_socket", "socket.sendall", ACT_SEND},
+        {"_socket", "socket.sendto", ACT_SEND},
+        {"_socket", "socket.sendmsg", ACT_MESSAGE},
+        {"_socket", "socket.recvmsg", ACT_RECEIVE},
         {"_socket", "socket.recvmsg_into", ACT_RECEIVE},
     };
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)

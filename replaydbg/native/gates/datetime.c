@@ -79,9 +79,11 @@ dt_utcnow(Gate *g, PyObject *cls, PyObject *const *args, Py_ssize_t nargs, PyObj
         return gate_call_original(g, cls, args, nargs, kwnames);
 #if PY_VERSION_HEX >= 0x030C0000
     /* the warning is shown by Python code of the program: before the crossing, where the interpreter has it too */
-    if (PyErr_WarnEx(PyExc_DeprecationWarning,
-                     "datetime.datetime.utcnow() is deprecated and scheduled for removal in a future version. Use timezone-aware "
-                     "objects to represent datetimes in UTC: datetime.datetime.now(datetime.UTC).", 1) < 0)
+    if (PyErr_WarnEx(
+            PyExc_DeprecationWarning,
+            "datetime.datetime.utcnow() is deprecated and scheduled for removal in a future version. Use timezone-aware "
+            "objects to represent datetimes in UTC: datetime.datetime.now(datetime.UTC).",
+            1) < 0)
         return NULL;
 #endif
     Gate *now = gate_named("_datetime", "datetime.now");
@@ -134,10 +136,12 @@ random_seed(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 static bool
 unseeded(PyObject *args, PyObject *kwds)
 {
-    return (PyTuple_GET_SIZE(args) == 0 || PyTuple_GET_ITEM(args, 0) == Py_None) && (kwds == NULL || PyDict_GET_SIZE(kwds) == 0);
+    return (PyTuple_GET_SIZE(args) == 0 || PyTuple_GET_ITEM(args, 0) == Py_None) &&
+           (kwds == NULL || PyDict_GET_SIZE(kwds) == 0);
 }
 
-/* The constructor of the C type seeds by itself. Where Python code has its own __init__, that calls seed(), which is gated. */
+/* The constructor of the C type seeds by itself. Where Python code has its own __init__, that calls seed(), which is
+ * gated. */
 static initproc original_random_init;
 static newfunc original_random_new;
 
@@ -201,7 +205,8 @@ profiler_init(PyObject *self, PyObject *args, PyObject *kwds)
     PyObject *time = PyImport_ImportModule("time");
     PyObject *timer = time ? PyObject_GetAttrString(time, "perf_counter") : NULL;
     PyObject *more = kwds ? PyDict_Copy(kwds) : PyDict_New();
-    int rc = timer && more && PyDict_SetItemString(more, "timer", timer) == 0 ? original_profiler_init(self, args, more) : -1;
+    int rc = timer && more && PyDict_SetItemString(more, "timer", timer) == 0 ? original_profiler_init(self, args, more)
+                                                                              : -1;
     Py_XDECREF(more);
     Py_XDECREF(timer);
     Py_XDECREF(time);
@@ -268,8 +273,11 @@ profile_entries(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs
     return entries;
 }
 
-const HandlerEntry clock_handlers[] = {
-    {"profile_entries", profile_entries}, {"dt_now", dt_now}, {"dt_utcnow", dt_utcnow}, {"random_seed", random_seed}, {NULL, NULL}};
+const HandlerEntry clock_handlers[] = {{"profile_entries", profile_entries},
+                                       {"dt_now", dt_now},
+                                       {"dt_utcnow", dt_utcnow},
+                                       {"random_seed", random_seed},
+                                       {NULL, NULL}};
 
 int
 datetime_module_loaded(PyObject *module, const char *name)

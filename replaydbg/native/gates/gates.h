@@ -17,7 +17,8 @@ int readline_prepare(void);
 void readline_called_back(int kind, Crossing *c, PyObject *recorded); /* replay */
 
 /* tls.c */
-void tls_called_back(int kind, Crossing *c, PyObject *recorded); /* replay: a callback of the program runs inside this crossing */
+/* replay: a callback of the program runs inside this crossing */
+void tls_called_back(int kind, Crossing *c, PyObject *recorded);
 
 /* datetime.c */
 int datetime_module_loaded(PyObject *module, const char *name);

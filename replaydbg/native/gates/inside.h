@@ -5,6 +5,6 @@
 #include "gates/gates.h"
 
 /* readline.c */
-void readline_typed(PyObject *line);             /* replay: input() has got this line */
+void readline_typed(PyObject *line); /* replay: input() has got this line */
 
 #endif

@@ -30,8 +30,8 @@ static int
 init_with_fields(PyObject *self, PyObject *fields)
 {
     own_work_begin();
-    PyObject *args = Py_BuildValue("(OOOO)", PyTuple_GET_ITEM(fields, 1), PyTuple_GET_ITEM(fields, 2), PyTuple_GET_ITEM(fields, 3),
-                                   PyTuple_GET_ITEM(fields, 0));
+    PyObject *args = Py_BuildValue("(OOOO)", PyTuple_GET_ITEM(fields, 1), PyTuple_GET_ITEM(fields, 2),
+                                   PyTuple_GET_ITEM(fields, 3), PyTuple_GET_ITEM(fields, 0));
     int rc = args ? original_socket_init(self, args, NULL) : -1;
     Py_XDECREF(args);
     own_work_end();
@@ -59,7 +59,8 @@ socket_init(PyObject *self, PyObject *args, PyObject *kwds)
     if (fields && PyTuple_CheckExact(fields) && PyTuple_GET_SIZE(fields) == 4) {
         int fd = (int)PyLong_AsLong(PyTuple_GET_ITEM(fields, 0));
         bool given = PyTuple_GET_SIZE(args) > 3 && PyTuple_GET_ITEM(args, 3) != Py_None;
-        if (replayed && !(given && is_socket(fd))) /* one that was inherited, or came from a pipe's end, may be none here */
+        /* one that was inherited, or came from a pipe's end, may be none here */
+        if (replayed && !(given && is_socket(fd)))
             fd_place_socket(fd);
         if (!given)
             fd_opened(fd, -1);
@@ -92,11 +93,13 @@ socket_pair(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     bool replayed = !c.perform;
     PyObject *pair = c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL, *outcome = NULL;
     if (pair)
-        outcome = Py_BuildValue("(NN)", socket_fields(PyTuple_GET_ITEM(pair, 0)), socket_fields(PyTuple_GET_ITEM(pair, 1)));
+        outcome =
+            Py_BuildValue("(NN)", socket_fields(PyTuple_GET_ITEM(pair, 0)), socket_fields(PyTuple_GET_ITEM(pair, 1)));
     outcome = cross_end(&c, outcome);
     if (replayed && outcome && PyTuple_CheckExact(outcome) && PyTuple_GET_SIZE(outcome) == 2) {
         own_work_begin();
-        pair = Py_BuildValue("(NN)", make_socket(PyTuple_GET_ITEM(outcome, 0)), make_socket(PyTuple_GET_ITEM(outcome, 1)));
+        pair =
+            Py_BuildValue("(NN)", make_socket(PyTuple_GET_ITEM(outcome, 0)), make_socket(PyTuple_GET_ITEM(outcome, 1)));
         own_work_end();
     }
     Py_XDECREF(outcome);
@@ -132,7 +135,8 @@ import_idna(void)
     PyErr_Clear();
 }
 
-/* Names are encoded before the crossing, in both modes: that is Python code, whose exceptions have causes and tracebacks. */
+/* Names are encoded before the crossing, in both modes: that is Python code, whose exceptions have causes and
+ * tracebacks. */
 static PyObject *
 takes_host(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -152,13 +156,14 @@ takes_host(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     return result;
 }
 
-/* In an address only a name that is not ASCII needs the codec. The real function runs it; before that it is run in both modes, for what
- * it leaves behind: modules that it imports while it works. */
+/* In an address only a name that is not ASCII needs the codec. The real function runs it; before that it is run in both
+ * modes, for what it leaves behind: modules that it imports while it works. */
 static PyObject *
 takes_address(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *address = nargs > 0 ? args[nargs - 1] : NULL;
-    PyObject *host = address && PyTuple_Check(address) && PyTuple_GET_SIZE(address) > 0 ? PyTuple_GET_ITEM(address, 0) : NULL;
+    PyObject *host =
+        address && PyTuple_Check(address) && PyTuple_GET_SIZE(address) > 0 ? PyTuple_GET_ITEM(address, 0) : NULL;
     if (host && PyUnicode_Check(host) && !PyUnicode_IS_ASCII(host)) {
         PyObject *encoded = PyUnicode_AsEncodedString(host, "idna", NULL);
         Py_XDECREF(encoded);
@@ -182,13 +187,14 @@ socket_recv_into(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t narg
                 all[k] = args[i];
                 known++;
             }
-    PyObject *result = all[0] && known == named ? gate_regular(g, self, all, 3, NULL) : gate_regular(g, self, args, nargs, kwnames);
+    PyObject *result =
+        all[0] && known == named ? gate_regular(g, self, all, 3, NULL) : gate_regular(g, self, args, nargs, kwnames);
     Py_XDECREF(zero);
     return result;
 }
 
 const HandlerEntry network_handlers[] = {
-    {"socket_pair", socket_pair}, {"socket_accept", socket_accept}, {"takes_host", takes_host},
+    {"socket_pair", socket_pair},     {"socket_accept", socket_accept},       {"takes_host", takes_host},
     {"takes_address", takes_address}, {"socket_recv_into", socket_recv_into}, {NULL, NULL}};
 
 int

@@ -25,7 +25,8 @@ ready_places(PyObject *given, PyObject *ready)
     PyObject *places = items ? PyList_New(0) : NULL;
     Py_ssize_t from = 0;
     for (Py_ssize_t i = 0; places && i < PyList_GET_SIZE(ready); i++) {
-        while (from < PySequence_Fast_GET_SIZE(items) && PySequence_Fast_GET_ITEM(items, from) != PyList_GET_ITEM(ready, i))
+        while (from < PySequence_Fast_GET_SIZE(items) &&
+               PySequence_Fast_GET_ITEM(items, from) != PyList_GET_ITEM(ready, i))
             from++;
         PyObject *place = PyLong_FromSsize_t(from++);
         PyList_Append(places, place);
@@ -175,8 +176,9 @@ epoll_new(PyTypeObject *type, PyObject *args, PyObject *kwds)
 static newfunc original_semlock;
 static Gate *semlock_gate;
 
-/* In replay an object without a semaphore: all that it is asked comes from the log. Its handle is the recorded one, since programs see
- * it (multiprocessing logs it, and pickles it for a child that is spawned); giving it back to the system fails, in silence. */
+/* In replay an object without a semaphore: all that it is asked comes from the log. Its handle is the recorded one,
+ * since programs see it (multiprocessing logs it, and pickles it for a child that is spawned); giving it back to the
+ * system fails, in silence. */
 static PyObject *
 semlock_without_semaphore(PyTypeObject *type, PyObject *kind, PyObject *maxvalue, PyObject *handle, PyObject *name)
 {
@@ -269,8 +271,8 @@ log_child(PyObject *pid)
         cross_control(CONTROL_CHILD, &number, 1);
 }
 
-/* Since 3.12 a fork of a program with threads warns. What the warning does, and the process id in it, is program work: crossings. An error that
- * it is turned into is lost, as it is without us. */
+/* Since 3.12 a fork of a program with threads warns. What the warning does, and the process id in it, is program work:
+ * crossings. An error that it is turned into is lost, as it is without us. */
 static void
 warn_of_threads(const char *name)
 {
@@ -281,14 +283,15 @@ warn_of_threads(const char *name)
     PyObject *pid = gate_regular(getpid_gate, NULL, NULL, 0, NULL);
     if (pid)
         PyErr_WarnFormat(PyExc_DeprecationWarning, 1,
-                         "This process (pid=%S) is multi-threaded, use of %s() may lead to deadlocks in the child.", pid, name);
+                         "This process (pid=%S) is multi-threaded, use of %s() may lead to deadlocks in the child.",
+                         pid, name);
     Py_XDECREF(pid);
     PyErr_Clear();
 #endif
 }
 
-/* Runs the program's own at-fork functions outside the crossing, before and after it: they are program code. Of the two results the
- * child gets the first; `*pid` is 0 in it, and the crossing never comes to its end there. */
+/* Runs the program's own at-fork functions outside the crossing, before and after it: they are program code. Of the two
+ * results the child gets the first; `*pid` is 0 in it, and the crossing never comes to its end there. */
 static PyObject *
 fork_by(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, pid_t (*make)(int *master))
 {
@@ -347,7 +350,8 @@ os_forkpty(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyO
     return result;
 }
 
-/* The stream that a child of fork_exec has as its own number `fd`: the descriptor in this argument, or the program's. */
+/* The stream that a child of fork_exec has as its own number `fd`: the descriptor in this argument, or the program's.
+ */
 enum { CHILD_OUT = 9, CHILD_ERR = 11 };
 static bool
 child_has(PyObject *const *args, Py_ssize_t nargs, Py_ssize_t at, int fd)
@@ -356,7 +360,8 @@ child_has(PyObject *const *args, Py_ssize_t nargs, Py_ssize_t at, int fd)
     return fd_stream(given < 0 ? fd : (int)given) != 0;
 }
 
-/* The same of posix_spawn, whose file actions come in order: (POSIX_SPAWN_DUP2, from, to), or another action and a descriptor. */
+/* The same of posix_spawn, whose file actions come in order: (POSIX_SPAWN_DUP2, from, to), or another action and a
+ * descriptor. */
 static bool
 spawned_has(PyObject *actions, int fd)
 {
@@ -421,8 +426,8 @@ os_system(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
     return status;
 }
 
-/* With a function to be run in the child, the program's own at-fork functions run in the parent: before and after the crossing, and
- * not in it. The interpreter's C function finds none. */
+/* With a function to be run in the child, the program's own at-fork functions run in the parent: before and after the
+ * crossing, and not in it. The interpreter's C function finds none. */
 enum { PREEXEC_FUNCTION = 21 };
 
 static void
@@ -514,12 +519,14 @@ os_exec(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     return cross_end(&c, result);
 }
 
-/* input(): with a terminal on both sides the interpreter reads the line in C, else it calls the streams' own methods. */
+/* input(): with a terminal on both sides the interpreter reads the line in C, else it calls the streams' own methods.
+ */
 static PyObject *
 builtin_input(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *in = PySys_GetObject("stdin"), *out = PySys_GetObject("stdout");
-    bool terminal = core.terminal_input && in && out && in == PySys_GetObject("__stdin__") && out == PySys_GetObject("__stdout__");
+    bool terminal =
+        core.terminal_input && in && out && in == PySys_GetObject("__stdin__") && out == PySys_GetObject("__stdout__");
     if (!terminal)
         return gate_call_original(g, self, args, nargs, kwnames);
     PyObject *flushed = PyObject_CallMethod(out, "flush", NULL);
@@ -549,7 +556,8 @@ builtin_input(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     return line;
 }
 
-/* A collection runs finalizers, weak references' callbacks and gc.callbacks: program code, whose crossings come before the outcome. */
+/* A collection runs finalizers, weak references' callbacks and gc.callbacks: program code, whose crossings come before
+ * the outcome. */
 static PyObject *
 gc_collect(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -572,11 +580,21 @@ os_wait_usage(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
     return gate_regular(g, self, args, nargs, kwnames);
 }
 
-const HandlerEntry process_handlers[] = {
-    {"gc_collect", gc_collect}, {"os_wait_usage", os_wait_usage},
-    {"os_fork", os_fork}, {"os_forkpty", os_forkpty}, {"semlock_rebuild", semlock_rebuild}, {"spawns_process", spawns_process},
-    {"os_system", os_system}, {"fork_exec", fork_exec}, {"os_exit", os_exit}, {"os_abort", os_abort}, {"os_exec", os_exec},
-    {"select_select", select_select}, {"builtin_input", builtin_input}, {"takes_descriptor", takes_descriptor}, {NULL, NULL}};
+const HandlerEntry process_handlers[] = {{"gc_collect", gc_collect},
+                                         {"os_wait_usage", os_wait_usage},
+                                         {"os_fork", os_fork},
+                                         {"os_forkpty", os_forkpty},
+                                         {"semlock_rebuild", semlock_rebuild},
+                                         {"spawns_process", spawns_process},
+                                         {"os_system", os_system},
+                                         {"fork_exec", fork_exec},
+                                         {"os_exit", os_exit},
+                                         {"os_abort", os_abort},
+                                         {"os_exec", os_exec},
+                                         {"select_select", select_select},
+                                         {"builtin_input", builtin_input},
+                                         {"takes_descriptor", takes_descriptor},
+                                         {NULL, NULL}};
 
 int
 process_module_loaded(PyObject *module, const char *name)
@@ -584,7 +602,8 @@ process_module_loaded(PyObject *module, const char *name)
     PyObject *dict = PyModule_GetDict(module), *type;
     if (strcmp(name, "posix") == 0)
         directories_install(module);
-    else if (strcmp(name, "_multiprocessing") == 0 && original_semlock == NULL && (type = PyDict_GetItemString(dict, "SemLock"))) {
+    else if (strcmp(name, "_multiprocessing") == 0 && original_semlock == NULL &&
+             (type = PyDict_GetItemString(dict, "SemLock"))) {
         if ((semlock_gate = gate_named("_multiprocessing", "SemLock.__new__"))) {
             original_semlock = ((PyTypeObject *)type)->tp_new;
             ((PyTypeObject *)type)->tp_new = semlock_new;

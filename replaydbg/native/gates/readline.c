@@ -1,7 +1,9 @@
-/* The readline module. At a terminal input() reads a line by it, in one crossing. In a replay GNU readline is not started: it would set the
- * terminal, and read terminfo and its own settings. What of it computes (history, bindings, delimiters) runs in both modes.
+/* The readline module. At a terminal input() reads a line by it, in one crossing. In a replay GNU readline is not
+ * started: it would set the terminal, and read terminfo and its own settings. What of it computes (history, bindings,
+ * delimiters) runs in both modes.
  *
- * The program's functions that it calls while a line is typed (completers, hooks) run where the log says, as callbacks. */
+ * The program's functions that it calls while a line is typed (completers, hooks) run where the log says, as callbacks.
+ */
 #include "base/core.h"
 #include "collector/collector.h"
 #include "crossing/crossing.h"
@@ -13,7 +15,8 @@
 
 /* Numbers of the CALLBACK record, behind that of a warning. */
 enum { COMPLETER, STARTUP_HOOK, PRE_INPUT_HOOK, DISPLAY_HOOK, HOOKS };
-static const char *const setters[HOOKS] = {"set_completer", "set_startup_hook", "set_pre_input_hook", "set_completion_display_matches_hook"};
+static const char *const setters[HOOKS] = {"set_completer", "set_startup_hook", "set_pre_input_hook",
+                                           "set_completion_display_matches_hook"};
 static PyObject *hooks[HOOKS]; /* the program's own */
 static bool adds_by_itself = true;
 
@@ -76,10 +79,26 @@ called(int hook, PyObject *function, PyObject *args)
     return result;
 }
 
-static PyObject *called_completer(PyObject *f, PyObject *args) { return called(COMPLETER, f, args); }
-static PyObject *called_startup(PyObject *f, PyObject *args) { return called(STARTUP_HOOK, f, args); }
-static PyObject *called_pre_input(PyObject *f, PyObject *args) { return called(PRE_INPUT_HOOK, f, args); }
-static PyObject *called_display(PyObject *f, PyObject *args) { return called(DISPLAY_HOOK, f, args); }
+static PyObject *
+called_completer(PyObject *f, PyObject *args)
+{
+    return called(COMPLETER, f, args);
+}
+static PyObject *
+called_startup(PyObject *f, PyObject *args)
+{
+    return called(STARTUP_HOOK, f, args);
+}
+static PyObject *
+called_pre_input(PyObject *f, PyObject *args)
+{
+    return called(PRE_INPUT_HOOK, f, args);
+}
+static PyObject *
+called_display(PyObject *f, PyObject *args)
+{
+    return called(DISPLAY_HOOK, f, args);
+}
 
 static PyMethodDef wrappers[HOOKS] = {{"hook", called_completer, METH_VARARGS, NULL},
                                       {"hook", called_startup, METH_VARARGS, NULL},
@@ -121,7 +140,8 @@ static PyObject *
 get_completer(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     PyObject *completer = gate_call_original(g, self, args, nargs, kwnames);
-    if (completer && PyCFunction_CheckExact(completer) && ((PyCFunctionObject *)completer)->m_ml == &wrappers[COMPLETER])
+    if (completer && PyCFunction_CheckExact(completer) &&
+        ((PyCFunctionObject *)completer)->m_ml == &wrappers[COMPLETER])
         Py_SETREF(completer, Py_NewRef(PyCFunction_GET_SELF(completer)));
     return completer;
 }
@@ -226,13 +246,16 @@ readline_typed(PyObject *line)
         return;
     own_work_begin();
     PyObject *last = call_readline("get_history_item", "(l)", history_length());
-    if (PyDict_GetItemString(PyImport_GetModuleDict(), "readline") && (last == NULL || last == Py_None || PyUnicode_Compare(last, line) != 0))
+    if (PyDict_GetItemString(PyImport_GetModuleDict(), "readline") &&
+        (last == NULL || last == Py_None || PyUnicode_Compare(last, line) != 0))
         Py_XDECREF(call_readline("add_history", "(O)", line));
     Py_XDECREF(last);
     PyErr_Clear();
     own_work_end();
 }
 
-const HandlerEntry readline_handlers[] = {
-    {"readline_hook", set_hook}, {"readline_completer", get_completer}, {"readline_read_history", read_history},
-    {"readline_auto_history", set_auto_history}, {NULL, NULL}};
+const HandlerEntry readline_handlers[] = {{"readline_hook", set_hook},
+                                          {"readline_completer", get_completer},
+                                          {"readline_read_history", read_history},
+                                          {"readline_auto_history", set_auto_history},
+                                          {NULL, NULL}};

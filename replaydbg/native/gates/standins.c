@@ -1,13 +1,14 @@
-/* C code that could not be recorded. Where Python has something that is used in the same way, that takes its place; where it waits for the
- * outside unseen and nothing can take its place, the recording ends before it begins, with a sentence. */
+/* C code that could not be recorded. Where Python has something that is used in the same way, that takes its place;
+ * where it waits for the outside unseen and nothing can take its place, the recording ends before it begins, with a
+ * sentence. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "gates/gates.h"
 #include "log/log.h"
 
-/* uvloop is asyncio's loop on a library of C, where it waits, reads and writes unseen. Its package derives its own class from the one
- * in its C module: when that is asyncio's, all of the package goes on as before. Its policy knows no child watcher, which
- * asyncio's loop asks for. */
+/* uvloop is asyncio's loop on a library of C, where it waits, reads and writes unseen. Its package derives its own
+ * class from the one in its C module: when that is asyncio's, all of the package goes on as before. Its policy knows no
+ * child watcher, which asyncio's loop asks for. */
 static const char uvloop_source[] =
     "import asyncio as _asyncio\n"
     "\n"

@@ -1,9 +1,11 @@
-/* TLS. The numbers behind it are made inside OpenSSL, so what its objects give to the program is recorded: what was read, what was
- * written (as a digest), how a handshake ended, what the peer showed. In a replay the objects are genuine, made on sockets that reach
- * nothing and on files that are gone; nothing is computed with them. No key is in the log, nor needed in a replay.
+/* TLS. The numbers behind it are made inside OpenSSL, so what its objects give to the program is recorded: what was
+ * read, what was written (as a digest), how a handshake ended, what the peer showed. In a replay the objects are
+ * genuine, made on sockets that reach nothing and on files that are gone; nothing is computed with them. No key is in
+ * the log, nor needed in a replay.
  *
- * Callbacks of the program run inside a crossing: OpenSSL is given a function of ours around each. When it is called, a control
- * record says so, with what it was given; in a replay the program's function is called where the log has that record. */
+ * Callbacks of the program run inside a crossing: OpenSSL is given a function of ours around each. When it is called, a
+ * control record says so, with what it was given; in a replay the program's function is called where the log has that
+ * record. */
 #include "base/core.h"
 #include "collector/collector.h"
 #include "crossing/crossing.h"
@@ -16,14 +18,16 @@
 static PyTypeObject *session_type, *certificate_type;
 static richcmpfunc original_session_compare;
 static Gate *compare_gate;
-static void *(*read_certificate)(void *, const unsigned char **, long); /* d2i_X509 of the OpenSSL in use; NULL: out of reach */
+/* d2i_X509 of the OpenSSL in use; NULL: out of reach */
+static void *(*read_certificate)(void *, const unsigned char **, long);
 
 /* ---- callbacks ---- */
 
 typedef enum { SERVER_NAME, MESSAGE, PASSWORD } Kind;
 enum { ALERT_HANDSHAKE_FAILURE = 40, ALERT_INTERNAL_ERROR = 80 };
 
-/* The real callback for server names gives an alert when the program's one fails, and says what came: that is program code, too. */
+/* The real callback for server names gives an alert when the program's one fails, and says what came: that is program
+ * code, too. */
 static PyObject *
 checked_alert(PyObject *function, PyObject *result)
 {
@@ -149,13 +153,16 @@ attribute_of(PyObject *o, const char *type, const char *name)
     char full[64];
     snprintf(full, sizeof full, "%s.%s", type, name);
     Gate *g = gate_named("_ssl", full);
-    PyObject *value = o == NULL ? NULL : g ? unwrap(gate_call_original(g, o, NULL, 0, NULL)) : PyObject_GetAttrString(o, name);
+    PyObject *value = o == NULL ? NULL
+                      : g       ? unwrap(gate_call_original(g, o, NULL, 0, NULL))
+                                : PyObject_GetAttrString(o, name);
     if (value == NULL)
         PyErr_Clear();
     return value;
 }
 
-/* What the program's function is given: the object that it knows, what the log has, and for server names the context. */
+/* What the program's function is given: the object that it knows, what the log has, and for server names the context.
+ */
 static PyObject *
 callback_arguments(Kind kind, PyObject *recorded, PyObject *owner, PyObject *context)
 {
@@ -173,16 +180,19 @@ callback_arguments(Kind kind, PyObject *recorded, PyObject *owner, PyObject *con
 void
 tls_called_back(int which, Crossing *c, PyObject *recorded)
 {
-    if (c == NULL || !PyTuple_Check(recorded) || PyTuple_GET_SIZE(recorded) == 0 || !PyLong_Check(PyTuple_GET_ITEM(recorded, 0)))
+    if (c == NULL || !PyTuple_Check(recorded) || PyTuple_GET_SIZE(recorded) == 0 ||
+        !PyLong_Check(PyTuple_GET_ITEM(recorded, 0)))
         diverge("corrupt", NULL, NULL, "a callback cannot be read");
     int overflow;
     Kind kind = (Kind)PyLong_AsLongAndOverflow(PyTuple_GET_ITEM(recorded, 0), &overflow);
     bool with_password = kind == PASSWORD && c && c->nargs == 3;
     PyObject *context = with_password || c == NULL ? NULL : attribute_of(c->self, "_SSLSocket", "context");
     PyObject *owner = with_password || c == NULL ? NULL : attribute_of(c->self, "_SSLSocket", "owner");
-    PyObject *function = with_password ? Py_NewRef(c->args[2])
-                                       : attribute_of(context, "_SSLContext", kind == MESSAGE ? "_msg_callback" : "sni_callback");
-    PyObject *args = function && (with_password || (owner && context)) ? callback_arguments(kind, recorded, owner, context) : NULL;
+    PyObject *function = with_password
+                             ? Py_NewRef(c->args[2])
+                             : attribute_of(context, "_SSLContext", kind == MESSAGE ? "_msg_callback" : "sni_callback");
+    PyObject *args =
+        function && (with_password || (owner && context)) ? callback_arguments(kind, recorded, owner, context) : NULL;
     if (args == NULL || !PyCallable_Check(function))
         diverge("gate", c ? c->gate : NULL, NULL, "a callback of TLS is not there");
     PyObject *result = call_back(kind, function, args), *type, *value, *traceback;
@@ -278,8 +288,7 @@ ssl_shutdown(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
 }
 
 typedef struct {
-    PyObject_HEAD
-    void *session;
+    PyObject_HEAD void *session;
     PyObject *context;
 } Session;
 
@@ -357,8 +366,7 @@ certificate_bytes(PyObject *certificate)
 }
 
 typedef struct {
-    PyObject_HEAD
-    void *x509;
+    PyObject_HEAD void *x509;
     Py_hash_t hash;
 } Certificate;
 
@@ -385,7 +393,9 @@ ssl_chain(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
     cross_begin(&c, g, self, args, nargs, kwnames);
     bool replayed = !c.perform;
     PyObject *chain = c.perform ? gate_call_original(g, self, args, nargs, kwnames) : NULL;
-    PyObject *outcome = chain == NULL ? NULL : PyList_CheckExact(chain) ? convert_chain(chain, certificate_bytes) : Py_NewRef(chain);
+    PyObject *outcome = chain == NULL              ? NULL
+                        : PyList_CheckExact(chain) ? convert_chain(chain, certificate_bytes)
+                                                   : Py_NewRef(chain);
     outcome = cross_end(&c, outcome);
     if (replayed && outcome) {
         own_work_begin();
@@ -405,10 +415,15 @@ ssl_setting(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
     return nargs > 0 ? gate_call_original(g, self, args, nargs, kwnames) : gate_regular(g, self, args, nargs, kwnames);
 }
 
-const HandlerEntry tls_handlers[] = {
-    {"ssl_sni_callback", ssl_sni_callback}, {"ssl_msg_callback", ssl_msg_callback}, {"ssl_load_cert_chain", ssl_load_cert_chain},
-    {"ssl_wrap", ssl_wrap}, {"ssl_shutdown", ssl_shutdown}, {"ssl_session", ssl_session}, {"ssl_chain", ssl_chain},
-    {"ssl_setting", ssl_setting}, {NULL, NULL}};
+const HandlerEntry tls_handlers[] = {{"ssl_sni_callback", ssl_sni_callback},
+                                     {"ssl_msg_callback", ssl_msg_callback},
+                                     {"ssl_load_cert_chain", ssl_load_cert_chain},
+                                     {"ssl_wrap", ssl_wrap},
+                                     {"ssl_shutdown", ssl_shutdown},
+                                     {"ssl_session", ssl_session},
+                                     {"ssl_chain", ssl_chain},
+                                     {"ssl_setting", ssl_setting},
+                                     {NULL, NULL}};
 
 int
 tls_module_loaded(PyObject *module, const char *name)

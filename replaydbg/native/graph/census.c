@@ -27,8 +27,8 @@ graph_census(PyObject *module, PyObject *args)
         return NULL;
     }
     Column columns[3] = {0};
-    if (column_get(group, 4, "group", &columns[0]) == 0 && column_get(size, 8, "size", &columns[1]) == 0
-        && column_get(chosen, 1, "chosen", &columns[2]) == 0) {
+    if (column_get(group, 4, "group", &columns[0]) == 0 && column_get(size, 8, "size", &columns[1]) == 0 &&
+        column_get(chosen, 1, "chosen", &columns[2]) == 0) {
         size_t count = columns[0].length;
         int is_wrong = columns[1].length != count || columns[2].length != count;
         for (size_t i = 0; i < count && !is_wrong; i++) {
@@ -36,7 +36,8 @@ graph_census(PyObject *module, PyObject *args)
         }
         if (is_wrong) {
             PyErr_SetString(PyExc_ValueError, "the columns of a census do not fit");
-        } else {
+        }
+        else {
             counts = new_column(groups, 8);
             bytes = new_column(groups, 8);
             if (counts != NULL && bytes != NULL) {
@@ -69,7 +70,8 @@ graph_edges_to(PyObject *module, PyObject *args)
         size_t count = 0;
         if (edges == NULL) {
             PyErr_NoMemory();
-        } else {
+        }
+        else {
             for (size_t i = 0; i < columns[0].length; i++) {
                 uint32_t to = U32(columns[0])[i];
                 if (to < columns[1].length && U8(columns[1])[to]) {

@@ -32,7 +32,8 @@ graph_other_bits(PyObject *module, PyObject *args)
     if (column_get(objects[0], 1, "one", &columns[0]) == 0 && column_get(objects[1], 1, "other", &columns[1]) == 0) {
         if (columns[0].length != columns[1].length) {
             PyErr_SetString(PyExc_ValueError, "the snapshot's columns are not equally long");
-        } else {
+        }
+        else {
             const uint8_t *one = U8(columns[0]), *other = U8(columns[1]);
             found = new_column(columns[0].length, 1);
             uint8_t *out = found != NULL ? (uint8_t *)PyBytes_AS_STRING(found) : NULL;
@@ -45,7 +46,8 @@ graph_other_bits(PyObject *module, PyObject *args)
     return found;
 }
 
-/* Where the lowest bits, under `mask`, are `kind`, the number above the lowest `shift` bits becomes what the table has for it. */
+/* Where the lowest bits, under `mask`, are `kind`, the number above the lowest `shift` bits becomes what the table has
+ * for it. */
 static int
 renumber(const Column *column, const Column *table, uint32_t mask, uint32_t kind, uint32_t shift, uint32_t *out)
 {
@@ -54,9 +56,11 @@ renumber(const Column *column, const Column *table, uint32_t mask, uint32_t kind
         uint32_t number = in[i] >> shift;
         if ((in[i] & mask) != kind) {
             out[i] = in[i];
-        } else if (number < table->length && to[number] <= UINT32_MAX >> shift) {
+        }
+        else if (number < table->length && to[number] <= UINT32_MAX >> shift) {
             out[i] = to[number] << shift | (in[i] & low);
-        } else {
+        }
+        else {
             return -1;
         }
     }

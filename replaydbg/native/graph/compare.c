@@ -88,9 +88,9 @@ graph_translate(PyObject *module, PyObject *args)
     }
     Column columns[4] = {0};
     Texts from, to;
-    if (column_get(objects[0], 1, "data", &columns[0]) == 0 && column_get(objects[1], 4, "ends", &columns[1]) == 0
-        && column_get(objects[2], 1, "data", &columns[2]) == 0 && column_get(objects[3], 4, "ends", &columns[3]) == 0
-        && texts_make(&columns[0], &columns[1], &from) == 0 && texts_make(&columns[2], &columns[3], &to) == 0) {
+    if (column_get(objects[0], 1, "data", &columns[0]) == 0 && column_get(objects[1], 4, "ends", &columns[1]) == 0 &&
+        column_get(objects[2], 1, "data", &columns[2]) == 0 && column_get(objects[3], 4, "ends", &columns[3]) == 0 &&
+        texts_make(&columns[0], &columns[1], &from) == 0 && texts_make(&columns[2], &columns[3], &to) == 0) {
         size_t slots = 16;
         while (slots < to.count * 2) {
             slots *= 2;
@@ -98,8 +98,7 @@ graph_translate(PyObject *module, PyObject *args)
         uint32_t *table = PyMem_RawMalloc(slots * sizeof *table);
         found = table != NULL ? new_column(from.count, 4) : PyErr_NoMemory();
         if (found != NULL) {
-            Py_BEGIN_ALLOW_THREADS
-            translate(&from, &to, table, slots - 1, OUT32(found));
+            Py_BEGIN_ALLOW_THREADS translate(&from, &to, table, slots - 1, OUT32(found));
             Py_END_ALLOW_THREADS
         }
         PyMem_RawFree(table);
@@ -122,9 +121,11 @@ match(const Column *before, const Column *after, const uint32_t *since, uint32_t
     while (i < before->length && j < after->length) {
         if (left[i] < right[j]) {
             i++;
-        } else if (left[i] > right[j]) {
+        }
+        else if (left[i] > right[j]) {
             j++;
-        } else {
+        }
+        else {
             if (since[j] <= number) {
                 to_after[i] = (uint32_t)j;
                 to_before[j] = (uint32_t)i;
@@ -144,16 +145,17 @@ graph_match(PyObject *module, PyObject *args)
         return NULL;
     }
     Column columns[3] = {0};
-    if (column_get(objects[0], 8, "before", &columns[0]) == 0 && column_get(objects[1], 8, "after", &columns[1]) == 0
-        && column_get(objects[2], 4, "since", &columns[2]) == 0) {
+    if (column_get(objects[0], 8, "before", &columns[0]) == 0 && column_get(objects[1], 8, "after", &columns[1]) == 0 &&
+        column_get(objects[2], 4, "since", &columns[2]) == 0) {
         if (columns[1].length != columns[2].length || columns[0].length > INT32_MAX || columns[1].length > INT32_MAX) {
             PyErr_SetString(PyExc_ValueError, "the columns of addresses do not fit");
-        } else {
+        }
+        else {
             to_after = new_column(columns[0].length, 4);
             to_before = new_column(columns[1].length, 4);
             if (to_after != NULL && to_before != NULL) {
-                Py_BEGIN_ALLOW_THREADS
-                match(&columns[0], &columns[1], U32(columns[2]), number, OUT32(to_after), OUT32(to_before));
+                Py_BEGIN_ALLOW_THREADS match(&columns[0], &columns[1], U32(columns[2]), number, OUT32(to_after),
+                                             OUT32(to_before));
                 Py_END_ALLOW_THREADS
             }
             found = two_columns(to_after, to_before);
@@ -175,8 +177,9 @@ has_edges(const Heap *heap, uint32_t node)
 static inline int
 is_equal_leaf(const Pair *pair, uint32_t i, uint32_t j)
 {
-    return is_type_equal(pair, i, j) && (pair->before.value[i] & 3) != NO_VALUE
-           && is_value_equal(pair, pair->before.value[i], pair->after.value[j]) && pair->before.size[i] == pair->after.size[j] && !has_edges(&pair->before, i) && !has_edges(&pair->after, j);
+    return is_type_equal(pair, i, j) && (pair->before.value[i] & 3) != NO_VALUE &&
+           is_value_equal(pair, pair->before.value[i], pair->after.value[j]) &&
+           pair->before.size[i] == pair->after.size[j] && !has_edges(&pair->before, i) && !has_edges(&pair->after, j);
 }
 
 static int
@@ -184,8 +187,8 @@ is_unlike(const Pair *pair, uint32_t i, uint32_t j)
 {
     const Heap *before = &pair->before, *after = &pair->after;
     uint32_t edges = before->first[i + 1] - before->first[i];
-    if (!is_type_equal(pair, i, j) || !is_value_equal(pair, before->value[i], after->value[j])
-        || after->first[j + 1] - after->first[j] != edges) {
+    if (!is_type_equal(pair, i, j) || !is_value_equal(pair, before->value[i], after->value[j]) ||
+        after->first[j + 1] - after->first[j] != edges) {
         return 1;
     }
     for (uint32_t k = 0; k < edges; k++) {
@@ -193,8 +196,8 @@ is_unlike(const Pair *pair, uint32_t i, uint32_t j)
         if (!is_label_equal(pair, before->label[p], after->label[q])) {
             return 1;
         }
-        if (pair->to_after[before->target[p]] != after->target[q]
-            && !is_equal_leaf(pair, before->target[p], after->target[q])) {
+        if (pair->to_after[before->target[p]] != after->target[q] &&
+            !is_equal_leaf(pair, before->target[p], after->target[q])) {
             return 1;
         }
     }
@@ -212,8 +215,8 @@ graph_unlike(PyObject *module, PyObject *args)
     Column columns[2 * COLUMNS + 4] = {0};
     Column *matching = columns + 2 * COLUMNS;
     Pair pair;
-    int is_wrong = heap_make(heaps[0], columns, &pair.before) < 0
-                   || heap_make(heaps[1], columns + COLUMNS, &pair.after) < 0;
+    int is_wrong =
+        heap_make(heaps[0], columns, &pair.before) < 0 || heap_make(heaps[1], columns + COLUMNS, &pair.after) < 0;
     for (int i = 0; i < 4 && !is_wrong; i++) {
         is_wrong = column_get(objects[i], 4, "matching", &matching[i]) < 0;
     }
@@ -222,16 +225,16 @@ graph_unlike(PyObject *module, PyObject *args)
         size_t count = 0;
         if (unlike == NULL) {
             PyErr_NoMemory();
-        } else {
-            Py_BEGIN_ALLOW_THREADS
-            for (uint32_t i = 0; i < pair.before.count; i++) {
+        }
+        else {
+            Py_BEGIN_ALLOW_THREADS for (uint32_t i = 0; i < pair.before.count; i++)
+            {
                 uint32_t j = pair.to_after[i];
                 if (j != UNREACHED && is_unlike(&pair, i, j)) {
                     unlike[count++] = i;
                 }
             }
-            Py_END_ALLOW_THREADS
-            found = PyBytes_FromStringAndSize((const char *)unlike, (Py_ssize_t)(count * 4));
+            Py_END_ALLOW_THREADS found = PyBytes_FromStringAndSize((const char *)unlike, (Py_ssize_t)(count * 4));
         }
         PyMem_RawFree(unlike);
     }

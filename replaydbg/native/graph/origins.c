@@ -68,7 +68,8 @@ ways_check(const Ways *w, const Column *c)
         is_wrong = w->type[i] >= c[7].length || turned == NULL;
         if (above == count) {
             is_wrong |= w->via[i] >= c[6].length;
-        } else if (above != UNREACHED) {
+        }
+        else if (above != UNREACHED) {
             is_wrong |= above > count || w->via[i] >= edges;
         }
     }
@@ -108,8 +109,15 @@ graph_origins(PyObject *module, PyObject *args)
     }
     if (!is_wrong) {
         Ways ways = {
-            .parent = U32(c[0]), .via = U32(c[1]), .label = U32(c[2]), .type = U32(c[3]), .data = U8(c[4]),
-            .ends = U32(c[5]), .of_root = U8(c[6]), .of_type = U8(c[7]), .count = (uint32_t)c[0].length,
+            .parent = U32(c[0]),
+            .via = U32(c[1]),
+            .label = U32(c[2]),
+            .type = U32(c[3]),
+            .data = U8(c[4]),
+            .ends = U32(c[5]),
+            .of_root = U8(c[6]),
+            .of_type = U8(c[7]),
+            .count = (uint32_t)c[0].length,
             .data_size = c[4].length,
         };
         if (ways_check(&ways, c) == 0 && (found = new_column(ways.count, 1)) != NULL) {
@@ -117,7 +125,8 @@ graph_origins(PyObject *module, PyObject *args)
             if (way == NULL) {
                 Py_CLEAR(found);
                 PyErr_NoMemory();
-            } else {
+            }
+            else {
                 walk_ways(&ways, way, (uint8_t *)PyBytes_AS_STRING(found));
             }
             PyMem_RawFree(way);
@@ -140,7 +149,8 @@ graph_tops(PyObject *module, PyObject *args)
         uint32_t *nodes = c[1].length == count ? PyMem_RawMalloc(count * sizeof *nodes + 1) : NULL;
         if (nodes == NULL) {
             PyErr_SetString(PyExc_ValueError, "there is not one choice for each node");
-        } else {
+        }
+        else {
             for (size_t i = 0; i < count; i++) {
                 uint32_t above = U32(c[0])[i];
                 if (U8(c[1])[i] && above != UNREACHED && (above >= count || !U8(c[1])[above])) {

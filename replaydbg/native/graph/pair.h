@@ -43,8 +43,8 @@ is_value_equal(const Pair *pair, uint32_t one, uint32_t other)
     case TEXT:
         return translated(pair, one >> 2) == other >> 2;
     case FLOAT:
-        return one >> 2 < pair->before.float_count && other >> 2 < pair->after.float_count
-               && pair->before.floats[one >> 2] == pair->after.floats[other >> 2];
+        return one >> 2 < pair->before.float_count && other >> 2 < pair->after.float_count &&
+               pair->before.floats[one >> 2] == pair->after.floats[other >> 2];
     default:
         return one == other;
     }
@@ -77,15 +77,21 @@ heap_make(PyObject *columns_of, Column *columns, Heap *heap)
     if (graph_make(&columns[FIRST], &columns[TARGET], NULL, &graph) < 0) {
         return -1;
     }
-    if (columns[TYPE].length != graph.count || columns[VALUE].length != graph.count
-        || columns[SIZE].length != graph.count || columns[LABEL].length != columns[TARGET].length) {
+    if (columns[TYPE].length != graph.count || columns[VALUE].length != graph.count ||
+        columns[SIZE].length != graph.count || columns[LABEL].length != columns[TARGET].length) {
         PyErr_SetString(PyExc_ValueError, "the columns of a heap do not fit together");
         return -1;
     }
     *heap = (Heap){
-        .type = U32(columns[TYPE]), .value = U32(columns[VALUE]), .first = U32(columns[FIRST]),
-        .target = U32(columns[TARGET]), .label = U32(columns[LABEL]), .size = U64(columns[SIZE]),
-        .floats = U64(columns[FLOATS]), .float_count = columns[FLOATS].length, .count = graph.count,
+        .type = U32(columns[TYPE]),
+        .value = U32(columns[VALUE]),
+        .first = U32(columns[FIRST]),
+        .target = U32(columns[TARGET]),
+        .label = U32(columns[LABEL]),
+        .size = U64(columns[SIZE]),
+        .floats = U64(columns[FLOATS]),
+        .float_count = columns[FLOATS].length,
+        .count = graph.count,
     };
     return 0;
 }

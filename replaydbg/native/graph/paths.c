@@ -1,4 +1,5 @@
-/* Which objects of two runs are the same: from the roots along edges of one name, then by content (heap/matching.py). */
+/* Which objects of two runs are the same: from the roots along edges of one name, then by content (heap/matching.py).
+ */
 #include "pair.h"
 
 enum { ROUNDS = 2, MOST_EDGES = 50 }; /* as in heap/matching.py */
@@ -131,7 +132,8 @@ pair_up(Matcher *m, Children *c, uint32_t *queue, uint32_t end)
             /* A key keeps its slot: that its last one was tried is marked by a loop. */
             if (other->next == UNREACHED) {
                 other->next = place;
-            } else {
+            }
+            else {
                 c->slots[slot] = other->next;
             }
         }
@@ -154,8 +156,8 @@ fill(const Matcher *m, Children *c, uint32_t i, uint32_t j, Pass pass)
     c->old_count = c->new_count = 0;
     for (uint32_t e = before->first[i]; e < before->first[i + 1]; e++) {
         uint32_t target = before->target[e];
-        int is_out = m->to_after[target] != UNREACHED || (pass == CONTENT && (before->label[e] & 7) == 0)
-                     || (pass == LABEL_ALONE && is_leaf(before, target));
+        int is_out = m->to_after[target] != UNREACHED || (pass == CONTENT && (before->label[e] & 7) == 0) ||
+                     (pass == LABEL_ALONE && is_leaf(before, target));
         if (!is_out) {
             uint64_t label = pass == CONTENT ? 0 : label_before(m, before->label[e]);
             uint64_t key = pass == LABEL_ALONE ? label : mixed(label, m->sign[target]);
@@ -164,8 +166,8 @@ fill(const Matcher *m, Children *c, uint32_t i, uint32_t j, Pass pass)
     }
     for (uint32_t e = after->first[j]; c->old_count > 0 && e < after->first[j + 1]; e++) {
         uint32_t target = after->target[e];
-        int is_out = m->to_before[target] != UNREACHED || (pass == CONTENT && (after->label[e] & 7) == 0)
-                     || (pass == LABEL_ALONE && is_leaf(after, target));
+        int is_out = m->to_before[target] != UNREACHED || (pass == CONTENT && (after->label[e] & 7) == 0) ||
+                     (pass == LABEL_ALONE && is_leaf(after, target));
         if (!is_out) {
             uint64_t label = pass == CONTENT ? 0 : after->label[e];
             uint64_t key = pass == LABEL_ALONE ? label : mixed(label, m->sign_after[target]);
@@ -202,7 +204,8 @@ most_edges(const Heap *heap)
 static PyObject *
 match_paths(Matcher *m, const Column *roots)
 {
-    size_t count = m->pair.before.count, count_after = m->pair.after.count, larger = count > count_after ? count : count_after;
+    size_t count = m->pair.before.count, count_after = m->pair.after.count,
+           larger = count > count_after ? count : count_after;
     size_t old = most_edges(&m->pair.before), new = most_edges(&m->pair.after), slots = 16;
     while (slots <= new * 2) {
         slots *= 2;
@@ -214,7 +217,8 @@ match_paths(Matcher *m, const Column *roots)
     if (to_after == NULL || to_before == NULL || signs == NULL || children == NULL || numbers == NULL) {
         Py_CLEAR(to_after);
         PyErr_NoMemory();
-    } else {
+    }
+    else {
         Children c = {.old = children, .new = children + old, .slots = numbers};
         uint32_t *queue = numbers + slots * 2, end = 0;
         m->to_after = OUT32(to_after);
@@ -222,8 +226,7 @@ match_paths(Matcher *m, const Column *roots)
         m->sign = signs;
         m->sign_after = signs + larger;
         m->other = signs + 2 * larger;
-        Py_BEGIN_ALLOW_THREADS
-        memset(m->to_after, 0xff, count * 4);
+        Py_BEGIN_ALLOW_THREADS memset(m->to_after, 0xff, count * 4);
         memset(m->to_before, 0xff, count_after * 4);
         sign_all(m, &m->pair.before, &m->sign, &m->other);
         sign_all(m, &m->pair.after, &m->sign_after, &m->other);
@@ -251,8 +254,8 @@ graph_match_paths(PyObject *module, PyObject *args)
     Column columns[2 * COLUMNS + 3] = {0};
     Column *rest = columns + 2 * COLUMNS;
     Matcher m = {0};
-    int is_wrong = heap_make(heaps[0], columns, &m.pair.before) < 0
-                   || heap_make(heaps[1], columns + COLUMNS, &m.pair.after) < 0;
+    int is_wrong =
+        heap_make(heaps[0], columns, &m.pair.before) < 0 || heap_make(heaps[1], columns + COLUMNS, &m.pair.after) < 0;
     for (int i = 0; i < 3 && !is_wrong; i++) {
         is_wrong = column_get(objects[i], 4, "matching", &rest[i]) < 0;
     }
@@ -267,7 +270,8 @@ graph_match_paths(PyObject *module, PyObject *args)
         }
         if (is_outside) {
             PyErr_SetString(PyExc_ValueError, "a root leads out of the graph");
-        } else {
+        }
+        else {
             found = match_paths(&m, &rest[2]);
         }
     }

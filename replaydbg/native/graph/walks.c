@@ -23,12 +23,12 @@ graph_strong(PyObject *module, PyObject *args)
     }
     Column columns[3] = {0};
     Graph graph;
-    if (column_get(first, 4, "first_edge", &columns[0]) == 0 && column_get(target, 4, "target", &columns[1]) == 0
-        && column_get(label, 4, "label", &columns[2]) == 0
-        && graph_make(&columns[0], &columns[1], NULL, &graph) == 0) {
+    if (column_get(first, 4, "first_edge", &columns[0]) == 0 && column_get(target, 4, "target", &columns[1]) == 0 &&
+        column_get(label, 4, "label", &columns[2]) == 0 && graph_make(&columns[0], &columns[1], NULL, &graph) == 0) {
         if (columns[2].length != columns[1].length) {
             PyErr_SetString(PyExc_ValueError, "there is not one label for each edge");
-        } else {
+        }
+        else {
             strong = new_column(columns[1].length, 4);
             if (strong != NULL) {
                 keep_strong(&graph, U32(columns[2]), OUT32(strong));
@@ -86,18 +86,19 @@ graph_tree(PyObject *module, PyObject *args)
     Column columns[3] = {0};
     Graph graph;
     PyObject *found = NULL;
-    if (column_get(first, 4, "first_edge", &columns[0]) == 0 && column_get(target, 4, "target", &columns[1]) == 0
-        && column_get(roots, 4, "roots", &columns[2]) == 0
-        && graph_make(&columns[0], &columns[1], &columns[2], &graph) == 0) {
+    if (column_get(first, 4, "first_edge", &columns[0]) == 0 && column_get(target, 4, "target", &columns[1]) == 0 &&
+        column_get(roots, 4, "roots", &columns[2]) == 0 &&
+        graph_make(&columns[0], &columns[1], &columns[2], &graph) == 0) {
         parent = new_column(graph.count, 4);
         via = new_column(graph.count, 4);
         uint32_t *queue = PyMem_RawMalloc(((size_t)graph.count + 1) * sizeof *queue);
         if (queue == NULL) {
             PyErr_NoMemory();
             Py_CLEAR(parent);
-        } else if (parent != NULL && via != NULL) {
-            Py_BEGIN_ALLOW_THREADS
-            walk_tree(&graph, preferred < graph.root_count ? preferred : graph.root_count, OUT32(parent), OUT32(via), queue);
+        }
+        else if (parent != NULL && via != NULL) {
+            Py_BEGIN_ALLOW_THREADS walk_tree(&graph, preferred < graph.root_count ? preferred : graph.root_count,
+                                             OUT32(parent), OUT32(via), queue);
             Py_END_ALLOW_THREADS
         }
         PyMem_RawFree(queue);
@@ -252,18 +253,17 @@ dominators_of(const Graph *graph)
         return PyErr_NoMemory();
     }
     Lengauer work = {0};
-    uint32_t **columns[] = {&work.number,    &work.node,   &work.parent,    &work.semi,  &work.label,     &work.ancestor,
-                            &work.dominator, &work.bucket, &work.following, &work.stack, &work.pred_first};
+    uint32_t **columns[] = {&work.number,    &work.node,     &work.parent,    &work.semi,
+                            &work.label,     &work.ancestor, &work.dominator, &work.bucket,
+                            &work.following, &work.stack,    &work.pred_first};
     for (size_t i = 0; i < 11; i++) {
         *columns[i] = memory + i * nodes;
     }
     work.pred = memory + 11 * nodes;
-    Py_BEGIN_ALLOW_THREADS
-    number_nodes(graph, &work);
+    Py_BEGIN_ALLOW_THREADS number_nodes(graph, &work);
     turn_edges(graph, &work);
     find_dominators(&work);
-    Py_END_ALLOW_THREADS
-    PyObject *dominator = new_column(graph->count, 4), *order = new_column(work.size - 1, 4);
+    Py_END_ALLOW_THREADS PyObject *dominator = new_column(graph->count, 4), *order = new_column(work.size - 1, 4);
     if (dominator != NULL && order != NULL) {
         memset(OUT32(dominator), 0xff, (size_t)graph->count * 4);
         for (uint32_t at = 2; at <= work.size; at++) {
@@ -284,9 +284,9 @@ graph_dominators(PyObject *module, PyObject *args)
     }
     Column columns[3] = {0};
     Graph graph;
-    if (column_get(first, 4, "first_edge", &columns[0]) == 0 && column_get(target, 4, "target", &columns[1]) == 0
-        && column_get(roots, 4, "roots", &columns[2]) == 0
-        && graph_make(&columns[0], &columns[1], &columns[2], &graph) == 0) {
+    if (column_get(first, 4, "first_edge", &columns[0]) == 0 && column_get(target, 4, "target", &columns[1]) == 0 &&
+        column_get(roots, 4, "roots", &columns[2]) == 0 &&
+        graph_make(&columns[0], &columns[1], &columns[2], &graph) == 0) {
         found = dominators_of(&graph);
     }
     columns_release(columns, 3);
@@ -330,11 +330,12 @@ graph_retained(PyObject *module, PyObject *args)
         return NULL;
     }
     Column columns[3] = {0};
-    if (column_get(dominator, 4, "dominator", &columns[0]) == 0 && column_get(order, 4, "order", &columns[1]) == 0
-        && column_get(size, 8, "size", &columns[2]) == 0 && tree_check(&columns[0], &columns[1]) == 0) {
+    if (column_get(dominator, 4, "dominator", &columns[0]) == 0 && column_get(order, 4, "order", &columns[1]) == 0 &&
+        column_get(size, 8, "size", &columns[2]) == 0 && tree_check(&columns[0], &columns[1]) == 0) {
         if (columns[2].length != columns[0].length) {
             PyErr_SetString(PyExc_ValueError, "there is not one size for each node");
-        } else if ((found = new_column(columns[0].length + 1, 8)) != NULL) {
+        }
+        else if ((found = new_column(columns[0].length + 1, 8)) != NULL) {
             uint64_t *total = OUT64(found);
             memset(total, 0, (columns[0].length + 1) * 8);
             for (size_t i = columns[1].length; i-- > 0;) {
@@ -401,8 +402,8 @@ walk_groups(const Tree *tree, uint32_t *memory, uint64_t *total)
 static int
 groups_check(const Tree *tree, const Column *columns)
 {
-    int is_wrong = columns[2].length != tree->count || columns[3].length < tree->count
-                   || columns[4].length != tree->count;
+    int is_wrong =
+        columns[2].length != tree->count || columns[3].length < tree->count || columns[4].length != tree->count;
     for (uint32_t i = 0; !is_wrong && i < tree->count; i++) {
         is_wrong = tree->group[i] >= tree->groups;
     }
@@ -431,9 +432,14 @@ graph_retained_by(PyObject *module, PyObject *args)
     }
     if (!is_wrong && columns[0].length < INT32_MAX && groups < INT32_MAX) {
         Tree tree = {
-            .dominator = U32(columns[0]), .order = U32(columns[1]), .group = U32(columns[2]),
-            .retained = U64(columns[3]), .chosen = U8(columns[4]), .count = (uint32_t)columns[0].length,
-            .reached = (uint32_t)columns[1].length, .groups = groups,
+            .dominator = U32(columns[0]),
+            .order = U32(columns[1]),
+            .group = U32(columns[2]),
+            .retained = U64(columns[3]),
+            .chosen = U8(columns[4]),
+            .count = (uint32_t)columns[0].length,
+            .reached = (uint32_t)columns[1].length,
+            .groups = groups,
         };
         if (tree_check(&columns[0], &columns[1]) == 0 && groups_check(&tree, columns) == 0) {
             found = new_column(groups, 8);
@@ -441,15 +447,16 @@ graph_retained_by(PyObject *module, PyObject *args)
             if (memory == NULL) {
                 Py_CLEAR(found);
                 PyErr_NoMemory();
-            } else if (found != NULL) {
+            }
+            else if (found != NULL) {
                 memset(OUT64(found), 0, (size_t)groups * 8);
-                Py_BEGIN_ALLOW_THREADS
-                walk_groups(&tree, memory, OUT64(found));
+                Py_BEGIN_ALLOW_THREADS walk_groups(&tree, memory, OUT64(found));
                 Py_END_ALLOW_THREADS
             }
             PyMem_RawFree(memory);
         }
-    } else if (!is_wrong) {
+    }
+    else if (!is_wrong) {
         PyErr_SetString(PyExc_ValueError, "too many nodes or groups");
     }
     columns_release(columns, 5);

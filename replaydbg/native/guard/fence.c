@@ -97,7 +97,8 @@ drop_privileges(void)
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
     for (int capability = 0; prctl(PR_CAPBSET_READ, capability, 0, 0, 0) >= 0; capability++)
-        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0); /* an ordinary user may not, and has nothing that could be gained */
+        /* an ordinary user may not, and has nothing that could be gained */
+        prctl(PR_CAPBSET_DROP, capability, 0, 0, 0);
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0);
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -122,10 +123,12 @@ lower_limit(int resource, rlim_t most)
 static bool
 is_sanitized(void)
 {
-    return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") || dlsym(RTLD_DEFAULT, "__hwasan_init");
+    return dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init") ||
+           dlsym(RTLD_DEFAULT, "__hwasan_init");
 }
 
-/* RLIMIT_FSIZE and RLIMIT_NPROC are left alone: standard output may be a file of any size, and the other counts all processes of the user. */
+/* RLIMIT_FSIZE and RLIMIT_NPROC are left alone: standard output may be a file of any size, and the other counts all
+ * processes of the user. */
 static void
 limit_resources(PyObject *boot)
 {

@@ -1,11 +1,11 @@
 /* The system call filter of a replay: a seccomp program made from the table in calls.c.
  *
- * It needs no privilege and is installed in a fraction of a millisecond. The kernel finds out by itself which calls are allowed whatever their
- * arguments are, and runs no filter for them; for the others a binary search over the numbers leads to what decides. A refused
- * call traps, see refused.c.
+ * It needs no privilege and is installed in a fraction of a millisecond. The kernel finds out by itself which calls are
+ * allowed whatever their arguments are, and runs no filter for them; for the others a binary search over the numbers
+ * leads to what decides. A refused call traps, see refused.c.
  *
- * There are two filters, and the kernel takes the stricter answer. The first has the whole table; the second, filter_seal(), knows
- * the numbers of the tool's own descriptors, which are not open yet when the first is installed.
+ * There are two filters, and the kernel takes the stricter answer. The first has the whole table; the second,
+ * filter_seal(), knows the numbers of the tool's own descriptors, which are not open yet when the first is installed.
  *
  * Two lines longer than a module should be: what emits instructions belongs together. */
 #include "base/core.h"
@@ -55,11 +55,13 @@ emit_number(Program *p)
     emit(p, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr), 0, 0);
 }
 
-/* The low half of an argument: descriptors, flags, commands and process numbers are 32 bits wide (both architectures are little endian). */
+/* The low half of an argument: descriptors, flags, commands and process numbers are 32 bits wide (both architectures
+ * are little endian). */
 static void
 emit_argument(Program *p, int i)
 {
-    emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offsetof(struct seccomp_data, args) + (size_t)i * sizeof(uint64_t)), 0, 0);
+    emit(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offsetof(struct seccomp_data, args) + (size_t)i * sizeof(uint64_t)), 0,
+         0);
 }
 
 static void
@@ -136,7 +138,8 @@ emit_if_own(Program *p, uint32_t first)
     emit_if_itself(p, 1, true);
 }
 
-/* fcntl and ioctl. Whether a standard stream blocks is a property of the file, which the user's shell shares: there it is left alone. */
+/* fcntl and ioctl. Whether a standard stream blocks is a property of the file, which the user's shell shares: there it
+ * is left alone. */
 static void
 emit_commands(Program *p, uint32_t sets_flags, const uint32_t *list, bool in_argument)
 {
@@ -197,8 +200,14 @@ emit_kind(Program *p, const SystemCall *call)
 {
     static const uint32_t more_than_reading = O_ACCMODE | O_CREAT | O_TRUNC | O_ASYNC | (O_TMPFILE & ~O_DIRECTORY);
     switch ((CallKind)call->kind) {
-    case INSIDE: case CLOSES: case COPIES_TO: emit_return(p, ALLOW); return; /* descriptors: see filter_seal() */
-    case MISSING: emit_return(p, SECCOMP_RET_ERRNO | ENOSYS); return;
+    case INSIDE:
+    case CLOSES:
+    case COPIES_TO:
+        emit_return(p, ALLOW);
+        return; /* descriptors: see filter_seal() */
+    case MISSING:
+        emit_return(p, SECCOMP_RET_ERRNO | ENOSYS);
+        return;
     case READS:
         emit_argument(p, call->path);
         emit_if_any(p, more_than_reading, TRAP);
@@ -210,21 +219,50 @@ emit_kind(Program *p, const SystemCall *call)
         emit_return(p, ALLOW);
         emit_return(p, TRAP);
         return;
-    case ASKS_TERMINAL: emit_commands(p, FIONBIO, ioctl_requests, false); return;
-    case ASKS_DESCRIPTOR: emit_commands(p, F_SETFL, fcntl_commands, true); return;
-    case ASKS_PROCESS: emit_prctl(p); return;
-    case UNIX_PAIR: emit_unless(p, 0, AF_UNIX, ALLOW, TRAP); return;
-    case NEW_THREAD: emit_clone(p); return;
-    case ITSELF: emit_if_itself(p, 0, false); return;
-    case ITSELF_OR_ZERO: emit_if_itself(p, 0, true); return;
-    case OWN_PRIORITY: emit_if_own(p, PRIO_PROCESS); return;
-    case OWN_IO_PRIORITY: emit_if_own(p, IOPRIO_WHO_PROCESS); return;
-    case OWN_LIMITS: emit_limits(p); return;
-    case ASKS_PERSONALITY: emit_unless(p, 0, 0xffffffff, ALLOW, TRAP); return;
-    case HANDLES: emit_unless(p, 0, SIGSYS, TRAP, ALLOW); return;
-    case TO_DEBUGGER: emit_return(p, debugger_is_on ? ALLOW : TRAP); return;
-    case ENDS: emit_unless(p, 1, token, ALLOW, TRAP); return;
-    case REFUSED: case CALL_KINDS:
+    case ASKS_TERMINAL:
+        emit_commands(p, FIONBIO, ioctl_requests, false);
+        return;
+    case ASKS_DESCRIPTOR:
+        emit_commands(p, F_SETFL, fcntl_commands, true);
+        return;
+    case ASKS_PROCESS:
+        emit_prctl(p);
+        return;
+    case UNIX_PAIR:
+        emit_unless(p, 0, AF_UNIX, ALLOW, TRAP);
+        return;
+    case NEW_THREAD:
+        emit_clone(p);
+        return;
+    case ITSELF:
+        emit_if_itself(p, 0, false);
+        return;
+    case ITSELF_OR_ZERO:
+        emit_if_itself(p, 0, true);
+        return;
+    case OWN_PRIORITY:
+        emit_if_own(p, PRIO_PROCESS);
+        return;
+    case OWN_IO_PRIORITY:
+        emit_if_own(p, IOPRIO_WHO_PROCESS);
+        return;
+    case OWN_LIMITS:
+        emit_limits(p);
+        return;
+    case ASKS_PERSONALITY:
+        emit_unless(p, 0, 0xffffffff, ALLOW, TRAP);
+        return;
+    case HANDLES:
+        emit_unless(p, 0, SIGSYS, TRAP, ALLOW);
+        return;
+    case TO_DEBUGGER:
+        emit_return(p, debugger_is_on ? ALLOW : TRAP);
+        return;
+    case ENDS:
+        emit_unless(p, 1, token, ALLOW, TRAP);
+        return;
+    case REFUSED:
+    case CALL_KINDS:
         if (call->number == __NR_seccomp) /* the second filter, which then refuses every other one */
             emit_unless(p, 5, token, ALLOW, TRAP);
         else
@@ -245,7 +283,8 @@ static const SystemCall unknown = {-1, REFUSED, 0, NULL};
 static bool
 are_alike(const SystemCall *a, const SystemCall *b)
 {
-    return a->kind == b->kind && (a->kind != READS || a->path == b->path) && a->number != __NR_seccomp && b->number != __NR_seccomp;
+    return a->kind == b->kind && (a->kind != READS || a->path == b->path) && a->number != __NR_seccomp &&
+           b->number != __NR_seccomp;
 }
 
 static int
@@ -264,7 +303,8 @@ find_runs(Run *runs)
     return n;
 }
 
-/* A binary search. The offsets of conditional jumps have 8 bits: the way to the upper half is a jump without a condition. */
+/* A binary search. The offsets of conditional jumps have 8 bits: the way to the upper half is a jump without a
+ * condition. */
 static void
 emit_search(Program *p, const Run *runs, int n)
 {

@@ -1,14 +1,16 @@
-/* The net inside the interpreter: a hook for CPython's audit events, in both modes; in a replay the kernel's net is there too (fence.c).
+/* The net inside the interpreter: a hook for CPython's audit events, in both modes; in a replay the kernel's net is
+ * there too (fence.c).
  *
- * Gates stand around the C functions that raise audit events. In a replay a gated function does not run and raises none; while
- * recording it runs inside its crossing. So an event that arrives outside every crossing, and is not the importer's, comes from code
- * that no gate covers. Recording notes it, once for each kind; a replay ends there if it changes something outside.
+ * Gates stand around the C functions that raise audit events. In a replay a gated function does not run and raises
+ * none; while recording it runs inside its crossing. So an event that arrives outside every crossing, and is not the
+ * importer's, comes from code that no gate covers. Recording notes it, once for each kind; a replay ends there if it
+ * changes something outside.
  *
- * The table names events of C functions alone. Those that Python modules raise (tempfile.*, shutil.*, subprocess.Popen, pdb.Pdb ...)
- * come before a crossing, or mean nothing.
+ * The table names events of C functions alone. Those that Python modules raise (tempfile.*, shutil.*, subprocess.Popen,
+ * pdb.Pdb ...) come before a crossing, or mean nothing.
  *
- * The hook sees every id() and every sys._getframe(), so it looks at two characters before it does anything else, and makes no object.
- */
+ * The hook sees every id() and every sys._getframe(), so it looks at two characters before it does anything else, and
+ * makes no object. / */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "ending/ending.h"
@@ -29,9 +31,9 @@
 #endif
 
 typedef enum {
-    ONLY_NOTED,    /* something comes in, or stays in the process */
-    REFUSED,       /* changes something outside */
-    IF_IT_WRITES,  /* as its arguments say */
+    ONLY_NOTED,   /* something comes in, or stays in the process */
+    REFUSED,      /* changes something outside */
+    IF_IT_WRITES, /* as its arguments say */
 } Severity;
 
 typedef struct {
@@ -42,20 +44,56 @@ typedef struct {
 
 static Row table[] = {
     {"open", IF_IT_WRITES},
-    {"os.chflags", REFUSED}, {"os.chmod", REFUSED}, {"os.chown", REFUSED}, {"os.exec", REFUSED}, {"os.fork", REFUSED},
-    {"os.forkpty", REFUSED}, {"os.getxattr", ONLY_NOTED}, {"os.kill", REFUSED}, {"os.killpg", REFUSED}, {"os.link", REFUSED},
-    {"os.listdir", ONLY_NOTED}, {"os.listxattr", ONLY_NOTED}, {"os.lockf", REFUSED}, {"os.mkdir", REFUSED},
-    {"os.posix_spawn", REFUSED}, {"os.remove", REFUSED}, {"os.removexattr", REFUSED}, {"os.rename", REFUSED}, {"os.rmdir", REFUSED},
-    {"os.scandir", ONLY_NOTED}, {"os.setns", REFUSED}, {"os.setxattr", REFUSED}, {"os.symlink", REFUSED}, {"os.system", REFUSED},
-    {"os.truncate", REFUSED}, {"os.unshare", REFUSED}, {"os.utime", REFUSED},
-    {"socket.__new__", REFUSED}, {"socket.bind", REFUSED}, {"socket.connect", REFUSED}, {"socket.getaddrinfo", REFUSED},
-    {"socket.gethostbyaddr", REFUSED}, {"socket.gethostbyname", REFUSED}, {"socket.gethostname", ONLY_NOTED},
-    {"socket.getnameinfo", REFUSED}, {"socket.getservbyname", ONLY_NOTED}, {"socket.getservbyport", ONLY_NOTED},
-    {"socket.sendmsg", REFUSED}, {"socket.sendto", REFUSED}, {"socket.sethostname", REFUSED},
-    {"syslog.openlog", REFUSED}, {"syslog.syslog", REFUSED},
-    {"fcntl.flock", REFUSED}, {"fcntl.ioctl", ONLY_NOTED}, {"fcntl.lockf", REFUSED},
-    {"ctypes.call_function", ONLY_NOTED}, {"ctypes.dlopen", ONLY_NOTED}, {"mmap.__new__", ONLY_NOTED},
-    {"signal.pthread_kill", ONLY_NOTED}, {"sqlite3.load_extension", ONLY_NOTED},
+    {"os.chflags", REFUSED},
+    {"os.chmod", REFUSED},
+    {"os.chown", REFUSED},
+    {"os.exec", REFUSED},
+    {"os.fork", REFUSED},
+    {"os.forkpty", REFUSED},
+    {"os.getxattr", ONLY_NOTED},
+    {"os.kill", REFUSED},
+    {"os.killpg", REFUSED},
+    {"os.link", REFUSED},
+    {"os.listdir", ONLY_NOTED},
+    {"os.listxattr", ONLY_NOTED},
+    {"os.lockf", REFUSED},
+    {"os.mkdir", REFUSED},
+    {"os.posix_spawn", REFUSED},
+    {"os.remove", REFUSED},
+    {"os.removexattr", REFUSED},
+    {"os.rename", REFUSED},
+    {"os.rmdir", REFUSED},
+    {"os.scandir", ONLY_NOTED},
+    {"os.setns", REFUSED},
+    {"os.setxattr", REFUSED},
+    {"os.symlink", REFUSED},
+    {"os.system", REFUSED},
+    {"os.truncate", REFUSED},
+    {"os.unshare", REFUSED},
+    {"os.utime", REFUSED},
+    {"socket.__new__", REFUSED},
+    {"socket.bind", REFUSED},
+    {"socket.connect", REFUSED},
+    {"socket.getaddrinfo", REFUSED},
+    {"socket.gethostbyaddr", REFUSED},
+    {"socket.gethostbyname", REFUSED},
+    {"socket.gethostname", ONLY_NOTED},
+    {"socket.getnameinfo", REFUSED},
+    {"socket.getservbyname", ONLY_NOTED},
+    {"socket.getservbyport", ONLY_NOTED},
+    {"socket.sendmsg", REFUSED},
+    {"socket.sendto", REFUSED},
+    {"socket.sethostname", REFUSED},
+    {"syslog.openlog", REFUSED},
+    {"syslog.syslog", REFUSED},
+    {"fcntl.flock", REFUSED},
+    {"fcntl.ioctl", ONLY_NOTED},
+    {"fcntl.lockf", REFUSED},
+    {"ctypes.call_function", ONLY_NOTED},
+    {"ctypes.dlopen", ONLY_NOTED},
+    {"mmap.__new__", ONLY_NOTED},
+    {"signal.pthread_kill", ONLY_NOTED},
+    {"sqlite3.load_extension", ONLY_NOTED},
 };
 enum { ROWS = sizeof table / sizeof *table };
 
@@ -66,7 +104,8 @@ may_be_ours(const char *event)
     case 'o':
         return event[1] == 's' || event[1] == 'p';
     case 's':
-        return event[1] == 'o' || event[1] == 'i' || event[1] == 'q' || (event[1] == 'y' && event[2] == 's' && event[3] == 'l');
+        return event[1] == 'o' || event[1] == 'i' || event[1] == 'q' ||
+               (event[1] == 'y' && event[2] == 's' && event[3] == 'l');
     case 'f':
     case 'm':
         return event[1] == 'c' || event[1] == 'm';
@@ -118,13 +157,15 @@ opens_to_write(PyObject *args)
     return (mode && strpbrk(mode, "wax+")) || (flags & (O_ACCMODE | O_CREAT | O_TRUNC));
 }
 
-/* The parser, when it has found a syntax error, opens the file that the source is said to come from, to show its line; if it cannot,
- * it takes the line from the source itself. That is where a replay takes it from: the file may have changed since. */
+/* The parser, when it has found a syntax error, opens the file that the source is said to come from, to show its line;
+ * if it cannot, it takes the line from the source itself. That is where a replay takes it from: the file may have
+ * changed since. */
 static bool
 parser_opens(const char *event, PyObject *args)
 {
     const char *mode = text_of(argument(args, 1));
-    return event[0] == 'o' && event[1] == 'p' && mode && strcmp(mode, "rb") == 0 && number_of(argument(args, 2), -1) == 0;
+    return event[0] == 'o' && event[1] == 'p' && mode && strcmp(mode, "rb") == 0 &&
+           number_of(argument(args, 2), -1) == 0;
 }
 
 static bool
@@ -134,8 +175,8 @@ is_in_brackets(const char *text)
     return n > 2 && text[0] == '<' && text[n - 1] == '>';
 }
 
-/* What a library asks of the C library is recorded, except for those that modules of the interpreter use: those modules are recorded
- * instead (libc/lead.c). */
+/* What a library asks of the C library is recorded, except for those that modules of the interpreter use: those modules
+ * are recorded instead (libc/lead.c). */
 static bool
 is_left_alone(const char *library)
 {
@@ -169,8 +210,8 @@ describe(char *text, size_t size, const char *event, PyObject *args)
 
 /* ---- the hook ---- */
 
-/* Raised where the parser opens a file in a replay. One for all times, made before the program begins: the parser drops it at once,
- * and a fresh one would leave the tuple of its arguments in a free list, in the replay alone. */
+/* Raised where the parser opens a file in a replay. One for all times, made before the program begins: the parser drops
+ * it at once, and a fresh one would leave the tuple of its arguments in a free list, in the replay alone. */
 static PyObject *no_such_file;
 
 static bool
@@ -224,7 +265,8 @@ hook(const char *event, PyObject *args, void *data)
     /* A module or a command is run by the interpreter itself: here it says which exception ended it. */
     if (engine.is_on && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 2 && core.lane == 0)
         engine_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2));
-    if (core.mode == REPLAY && event[0] == 's' && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 3 && core.lane == 0)
+    if (core.mode == REPLAY && event[0] == 's' && strcmp(event, "sys.excepthook") == 0 && PyTuple_GET_SIZE(args) > 3 &&
+        core.lane == 0)
         outcome_uncaught(PyTuple_GET_ITEM(args, 1), PyTuple_GET_ITEM(args, 2), PyTuple_GET_ITEM(args, 3));
     if (core.lenient && event[0] == 'r' && strcmp(event, "replaydbg.over") == 0)
         outcome_told(argument(args, 0));

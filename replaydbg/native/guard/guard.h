@@ -13,16 +13,16 @@
 #include <stdint.h>
 
 /* guard.c */
-int guard_record(void);                          /* audit hook that notes uncovered acts */
-void guard_interactive_begins(void);             /* the recording ends here */
-int guard_replay(void);                          /* audit hook that refuses, and the second filter */
+int guard_record(void);              /* audit hook that notes uncovered acts */
+void guard_interactive_begins(void); /* the recording ends here */
+int guard_replay(void);              /* audit hook that refuses, and the second filter */
 
 /* fence.c */
 /* Closes what the launcher did not open for this replay: before anything else is opened. */
 void fence_close_descriptors(PyObject *boot);
 
-/* Puts the fence up, for good, for this process and all threads and copies of it, unless `boot` says that there shall be none. Returns -1
- * with errno where the kernel has no filter to offer: then the program must not begin. */
+/* Puts the fence up, for good, for this process and all threads and copies of it, unless `boot` says that there shall
+ * be none. Returns -1 with errno where the kernel has no filter to offer: then the program must not begin. */
 int fence_raise(PyObject *boot);
 
 /* What depends on descriptors that are known only when all is prepared; no filter can be added behind it. */

@@ -23,27 +23,29 @@ bool landlock_restrict(void);
 
 /* What decides whether a call is allowed. */
 typedef enum {
-    REFUSED,         /* it never is */
-    INSIDE,          /* it always is: it stays inside the process, or only asks */
-    MISSING,         /* answered with ENOSYS: callers can do without it, and a filter does not see what it is asked to do */
-    READS,           /* opens a file; only for reading. The flags follow the path */
-    CLOSES,          /* a descriptor that is not the tool's; on one of those the answer is EBADF: the program never opened it */
-    COPIES_TO,       /* the second argument is not one of the tool's descriptors */
-    CHANGES_FILE,    /* not a standard stream, whose file belongs to the user, and not one of the tool's */
-    ASKS_TERMINAL,   /* ioctl: the requests in ioctl_requests */
-    ASKS_DESCRIPTOR, /* fcntl: the commands in fcntl_commands */
-    ASKS_PROCESS,    /* prctl: the options in prctl_options */
-    UNIX_PAIR,       /* socketpair: of the family AF_UNIX */
-    NEW_THREAD,      /* clone: as pthread_create() calls it */
-    ITSELF,          /* the first argument is this process */
-    ITSELF_OR_ZERO,  /* the same; zero means this process, too */
-    OWN_PRIORITY,    /* setpriority(PRIO_PROCESS, this process) */
-    OWN_IO_PRIORITY, /* ioprio_set(IOPRIO_WHO_PROCESS, this process) */
-    OWN_LIMITS,      /* prlimit64: sets limits of this process alone */
-    ASKS_PERSONALITY,/* personality(0xffffffff) */
-    HANDLES,         /* rt_sigaction: not for SIGSYS, whose handler is ours; refused.c answers for it */
-    TO_DEBUGGER,     /* sendmsg: in a session of the debugger, on its descriptor */
-    ENDS,            /* exit_group: goes by refused.c, which looks whether the recording ends there, too */
+    REFUSED, /* it never is */
+    INSIDE,  /* it always is: it stays inside the process, or only asks */
+    /* answered with ENOSYS: callers can do without it, and a filter does not see what it is asked to do */
+    MISSING,
+    READS, /* opens a file; only for reading. The flags follow the path */
+    /* a descriptor that is not the tool's; on one of those the answer is EBADF: the program never opened it */
+    CLOSES,
+    COPIES_TO,        /* the second argument is not one of the tool's descriptors */
+    CHANGES_FILE,     /* not a standard stream, whose file belongs to the user, and not one of the tool's */
+    ASKS_TERMINAL,    /* ioctl: the requests in ioctl_requests */
+    ASKS_DESCRIPTOR,  /* fcntl: the commands in fcntl_commands */
+    ASKS_PROCESS,     /* prctl: the options in prctl_options */
+    UNIX_PAIR,        /* socketpair: of the family AF_UNIX */
+    NEW_THREAD,       /* clone: as pthread_create() calls it */
+    ITSELF,           /* the first argument is this process */
+    ITSELF_OR_ZERO,   /* the same; zero means this process, too */
+    OWN_PRIORITY,     /* setpriority(PRIO_PROCESS, this process) */
+    OWN_IO_PRIORITY,  /* ioprio_set(IOPRIO_WHO_PROCESS, this process) */
+    OWN_LIMITS,       /* prlimit64: sets limits of this process alone */
+    ASKS_PERSONALITY, /* personality(0xffffffff) */
+    HANDLES,          /* rt_sigaction: not for SIGSYS, whose handler is ours; refused.c answers for it */
+    TO_DEBUGGER,      /* sendmsg: in a session of the debugger, on its descriptor */
+    ENDS,             /* exit_group: goes by refused.c, which looks whether the recording ends there, too */
     CALL_KINDS,
 } CallKind;
 

@@ -1,10 +1,11 @@
-/* Landlock rules of a replay: a second lock on files, where the kernel has it. Nothing is written, made, removed or executed, whatever
- * the system call; no TCP port is bound or connected; no signal and no abstract socket leaves the process; and no other process is looked into
- * (the kernel refuses ptrace, and /proc/PID/mem with it, across the border of such rules).
+/* Landlock rules of a replay: a second lock on files, where the kernel has it. Nothing is written, made, removed or
+ * executed, whatever the system call; no TCP port is bound or connected; no signal and no abstract socket leaves the
+ * process; and no other process is looked into (the kernel refuses ptrace, and /proc/PID/mem with it, across the border
+ * of such rules).
  *
- * Reading is allowed below each directory of the root but /dev, where a few harmless devices are left: opening others can act (a
- * watchdog) or take what somebody types. It is not narrowed further: extension modules and the files that C libraries read
- * lie anywhere, and a replay has to find them where the recorded program did. */
+ * Reading is allowed below each directory of the root but /dev, where a few harmless devices are left: opening others
+ * can act (a watchdog) or take what somebody types. It is not narrowed further: extension modules and the files that C
+ * libraries read lie anywhere, and a replay has to find them where the recorded program did. */
 #include "guard/inside.h"
 #include <dirent.h>
 #include <errno.h>
@@ -13,7 +14,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The kernel's interface, which headers of the C library may be too old for. The numbers are the same on every architecture. */
+/* The kernel's interface, which headers of the C library may be too old for. The numbers are the same on every
+ * architecture. */
 enum { CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446, GET_VERSION = 1, PATH_BENEATH = 1 };
 enum { READ_FILE = 1 << 2, READ_DIR = 1 << 3 };
 
@@ -31,7 +33,8 @@ static const struct {
     size_t size;
     Ruleset all;
 } versions[] = {
-    {8, {0x1fff, 0, 0}}, {8, {0x3fff, 0, 0}}, {8, {0x7fff, 0, 0}}, {16, {0x7fff, 3, 0}}, {16, {0xffff, 3, 0}}, {24, {0xffff, 3, 3}},
+    {8, {0x1fff, 0, 0}},  {8, {0x3fff, 0, 0}},  {8, {0x7fff, 0, 0}},
+    {16, {0x7fff, 3, 0}}, {16, {0xffff, 3, 0}}, {24, {0xffff, 3, 3}},
 };
 enum { VERSIONS = sizeof versions / sizeof *versions };
 
@@ -83,7 +86,8 @@ landlock_restrict(void)
     int ruleset = (int)syscall(CREATE_RULESET, &versions[known].all, versions[known].size, 0);
     if (ruleset < 0)
         return false;
-    bool done = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && allow_reading(ruleset) == 0 && syscall(RESTRICT_SELF, ruleset, 0) == 0;
+    bool done = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && allow_reading(ruleset) == 0 &&
+                syscall(RESTRICT_SELF, ruleset, 0) == 0;
     close(ruleset);
     return done;
 }

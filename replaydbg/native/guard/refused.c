@@ -1,8 +1,9 @@
-/* What happens at a system call that the filter refuses: the kernel raises SIGSYS in the place of the call, and the handler ends the
- * replay with a divergence that names it. The program cannot catch that: the filter leaves no other handler to this signal.
+/* What happens at a system call that the filter refuses: the kernel raises SIGSYS in the place of the call, and the
+ * handler ends the replay with a divergence that names it. The program cannot catch that: the filter leaves no other
+ * handler to this signal.
  *
- * Where the signal is blocked, as glibc blocks all signals in system() and posix_spawn(), the kernel ends the process with it;
- * then its exit status is all there is to tell. */
+ * Where the signal is blocked, as glibc blocks all signals in system() and posix_spawn(), the kernel ends the process
+ * with it; then its exit status is all there is to tell. */
 #include "base/core.h"
 #include "ending/ending.h"
 #include "guard/inside.h"
@@ -55,8 +56,8 @@ set_result(ucontext_t *context, int64_t result)
 #endif
 }
 
-/* Libraries set a handler for every signal there is (Go's runtime does), and the interpreter takes its own away at its end. What they
- * set is remembered and shown, and the kernel does not hear of it. */
+/* Libraries set a handler for every signal there is (Go's runtime does), and the interpreter takes its own away at its
+ * end. What they set is remembered and shown, and the kernel does not hear of it. */
 static int64_t
 handle(const ucontext_t *context)
 {
@@ -71,8 +72,8 @@ handle(const ucontext_t *context)
     return 0;
 }
 
-/* Reads a path where the program says it is, page by page: what follows its end may be unmapped. The kernel looks whether that is
- * readable, as it copies it into a pipe. Returns its length. */
+/* Reads a path where the program says it is, page by page: what follows its end may be unmapped. The kernel looks
+ * whether that is readable, as it copies it into a pipe. Returns its length. */
 static size_t
 copy_path(char *to, size_t room, uint64_t address)
 {
@@ -126,7 +127,8 @@ describe(char *text, size_t size, const siginfo_t *info, const ucontext_t *conte
     if (n > 0)
         snprintf(text, size, "%s(\"%s\"%s)", call->name, path, call->path == 1 && call->kind == REFUSED ? "" : ", ...");
     else if (call->kind == ASKS_TERMINAL || call->kind == ASKS_DESCRIPTOR)
-        snprintf(text, size, "%s(%lld, %#llx, ...)", call->name, first, (unsigned long long)(unsigned)argument(context, 1));
+        snprintf(text, size, "%s(%lld, %#llx, ...)", call->name, first,
+                 (unsigned long long)(unsigned)argument(context, 1));
     else if (call->kind != REFUSED && !call->path)
         snprintf(text, size, "%s(%lld, ...)", call->name, first);
     else
@@ -162,7 +164,8 @@ refused_prepare(void)
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGSYS);
-    if (syscall(__NR_rt_sigaction, SIGSYS, NULL, &programs, sizeof programs.mask) < 0 || sigaction(SIGSYS, &action, NULL) < 0)
+    if (syscall(__NR_rt_sigaction, SIGSYS, NULL, &programs, sizeof programs.mask) < 0 ||
+        sigaction(SIGSYS, &action, NULL) < 0)
         return -1;
     return sigprocmask(SIG_UNBLOCK, &signals, NULL); /* whoever started us may have blocked it */
 }

@@ -1,7 +1,9 @@
-/* Invariants at a snapshot while a program is recorded: those that it gave to replaydbg.check(), and those of the command line.
+/* Invariants at a snapshot while a program is recorded: those that it gave to replaydbg.check(), and those of the
+ * command line.
  *
- * They run in the copy of the process that has just written the snapshot, as an evaluation of the debugger's would: what asks for
- * something outside raises, and what would wait for another thread ends the copy. What they say lies beside the snapshot. */
+ * They run in the copy of the process that has just written the snapshot, as an evaluation of the debugger's would:
+ * what asks for something outside raises, and what would wait for another thread ends the copy. What they say lies
+ * beside the snapshot. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "heap/inside.h"
@@ -31,7 +33,8 @@ static bool
 is_anything_asked(void)
 {
     PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), "replaydbg");
-    PyObject *list = module && PyModule_Check(module) ? PyDict_GetItemString(PyModule_GetDict(module), "invariants") : NULL;
+    PyObject *list =
+        module && PyModule_Check(module) ? PyDict_GetItemString(PyModule_GetDict(module), "invariants") : NULL;
     return (list && PyList_Check(list) && PyList_GET_SIZE(list)) || given;
 }
 
@@ -64,7 +67,8 @@ heap_check(const char *path)
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_sec = LONGEST}, NULL);
     set_mode(REPLAY);
     set_diverting(true);
-    core.depth = 0; /* or it would take what they ask the outside for a part of the crossing at which this copy was made */
+    /* or it would take what they ask the outside for a part of the crossing at which this copy was made */
+    core.depth = 0;
     ticks_slice(UINT64_MAX);
     PyErr_Clear();
     compat_room_make(core.tstate);

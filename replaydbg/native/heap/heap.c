@@ -49,11 +49,13 @@ frame_root(const Lane *lane, _PyInterpreterFrame *frame)
     uint8_t text[1200];
     PyCodeObject *code = compat_frame_code(frame);
     int id = lane ? lane->id : 0;
-    size_t n = (size_t)snprintf((char *)text, 300, lane && lane->name ? "lane %d (%.200s): " : "lane %d: ", id, lane ? lane->name : "");
+    size_t n = (size_t)snprintf((char *)text, 300, lane && lane->name ? "lane %d (%.200s): " : "lane %d: ", id,
+                                lane ? lane->name : "");
     n += text_of_name(text + n, 800, code->co_qualname);
     n += (size_t)snprintf((char *)text + n, 40, "() line %d", PyCode_Addr2Line(code, compat_frame_lasti(frame)));
     bool is_generators = frame->owner == FRAME_OWNED_BY_GENERATOR;
-    root_add(text, n, node_at((uint64_t)(uintptr_t)(is_generators ? (void *)_PyFrame_GetGenerator(frame) : (void *)frame)));
+    root_add(text, n,
+             node_at((uint64_t)(uintptr_t)(is_generators ? (void *)_PyFrame_GetGenerator(frame) : (void *)frame)));
 }
 
 /* Frames of generators are the generators; they come after the others, whose nodes are the first. */

@@ -18,22 +18,24 @@
 #include "base/core.h"
 
 /* marks.c */
-void mark_asked(PyObject *args);                 /* the program names the place where it stands */
+void mark_asked(PyObject *args); /* the program names the place where it stands */
 
 /* record.c */
-void heap_crossed(void);                         /* an event has been recorded, and core.crossings has come to heap_due */
-void heap_asked(PyObject *args);                 /* the program asks for a snapshot */
-void heap_uncaught(PyObject *value);             /* an exception ends the program */
-void heap_unraisable(PyObject *told);            /* what sys.unraisablehook is told */
-void heap_record_begin(PyObject *asked);         /* before the program begins; asked: see replaydbg/record/snapshots.py */
+/* an event has been recorded, and core.crossings has come to heap_due */
+void heap_crossed(void);
+void heap_asked(PyObject *args);      /* the program asks for a snapshot */
+void heap_uncaught(PyObject *value);  /* an exception ends the program */
+void heap_unraisable(PyObject *told); /* what sys.unraisablehook is told */
+/* before the program begins; asked: see replaydbg/record/snapshots.py */
+void heap_record_begin(PyObject *asked);
 
 /* types.c */
-int heap_prepare(void);                          /* heap/types.c; before the program begins */
+int heap_prepare(void); /* heap/types.c; before the program begins */
 typedef struct {
-    uint64_t nodes, edges;  /* at most so many */
-    uint64_t items;         /* of one container */
-    uint32_t text;          /* characters of a value */
-    bool all;               /* the modules of the standard library and those that are installed, too */
+    uint64_t nodes, edges; /* at most so many */
+    uint64_t items;        /* of one container */
+    uint32_t text;         /* characters of a value */
+    bool all;              /* the modules of the standard library and those that are installed, too */
 } HeapLimits;
 #define HEAP_LIMITS ((HeapLimits){.nodes = 20000000, .edges = 80000000, .items = 1000000, .text = 80})
 
@@ -41,11 +43,13 @@ typedef struct {
 typedef struct {
     uint64_t number, event, step, time_ns;
     const char *name, *reason;
-    PyObject *exception;     /* that ends the program, or NULL: the frames that it passed are gone but for what it holds */
+    /* that ends the program, or NULL: the frames that it passed are gone but for what it holds */
+    PyObject *exception;
 } HeapOccasion;
 
 /* heap.c */
-/* Writes what is reached from frames and modules, or from `roots` (a dict of names and objects) alone, to `fd`. 0, or -1 with errno. */
+/* Writes what is reached from frames and modules, or from `roots` (a dict of names and objects) alone, to `fd`. 0, or
+ * -1 with errno. */
 int heap_capture(int fd, const HeapLimits *limits, const HeapOccasion *occasion, PyObject *roots);
 #define TYPE_NAME_ROOM 2048
 

@@ -5,20 +5,21 @@
 #include "heap/heap.h"
 
 /* record.c */
-uint64_t heap_taken(void);                       /* the number of the latest snapshot; 0: there is none */
+uint64_t heap_taken(void); /* the number of the latest snapshot; 0: there is none */
 typedef struct {
     uint8_t *data;
     size_t used, size; /* bytes */
 } Column;
 
 /* table.c */
-void column_grow(Column *c, size_t n);          /* leaves the walk if there is no memory */
-void heap_release(void);                        /* all that was taken */
+void column_grow(Column *c, size_t n); /* leaves the walk if there is no memory */
+void heap_release(void);               /* all that was taken */
 
 static inline void *
 column_room(Column *c, size_t n)
 {
-    if (__builtin_expect(c->size - c->used < n || c->data == NULL, 0)) /* it leads somewhere, also where there is nothing */
+    /* it leads somewhere, also where there is nothing */
+    if (__builtin_expect(c->size - c->used < n || c->data == NULL, 0))
         column_grow(c, n);
     c->used += n;
     return c->data + c->used - n;
@@ -37,7 +38,7 @@ column_put64(Column *c, uint64_t v)
 }
 
 typedef struct {
-    uint64_t key;      /* 0: free */
+    uint64_t key; /* 0: free */
     uint32_t value;
 } PointerEntry;
 
@@ -80,19 +81,19 @@ typedef struct {
     TextTable strings, types;
     Column type_facts, members;
     PointerMap types_known;
-    uint32_t frames, modules;   /* so many nodes of these two kinds come first */
+    uint32_t frames, modules; /* so many nodes of these two kinds come first */
     uint32_t class_label, cell_label, frame_type;
-    uint32_t here;              /* the node that is looked at */
-    uint64_t referents;         /* of those of C code that were seen of it */
-    const void *own_dict;       /* its dictionary, whose items are its own; or NULL */
-    uint32_t named_end;         /* of its references that have names: before this one */
+    uint32_t here;        /* the node that is looked at */
+    uint64_t referents;   /* of those of C code that were seen of it */
+    const void *own_dict; /* its dictionary, whose items are its own; or NULL */
+    uint32_t named_end;   /* of its references that have names: before this one */
     Column root_nodes, root_ends, root_texts;
     uint64_t nodes_cut, edges_cut, items_cut, containers_cut;
 } Heap;
 
 /* heap.c */
 extern Heap heap;
-_Noreturn void heap_give_up(void);              /* no memory: heap_capture() returns -1 */
+_Noreturn void heap_give_up(void); /* no memory: heap_capture() returns -1 */
 enum { KIND_PLAIN, KIND_INDEX, KIND_MEMBER, KIND_VALUE, KIND_REFERENT, KIND_WEAK = 8 };
 #define MOST_LABEL (((uint64_t)1 << 28) - 1)
 
@@ -108,7 +109,7 @@ node_count(void)
     return (uint32_t)(heap.address.used / 8);
 }
 #define NO_NODE UINT32_MAX
-uint32_t node_add(uint64_t address);            /* one that is not there yet; NO_NODE: there are too many */
+uint32_t node_add(uint64_t address); /* one that is not there yet; NO_NODE: there are too many */
 
 static inline uint32_t
 node_at(uint64_t address)
@@ -128,18 +129,42 @@ void heap_check(const char *path); /* of the snapshot */
 void heap_expand(uint32_t node);
 void edge_add(uint32_t label, PyObject *to);
 typedef enum {
-    IS_LEAF, IS_INT, IS_FLOAT, IS_STR, IS_BYTES, IS_BYTEARRAY, IS_LIST, IS_TUPLE, IS_DICT, IS_SET, IS_FUNCTION, IS_CELL, IS_GENERATOR, IS_FRAME,
-    IS_MODULE, IS_TYPE, IS_CODE, IS_WEAKREF, IS_EXCEPTION, IS_TRACEBACK, IS_DEQUE, IS_ARRAY, IS_NDARRAY, IS_BUILTIN, IS_CONSTANT, IS_OTHER
+    IS_LEAF,
+    IS_INT,
+    IS_FLOAT,
+    IS_STR,
+    IS_BYTES,
+    IS_BYTEARRAY,
+    IS_LIST,
+    IS_TUPLE,
+    IS_DICT,
+    IS_SET,
+    IS_FUNCTION,
+    IS_CELL,
+    IS_GENERATOR,
+    IS_FRAME,
+    IS_MODULE,
+    IS_TYPE,
+    IS_CODE,
+    IS_WEAKREF,
+    IS_EXCEPTION,
+    IS_TRACEBACK,
+    IS_DEQUE,
+    IS_ARRAY,
+    IS_NDARRAY,
+    IS_BUILTIN,
+    IS_CONSTANT,
+    IS_OTHER
 } How;
 
 typedef struct {
     PyTypeObject *type;
-    uint32_t name;               /* in heap.types */
-    How how;                     /* of the part that is written in C */
+    uint32_t name; /* in heap.types */
+    How how;       /* of the part that is written in C */
     uint32_t first_member, member_count;
-    bool is_mine;                /* a class of the program's modules: its instances name it */
+    bool is_mine; /* a class of the program's modules: its instances name it */
     bool is_gc, is_generator;
-    uint32_t fixed_size;         /* with what lies before the object */
+    uint32_t fixed_size; /* with what lies before the object */
 } TypeFacts;
 
 typedef struct {
@@ -150,10 +175,19 @@ typedef struct {
 /* types.c */
 const TypeFacts *type_facts(PyTypeObject *type); /* until the next call */
 bool heap_is_mine(PyTypeObject *type);
-enum { STYLE_ATTRIBUTE, STYLE_KEY, STYLE_LOCAL, STYLE_CELL, STYLE_GENERATOR, STYLE_COROUTINE, STYLE_ASYNCGEN, STYLE_MEMBER };
+enum {
+    STYLE_ATTRIBUTE,
+    STYLE_KEY,
+    STYLE_LOCAL,
+    STYLE_CELL,
+    STYLE_GENERATOR,
+    STYLE_COROUTINE,
+    STYLE_ASYNCGEN,
+    STYLE_MEMBER
+};
 
 /* text.c */
-uint32_t label_named(int style, PyObject *name);  /* an exact str */
+uint32_t label_named(int style, PyObject *name); /* an exact str */
 uint32_t label_member(const char *name);
 uint32_t label_text(const char *text);
 uint32_t label_numbered(const char *before, uint64_t number, const char *after);
@@ -165,7 +199,7 @@ size_t text_of_name(uint8_t *to, size_t room, PyObject *name);
 /* size.c */
 uint64_t size_of(PyObject *o, const TypeFacts *t);
 uint64_t size_of_values(PyObject *o, PyDictValues *values);
-uint64_t size_of_storage(PyObject *dict);         /* of a dictionary: its keys */
-uint64_t size_of_owned(PyObject *o);              /* of one that only its holder has, else 0 */
+uint64_t size_of_storage(PyObject *dict); /* of a dictionary: its keys */
+uint64_t size_of_owned(PyObject *o);      /* of one that only its holder has, else 0 */
 
 #endif

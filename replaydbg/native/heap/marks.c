@@ -1,7 +1,8 @@
-/* Marks: the program names the place where it stands, with the audit event `replaydbg.mark`. The record is one of the log's own, so the place is
- * exact; and a line of a small file says where in the log it is: who waits for the program can cut the recording there without decoding it. Neither is a
- * crossing. With False as second argument the line is left out: nobody waits for that mark. A replay passes over the record. Behind it stands the next serial of identity: a recording out of which earlier parts were cut gives its objects
- * the serials that they had. */
+/* Marks: the program names the place where it stands, with the audit event `replaydbg.mark`. The record is one of the
+ * log's own, so the place is exact; and a line of a small file says where in the log it is: who waits for the program
+ * can cut the recording there without decoding it. Neither is a crossing. With False as second argument the line is
+ * left out: nobody waits for that mark. A replay passes over the record. Behind it stands the next serial of identity:
+ * a recording out of which earlier parts were cut gives its objects the serials that they had. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "heap/inside.h"
@@ -37,8 +38,9 @@ tell_in_file(const char *text, size_t n)
     bool is_told = false;
     if (fd >= 0) {
         char numbers[100];
-        int used = snprintf(numbers, sizeof numbers, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " ", (uint64_t)(event_log.wp - event_log.base),
-                            (uint64_t)(world_log.wp - world_log.base), core.crossings, heap_taken());
+        int used = snprintf(numbers, sizeof numbers, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " ",
+                            (uint64_t)(event_log.wp - event_log.base), (uint64_t)(world_log.wp - world_log.base),
+                            core.crossings, heap_taken());
         Buf b = {0};
         buf_bytes(&b, numbers, (size_t)used);
         for (size_t i = 0; i < n; i++)

@@ -1,9 +1,10 @@
-/* Snapshots while a program is recorded: when the program asks (replaydbg.snapshot), when an exception ends it, at a signal, every so many events
- * or milliseconds.
+/* Snapshots while a program is recorded: when the program asks (replaydbg.snapshot), when an exception ends it, at a
+ * signal, every so many events or milliseconds.
  *
- * A copy of the process walks its heap and writes a file into the live directory, while the program goes on. The copy is made by a bare clone()
- * that sends no signal when it ends and that no wait() of the program's can see; nothing of the program's runs in it, and nothing is
- * made in the program for it: a replay need not know of it. It closes all descriptors, so that nobody waits for an end of file. */
+ * A copy of the process walks its heap and writes a file into the live directory, while the program goes on. The copy
+ * is made by a bare clone() that sends no signal when it ends and that no wait() of the program's can see; nothing of
+ * the program's runs in it, and nothing is made in the program for it: a replay need not know of it. It closes all
+ * descriptors, so that nobody waits for an end of file. */
 #include "base/core.h"
 #include "heap/inside.h"
 #include "identity/identity.h"
@@ -26,11 +27,11 @@
 #endif
 
 #define MOST_AT_ONCE 4
-#define LONGEST 120             /* seconds that a copy may take: one that hangs in a lock of the C library ends then */
+#define LONGEST 120 /* seconds that a copy may take: one that hangs in a lock of the C library ends then */
 #define MOST_PIDS 64
 
-
-/* The file `state` of the directory, which the copies and the launcher share: replaydbg/record/snapshots.py reads it. */
+/* The file `state` of the directory, which the copies and the launcher share: replaydbg/record/snapshots.py reads it.
+ */
 typedef struct {
     uint64_t taken, done, failed, left_out; /* left_out: were due, and would have cost too much */
     uint64_t pause_ns, longest_pause_ns;    /* of the program */
@@ -101,7 +102,11 @@ be_the_copy(uint64_t time_ns, const char *reason, const char *name, PyObject *ex
     be_apart();
     snprintf(path, sizeof path, "%s/heap/%06llu", core.live_dir, (unsigned long long)order.number);
     snprintf(partial, sizeof partial, "%s.partial", path);
-    HeapOccasion occasion = {.number = order.number, .event = core.crossings, .time_ns = time_ns, .name = name, .reason = reason,
+    HeapOccasion occasion = {.number = order.number,
+                             .event = core.crossings,
+                             .time_ns = time_ns,
+                             .name = name,
+                             .reason = reason,
                              .exception = exception};
     int fd = open(partial, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool failed = fd < 0 || heap_capture(fd, &order.limits, &occasion, NULL) < 0 || rename(partial, path) < 0;
@@ -133,7 +138,8 @@ open_state(void)
     return state != NULL;
 }
 
-/* Those that have ended are taken away; a wait() of the program's would never see them. Returns how many are still at work. */
+/* Those that have ended are taken away; a wait() of the program's would never see them. Returns how many are still at
+ * work. */
 static int
 at_work(void)
 {
@@ -275,7 +281,8 @@ ends_thread(PyObject *value)
 
 static newfunc hook_args_new;
 
-/* What threading.excepthook is given is made for each exception that ends a thread, whoever has put a hook of its own there. */
+/* What threading.excepthook is given is made for each exception that ends a thread, whoever has put a hook of its own
+ * there. */
 static PyObject *
 new_hook_args(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -296,7 +303,8 @@ listen_to_threads(void)
     ((PyTypeObject *)type)->tp_new = new_hook_args;
 }
 
-/* Of a thread that was started without the module threading, the interpreter says it as of what cannot be raised anywhere. */
+/* Of a thread that was started without the module threading, the interpreter says it as of what cannot be raised
+ * anywhere. */
 void
 heap_unraisable(PyObject *told)
 {

@@ -1,4 +1,5 @@
-/* How large an object is: with what lies before it, and with the storage that is its alone. From the layouts; no __sizeof__ is asked. */
+/* How large an object is: with what lies before it, and with the storage that is its alone. From the layouts; no
+ * __sizeof__ is asked. */
 #include "base/core.h"
 #include "code/code.h"
 #include "heap/inside.h"
@@ -75,7 +76,10 @@ size_of_array(PyObject *o)
         PyVarObject base;
         char *items;
         Py_ssize_t allocated;
-        const struct { char code; int size; } *kind;
+        const struct {
+            char code;
+            int size;
+        } *kind;
     } *a = (void *)o;
     return (uint64_t)a->allocated * (uint64_t)a->kind->size;
 }
@@ -132,7 +136,8 @@ size_of_class(PyObject *o)
     if (!(((PyTypeObject *)o)->tp_flags & Py_TPFLAGS_HEAPTYPE))
         return sizeof(PyTypeObject);
     PyHeapTypeObject *type = (PyHeapTypeObject *)o;
-    return sizeof(PyGC_Head) + sizeof(PyHeapTypeObject) + (type->ht_cached_keys ? size_of_keys(type->ht_cached_keys) : 0) + size_of_owned(type->ht_type.tp_dict);
+    return sizeof(PyGC_Head) + sizeof(PyHeapTypeObject) +
+           (type->ht_cached_keys ? size_of_keys(type->ht_cached_keys) : 0) + size_of_owned(type->ht_type.tp_dict);
 }
 
 uint64_t
@@ -171,7 +176,8 @@ size_of(PyObject *o, const TypeFacts *t)
         return size + size_of_ndarray(o);
     case IS_FUNCTION: {
         PyFunctionObject *f = (PyFunctionObject *)o;
-        return size + size_of_owned(f->func_closure) + size_of_owned(f->func_defaults) + size_of_owned(f->func_kwdefaults);
+        return size + size_of_owned(f->func_closure) + size_of_owned(f->func_defaults) +
+               size_of_owned(f->func_kwdefaults);
     }
     case IS_GENERATOR: {
         PyGenObject *g = (PyGenObject *)o;

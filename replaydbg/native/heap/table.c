@@ -1,5 +1,5 @@
-/* What the walk through the heap keeps: columns that grow and tables by address and by text. All of it lies in memory of its own, which is
- * given back when the walk has ended; the program's allocator is never asked. */
+/* What the walk through the heap keeps: columns that grow and tables by address and by text. All of it lies in memory
+ * of its own, which is given back when the walk has ended; the program's allocator is never asked. */
 #include "base/core.h"
 #include "heap/inside.h"
 #include <sys/mman.h>

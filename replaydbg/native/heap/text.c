@@ -111,7 +111,8 @@ put_int(Text *t, PyObject *o)
     const digit *digits = digits_of(o, &n, &is_negative);
     char s[16 * MOST_DIGITS], *at = s + sizeof s - 1;
     if (n > MOST_DIGITS) {
-        snprintf(s, sizeof s, "<int of %zd bits>", n * PyLong_SHIFT - __builtin_clz(digits[n - 1]) + (32 - PyLong_SHIFT));
+        snprintf(s, sizeof s, "<int of %zd bits>",
+                 n * PyLong_SHIFT - __builtin_clz(digits[n - 1]) + (32 - PyLong_SHIFT));
         put(t, s);
         return IS_CUT;
     }
@@ -155,7 +156,12 @@ put_float(Text *t, double v)
 static const char *
 constant_text(PyObject *o)
 {
-    return o == Py_None ? "None" : o == Py_True ? "True" : o == Py_False ? "False" : o == Py_Ellipsis ? "..." : o == Py_NotImplemented ? "NotImplemented" : NULL;
+    return o == Py_None             ? "None"
+           : o == Py_True           ? "True"
+           : o == Py_False          ? "False"
+           : o == Py_Ellipsis       ? "..."
+           : o == Py_NotImplemented ? "NotImplemented"
+                                    : NULL;
 }
 
 /* A constant, or a tuple of such. */
@@ -343,7 +349,8 @@ text_value(const Text *t)
     return texts_place(&heap.strings, t->data, t->used) << 2 | TEXT_VALUE;
 }
 
-/* Behind what is cut: which whole it was, so that another one of equal length and beginning is another one. It is not shown. */
+/* Behind what is cut: which whole it was, so that another one of equal length and beginning is another one. It is not
+ * shown. */
 static void
 put_mark(Text *t, const void *whole, size_t size)
 {

@@ -13,7 +13,8 @@ importers_class(void)
     static const char *const names[] = {"_frozen_importlib", "importlib._bootstrap"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         PyObject *module = PyDict_GetItemString(PyImport_GetModuleDict(), names[i]);
-        PyObject *found = module && PyModule_Check(module) ? PyDict_GetItemString(PyModule_GetDict(module), "ModuleSpec") : NULL;
+        PyObject *found =
+            module && PyModule_Check(module) ? PyDict_GetItemString(PyModule_GetDict(module), "ModuleSpec") : NULL;
         if (found)
             return found;
     }
@@ -38,7 +39,8 @@ heap_prepare(void)
 static inline bool
 is_class(PyTypeObject *type)
 {
-    return type->tp_flags & Py_TPFLAGS_HEAPTYPE && (type->tp_traverse == traverse_of_classes || !PyType_IS_GC(type) || type->tp_base == NULL);
+    return type->tp_flags & Py_TPFLAGS_HEAPTYPE &&
+           (type->tp_traverse == traverse_of_classes || !PyType_IS_GC(type) || type->tp_base == NULL);
 }
 
 /* The type that is written in C on which a class is built; of a type in C, itself. */
@@ -74,11 +76,27 @@ how_of(PyTypeObject *type)
     static const struct {
         PyTypeObject *type;
         How how;
-    } known[] = {{&PyFunction_Type, IS_FUNCTION}, {&PyCell_Type, IS_CELL}, {&PyGen_Type, IS_GENERATOR}, {&PyCoro_Type, IS_GENERATOR}, {&PyAsyncGen_Type, IS_GENERATOR},
-                 {&PyFrame_Type, IS_FRAME}, {&PyCode_Type, IS_CODE}, {&PyTraceBack_Type, IS_TRACEBACK}, {&PyBool_Type, IS_CONSTANT}, {&PyEllipsis_Type, IS_CONSTANT},
-                 {&_PyNone_Type, IS_CONSTANT}, {&_PyNotImplemented_Type, IS_CONSTANT}, {&PyFloat_Type, IS_FLOAT}, {&PyByteArray_Type, IS_BYTEARRAY}, {&PyCFunction_Type, IS_BUILTIN},
-                 {&_PyWeakref_RefType, IS_WEAKREF}, {&_PyWeakref_ProxyType, IS_WEAKREF}, {&_PyWeakref_CallableProxyType, IS_WEAKREF}, {&PySet_Type, IS_SET},
-                 {&PyFrozenSet_Type, IS_SET}, {&PyModule_Type, IS_MODULE}};
+    } known[] = {{&PyFunction_Type, IS_FUNCTION},
+                 {&PyCell_Type, IS_CELL},
+                 {&PyGen_Type, IS_GENERATOR},
+                 {&PyCoro_Type, IS_GENERATOR},
+                 {&PyAsyncGen_Type, IS_GENERATOR},
+                 {&PyFrame_Type, IS_FRAME},
+                 {&PyCode_Type, IS_CODE},
+                 {&PyTraceBack_Type, IS_TRACEBACK},
+                 {&PyBool_Type, IS_CONSTANT},
+                 {&PyEllipsis_Type, IS_CONSTANT},
+                 {&_PyNone_Type, IS_CONSTANT},
+                 {&_PyNotImplemented_Type, IS_CONSTANT},
+                 {&PyFloat_Type, IS_FLOAT},
+                 {&PyByteArray_Type, IS_BYTEARRAY},
+                 {&PyCFunction_Type, IS_BUILTIN},
+                 {&_PyWeakref_RefType, IS_WEAKREF},
+                 {&_PyWeakref_ProxyType, IS_WEAKREF},
+                 {&_PyWeakref_CallableProxyType, IS_WEAKREF},
+                 {&PySet_Type, IS_SET},
+                 {&PyFrozenSet_Type, IS_SET},
+                 {&PyModule_Type, IS_MODULE}};
     for (PyTypeObject *each = type; each; each = each->tp_base)
         for (size_t i = 0; i < sizeof known / sizeof *known; i++)
             if (known[i].type == each)
@@ -86,8 +104,10 @@ how_of(PyTypeObject *type)
     static const struct {
         unsigned long flag;
         How how;
-    } flags[] = {{Py_TPFLAGS_LONG_SUBCLASS, IS_INT}, {Py_TPFLAGS_UNICODE_SUBCLASS, IS_STR}, {Py_TPFLAGS_BYTES_SUBCLASS, IS_BYTES}, {Py_TPFLAGS_LIST_SUBCLASS, IS_LIST},
-                 {Py_TPFLAGS_TUPLE_SUBCLASS, IS_TUPLE}, {Py_TPFLAGS_DICT_SUBCLASS, IS_DICT}, {Py_TPFLAGS_TYPE_SUBCLASS, IS_TYPE}, {Py_TPFLAGS_BASE_EXC_SUBCLASS, IS_EXCEPTION}};
+    } flags[] = {{Py_TPFLAGS_LONG_SUBCLASS, IS_INT},    {Py_TPFLAGS_UNICODE_SUBCLASS, IS_STR},
+                 {Py_TPFLAGS_BYTES_SUBCLASS, IS_BYTES}, {Py_TPFLAGS_LIST_SUBCLASS, IS_LIST},
+                 {Py_TPFLAGS_TUPLE_SUBCLASS, IS_TUPLE}, {Py_TPFLAGS_DICT_SUBCLASS, IS_DICT},
+                 {Py_TPFLAGS_TYPE_SUBCLASS, IS_TYPE},   {Py_TPFLAGS_BASE_EXC_SUBCLASS, IS_EXCEPTION}};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (type->tp_flags & flags[i].flag)
             return flags[i].how;
@@ -149,7 +169,8 @@ heap_is_mine(PyTypeObject *type)
 static bool
 is_left_out(const char *name)
 {
-    static const char *const names[] = {"__globals__", "__builtins__", "__doc__", "__module__", "__name__", "__qualname__", "__objclass__", "__dict__", "__thisclass__"};
+    static const char *const names[] = {"__globals__",  "__builtins__", "__doc__",  "__module__",   "__name__",
+                                        "__qualname__", "__objclass__", "__dict__", "__thisclass__"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
             return true;
@@ -167,7 +188,8 @@ find_members(TypeFacts *facts, PyTypeObject *type)
             is_object = is_object && !(m->flags & Py_RELATIVE_OFFSET);
 #endif
             if (is_object && m->offset > 0 && !is_left_out(m->name))
-                *(Member *)column_room(&heap.members, sizeof(Member)) = (Member){label_member(m->name), (uint32_t)m->offset};
+                *(Member *)column_room(&heap.members, sizeof(Member)) =
+                    (Member){label_member(m->name), (uint32_t)m->offset};
         }
     facts->member_count = (uint32_t)(heap.members.used / sizeof(Member)) - facts->first_member;
 }
@@ -175,7 +197,8 @@ find_members(TypeFacts *facts, PyTypeObject *type)
 static bool
 has_members(How how)
 {
-    return how != IS_FUNCTION && how != IS_GENERATOR && how != IS_FRAME && how != IS_MODULE && how != IS_TYPE && how != IS_CODE && how != IS_TRACEBACK;
+    return how != IS_FUNCTION && how != IS_GENERATOR && how != IS_FRAME && how != IS_MODULE && how != IS_TYPE &&
+           how != IS_CODE && how != IS_TRACEBACK;
 }
 
 static uint32_t
@@ -203,7 +226,8 @@ type_facts(PyTypeObject *type)
     }
     TypeFacts facts = {.type = type, .how = how_of(type), .name = place_of_name(type), .is_mine = heap_is_mine(type)};
     facts.is_gc = PyType_IS_GC(type);
-    facts.fixed_size = (uint32_t)type->tp_basicsize + before_object(type) + (facts.is_gc && !type->tp_is_gc ? (uint32_t)sizeof(PyGC_Head) : 0);
+    facts.fixed_size = (uint32_t)type->tp_basicsize + before_object(type) +
+                       (facts.is_gc && !type->tp_is_gc ? (uint32_t)sizeof(PyGC_Head) : 0);
     if (has_members(facts.how))
         find_members(&facts, type);
     last = heap.type_facts.used / sizeof(TypeFacts);

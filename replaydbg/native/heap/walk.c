@@ -1,5 +1,5 @@
-/* What an object refers to, and by which step: see heap/heap.h. Function, module and class lead to much that is nobody's question; what is not
- * followed of them (globals, code, what the interpreter adds) is left out here. */
+/* What an object refers to, and by which step: see heap/heap.h. Function, module and class lead to much that is
+ * nobody's question; what is not followed of them (globals, code, what the interpreter adds) is left out here. */
 #include "base/core.h"
 #include "code/code.h"
 #include "heap/inside.h"
@@ -76,7 +76,8 @@ expand_items(PyObject **items, Py_ssize_t n)
 static bool
 is_plain(PyObject *key)
 {
-    return PyUnicode_CheckExact(key) || PyLong_CheckExact(key) || PyFloat_CheckExact(key) || PyBytes_CheckExact(key) || PyBool_Check(key) || key == Py_None;
+    return PyUnicode_CheckExact(key) || PyLong_CheckExact(key) || PyFloat_CheckExact(key) || PyBytes_CheckExact(key) ||
+           PyBool_Check(key) || key == Py_None;
 }
 
 static void
@@ -137,7 +138,8 @@ see_item(PyObject *o, void *of)
     return 0;
 }
 
-/* A C type's own traverse function only shows what the object refers to; it is what the collector calls, once the object is whole. */
+/* A C type's own traverse function only shows what the object refers to; it is what the collector calls, once the
+ * object is whole. */
 static void
 expand_rest(PyObject *o)
 {
@@ -187,7 +189,8 @@ expand_function(PyFunctionObject *f)
     }
 }
 
-/* How many entries of a frame's value stack hold objects: what an expression has computed so far, and what a loop goes over. */
+/* How many entries of a frame's value stack hold objects: what an expression has computed so far, and what a loop goes
+ * over. */
 static int
 depth_of(_PyInterpreterFrame *frame, int first)
 {
@@ -203,7 +206,8 @@ expand_frame(_PyInterpreterFrame *frame, int style)
     int n = code->co_nlocalsplus, depth = depth_of(frame, n);
     for (int i = 0; i < n; i++) {
         PyObject *value = frame->localsplus[i], *name = PyTuple_GET_ITEM(code->co_localsplusnames, i);
-        bool is_cell = value && PyCell_Check(value) && _PyLocals_GetKind(code->co_localspluskinds, i) & (CO_FAST_CELL | CO_FAST_FREE);
+        bool is_cell = value && PyCell_Check(value) &&
+                       _PyLocals_GetKind(code->co_localspluskinds, i) & (CO_FAST_CELL | CO_FAST_FREE);
         if (value)
             edge_add(label_named(is_cell ? STYLE_CELL : style, name), value);
     }
@@ -282,8 +286,15 @@ is_of_module(PyObject *name, PyObject *value)
 static bool
 is_of_class(PyObject *name, PyObject *value)
 {
-    static const char *const interpreters[] = {"__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__annotations__", "__static_attributes__",
-                                               "__firstlineno__", NULL};
+    static const char *const interpreters[] = {"__module__",
+                                               "__doc__",
+                                               "__dict__",
+                                               "__weakref__",
+                                               "__qualname__",
+                                               "__annotations__",
+                                               "__static_attributes__",
+                                               "__firstlineno__",
+                                               NULL};
     if (Py_IS_TYPE(value, &PyMemberDescr_Type) || Py_IS_TYPE(value, &PyGetSetDescr_Type))
         return false;
     return PyUnicode_READ_CHAR(name, 0) != '_' || !is_one_of(name, interpreters);
@@ -449,7 +460,8 @@ expand_object(uint32_t node, PyObject *o)
     if (facts.how == IS_DICT && (o == ts->interp->builtins || o == ts->interp->sysdict))
         return;
     expand_by(o, facts.how);
-    if (has_attributes(facts.how) && (facts.member_count || facts.is_mine || facts.type->tp_dictoffset || facts.type->tp_flags & Py_TPFLAGS_MANAGED_DICT))
+    if (has_attributes(facts.how) && (facts.member_count || facts.is_mine || facts.type->tp_dictoffset ||
+                                      facts.type->tp_flags & Py_TPFLAGS_MANAGED_DICT))
         expand_instance(o, &facts);
     else if (facts.how == IS_EXCEPTION) {
         expand_slots(o, &facts);

@@ -44,7 +44,8 @@ put_edges(Ordered *o, const Met *order, const uint32_t *new_place)
     const uint32_t *first = (const uint32_t *)heap.first_edge.data, *target = (const uint32_t *)heap.target.data;
     uint32_t n = node_count(), at = 0;
     size_t edges = heap.target.used / 4;
-    uint32_t *to = column_room(&o->target, edges * 4), *labels = column_room(&o->label, edges * 4), *starts = column_room(&o->first_edge, (n + (size_t)1) * 4);
+    uint32_t *to = column_room(&o->target, edges * 4), *labels = column_room(&o->label, edges * 4),
+             *starts = column_room(&o->first_edge, (n + (size_t)1) * 4);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t old = order[i].node, end = first[old + 1];
         starts[i] = at;
@@ -70,7 +71,8 @@ put_in_order(Ordered *o)
     Met *order = sorted(from, to, n);
     uint32_t *new_place = column_room(&news, n * (size_t)4);
     uint64_t *address = column_room(&o->address, n * (size_t)8), *size = column_room(&o->size, n * (size_t)8);
-    uint32_t *type = column_room(&o->type, n * (size_t)4), *value = column_room(&o->value, n * (size_t)4), *since = column_room(&o->since, n * (size_t)4);
+    uint32_t *type = column_room(&o->type, n * (size_t)4), *value = column_room(&o->value, n * (size_t)4),
+             *since = column_room(&o->since, n * (size_t)4);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t old = order[i].node;
         new_place[old] = i;
@@ -120,15 +122,42 @@ static int
 put_out(int fd, Ordered *o, const HeapOccasion *occasion)
 {
     static const uint8_t zeros[8];
-    Column name = {.data = (uint8_t *)occasion->name, .used = strlen(occasion->name)}, reason = {.data = (uint8_t *)occasion->reason, .used = strlen(occasion->reason)};
-    Column *parts[] = {&o->address, &o->size, &o->since, &o->type, &o->value, &o->first_edge, &o->target, &o->label, &heap.floats,
-                       &heap.strings.ends, &heap.strings.data, &heap.types.ends, &heap.types.data, &heap.root_nodes, &heap.root_ends, &heap.root_texts, &name, &reason};
+    Column name = {.data = (uint8_t *)occasion->name, .used = strlen(occasion->name)},
+           reason = {.data = (uint8_t *)occasion->reason, .used = strlen(occasion->reason)};
+    Column *parts[] = {&o->address,
+                       &o->size,
+                       &o->since,
+                       &o->type,
+                       &o->value,
+                       &o->first_edge,
+                       &o->target,
+                       &o->label,
+                       &heap.floats,
+                       &heap.strings.ends,
+                       &heap.strings.data,
+                       &heap.types.ends,
+                       &heap.types.data,
+                       &heap.root_nodes,
+                       &heap.root_ends,
+                       &heap.root_texts,
+                       &name,
+                       &reason};
     enum { PARTS = sizeof parts / sizeof *parts };
     uint64_t lengths[PARTS];
     struct iovec vector[2 + 2 * PARTS];
-    Head head = {.magic = "RDBGHEAP", .version = 1, .number = occasion->number, .event = occasion->event, .step = occasion->step, .time_ns = occasion->time_ns,
-                 .nodes_cut = heap.nodes_cut, .edges_cut = heap.edges_cut, .items_cut = heap.items_cut, .containers_cut = heap.containers_cut,
-                 .most_nodes = heap.limits.nodes, .most_edges = heap.limits.edges, .most_items = heap.limits.items};
+    Head head = {.magic = "RDBGHEAP",
+                 .version = 1,
+                 .number = occasion->number,
+                 .event = occasion->event,
+                 .step = occasion->step,
+                 .time_ns = occasion->time_ns,
+                 .nodes_cut = heap.nodes_cut,
+                 .edges_cut = heap.edges_cut,
+                 .items_cut = heap.items_cut,
+                 .containers_cut = heap.containers_cut,
+                 .most_nodes = heap.limits.nodes,
+                 .most_edges = heap.limits.edges,
+                 .most_items = heap.limits.items};
     int n = 2;
     for (int i = 0; i < PARTS; i++) {
         lengths[i] = parts[i]->used;

@@ -1,19 +1,20 @@
-/* Ids that are used as addresses. `ctypes.cast(id(x), ctypes.py_object)` and its like read memory at the number that id() gave, and that is
- * made up here. Where ctypes takes an address, a made-up one becomes the object's real one.
+/* Ids that are used as addresses. `ctypes.cast(id(x), ctypes.py_object)` and its like read memory at the number that
+ * id() gave, and that is made up here. Where ctypes takes an address, a made-up one becomes the object's real one.
  *
- * And addresses that are used as ids: some extension modules make an int of an object's address, which Python code compares with ids.
- * The function that they call for it gives the made-up one. */
+ * And addresses that are used as ids: some extension modules make an int of an object's address, which Python code
+ * compares with ids. The function that they call for it gives the made-up one. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "identity/inside.h"
 
-static char dead_object[4096]; /* what is found at the id of an object that lives no longer: zeros, as is likely after a free */
-static bool missing;           /* the last translation met such an id */
+/* what is found at the id of an object that lives no longer: zeros, as is likely after a free */
+static char dead_object[4096];
+static bool missing; /* the last translation met such an id */
 
 static PyTypeObject *simple_metatype; /* the type of c_void_p, c_size_t ... */
 
-/* c_void_p(id(x)) keeps the number that it was given, as its `value` is compared with ids: a copy of it with the real address is handed
- * over instead. New reference: `o` itself, unless it holds the id of an object. */
+/* c_void_p(id(x)) keeps the number that it was given, as its `value` is compared with ids: a copy of it with the real
+ * address is handed over instead. New reference: `o` itself, unless it holds the id of an object. */
 static PyObject *
 translated_holder(PyObject *o)
 {
@@ -112,10 +113,26 @@ with_one_argument(int which, PyObject *self, PyObject *arg)
     return result;
 }
 
-static PyObject *from_address(PyObject *self, PyObject *arg) { return with_one_argument(FROM_ADDRESS, self, arg); }
-static PyObject *object_from_pointer(PyObject *self, PyObject *arg) { return with_one_argument(OBJECT_FROM_POINTER, self, arg); }
-static PyObject *more_references(PyObject *self, PyObject *arg) { return with_one_argument(MORE_REFERENCES, self, arg); }
-static PyObject *fewer_references(PyObject *self, PyObject *arg) { return with_one_argument(FEWER_REFERENCES, self, arg); }
+static PyObject *
+from_address(PyObject *self, PyObject *arg)
+{
+    return with_one_argument(FROM_ADDRESS, self, arg);
+}
+static PyObject *
+object_from_pointer(PyObject *self, PyObject *arg)
+{
+    return with_one_argument(OBJECT_FROM_POINTER, self, arg);
+}
+static PyObject *
+more_references(PyObject *self, PyObject *arg)
+{
+    return with_one_argument(MORE_REFERENCES, self, arg);
+}
+static PyObject *
+fewer_references(PyObject *self, PyObject *arg)
+{
+    return with_one_argument(FEWER_REFERENCES, self, arg);
+}
 
 /* Since 3.13 the method is told its class. */
 static PyCMethod from_address_with_class;
@@ -148,7 +165,8 @@ patch_from_address(PyObject *type)
 {
     PyObject *name = PyUnicode_InternFromString("from_address");
     PyObject *method = name ? _PyType_Lookup(Py_TYPE(type), name) : NULL;
-    PyMethodDef *def = method && Py_IS_TYPE(method, &PyMethodDescr_Type) ? ((PyMethodDescrObject *)method)->d_method : NULL;
+    PyMethodDef *def =
+        method && Py_IS_TYPE(method, &PyMethodDescr_Type) ? ((PyMethodDescrObject *)method)->d_method : NULL;
     PyCFunction ours = (PyCFunction)(void (*)(void))from_address_of_class;
     if (def && def->ml_flags == (METH_METHOD | METH_FASTCALL | METH_KEYWORDS) && def->ml_meth != ours) {
         from_address_with_class = (PyCMethod)(void (*)(void))def->ml_meth;
@@ -161,8 +179,8 @@ patch_from_address(PyObject *type)
 
 /* ---- addresses that come out of C as numbers ---- */
 
-/* Whether a number is the address of an object cannot be seen from the number. If the object's id was asked for it is known; where the
- * caller makes keys of objects only, each is one. */
+/* Whether a number is the address of an object cannot be seen from the number. If the object's id was asked for it is
+ * known; where the caller makes keys of objects only, each is one. */
 static bool of_objects; /* in ctypes, which does both */
 
 static PyObject *
@@ -174,7 +192,8 @@ number_of_pointer(void *memory)
     return PyLong_FromVoidPtr(known ? (void *)known : memory);
 }
 
-/* An id that a call handed over as an address comes back, in a callback or as a result, under whatever integer type was declared. */
+/* An id that a call handed over as an address comes back, in a callback or as a result, under whatever integer type was
+ * declared. */
 static inline uint64_t
 made_up_of(uint64_t value)
 {
@@ -182,10 +201,26 @@ made_up_of(uint64_t value)
     return known ? known : value;
 }
 
-static PyObject *number_of_long(long v) { return PyLong_FromLong((long)made_up_of((uint64_t)v)); }
-static PyObject *number_of_long_long(long long v) { return PyLong_FromLongLong((long long)made_up_of((uint64_t)v)); }
-static PyObject *number_of_ulong(unsigned long v) { return PyLong_FromUnsignedLong((unsigned long)made_up_of(v)); }
-static PyObject *number_of_ulong_long(unsigned long long v) { return PyLong_FromUnsignedLongLong(made_up_of(v)); }
+static PyObject *
+number_of_long(long v)
+{
+    return PyLong_FromLong((long)made_up_of((uint64_t)v));
+}
+static PyObject *
+number_of_long_long(long long v)
+{
+    return PyLong_FromLongLong((long long)made_up_of((uint64_t)v));
+}
+static PyObject *
+number_of_ulong(unsigned long v)
+{
+    return PyLong_FromUnsignedLong((unsigned long)made_up_of(v));
+}
+static PyObject *
+number_of_ulong_long(unsigned long long v)
+{
+    return PyLong_FromUnsignedLongLong(made_up_of(v));
+}
 
 static void *
 pointer_of_number(PyObject *number)
@@ -207,7 +242,8 @@ pointer_type(PyObject *module, PyObject *of)
     return type;
 }
 
-/* What a cast pointer came from is kept by its id. `ctypes` calls this function by its address, which is an attribute. */
+/* What a cast pointer came from is kept by its id. `ctypes` calls this function by its address, which is an attribute.
+ */
 typedef PyObject *(*Cast)(void *memory, PyObject *source, PyObject *type);
 static Cast cast;
 
@@ -267,10 +303,13 @@ int
 addresses_module_loaded(PyObject *module, const char *name)
 {
     static const char *const types[] = {"_SimpleCData", "Structure", "Union", "Array", "_Pointer", "CFuncPtr"};
-    static const struct { const char *name; int which; PyCFunction ours; } functions[] = {
-        {"PyObj_FromPtr", OBJECT_FROM_POINTER, object_from_pointer},
-        {"Py_INCREF", MORE_REFERENCES, more_references},
-        {"Py_DECREF", FEWER_REFERENCES, fewer_references}};
+    static const struct {
+        const char *name;
+        int which;
+        PyCFunction ours;
+    } functions[] = {{"PyObj_FromPtr", OBJECT_FROM_POINTER, object_from_pointer},
+                     {"Py_INCREF", MORE_REFERENCES, more_references},
+                     {"Py_DECREF", FEWER_REFERENCES, fewer_references}};
     if (strcmp(name, "_ctypes") != 0 || identity_is_off())
         return 0;
     PyObject *dict = PyModule_GetDict(module);

@@ -1,6 +1,7 @@
-/* Identity. What a program sees of an object's address (id(), hashes of objects, the addresses in reprs) differs in each process, and
- * with it the order of every set of objects. Here each object gets a serial number at the moment when the program first asks,
- * and an address made up from it. The numbers are kept by memory block in a table of ours; when the block is freed they are dropped. */
+/* Identity. What a program sees of an object's address (id(), hashes of objects, the addresses in reprs) differs in
+ * each process, and with it the order of every set of objects. Here each object gets a serial number at the moment when
+ * the program first asks, and an address made up from it. The numbers are kept by memory block in a table of ours; when
+ * the block is freed they are dropped. */
 #include "base/core.h"
 #include "base/many.h"
 #include "crossing/crossing.h"
@@ -9,13 +10,14 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Made-up addresses have the twelve digits of real ones, and lie where neither Linux nor a sanitizer maps anything. They are a page
- * apart, so that an id to which an offset was added can still be told. */
+/* Made-up addresses have the twelve digits of real ones, and lie where neither Linux nor a sanitizer maps anything.
+ * They are a page apart, so that an id to which an offset was added can still be told. */
 #define FIRST_ADDRESS ((uintptr_t)0x2d0000000000)
 #define APART 12
 #define BEFORE 64 /* so much before the id still belongs to the object: its collector's header, for one */
-#define NOT_COUNTED ((uint64_t)1 << 32) /* serials from here: first asked for inside a crossing, where the modes may differ */
-#define DIVERTED ((uint64_t)1 << 33)    /* and from here: asked for by the debugger alone */
+#define NOT_COUNTED                                                                                                    \
+    ((uint64_t)1 << 32) /* serials from here: first asked for inside a crossing, where the modes may differ */
+#define DIVERTED ((uint64_t)1 << 33) /* and from here: asked for by the debugger alone */
 
 /* ---- the table ---- */
 
@@ -26,10 +28,12 @@ typedef struct {
 static Entry *table;
 static size_t table_mask, table_used;
 static uint64_t next_serial = 1, next_not_counted = NOT_COUNTED;
-static uint8_t *filter; /* how many entries' blocks have these bits; 255: that many or more. Most blocks that are freed end here */
+/* how many entries' blocks have these bits; 255: that many or more. Most blocks that are freed end here */
+static uint8_t *filter;
 static size_t filter_mask;
 
-/* Since 3.12 a second interpreter can have a lock of its own: then two threads may come here at once. Nothing is recorded any more. */
+/* Since 3.12 a second interpreter can have a lock of its own: then two threads may come here at once. Nothing is
+ * recorded any more. */
 static bool is_shared;
 static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -67,8 +71,9 @@ home(uintptr_t block)
     return (size_t)((uint64_t)(block >> 4) * 0x9E3779B97F4A7C15u >> 20) & table_mask;
 }
 
-/* Where the memory of an object begins: what the allocator gets back when it is freed. Objects that are part of the interpreter's own
- * image are never freed; for them it is the start of what they occupy, and so different for each, too. */
+/* Where the memory of an object begins: what the allocator gets back when it is freed. Objects that are part of the
+ * interpreter's own image are never freed; for them it is the start of what they occupy, and so different for each,
+ * too. */
 static inline uintptr_t
 block_of(PyObject *o)
 {
@@ -104,7 +109,8 @@ count_in(uintptr_t block)
         ++*count;
 }
 
-/* Large tables lie on large pages, where the kernel has some: each look goes to another place, and finding that place costs most. */
+/* Large tables lie on large pages, where the kernel has some: each look goes to another place, and finding that place
+ * costs most. */
 static void *
 zeroed(size_t size)
 {
@@ -160,7 +166,8 @@ forget(uintptr_t block)
 
 /* ---- memory that is freed ---- */
 
-/* An object that is watched, or what lay there before it. Where its memory begins depends on its type, which need not be there yet. */
+/* An object that is watched, or what lay there before it. Where its memory begins depends on its type, which need not
+ * be there yet. */
 static uintptr_t watched_from = UINTPTR_MAX / 2;
 static bool watched_ended;
 #define MOST_BEFORE (sizeof(PyGC_Head) + 2 * sizeof(PyObject *))
@@ -202,7 +209,8 @@ free_block(void *ctx, void *p)
     allocator.free(ctx, p);
 }
 
-/* Only strings and tuples in the making are resized; whether they move is the allocator's matter, so they always count as new. */
+/* Only strings and tuples in the making are resized; whether they move is the allocator's matter, so they always count
+ * as new. */
 static void *
 resize_block(void *ctx, void *p, size_t size)
 {
@@ -211,12 +219,13 @@ resize_block(void *ctx, void *p, size_t size)
     return allocator.realloc(ctx, p, size);
 }
 
-/* Some types keep dead objects for reuse and do not free their memory. Their deallocators are wrapped when one of them is first
- * asked for. None of these types has finalizers: what comes here will not be seen again. */
+/* Some types keep dead objects for reuse and do not free their memory. Their deallocators are wrapped when one of them
+ * is first asked for. None of these types has finalizers: what comes here will not be seen again. */
 #define MOST_REUSED 8
 static struct {
     const char *name;
-    bool in_trashcan; /* its deallocator defers itself when the stack is deep, but only while it is the type's own: we do it then */
+    /* its deallocator defers itself when the stack is deep, but only while it is the type's own: we do it then */
+    bool in_trashcan;
     destructor original;
 } reused[MOST_REUSED] = {{"list", true},
                          {"tuple", true},
@@ -236,17 +245,19 @@ reused_dealloc(int n, destructor wrapper, PyObject *o)
         return;
     }
     PyObject_GC_UnTrack(o);
-    Py_TRASHCAN_BEGIN(o, wrapper)
-    reused[n].original(o);
+    Py_TRASHCAN_BEGIN(o, wrapper) reused[n].original(o);
     Py_TRASHCAN_END
 }
 
+/* They would be taken for declarations. */
+/* clang-format off */
 #define REUSED(n) static void reused_##n(PyObject *o) { reused_dealloc(n, reused_##n, o); }
 REUSED(0) REUSED(1) REUSED(2) REUSED(3) REUSED(4) REUSED(5) REUSED(6) REUSED(7)
 static const destructor reused_wrappers[MOST_REUSED] = {reused_0, reused_1, reused_2, reused_3, reused_4, reused_5, reused_6, reused_7};
+/* clang-format on */
 
-/* Floats are freed by specialised instructions too, which ask no deallocator, and reused in place by others. One that has a number is
- * kept alive instead, until it is found that nobody else has it. */
+/* Floats are freed by specialised instructions too, which ask no deallocator, and reused in place by others. One that
+ * has a number is kept alive instead, until it is found that nobody else has it. */
 static struct {
     PyObject **kept;
     size_t used, size;
@@ -294,7 +305,8 @@ watch_type(PyTypeObject *type)
         return;
     *slot = 1;
     for (int n = 0; n < MOST_REUSED; n++)
-        if (strcmp(type->tp_name, reused[n].name) == 0 && !(type->tp_flags & Py_TPFLAGS_BASETYPE && type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
+        if (strcmp(type->tp_name, reused[n].name) == 0 &&
+            !(type->tp_flags & Py_TPFLAGS_BASETYPE && type->tp_flags & Py_TPFLAGS_HEAPTYPE)) {
             reused[n].original = type->tp_dealloc;
             type->tp_dealloc = reused_wrappers[n];
         }
@@ -303,14 +315,16 @@ watch_type(PyTypeObject *type)
 void
 identity_watch_reused(void)
 {
-    PyTypeObject *types[] = {&PyList_Type, &PyTuple_Type, &PyDict_Type, &PySlice_Type, &PyContext_Type, &_PyAsyncGenASend_Type};
+    PyTypeObject *types[] = {&PyList_Type,  &PyTuple_Type,   &PyDict_Type,
+                             &PySlice_Type, &PyContext_Type, &_PyAsyncGenASend_Type};
     for (size_t n = 0; n < sizeof types / sizeof *types; n++)
         watch_type(types[n]);
 }
 
 /* ---- asking ---- */
 
-/* Whatever is asked in throw-away copies, and in whatever order: an object has one number as long as it lies there, and no other one has it. */
+/* Whatever is asked in throw-away copies, and in whatever order: an object has one number as long as it lies there, and
+ * no other one has it. */
 static uint64_t
 diverted_serial(uintptr_t block)
 {
@@ -330,7 +344,7 @@ new_entry(Entry *e, PyObject *o, uintptr_t block)
     table_used++;
     count_in(block);
     if (PyFloat_CheckExact(o)) {
-        if (!is_shared) /* else another interpreter might drop it */
+        if (!is_shared)    /* else another interpreter might drop it */
             keep_float(o); /* may move entries */
     }
     else
@@ -383,7 +397,8 @@ identity_memory(uintptr_t address)
     uint64_t serial = (address + BEFORE - FIRST_ADDRESS) >> APART;
     for (size_t i = 0; i <= table_mask; i++)
         if (table[i].block && table[i].number >> 2 == serial)
-            return (char *)table[i].block + ((table[i].number & 3) << 4) + (ptrdiff_t)(address - FIRST_ADDRESS - (serial << APART));
+            return (char *)table[i].block + ((table[i].number & 3) << 4) +
+                   (ptrdiff_t)(address - FIRST_ADDRESS - (serial << APART));
     return NULL;
 }
 
@@ -392,7 +407,8 @@ identity_known_address(const void *memory)
 {
     uintptr_t address = 0;
     enter();
-    for (size_t distance = 0; distance < 4 && address == 0; distance++) { /* as far as an object can be from its block's start */
+    /* as far as an object can be from its block's start */
+    for (size_t distance = 0; distance < 4 && address == 0; distance++) {
         Entry *e = find((uintptr_t)memory - (distance << 4));
         if (e->block && (e->number & 3) == distance)
             address = FIRST_ADDRESS + (e->number >> 2 << APART);
@@ -438,8 +454,7 @@ hash_builtin(PyObject *o)
 
 /* The layout of a method-wrapper is private to CPython's descrobject.c: descriptor, then self. */
 typedef struct {
-    PyObject_HEAD
-    PyObject *descr, *self;
+    PyObject_HEAD PyObject *descr, *self;
 } MethodWrapper;
 
 static Py_hash_t
@@ -472,7 +487,11 @@ hash_through(int n, PyObject *o)
     return h == COMPAT_HASH_POINTER(o) ? identity_hash(o) : h;
 }
 
-#define HASH(n) static Py_hash_t hash_##n(PyObject *o) { return hash_through(0##n - 01000, o); }
+#define HASH(n)                                                                                                        \
+    static Py_hash_t hash_##n(PyObject *o)                                                                             \
+    {                                                                                                                  \
+        return hash_through(0##n - 01000, o);                                                                          \
+    }
 #define NAME(n) hash_##n,
 MANY_256(HASH)
 static const hashfunc hash_wrappers[MOST_HASHES] = {MANY_256(NAME)};
@@ -518,7 +537,8 @@ identity_patch_hash(PyTypeObject *type)
     patch_wrapper_of(type, "__hash__", (void *)original, (void *)ours);
 }
 
-/* What is left as it is for want of room: where it is an address, that of the recording's process does not come again. */
+/* What is left as it is for want of room: where it is an address, that of the recording's process does not come again.
+ */
 void
 identity_not_covered(const char *what, const char *of)
 {
@@ -574,8 +594,9 @@ patch_id(void)
     return 0;
 }
 
-/* Contexts are ordered by the hashes of their variables, and their tree has a node more where two are alike. A variable of the program's is
- * numbered when it is made; one that C code makes by itself (that of `decimal`), when it is first used. */
+/* Contexts are ordered by the hashes of their variables, and their tree has a node more where two are alike. A variable
+ * of the program's is numbered when it is made; one that C code makes by itself (that of `decimal`), when it is first
+ * used. */
 static newfunc context_variable_original;
 
 static PyObject *

@@ -12,25 +12,26 @@
 
 /* identity.c */
 /* What is asked for inside a crossing takes no serial of the program's; what the tool itself does asks for nothing. */
-int identity_install(bool real_ids);             /* at depth 0, before the program begins */
-void identity_share(void);                       /* from now on several interpreters may ask at once */
-uint64_t identity_serials(void);                 /* the next one */
-void identity_reach(uint64_t serial);            /* the next one is that, if it was less */
-void identity_watch_end(const void *o);          /* from now on it is seen when what lies there dies */
-bool identity_has_ended(void);                   /* whether it has since it was asked last */
+int identity_install(bool real_ids);    /* at depth 0, before the program begins */
+void identity_share(void);              /* from now on several interpreters may ask at once */
+uint64_t identity_serials(void);        /* the next one */
+void identity_reach(uint64_t serial);   /* the next one is that, if it was less */
+void identity_watch_end(const void *o); /* from now on it is seen when what lies there dies */
+bool identity_has_ended(void);          /* whether it has since it was asked last */
 
 /* addresses.c */
-void *addresses_function(const char *name);      /* what stands for this function of the interpreter's, found by name; NULL: itself */
+/* what stands for this function of the interpreter's, found by name; NULL: itself */
+void *addresses_function(const char *name);
 int addresses_module_loaded(PyObject *module, const char *name);
 
 /* types.c */
 int identity_module_loaded(PyObject *module, const char *name);
 
 /* since.c */
-uint32_t heap_since(uint64_t block);              /* where the memory of an object begins */
-void since_begin(uint64_t number);                /* of the next snapshot */
+uint32_t heap_since(uint64_t block); /* where the memory of an object begins */
+void since_begin(uint64_t number);   /* of the next snapshot */
 
 /* identity.c */
-uintptr_t block_of_object(PyObject *o);           /* identity.c */
+uintptr_t block_of_object(PyObject *o); /* identity.c */
 
 #endif

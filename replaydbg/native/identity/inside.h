@@ -5,12 +5,13 @@
 #include "identity/identity.h"
 
 /* identity.c */
-uintptr_t identity_address(PyObject *o);         /* what id() says */
+uintptr_t identity_address(PyObject *o); /* what id() says */
 Py_hash_t identity_hash(PyObject *o);
-void *identity_memory(uintptr_t address);        /* the real address, of a living object; else NULL */
-uintptr_t identity_known_address(const void *memory); /* what id() said of the object that begins there; 0: it was not asked for */
-bool identity_is_made_up(uintptr_t address);     /* what id() gave for some object, living or dead, or little more */
-bool identity_is_off(void);                      /* id() is left alone */
+void *identity_memory(uintptr_t address); /* the real address, of a living object; else NULL */
+/* what id() said of the object that begins there; 0: it was not asked for */
+uintptr_t identity_known_address(const void *memory);
+bool identity_is_made_up(uintptr_t address); /* what id() gave for some object, living or dead, or little more */
+bool identity_is_off(void);                  /* id() is left alone */
 void identity_not_covered(const char *what, const char *of); /* a note */
 
 /* types.c */
@@ -21,7 +22,8 @@ int identity_types_install(void);
 /* identity.c */
 void identity_patch_hash(PyTypeObject *type);
 void identity_leave_hash(PyTypeObject *type);
-void identity_watch_hash(PyTypeObject *type);    /* of an extension module: its own hash function may fall back to the address */
+/* of an extension module: its own hash function may fall back to the address */
+void identity_watch_hash(PyTypeObject *type);
 
 /* reprs.c */
 void identity_patch_repr(PyTypeObject *type);
@@ -31,6 +33,7 @@ extern bool since_is_kept;
 void since_freed(uintptr_t block);
 
 /* identity.c */
-void identity_watch_reused(void);                 /* identity.c: of types that keep dead objects, too, it is seen when one dies */
+/* identity.c: of types that keep dead objects, too, it is seen when one dies */
+void identity_watch_reused(void);
 
 #endif

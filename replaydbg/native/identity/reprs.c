@@ -1,6 +1,6 @@
-/* Addresses in reprs. About 25 functions of the interpreter print the address of an object, their own or another's, and extension
- * modules have more. The functions stay; what they return is looked through, and an address in it that belongs to the object, or to one that it
- * refers to, is exchanged for the made-up address of that object. */
+/* Addresses in reprs. About 25 functions of the interpreter print the address of an object, their own or another's, and
+ * extension modules have more. The functions stay; what they return is looked through, and an address in it that
+ * belongs to the object, or to one that it refers to, is exchanged for the made-up address of that object. */
 #include "base/core.h"
 #include "base/many.h"
 #include "crossing/crossing.h"
@@ -63,7 +63,8 @@ hex_number(int kind, const void *data, Py_ssize_t from, Py_ssize_t length, Py_ss
 static PyObject *
 exchange(PyObject *text, Py_ssize_t from, Py_ssize_t end, uintptr_t address)
 {
-    PyObject *before = PyUnicode_Substring(text, 0, from), *after = PyUnicode_Substring(text, end, PyUnicode_GET_LENGTH(text));
+    PyObject *before = PyUnicode_Substring(text, 0, from),
+             *after = PyUnicode_Substring(text, end, PyUnicode_GET_LENGTH(text));
     Py_DECREF(text);
     char digits[20]; /* 3.11's PyUnicode_FromFormat knows no %zx */
     snprintf(digits, sizeof digits, "0x%zx", (size_t)address);
@@ -109,7 +110,11 @@ repr_through(int n, PyObject *self)
     return text && PyUnicode_CheckExact(text) ? exchange_addresses(text, self) : text;
 }
 
-#define REPR(n) static PyObject *repr_##n(PyObject *self) { return repr_through(0##n - 01000, self); }
+#define REPR(n)                                                                                                        \
+    static PyObject *repr_##n(PyObject *self)                                                                          \
+    {                                                                                                                  \
+        return repr_through(0##n - 01000, self);                                                                       \
+    }
 #define NAME(n) repr_##n,
 MANY_512(REPR)
 static const reprfunc wrappers[MOST_REPRS] = {MANY_512(NAME)};
@@ -118,9 +123,10 @@ static const reprfunc wrappers[MOST_REPRS] = {MANY_512(NAME)};
 static bool
 is_plain(reprfunc function)
 {
-    static PyTypeObject *const plain[] = {&PyUnicode_Type, &PyBytes_Type, &PyByteArray_Type, &PyLong_Type, &PyBool_Type, &PyFloat_Type,
-                                          &PyComplex_Type, &PyList_Type, &PyTuple_Type, &PyDict_Type, &PySet_Type, &PyRange_Type,
-                                          &PyDictKeys_Type, &PyODict_Type, &PySlice_Type, &PyType_Type};
+    static PyTypeObject *const plain[] = {&PyUnicode_Type,  &PyBytes_Type, &PyByteArray_Type, &PyLong_Type,
+                                          &PyBool_Type,     &PyFloat_Type, &PyComplex_Type,   &PyList_Type,
+                                          &PyTuple_Type,    &PyDict_Type,  &PySet_Type,       &PyRange_Type,
+                                          &PyDictKeys_Type, &PyODict_Type, &PySlice_Type,     &PyType_Type};
     if (function == NULL || function == repr_in_python || function == ((PyTypeObject *)PyExc_BaseException)->tp_repr)
         return true;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)

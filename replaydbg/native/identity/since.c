@@ -1,6 +1,7 @@
-/* Since when an object is the one that lies at its address: the number of the snapshot before which its memory was last freed, or put to a new
- * use. Kept only from the first snapshot of a run on; of what was never freed since, it is 0. An object of one snapshot is that of an
- * earlier one at the same address if its number is not later than the earlier snapshot's.
+/* Since when an object is the one that lies at its address: the number of the snapshot before which its memory was last
+ * freed, or put to a new use. Kept only from the first snapshot of a run on; of what was never freed since, it is 0. An
+ * object of one snapshot is that of an earlier one at the same address if its number is not later than the earlier
+ * snapshot's.
  *
  * Two bytes for each sixteen of the address space, of which the kernel gives what is written to. */
 #include "identity/inside.h"

@@ -16,7 +16,8 @@ patch_type(PyTypeObject *type)
     identity_patch_repr(type);
 }
 
-/* All types that exist, each after one of its bases, in an order that is the same in every process. New list, or NULL. */
+/* All types that exist, each after one of its bases, in an order that is the same in every process. New list, or NULL.
+ */
 static PyObject *
 all_types(void)
 {
@@ -42,7 +43,8 @@ all_types(void)
     return types;
 }
 
-/* A module of C code has just been loaded: it may have made types that it does not show (numpy's scalars are in a dictionary). */
+/* A module of C code has just been loaded: it may have made types that it does not show (numpy's scalars are in a
+ * dictionary). */
 int
 identity_module_loaded(PyObject *module, const char *name)
 {
@@ -201,7 +203,7 @@ renew_all(void)
     for (size_t i = 0; i < s.used; i++)
         if (PyWeakref_Check(s.todo[i]))
             ((PyWeakReference *)s.todo[i])->hash = -1; /* computed when it is asked for */
-    do { /* what holds a frozenset has to wait for it */
+    do {                                               /* what holds a frozenset has to wait for it */
         s.rebuilt = 0;
         for (size_t i = 0; rc == 0 && i < s.used; i++)
             rc = renew(s.todo[i], &s);
@@ -215,7 +217,8 @@ renew_all(void)
 static int
 learn_python_slots(void)
 {
-    PyObject *external = PyImport_ImportModule("_frozen_importlib_external"), *frozen = PyImport_ImportModule("_frozen_importlib");
+    PyObject *external = PyImport_ImportModule("_frozen_importlib_external"),
+             *frozen = PyImport_ImportModule("_frozen_importlib");
     PyObject *loader = external ? PyObject_GetAttrString(external, "FileLoader") : NULL;
     PyObject *spec = frozen ? PyObject_GetAttrString(frozen, "ModuleSpec") : NULL;
     if (loader == NULL || spec == NULL || !PyType_Check(loader) || !PyType_Check(spec))

@@ -82,7 +82,8 @@ append_lane(Buf *b, const Lane *lane)
     append(b, " waits for ");
     append(b, lane->waits_for ? lane->waits_for : "nothing");
     size_t i = place_of(lane->key);
-    const Lane *holder = lane->waits_for == waits_for_lock && holders[i].semaphore == lane->key ? lanes.at[holders[i].lane] : NULL;
+    const Lane *holder =
+        lane->waits_for == waits_for_lock && holders[i].semaphore == lane->key ? lanes.at[holders[i].lane] : NULL;
     if (holder) {
         append(b, " that ");
         append_name(b, holder);

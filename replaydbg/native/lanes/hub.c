@@ -1,5 +1,5 @@
-/* The hub: while recording, who waits for what from outside, and who is woken by it. One epoll for all descriptors, a heap of deadlines, and
- * threads for calls that can only be waited for by making them. A replay has no hub. */
+/* The hub: while recording, who waits for what from outside, and who is woken by it. One epoll for all descriptors, a
+ * heap of deadlines, and threads for calls that can only be waited for by making them. A replay has no hub. */
 #include "base/core.h"
 #include "lanes/inside.h"
 #include <errno.h>
@@ -11,9 +11,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* A descriptor stays with epoll, which tells of each change (whoever waits has seen before that it is not ready): to wait for it again takes
- * no call of the system. But its number may have become another file's without our knowledge (a C library closed it in a way of
- * its own). So waits that rely on what was told to epoll earlier are unsure until it is told again, before all sleep at the latest. */
+/* A descriptor stays with epoll, which tells of each change (whoever waits has seen before that it is not ready): to
+ * wait for it again takes no call of the system. But its number may have become another file's without our knowledge (a
+ * C library closed it in a way of its own). So waits that rely on what was told to epoll earlier are unsure until it is
+ * told again, before all sleep at the latest. */
 typedef struct {
     HubWait *first;
     uint32_t looked_for; /* the events */
@@ -24,9 +25,9 @@ static struct {
     int epoll, notice; /* 0: not made yet */
     Slot *slots;       /* by descriptor */
     int size;
-    int waits;         /* descriptors that are waited for */
+    int waits; /* descriptors that are waited for */
     HubWait *unsure;
-    Lane **heap;       /* from 1: the lane whose deadline comes first */
+    Lane **heap; /* from 1: the lane whose deadline comes first */
     size_t timers, heap_size;
 } hub;
 

@@ -8,19 +8,22 @@
 #include <ucontext.h>
 
 /* lanes.c */
-void lane_switch_inside(const uint64_t numbers[3]); /* replay: in the middle of a crossing; numbers of the LANE record */
-Wake lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interruptible); /* the running lane waits */
-void lane_wake(Lane *lane, Wake wake);                 /* it can run */
-void lane_wake_first(const void *key);                 /* the one that has waited longest for it */
+/* replay: in the middle of a crossing; numbers of the LANE record */
+void lane_switch_inside(const uint64_t numbers[3]);
+/* the running lane waits */
+Wake lane_wait(const void *key, const char *waits_for, uint64_t deadline, bool interruptible);
+void lane_wake(Lane *lane, Wake wake); /* it can run */
+void lane_wake_first(const void *key); /* the one that has waited longest for it */
 void lane_wake_all(const void *key);
-bool lanes_signal_due(void);                           /* the main lane waits and has not been told of a signal */
-void lane_yield(void);                                 /* others that can run do so first */
+bool lanes_signal_due(void); /* the main lane waits and has not been told of a signal */
+void lane_yield(void);       /* others that can run do so first */
 Lane *lane_make(size_t stack_size, void *(*start)(void *), void *argument);
 _Noreturn void lane_end(void *result);
-bool lane_is_ident(uintptr_t ident);                   /* of a lane, alive or not; else of a genuine thread */
-bool lane_has_gil(void);                               /* the running lane may call the interpreter */
+bool lane_is_ident(uintptr_t ident); /* of a lane, alive or not; else of a genuine thread */
+bool lane_has_gil(void);             /* the running lane may call the interpreter */
 
-/* Lanes give way to each other between a switch in the middle of a blocking call and its end; this says whether there is need. */
+/* Lanes give way to each other between a switch in the middle of a blocking call and its end; this says whether there
+ * is need. */
 static inline bool
 lanes_share(void)
 {
@@ -28,12 +31,12 @@ lanes_share(void)
 }
 
 /* switch.c */
-bool stack_take(Lane *lane, size_t size);              /* 0: the usual one */
+bool stack_take(Lane *lane, size_t size); /* 0: the usual one */
 void stack_give_back(Lane *lane);
 void stacks_begin(void);
-void stack_prepare(Lane *lane, void (*begin)(void));   /* it begins with this when it runs first */
+void stack_prepare(Lane *lane, void (*begin)(void)); /* it begins with this when it runs first */
 void stack_change(Lane *from, Lane *next);
-void stack_arrived(void);                              /* first of all when a lane goes on, or begins */
+void stack_arrived(void); /* first of all when a lane goes on, or begins */
 int our_sigmask(int how, const sigset_t *set, sigset_t *before);
 int our_sigprocmask(int how, const sigset_t *set, sigset_t *before);
 typedef struct HubWait {
@@ -46,13 +49,13 @@ typedef struct HubWait {
 
 /* hub.c */
 Wake hub_wait(HubWait *waits, int n, const char *waits_for, uint64_t deadline); /* TIMED_OUT; WOKEN: look again */
-void hub_begin(void);                                  /* hub_notify() is heard from now on; again is harmless */
-void hub_look(bool may_sleep);                         /* wakes lanes */
-bool hub_is_idle(void);                                /* nobody waits for anything outside */
-void hub_closed(int fd);                               /* the number is free, or is about to be */
-void hub_forget(Lane *lane);                           /* it waits for no time any more */
-void hub_time(Lane *lane);                             /* it waits for lane->deadline */
-void hub_notify(void);                                 /* from another thread: look again */
+void hub_begin(void);          /* hub_notify() is heard from now on; again is harmless */
+void hub_look(bool may_sleep); /* wakes lanes */
+bool hub_is_idle(void);        /* nobody waits for anything outside */
+void hub_closed(int fd);       /* the number is free, or is about to be */
+void hub_forget(Lane *lane);   /* it waits for no time any more */
+void hub_time(Lane *lane);     /* it waits for lane->deadline */
+void hub_notify(void);         /* from another thread: look again */
 typedef long (*HelperCall)(void *argument);
 long hub_help(HelperCall call, void *argument, const char *waits_for); /* in a helper thread; sets errno */
 void hub_forked(void);
@@ -60,23 +63,24 @@ void hub_forked(void);
 /* transfers.c */
 extern const Relink transfer_functions[];
 int await_ready(int fd, short events, const char *waits_for); /* 0: a call on it does not wait; -1: EINTR */
-uint64_t deadline_in(int64_t ns);                      /* of lane_wait(); negative: NEVER */
-#define OURS(name) {#name, (void *)our_##name}         /* of a Relink */
+uint64_t deadline_in(int64_t ns);                             /* of lane_wait(); negative: NEVER */
+#define OURS(name) {#name, (void *)our_##name}                /* of a Relink */
 
 /* threads.c */
 void threads_install(void);
 void threads_module_loaded(const char *name);
 
 /* mutexes.c */
-void mutexes_library_loaded(void);                     /* an extension module is new */
+void mutexes_library_loaded(void); /* an extension module is new */
 
 /* libcalls.c */
 void libcalls_install(void);
 
 /* thread_calls.c */
 void lane_name_at_start(Lane *lane);
-void *thread_call(const char *name);                   /* what stands for this function of the C library's; NULL: itself */
-void thread_calls_relink(void);                        /* libraries that are there call ours from now on */
+/* what stands for this function of the C library's; NULL: itself */
+void *thread_call(const char *name);
+void thread_calls_relink(void); /* libraries that are there call ours from now on */
 
 /* locals.c */
 extern const Relink locals_functions[];

@@ -13,7 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define IDENTS 0x2c0000000000ul  /* where idents lie: addresses that are the same in every replay, and memory, since libc gets them; sanitizers leave them free */
+#define IDENTS                                                                                                         \
+    0x2c0000000000ul /* where idents lie: addresses that are the same in every replay, and memory, since libc gets them; sanitizers leave them free */
 #define IDENT_STEP 4096ul
 #define MOST_IDENTS 262144
 #define MORE_IDENTS 16 /* so many get memory at a time: a program may be allowed few addresses */
@@ -24,20 +25,23 @@
 Lanes lanes;
 __thread bool on_lanes;
 static Lane *ended; /* one whose stack could not be given back while it was on it */
-static struct { Lane *first, *last; } waiting[KEYS]; /* by what they wait for */
 static struct {
-    uint64_t state;      /* of the generator */
+    Lane *first, *last;
+} waiting[KEYS]; /* by what they wait for */
+static struct {
+    uint64_t state; /* of the generator */
     bool chaos;
-    uint64_t mean;       /* of a slice, in ticks */
-    /* Most bugs need one or two switches at the right places and that nobody disturbs the others for long, some need many close to each
-     * other. So how fine slices are is drawn once for each run, and in half of the runs who was preempted stands back until all others
-     * wait (Burckhardt and others: A randomized scheduler with probabilistic guarantees of finding bugs, 2010). */
-    unsigned fineness;   /* chaos: the longest usual slice */
-    bool by_priority;    /* chaos: who can run and has the highest priority does */
-    bool own_only;       /* chaos: slices are of ticks in the program's own code, not in libraries */
-    uint64_t own_left;   /* then: until the slice is used up */
-    uint64_t spared;     /* and ticks of libraries since the last one was */
-    uint32_t lowest;     /* priority that has been given away */
+    uint64_t mean; /* of a slice, in ticks */
+    /* Most bugs need one or two switches at the right places and that nobody disturbs the others for long, some need
+     * many close to each other. So how fine slices are is drawn once for each run, and in half of the runs who was
+     * preempted stands back until all others wait (Burckhardt and others: A randomized scheduler with probabilistic
+     * guarantees of finding bugs, 2010). */
+    unsigned fineness; /* chaos: the longest usual slice */
+    bool by_priority;  /* chaos: who can run and has the highest priority does */
+    bool own_only;     /* chaos: slices are of ticks in the program's own code, not in libraries */
+    uint64_t own_left; /* then: until the slice is used up */
+    uint64_t spared;   /* and ticks of libraries since the last one was */
+    uint32_t lowest;   /* priority that has been given away */
 } preemption;
 static uint64_t last_tstate; /* the interpreter numbers them */
 /* replay: what happens after as many ticks as are left */
@@ -89,7 +93,8 @@ lane_of_ident(uintptr_t ident)
     int id = lane_is_ident(ident) ? (int)((ident - IDENTS) / IDENT_STEP) : -1;
     if (id < 0)
         return NULL;
-    for (int i = id + (lanes.made - 1) / MOST_IDENTS * MOST_IDENTS; i >= 0; i -= MOST_IDENTS) /* the youngest that had it */
+    /* the youngest that had it */
+    for (int i = id + (lanes.made - 1) / MOST_IDENTS * MOST_IDENTS; i >= 0; i -= MOST_IDENTS)
         if (lane_numbered(i))
             return lane_numbered(i);
     return NULL;
@@ -239,8 +244,8 @@ wake_by_foreign_threads(void)
 
 /* ---- who is next, while recording ---- */
 
-/* The interpreter runs handlers in the main lane alone: if that one waits, it is told that a signal has come, as the kernel tells
- * a thread. Once for each arrival: whoever does not look at signals waits on. */
+/* The interpreter runs handlers in the main lane alone: if that one waits, it is told that a signal has come, as the
+ * kernel tells a thread. Once for each arrival: whoever does not look at signals waits on. */
 static bool told_of_signal;
 
 bool
@@ -301,9 +306,10 @@ choose(void)
         hub_look(false);
     wake_for_signal();
     while (lanes.ready_count == 0) {
-        if (hub_is_idle() && !deadlock_said && lanes.alive > 0 && core.mode != OBSERVE) /* else there may be genuine threads */
+        /* else there may be genuine threads */
+        if (hub_is_idle() && !deadlock_said && lanes.alive > 0 && core.mode != OBSERVE)
             say_deadlock();
-        hub_begin(); /* from now on a foreign thread that raises a semaphore is heard: */
+        hub_begin();               /* from now on a foreign thread that raises a semaphore is heard: */
         wake_by_foreign_threads(); /* one may have done so before */
         if (lanes.ready_count == 0)
             hub_look(true);
@@ -369,8 +375,8 @@ look_at_watched(bool attached)
         PyEval_SaveThread();
 }
 
-/* Gives up as the interpreter's threads do: without the lock of the interpreter, and, in the middle of a crossing, with the collector as
- * the program left it. */
+/* Gives up as the interpreter's threads do: without the lock of the interpreter, and, in the middle of a crossing, with
+ * the collector as the program left it. */
 static void
 leave_and_return(Lane *next)
 {
@@ -414,8 +420,8 @@ recorded_next(const uint64_t numbers[3])
         diverge("lane", NULL, NULL, text);
     }
     if (core.strict && numbers[2] != ticks_since()) {
-        snprintf(text, sizeof text, "lane %d computed %lld ticks in the recording, and %lld now", lanes.running->id, (long long)numbers[2],
-                 (long long)ticks_since());
+        snprintf(text, sizeof text, "lane %d computed %lld ticks in the recording, and %lld now", lanes.running->id,
+                 (long long)numbers[2], (long long)ticks_since());
         diverge("ticks", NULL, NULL, text);
     }
     next->wake = (Wake)(numbers[1] >> 2 & 3);
@@ -481,7 +487,8 @@ lane_switches_inside(Crossing *open)
     lane_switch_inside(numbers);
 }
 
-/* The next record is about a switch: if it is a preemption, the lane that runs must know. It is read where it happens. */
+/* The next record is about a switch: if it is a preemption, the lane that runs must know. It is read where it happens.
+ */
 bool
 lane_switch_is_ahead(void)
 {
@@ -569,7 +576,8 @@ lane_yield(void)
 
 /* ---- preemption ---- */
 
-/* Replay: the next thing in the log is that the running lane is preempted, so many ticks after the last event or switch. */
+/* Replay: the next thing in the log is that the running lane is preempted, so many ticks after the last event or
+ * switch. */
 void
 lanes_expect_preemption(uint64_t ticks)
 {
@@ -581,8 +589,9 @@ lanes_expect_preemption(uint64_t ticks)
     ticks_slice(ticks - ticks_since());
 }
 
-/* How far the running lane has computed, for the place of a signal handler: 0 if ticks are not counted, else 1 more than their number
- * since the last event or switch. Without it, the first passage of a loop would do as well as the one where the signal came. */
+/* How far the running lane has computed, for the place of a signal handler: 0 if ticks are not counted, else 1 more
+ * than their number since the last event or switch. Without it, the first passage of a loop would do as well as the one
+ * where the signal came. */
 uint64_t
 lanes_place(void)
 {
@@ -600,8 +609,8 @@ lanes_expect_place(uint64_t ticks)
     return true;
 }
 
-/* Of a small program most ticks are the library's, that starts its threads: the places where it goes wrong would seldom be met. But
- * a library may wait for another lane by looking again and again. */
+/* Of a small program most ticks are the library's, that starts its threads: the places where it goes wrong would seldom
+ * be met. But a library may wait for another lane by looking again and again. */
 static bool
 is_spared(void)
 {
@@ -777,8 +786,8 @@ lane_end(void *result)
     abort();
 }
 
-/* A thread state that is not the running lane's: it has got one now, or another. Not if the thread is none of ours, or the interpreter is
- * another one. */
+/* A thread state that is not the running lane's: it has got one now, or another. Not if the thread is none of ours, or
+ * the interpreter is another one. */
 bool
 lane_adopt(void)
 {

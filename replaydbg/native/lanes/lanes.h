@@ -29,17 +29,18 @@
 /* lanes.c */
 int lanes_begin(void);
 void lanes_obey(uint64_t seed, bool chaos, uint64_t mean, bool stop); /* mean: of a slice, in ticks; 0: the usual one */
-void lanes_count_from_start(void);               /* ticks, though there is one lane */
-void lanes_expect_nothing(void);                 /* replay: no preemption and no handler is due */
+void lanes_count_from_start(void);                                    /* ticks, though there is one lane */
+void lanes_expect_nothing(void);                                      /* replay: no preemption and no handler is due */
 void lanes_expect_preemption(uint64_t ticks);
-uint64_t lanes_place(void);                      /* how far the running lane has computed */
-bool lanes_expect_place(uint64_t ticks);         /* replay: a handler is due there; false: now */
+uint64_t lanes_place(void);              /* how far the running lane has computed */
+bool lanes_expect_place(uint64_t ticks); /* replay: a handler is due there; false: now */
 
 /* shortage.c */
 void shortage_begin(void);
-bool shortage_ask(uint64_t size);                /* before memory is taken: false, in a replay, where the program did not get it */
-void shortage_met(uint64_t size);                /* record: right after asking, it did not get it */
-void shortage_expect(Crossing *open);             /* replay: reads one NO_MEMORY record without its head */
+/* before memory is taken: false, in a replay, where the program did not get it */
+bool shortage_ask(uint64_t size);
+void shortage_met(uint64_t size);     /* record: right after asking, it did not get it */
+void shortage_expect(Crossing *open); /* replay: reads one NO_MEMORY record without its head */
 
 /* libcalls.c */
 int libcalls_module_loaded(PyObject *module, const char *name);
@@ -52,56 +53,57 @@ typedef enum { FOR_A_LOCK, INSIDE_A_CROSSING, PREEMPTED, ENDED } Why;
 typedef enum { WOKEN, TIMED_OUT, INTERRUPTED } Wake;
 #define NEVER UINT64_MAX
 
-/* Else the C library's functions do it, which takes calls of the system. A shadow stack (CET) would have to be changed too. */
+/* Else the C library's functions do it, which takes calls of the system. A shadow stack (CET) would have to be changed
+ * too. */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !(defined(__CET__) && (__CET__ & 2))
 #define CHANGES_STACKS
 #endif
 typedef struct Lane Lane;
 struct Lane {
-    char *name;              /* for people; NULL: has none */
-    char kernel_name[16];    /* what pthread_getname_np() says of it */
-    int id;                  /* from 0, the main lane, in the order in which they are made */
+    char *name;           /* for people; NULL: has none */
+    char kernel_name[16]; /* what pthread_getname_np() says of it */
+    int id;               /* from 0, the main lane, in the order in which they are made */
     int parent;
-    uint32_t priority;       /* with chaos */
-    bool ended, is_ready;    /* is_ready: stands in the queue of those that can run */
+    uint32_t priority;    /* with chaos */
+    bool ended, is_ready; /* is_ready: stands in the queue of those that can run */
 #ifdef CHANGES_STACKS
-    void *top;               /* of its stack while it does not run */
+    void *top; /* of its stack while it does not run */
 #else
     ucontext_t context;
 #endif
     void *stack;
     size_t stack_size;
-    sigset_t mask;           /* of signals, while it does not run */
+    sigset_t mask; /* of signals, while it does not run */
     void *(*start)(void *);
     void *argument, *result;
-    PyThreadState *tstate;   /* NULL: not known, or it has none */
+    PyThreadState *tstate; /* NULL: not known, or it has none */
     /* what belongs to a lane while it does not run */
     int depth, saved_errno;
     CrossState crossing;
-    void *tracing;           /* of listen.c */
-    void **specific;         /* values of pthread keys; of the main lane: the real ones */
+    void *tracing;   /* of listen.c */
+    void **specific; /* values of pthread keys; of the main lane: the real ones */
     size_t specific_size;
-    uint8_t *locals;         /* of locals.c: thread-local variables of so many libraries */
+    uint8_t *locals; /* of locals.c: thread-local variables of so many libraries */
     int locals_count;
     struct Destructor *destructors; /* of such variables */
-    void *fake_stack;        /* of AddressSanitizer */
+    void *fake_stack;               /* of AddressSanitizer */
     /* while it waits */
-    const void *key;         /* the semaphore, or the lane that is joined; NULL: something outside, or nothing */
-    const char *waits_for;   /* the same for people, or NULL */
+    const void *key;       /* the semaphore, or the lane that is joined; NULL: something outside, or nothing */
+    const char *waits_for; /* the same for people, or NULL */
     bool interruptible;
     Wake wake;
-    uint64_t deadline;       /* ns of CLOCK_MONOTONIC, or NEVER */
-    size_t heap_index;       /* in the hub's timers, from 1; 0: has none */
-    uint64_t replay_clock;   /* ns: the last deadline that passed in a replay, where none does by itself */
+    uint64_t deadline;     /* ns of CLOCK_MONOTONIC, or NEVER */
+    size_t heap_index;     /* in the hub's timers, from 1; 0: has none */
+    uint64_t replay_clock; /* ns: the last deadline that passed in a replay, where none does by itself */
     Lane *next_ready, *next_waiting, *previous_waiting;
 };
 
 typedef struct {
-    bool is_on;              /* this process has lanes: false before the program begins, and in a child that it forks */
-    Lane *running;           /* NULL while the next one is looked for */
-    Lane *chooser;           /* then: on whose stack */
+    bool is_on;    /* this process has lanes: false before the program begins, and in a child that it forks */
+    Lane *running; /* NULL while the next one is looked for */
+    Lane *chooser; /* then: on whose stack */
     Lane main;
-    Lane **at;               /* by id; NULL: has ended */
+    Lane **at; /* by id; NULL: has ended */
     int alive, made, size;
     Lane *ready_first, *ready_last;
     int ready_count;
@@ -110,37 +112,40 @@ typedef struct {
 /* lanes.c */
 extern Lanes lanes;
 extern __thread bool on_lanes __attribute__((tls_model("initial-exec"))); /* this is the thread that all lanes run on */
-Lane *lane_of_ident(uintptr_t ident);                  /* NULL: there is none */
+Lane *lane_of_ident(uintptr_t ident);                                     /* NULL: there is none */
 uintptr_t lane_ident(const Lane *lane);
-bool lane_adopt(void);                                 /* a thread state that is not core.tstate; false: of no lane */
+bool lane_adopt(void); /* a thread state that is not core.tstate; false: of no lane */
 
 /* transfers.c */
-int our_close(int fd);                                 /* tells the hub */
+int our_close(int fd); /* tells the hub */
 
 /* libcalls.c */
-void lanes_relink(void);                               /* libraries may be new */
-void *libcalls_ours(const char *name);                 /* what the C library's function of that name is led to; NULL: it is not */
+void lanes_relink(void); /* libraries may be new */
+/* what the C library's function of that name is led to; NULL: it is not */
+void *libcalls_ours(const char *name);
 
 /* threads.c */
 bool lane_semaphore_free(const void *semaphore);
-extern const char waits_for_lock[];                    /* lane->waits_for of one that waits for a semaphore */
-void *threads_function(const char *name);              /* what stands for this function if C code asks for it by name; NULL: itself */
+extern const char waits_for_lock[]; /* lane->waits_for of one that waits for a semaphore */
+/* what stands for this function if C code asks for it by name; NULL: itself */
+void *threads_function(const char *name);
 
 /* What higher parts register in boot/parts.c. */
-typedef void *(*FunctionLookup)(const char *name);     /* what stands for a function that C code asks for by name; NULL: itself */
+/* what stands for a function that C code asks for by name; NULL: itself */
+typedef void *(*FunctionLookup)(const char *name);
 
 typedef struct {
-    void (*would_wait)(const char *what);    /* in a diversion */
+    void (*would_wait)(const char *what); /* in a diversion */
     Wake (*lenient_wait)(const void *key, const char *waits_for, uint64_t deadline, bool interruptible, Why why);
-    Lane *(*lenient_next_at_end)(void);                /* the running lane has ended */
+    Lane *(*lenient_next_at_end)(void); /* the running lane has ended */
     void (*lenient_slice_used_up)(bool is_preemption);
-    void (*look_for_signals)(void);                    /* replay: the place of a handler is near */
-    bool (*is_watched)(void);                          /* a value, by the debugger */
+    void (*look_for_signals)(void);                      /* replay: the place of a handler is near */
+    bool (*is_watched)(void);                            /* a value, by the debugger */
     void (*look_at_watched)(_PyInterpreterFrame *frame); /* NULL: another lane goes on */
-    FunctionLookup *lookups;                           /* ends with NULL */
-    void *(*look_up)(void *library, const char *name); /* as dlsym() */
+    FunctionLookup *lookups;                             /* ends with NULL */
+    void *(*look_up)(void *library, const char *name);   /* as dlsym() */
     void (*relink_raising)(void);
-    void (*library_loaded)(void);                      /* libraries may be new */
+    void (*library_loaded)(void); /* libraries may be new */
     void (*install_libc)(void);
 } LanesHooks;
 extern const LanesHooks lanes_hooks;

@@ -1,7 +1,8 @@
-/* Functions of the C library that wait for the outside, as the interpreter and extension modules call them. While recording, and while
- * there are several lanes, whoever would wait lets others run until the hub says that there is something. Otherwise they are the
- * real ones; so they are for whoever waits with the interpreter's lock in hand, for whom everybody waits without us too.
- * Those that move data are in transfers.c; here are time, children, signals, and what can only be waited for by calling it. */
+/* Functions of the C library that wait for the outside, as the interpreter and extension modules call them. While
+ * recording, and while there are several lanes, whoever would wait lets others run until the hub says that there is
+ * something. Otherwise they are the real ones; so they are for whoever waits with the interpreter's lock in hand, for
+ * whom everybody waits without us too. Those that move data are in transfers.c; here are time, children, signals, and
+ * what can only be waited for by calling it. */
 #include "base/core.h"
 #include "lanes/inside.h"
 #include <errno.h>
@@ -66,7 +67,9 @@ static unsigned
 our_sleep(unsigned seconds)
 {
     struct timespec left = {0};
-    return our_nanosleep(&(struct timespec){.tv_sec = seconds}, &left) < 0 ? (unsigned)(left.tv_sec + (left.tv_nsec > 0)) : 0;
+    return our_nanosleep(&(struct timespec){.tv_sec = seconds}, &left) < 0
+               ? (unsigned)(left.tv_sec + (left.tv_nsec > 0))
+               : 0;
 }
 
 static int
@@ -99,7 +102,13 @@ await_child(pid_t pid, int options)
 {
     siginfo_t info;
     int which = WEXITED | (options & WUNTRACED ? WSTOPPED : 0) | (options & WCONTINUED);
-    WaitId w = {pid > 0 ? P_PID : pid == -1 ? P_ALL : P_PGID, (id_t)(pid > 0 ? pid : pid < -1 ? -pid : getpgrp()), &info, which | WNOWAIT};
+    WaitId w = {pid > 0     ? P_PID
+                : pid == -1 ? P_ALL
+                            : P_PGID,
+                (id_t)(pid > 0    ? pid
+                       : pid < -1 ? -pid
+                                  : getpgrp()),
+                &info, which | WNOWAIT};
     if ((options & WNOHANG) || !lanes_share())
         return 0;
     if (pid > 0 && which == WEXITED) {
@@ -143,7 +152,8 @@ static int
 our_waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
     WaitId w = {type, id, info, options};
-    return (options & WNOHANG) || !lanes_share() ? waitid(type, id, info, options) : (int)hub_help(wait_in_helper, &w, "a child process");
+    return (options & WNOHANG) || !lanes_share() ? waitid(type, id, info, options)
+                                                 : (int)hub_help(wait_in_helper, &w, "a child process");
 }
 
 /* ---- signals that are taken like messages ---- */
@@ -201,32 +211,54 @@ typedef struct {
     long a[8];
 } Words;
 
-static long help_flock(void *w) { return flock((int)((Words *)w)->a[0], (int)((Words *)w)->a[1]); }
-static long help_lockf(void *w) { return lockf((int)((Words *)w)->a[0], (int)((Words *)w)->a[1], (off_t)((Words *)w)->a[2]); }
-static long help_fcntl(void *w) { return fcntl((int)((Words *)w)->a[0], (int)((Words *)w)->a[1], ((Words *)w)->a[2]); }
-static long help_open(void *w)
+static long
+help_flock(void *w)
+{
+    return flock((int)((Words *)w)->a[0], (int)((Words *)w)->a[1]);
+}
+static long
+help_lockf(void *w)
+{
+    return lockf((int)((Words *)w)->a[0], (int)((Words *)w)->a[1], (off_t)((Words *)w)->a[2]);
+}
+static long
+help_fcntl(void *w)
+{
+    return fcntl((int)((Words *)w)->a[0], (int)((Words *)w)->a[1], ((Words *)w)->a[2]);
+}
+static long
+help_open(void *w)
 {
     Words *words = w;
     return openat((int)words->a[0], (const char *)words->a[1], (int)words->a[2], (mode_t)words->a[3]);
 }
-static long help_connect(void *w)
+static long
+help_connect(void *w)
 {
     Words *words = w;
     return connect((int)words->a[0], (const struct sockaddr *)words->a[1], (socklen_t)words->a[2]);
 }
-static long help_addresses(void *w)
+static long
+help_addresses(void *w)
 {
     Words *words = w;
-    return getaddrinfo((const char *)words->a[0], (const char *)words->a[1], (const struct addrinfo *)words->a[2], (struct addrinfo **)words->a[3]);
+    return getaddrinfo((const char *)words->a[0], (const char *)words->a[1], (const struct addrinfo *)words->a[2],
+                       (struct addrinfo **)words->a[3]);
 }
-static long help_name(void *w)
+static long
+help_name(void *w)
 {
     Words *words = w;
-    return getnameinfo((const struct sockaddr *)words->a[0], (socklen_t)words->a[1], (char *)words->a[2], (socklen_t)words->a[3],
-                       (char *)words->a[4], (socklen_t)words->a[5], (int)words->a[6]);
+    return getnameinfo((const struct sockaddr *)words->a[0], (socklen_t)words->a[1], (char *)words->a[2],
+                       (socklen_t)words->a[3], (char *)words->a[4], (socklen_t)words->a[5], (int)words->a[6]);
 }
-static long help_sem_wait(void *w) { return sem_wait((sem_t *)((Words *)w)->a[0]); }
-static long help_sem_timedwait(void *w)
+static long
+help_sem_wait(void *w)
+{
+    return sem_wait((sem_t *)((Words *)w)->a[0]);
+}
+static long
+help_sem_timedwait(void *w)
 {
     return sem_timedwait((sem_t *)((Words *)w)->a[0], (const struct timespec *)((Words *)w)->a[1]);
 }
@@ -291,8 +323,8 @@ our_openat(int dir, const char *path, int flags, ...)
     return open_at(dir, path, flags, (mode_t)mode);
 }
 
-/* Begun without waiting, as on a socket that does not wait, and waited for in the hub; only for what cannot be begun so (a Unix socket whose
- * listener is busy) a helper waits. */
+/* Begun without waiting, as on a socket that does not wait, and waited for in the hub; only for what cannot be begun so
+ * (a Unix socket whose listener is busy) a helper waits. */
 static int
 our_connect(int fd, const struct sockaddr *to, socklen_t size)
 {
@@ -330,11 +362,13 @@ our_getaddrinfo(const char *node, const char *service, const struct addrinfo *hi
 }
 
 static int
-our_getnameinfo(const struct sockaddr *of, socklen_t size, char *host, socklen_t host_size, char *service, socklen_t service_size, int flags)
+our_getnameinfo(const struct sockaddr *of, socklen_t size, char *host, socklen_t host_size, char *service,
+                socklen_t service_size, int flags)
 {
     if (!lanes_share())
         return getnameinfo(of, size, host, host_size, service, service_size, flags);
-    return (int)hub_help(help_name, W((long)of, size, (long)host, host_size, (long)service, service_size, flags), "a name");
+    return (int)hub_help(help_name, W((long)of, size, (long)host, host_size, (long)service, service_size, flags),
+                         "a name");
 }
 
 static int
@@ -350,16 +384,42 @@ our_sem_timedwait(sem_t *semaphore, const struct timespec *time)
 {
     if (!lanes_share())
         return sem_timedwait(semaphore, time);
-    return sem_trywait(semaphore) == 0 ? 0 : (int)hub_help(help_sem_timedwait, W((long)semaphore, (long)time), "a semaphore");
+    return sem_trywait(semaphore) == 0
+               ? 0
+               : (int)hub_help(help_sem_timedwait, W((long)semaphore, (long)time), "a semaphore");
 }
 
-static const Relink functions[] = {
-    OURS(clock_nanosleep), OURS(nanosleep), OURS(usleep), OURS(sleep), OURS(sched_yield), OURS(wait), OURS(waitpid), OURS(wait3), OURS(wait4), OURS(waitid), OURS(flock),
-    OURS(lockf), {"lockf64", (void *)our_lockf}, OURS(fcntl), {"fcntl64", (void *)our_fcntl}, OURS(open), {"open64", (void *)our_open},
-    OURS(openat), {"openat64", (void *)our_openat}, OURS(connect), OURS(getaddrinfo), OURS(getnameinfo), OURS(sigwait), OURS(sigwaitinfo),
-    OURS(sigtimedwait), {"pthread_sigmask", (void *)our_sigmask}, OURS(sigprocmask), {NULL, NULL}};
+static const Relink functions[] = {OURS(clock_nanosleep),
+                                   OURS(nanosleep),
+                                   OURS(usleep),
+                                   OURS(sleep),
+                                   OURS(sched_yield),
+                                   OURS(wait),
+                                   OURS(waitpid),
+                                   OURS(wait3),
+                                   OURS(wait4),
+                                   OURS(waitid),
+                                   OURS(flock),
+                                   OURS(lockf),
+                                   {"lockf64", (void *)our_lockf},
+                                   OURS(fcntl),
+                                   {"fcntl64", (void *)our_fcntl},
+                                   OURS(open),
+                                   {"open64", (void *)our_open},
+                                   OURS(openat),
+                                   {"openat64", (void *)our_openat},
+                                   OURS(connect),
+                                   OURS(getaddrinfo),
+                                   OURS(getnameinfo),
+                                   OURS(sigwait),
+                                   OURS(sigwaitinfo),
+                                   OURS(sigtimedwait),
+                                   {"pthread_sigmask", (void *)our_sigmask},
+                                   OURS(sigprocmask),
+                                   {NULL, NULL}};
 
-/* Semaphores of modules: those of `_multiprocessing`, which other processes share. The interpreter's own are in threads.c. */
+/* Semaphores of modules: those of `_multiprocessing`, which other processes share. The interpreter's own are in
+ * threads.c. */
 static const Relink semaphores[] = {OURS(sem_wait), OURS(sem_timedwait), {NULL, NULL}};
 
 void *
@@ -376,7 +436,8 @@ libcalls_ours(const char *name)
 void
 lanes_relink(void)
 {
-    static Relinking waiting = {.functions = functions}, transfers = {.functions = transfer_functions}, ending = {.functions = locals_functions};
+    static Relinking waiting = {.functions = functions}, transfers = {.functions = transfer_functions},
+                     ending = {.functions = locals_functions};
     relink(&waiting);
     relink(&transfers);
     relink(&ending);

@@ -1,6 +1,6 @@
-/* Thread-local variables of C and C++ libraries, which each lane has for itself as each thread would: greenlet keeps the greenlet that runs
- * in one. The system's thread has one block of them for each library; a switch of lanes changes what is in it. The interpreter's own
- * need not: at a switch it holds nothing in them. */
+/* Thread-local variables of C and C++ libraries, which each lane has for itself as each thread would: greenlet keeps
+ * the greenlet that runs in one. The system's thread has one block of them for each library; a switch of lanes changes
+ * what is in it. The interpreter's own need not: at a switch it holds nothing in them. */
 #include "base/core.h"
 #include "lanes/inside.h"
 #include <link.h>
@@ -12,9 +12,9 @@ typedef struct {
 extern void *__tls_get_addr(Index *);
 
 typedef struct {
-    uintptr_t at;          /* of the library */
-    void *block;           /* its variables */
-    const void *initial;   /* what they begin with; the rest is zero */
+    uintptr_t at;        /* of the library */
+    void *block;         /* its variables */
+    const void *initial; /* what they begin with; the rest is zero */
     size_t initial_size, size;
 } Library;
 
@@ -36,11 +36,13 @@ look_at(struct dl_phdr_info *info, size_t size, void *unused)
             return 0;
     for (int i = 0; i < info->dlpi_phnum && info->dlpi_tls_modid; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        if (part->p_type != PT_TLS || relink_leaves_alone(info) || relink_is_interpreter(info) || library_count == MOST_LIBRARIES)
+        if (part->p_type != PT_TLS || relink_leaves_alone(info) || relink_is_interpreter(info) ||
+            library_count == MOST_LIBRARIES)
             continue;
         Index index = {info->dlpi_tls_modid, 0};
-        libraries[library_count++] = (Library){info->dlpi_addr, __tls_get_addr(&index), (const void *)(info->dlpi_addr + part->p_vaddr),
-                                               part->p_filesz, part->p_memsz};
+        libraries[library_count++] =
+            (Library){info->dlpi_addr, __tls_get_addr(&index), (const void *)(info->dlpi_addr + part->p_vaddr),
+                      part->p_filesz, part->p_memsz};
     }
     return 0;
 }
@@ -120,5 +122,6 @@ locals_end(Lane *lane)
     }
 }
 
-const Relink locals_functions[] = {
-    {"__cxa_thread_atexit", (void *)our_thread_atexit}, {"__cxa_thread_atexit_impl", (void *)our_thread_atexit}, {NULL, NULL}};
+const Relink locals_functions[] = {{"__cxa_thread_atexit", (void *)our_thread_atexit},
+                                   {"__cxa_thread_atexit_impl", (void *)our_thread_atexit},
+                                   {NULL, NULL}};

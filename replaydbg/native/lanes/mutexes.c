@@ -1,6 +1,7 @@
-/* Mutexes of SQLite, which holds a connection's while it runs a statement: also while it waits for a locked database, and while a
- * function of the program runs in the middle of it. For the C library all lanes are one thread, so it would let a second lane into
- * a connection that the first one is still at work in. Who holds a mutex is noted here, and other lanes wait. */
+/* Mutexes of SQLite, which holds a connection's while it runs a statement: also while it waits for a locked database,
+ * and while a function of the program runs in the middle of it. For the C library all lanes are one thread, so it would
+ * let a second lane into a connection that the first one is still at work in. Who holds a mutex is noted here, and
+ * other lanes wait. */
 #include "base/core.h"
 #include "lanes/inside.h"
 #include <errno.h>
@@ -86,15 +87,17 @@ our_mutex_unlock(pthread_mutex_t *mutex)
     return rc;
 }
 
-static const Relink functions[] = {
-    {"pthread_mutex_lock", (void *)our_mutex_lock}, {"pthread_mutex_trylock", (void *)our_mutex_trylock},
-    {"pthread_mutex_unlock", (void *)our_mutex_unlock}, {NULL, NULL}};
+static const Relink functions[] = {{"pthread_mutex_lock", (void *)our_mutex_lock},
+                                   {"pthread_mutex_trylock", (void *)our_mutex_trylock},
+                                   {"pthread_mutex_unlock", (void *)our_mutex_unlock},
+                                   {NULL, NULL}};
 
 void
 mutexes_library_loaded(void)
 {
     /* a build of Python may have SQLite inside its module */
-    static Relinking library = {.functions = functions, .only_named = "libsqlite3"}, module = {.functions = functions, .only_named = "_sqlite3"};
+    static Relinking library = {.functions = functions, .only_named = "libsqlite3"},
+                     module = {.functions = functions, .only_named = "_sqlite3"};
     relink(&library);
     relink(&module);
 }

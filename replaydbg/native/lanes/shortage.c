@@ -1,10 +1,12 @@
-/* Memory that the program asked for and did not get, because of a limit (RLIMIT_AS, a container's). Nothing tells a replay: it has
- * another limit, or none, and other things in its memory. So what was refused is recorded, and refused again.
+/* Memory that the program asked for and did not get, because of a limit (RLIMIT_AS, a container's). Nothing tells a
+ * replay: it has another limit, or none, and other things in its memory. So what was refused is recorded, and refused
+ * again.
  *
- * A refusal is named by its size and by how many of that size were asked for since the last event: both are the same in a replay, as far as
- * large blocks go. Those are seen because every large block of the interpreter's comes from the raw allocator, and small ones too when
- * there is no room for another arena. But how many small ones the arenas still have room for depends on what the tool has in them: of small
- * blocks a refusal is recorded, and ends the replay. Maps without a file and stacks of threads are counted in the same way. */
+ * A refusal is named by its size and by how many of that size were asked for since the last event: both are the same in
+ * a replay, as far as large blocks go. Those are seen because every large block of the interpreter's comes from the raw
+ * allocator, and small ones too when there is no room for another arena. But how many small ones the arenas still have
+ * room for depends on what the tool has in them: of small blocks a refusal is recorded, and ends the replay. Maps
+ * without a file and stacks of threads are counted in the same way. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "lanes/inside.h"
@@ -13,8 +15,13 @@
 #define LARGE 65536u /* the tool's own work takes no such blocks from the interpreter while the program runs */
 #define SLOTS 512u   /* sizes that hash alike are counted together, in both modes */
 
-static struct { uint64_t event; uint32_t count; } asked[SLOTS];
-static struct { uint64_t event, size, count; } *refused; /* replay: as the log says, in this order */
+static struct {
+    uint64_t event;
+    uint32_t count;
+} asked[SLOTS];
+static struct {
+    uint64_t event, size, count;
+} *refused; /* replay: as the log says, in this order */
 static size_t refused_count, refused_first, refused_room;
 static PyMemAllocatorEx inner;
 
@@ -114,7 +121,8 @@ static void *
 raw_calloc(void *context, size_t n, size_t each)
 {
     bool no = false;
-    uint64_t size = each && n > UINT64_MAX / each ? UINT64_MAX : (uint64_t)n * each, count = size >= LARGE ? ask(size, &no) : 0;
+    uint64_t size = each && n > UINT64_MAX / each ? UINT64_MAX : (uint64_t)n * each,
+             count = size >= LARGE ? ask(size, &no) : 0;
     void *block = no ? NULL : inner.calloc(inner.ctx, n, each);
     if (__builtin_expect(block == NULL, 0) && !no)
         met(size, count);

@@ -13,7 +13,10 @@
 #define DEFAULT_STACK (8u << 20)
 #define KEPT_STACKS 16
 
-static struct { void *at[KEPT_STACKS]; int count; } kept;
+static struct {
+    void *at[KEPT_STACKS];
+    int count;
+} kept;
 
 bool
 stack_take(Lane *lane, size_t size)
@@ -24,7 +27,8 @@ stack_take(Lane *lane, size_t size)
         lane->stack = kept.at[--kept.count];
         return true;
     }
-    void *stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+    void *stack =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return false;
     mprotect(stack, 4096, PROT_NONE); /* who runs over it is stopped there */
@@ -59,8 +63,8 @@ look_at_mask(void)
     differs_now = memcmp(&now, &first_mask, sizeof now) != 0;
 }
 
-/* In a replay SIGSYS stays unblocked: with it blocked, a call that the fence stops would end the process without a word, and exit_group() is
- * one, see refused.c. */
+/* In a replay SIGSYS stays unblocked: with it blocked, a call that the fence stops would end the process without a
+ * word, and exit_group() is one, see refused.c. */
 static const sigset_t *
 without_sigsys(int how, const sigset_t *set, sigset_t *other)
 {
@@ -135,7 +139,8 @@ stack_arrived(void)
 #endif
 
 #ifdef CHANGES_STACKS
-/* What a function must leave as it found it: six registers, and how floating point rounds. The rest the caller has saved. */
+/* What a function must leave as it found it: six registers, and how floating point rounds. The rest the caller has
+ * saved. */
 __attribute__((naked, noinline)) static void
 change_stacks(void **left, void *to)
 {

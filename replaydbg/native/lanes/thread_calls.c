@@ -1,7 +1,8 @@
-/* Functions of the C library that take a thread (pthread_t), as the program's own C code calls them: by ctypes and cffi, which ask for
- * them by name, and in extension modules. The ident that threading.get_ident() gives is a lane's, of which the C library knows nothing. A
- * lane has the name that it was given and a stack of its own; whatever else belongs to a thread of the operating system is that of the
- * one on which all lanes run. Where what comes of it depends on the machine it is a crossing. Other threads are left to the C library. */
+/* Functions of the C library that take a thread (pthread_t), as the program's own C code calls them: by ctypes and
+ * cffi, which ask for them by name, and in extension modules. The ident that threading.get_ident() gives is a lane's,
+ * of which the C library knows nothing. A lane has the name that it was given and a stack of its own; whatever else
+ * belongs to a thread of the operating system is that of the one on which all lanes run. Where what comes of it depends
+ * on the machine it is a crossing. Other threads are left to the C library. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "lanes/inside.h"
@@ -77,10 +78,10 @@ our_getname(pthread_t thread, char *name, size_t size)
 
 typedef struct {
     pthread_t thread;
-    int number;      /* policy, priority; or unused */
-    void *given;     /* what is handed over */
+    int number;  /* policy, priority; or unused */
+    void *given; /* what is handed over */
     size_t size;
-    void *out;       /* what is filled in: `size` bytes */
+    void *out; /* what is filled in: `size` bytes */
 } Asked;
 
 /* ctypes gives up the interpreter's lock, and a crossing needs it. */
@@ -95,7 +96,8 @@ cross(const char *name, int (*really)(Asked *), Asked *asked)
     else {
         NativeCrossing crossing;
         const char *given = asked->given ? asked->given : "";
-        if (native_begin(&crossing, gate, name, asked->number, (int64_t)asked->size, given, asked->given ? asked->size : 0))
+        if (native_begin(&crossing, gate, name, asked->number, (int64_t)asked->size, given,
+                         asked->given ? asked->size : 0))
             rc = really(asked);
         rc = (int)native_end(&crossing, rc, asked->out, asked->out ? asked->size : 0);
     }
@@ -103,10 +105,26 @@ cross(const char *name, int (*really)(Asked *), Asked *asked)
     return rc;
 }
 
-static int really_getaffinity(Asked *a) { return pthread_getaffinity_np(pthread_self(), a->size, a->out); }
-static int really_setaffinity(Asked *a) { return pthread_setaffinity_np(pthread_self(), a->size, a->given); }
-static int really_setschedparam(Asked *a) { return pthread_setschedparam(pthread_self(), a->number, a->given); }
-static int really_setschedprio(Asked *a) { return pthread_setschedprio(pthread_self(), a->number); }
+static int
+really_getaffinity(Asked *a)
+{
+    return pthread_getaffinity_np(pthread_self(), a->size, a->out);
+}
+static int
+really_setaffinity(Asked *a)
+{
+    return pthread_setaffinity_np(pthread_self(), a->size, a->given);
+}
+static int
+really_setschedparam(Asked *a)
+{
+    return pthread_setschedparam(pthread_self(), a->number, a->given);
+}
+static int
+really_setschedprio(Asked *a)
+{
+    return pthread_setschedprio(pthread_self(), a->number);
+}
 
 typedef struct {
     int policy, priority;
@@ -182,7 +200,8 @@ our_setschedprio(pthread_t thread, int priority)
 
 /* ---- what a lane has ---- */
 
-/* The clock of whoever asks it: its number is the same in every run, that of another thread has the kernel's number of it in it. */
+/* The clock of whoever asks it: its number is the same in every run, that of another thread has the kernel's number of
+ * it in it. */
 static int
 our_getcpuclockid(pthread_t thread, clockid_t *clock)
 {
@@ -217,10 +236,23 @@ our_sigqueue(pthread_t thread, int signum, const union sigval value)
     return pthread_sigqueue(lane_of(thread) ? pthread_self() : thread, signum, value);
 }
 
-/* The interpreter detaches its threads, and 3.13 joins them by itself: to join one is an error, as it is without the tool. */
-static int our_not_joined(pthread_t thread, void **result) { return was_lane(thread) ? ESRCH : lane_of(thread) ? EINVAL : pthread_join(thread, result); }
-static int our_not_tried(pthread_t thread, void **result) { return was_lane(thread) ? ESRCH : lane_of(thread) ? EINVAL : pthread_tryjoin_np(thread, result); }
-static int our_not_detached(pthread_t thread) { return was_lane(thread) ? ESRCH : lane_of(thread) ? EINVAL : pthread_detach(thread); }
+/* The interpreter detaches its threads, and 3.13 joins them by itself: to join one is an error, as it is without the
+ * tool. */
+static int
+our_not_joined(pthread_t thread, void **result)
+{
+    return was_lane(thread) ? ESRCH : lane_of(thread) ? EINVAL : pthread_join(thread, result);
+}
+static int
+our_not_tried(pthread_t thread, void **result)
+{
+    return was_lane(thread) ? ESRCH : lane_of(thread) ? EINVAL : pthread_tryjoin_np(thread, result);
+}
+static int
+our_not_detached(pthread_t thread)
+{
+    return was_lane(thread) ? ESRCH : lane_of(thread) ? EINVAL : pthread_detach(thread);
+}
 
 static int
 our_not_joined_until(pthread_t thread, void **result, const struct timespec *time)
@@ -254,19 +286,29 @@ our_own_ident(void)
 
 /* ---- who gets them ---- */
 
-static const Relink functions[] = {
-    {"pthread_setname_np", (void *)our_setname}, {"pthread_getname_np", (void *)our_getname},
-    {"pthread_getaffinity_np", (void *)our_getaffinity}, {"pthread_setaffinity_np", (void *)our_setaffinity},
-    {"pthread_getschedparam", (void *)our_getschedparam}, {"pthread_setschedparam", (void *)our_setschedparam},
-    {"pthread_setschedprio", (void *)our_setschedprio}, {"pthread_getattr_np", (void *)our_getattr},
-    {"pthread_sigqueue", (void *)our_sigqueue}, {"pthread_cancel", (void *)our_cancel}, {NULL, NULL}};
+static const Relink functions[] = {{"pthread_setname_np", (void *)our_setname},
+                                   {"pthread_getname_np", (void *)our_getname},
+                                   {"pthread_getaffinity_np", (void *)our_getaffinity},
+                                   {"pthread_setaffinity_np", (void *)our_setaffinity},
+                                   {"pthread_getschedparam", (void *)our_getschedparam},
+                                   {"pthread_setschedparam", (void *)our_setschedparam},
+                                   {"pthread_setschedprio", (void *)our_setschedprio},
+                                   {"pthread_getattr_np", (void *)our_getattr},
+                                   {"pthread_sigqueue", (void *)our_sigqueue},
+                                   {"pthread_cancel", (void *)our_cancel},
+                                   {NULL, NULL}};
 
-/* Of these the interpreter has others, in threads.c, or those of libcalls.c are linked already; in C libraries pthread_self() stays the thread that libraries know. */
-static const Relink by_name[] = {
-    {"pthread_self", (void *)our_own_ident}, {"pthread_getcpuclockid", (void *)our_getcpuclockid}, {"pthread_join", (void *)our_not_joined},
-    {"pthread_tryjoin_np", (void *)our_not_tried}, {"pthread_timedjoin_np", (void *)our_not_joined_until},
-    {"pthread_detach", (void *)our_not_detached}, {"pthread_sigmask", (void *)our_sigmask}, {"sigprocmask", (void *)our_sigprocmask},
-    {NULL, NULL}};
+/* Of these the interpreter has others, in threads.c, or those of libcalls.c are linked already; in C libraries
+ * pthread_self() stays the thread that libraries know. */
+static const Relink by_name[] = {{"pthread_self", (void *)our_own_ident},
+                                 {"pthread_getcpuclockid", (void *)our_getcpuclockid},
+                                 {"pthread_join", (void *)our_not_joined},
+                                 {"pthread_tryjoin_np", (void *)our_not_tried},
+                                 {"pthread_timedjoin_np", (void *)our_not_joined_until},
+                                 {"pthread_detach", (void *)our_not_detached},
+                                 {"pthread_sigmask", (void *)our_sigmask},
+                                 {"sigprocmask", (void *)our_sigprocmask},
+                                 {NULL, NULL}};
 
 void *
 thread_call(const char *name)

@@ -1,5 +1,5 @@
-/* Functions of the C library about threads and semaphores, as the interpreter calls them: its threads are lanes. The real ones serve
- * whoever is no lane: helpers, threads of C libraries, and a child that the program has forked. */
+/* Functions of the C library about threads and semaphores, as the interpreter calls them: its threads are lanes. The
+ * real ones serve whoever is no lane: helpers, threads of C libraries, and a child that the program has forked. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "lanes/inside.h"
@@ -21,8 +21,8 @@ is_lane(void)
 
 /* ---- threads ---- */
 
-/* Once nothing is recorded any more a new thread is a genuine one: C libraries that cannot be recorded wait in calls that only a thread of
- * its own may be held up by. Those that are lanes stay so. */
+/* Once nothing is recorded any more a new thread is a genuine one: C libraries that cannot be recorded wait in calls
+ * that only a thread of its own may be held up by. Those that are lanes stay so. */
 static bool
 makes_lanes(void)
 {
@@ -105,7 +105,8 @@ our_cpu_clock(pthread_t thread, clockid_t *clock)
 }
 
 /* The interpreter asks for the kernel's number of its thread in this way: lanes must not share one. */
-static long __attribute__((no_sanitize("address"))) /* it reads as many arguments as the call with the most of them has */
+/* it reads as many arguments as the call with the most of them has */
+static long __attribute__((no_sanitize("address")))
 our_syscall(long number, ...)
 {
     long a[6];
@@ -224,7 +225,8 @@ our_sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *time
         return sem_clockwait(semaphore, clock, time);
     uint64_t deadline = deadline_of(clock, time);
     int rc = wait_until(semaphore, deadline);
-    if (rc < 0 && errno == ETIMEDOUT && core.mode == REPLAY && clock == CLOCK_MONOTONIC && deadline > lanes.running->replay_clock)
+    if (rc < 0 && errno == ETIMEDOUT && core.mode == REPLAY && clock == CLOCK_MONOTONIC &&
+        deadline > lanes.running->replay_clock)
         lanes.running->replay_clock = deadline; /* 3.13 looks whether it has passed */
     return rc;
 }
@@ -248,13 +250,14 @@ our_sem_post(sem_t *semaphore)
     return rc;
 }
 
-/* In a replay no time passes: what the interpreter computes for waiting must come out as if it had just begun, or as if its time were
- * over where it was. Clocks that the program reads are crossings. */
+/* In a replay no time passes: what the interpreter computes for waiting must come out as if it had just begun, or as if
+ * its time were over where it was. Clocks that the program reads are crossings. */
 #define REPLAY_BEGINS 1000000000000000u
 static bool releases_import_lock;
 
-/* C code that reads the clock until it moves must come to an end: it moves by a nanosecond, less than any wait of the interpreter's takes.
- * Where nothing but readings comes, somebody waits for more: the steps grow, and a second passes in some thousand readings. */
+/* C code that reads the clock until it moves must come to an end: it moves by a nanosecond, less than any wait of the
+ * interpreter's takes. Where nothing but readings comes, somebody waits for more: the steps grow, and a second passes
+ * in some thousand readings. */
 static uint64_t
 step_of_reading(void)
 {
@@ -283,8 +286,8 @@ our_clock_gettime(clockid_t clock, struct timespec *time)
     return 0;
 }
 
-/* Since 3.13 who releases the lock of imports hands it over to one who has waited for more than a millisecond, and so has to wait when he
- * wants it again. No clock says so here: it is always free for the next who comes. */
+/* Since 3.13 who releases the lock of imports hands it over to one who has waited for more than a millisecond, and so
+ * has to wait when he wants it again. No clock says so here: it is always free for the next who comes. */
 static PyObject *
 imp_release_lock(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -296,14 +299,23 @@ imp_release_lock(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t narg
 
 const HandlerEntry thread_handlers[] = {{"imp_release_lock", imp_release_lock}, {NULL, NULL}};
 
-static const Relink functions[] = {
-    {"pthread_create", (void *)our_create}, {"pthread_self", (void *)our_self}, {"pthread_exit", (void *)our_exit},
-    {"pthread_detach", (void *)our_detach}, {"pthread_join", (void *)our_join}, {"pthread_kill", (void *)our_kill},
-    {"pthread_getcpuclockid", (void *)our_cpu_clock},
-    {"pthread_getspecific", (void *)our_get_specific}, {"pthread_setspecific", (void *)our_set_specific},
-    {"syscall", (void *)our_syscall}, {"sem_wait", (void *)our_sem_wait}, {"sem_clockwait", (void *)our_sem_clockwait},
-    {"sem_timedwait", (void *)our_sem_timedwait}, {"sem_post", (void *)our_sem_post}, {"sem_trywait", (void *)our_sem_trywait},
-    {"clock_gettime", (void *)our_clock_gettime}, {NULL, NULL}};
+static const Relink functions[] = {{"pthread_create", (void *)our_create},
+                                   {"pthread_self", (void *)our_self},
+                                   {"pthread_exit", (void *)our_exit},
+                                   {"pthread_detach", (void *)our_detach},
+                                   {"pthread_join", (void *)our_join},
+                                   {"pthread_kill", (void *)our_kill},
+                                   {"pthread_getcpuclockid", (void *)our_cpu_clock},
+                                   {"pthread_getspecific", (void *)our_get_specific},
+                                   {"pthread_setspecific", (void *)our_set_specific},
+                                   {"syscall", (void *)our_syscall},
+                                   {"sem_wait", (void *)our_sem_wait},
+                                   {"sem_clockwait", (void *)our_sem_clockwait},
+                                   {"sem_timedwait", (void *)our_sem_timedwait},
+                                   {"sem_post", (void *)our_sem_post},
+                                   {"sem_trywait", (void *)our_sem_trywait},
+                                   {"clock_gettime", (void *)our_clock_gettime},
+                                   {NULL, NULL}};
 
 /* ctypes and cffi ask by name; see thread_calls.c. */
 static const Relink by_name[] = {
@@ -334,8 +346,8 @@ threads_module_loaded(const char *name)
     static const Relink asking[] = {{"dlsym", (void *)our_dlsym}, {NULL, NULL}};
     static const Relink raising[] = {
         {"PyThreadState_SetAsyncExc", (void *)our_set_exception}, {"pthread_kill", (void *)our_kill}, {NULL, NULL}};
-    static Relinking ctypes = {.functions = asking, .only_named = "_ctypes"}, cffi = {.functions = asking, .only_named = "_cffi_backend"},
-                     modules = {.functions = raising};
+    static Relinking ctypes = {.functions = asking, .only_named = "_ctypes"},
+                     cffi = {.functions = asking, .only_named = "_cffi_backend"}, modules = {.functions = raising};
     relink(&modules);
     thread_calls_relink();
     lanes_hooks.relink_raising();

@@ -1,5 +1,5 @@
-/* Functions of the C library that move data through descriptors, or wait until they can be used, as the interpreter and extension modules call
- * them: see libcalls.c, which has those that wait for anything else. */
+/* Functions of the C library that move data through descriptors, or wait until they can be used, as the interpreter and
+ * extension modules call them: see libcalls.c, which has those that wait for anything else. */
 #include "base/core.h"
 #include "lanes/inside.h"
 #include <errno.h>
@@ -65,9 +65,9 @@ must_await(int fd)
     return lanes_share() && waits(fd);
 }
 
-#define READ_FROM(fd, what, call) \
-    if (lanes_share() && await_if_it_waits(fd, POLLIN, what) < 0) \
-        return -1; \
+#define READ_FROM(fd, what, call)                                                                                      \
+    if (lanes_share() && await_if_it_waits(fd, POLLIN, what) < 0)                                                      \
+        return -1;                                                                                                     \
     return call
 
 /* A call on a socket that has just said that it would have waited: is it made again? Else errno says why not. */
@@ -85,46 +85,71 @@ socket_again(int fd, short events, const char *waits_for)
 
 /* These flags are of calls that never wait, or that wait for more than there is. */
 #define RECEIVES_AT_ONCE(flags) (((flags) & (MSG_DONTWAIT | MSG_ERRQUEUE | MSG_OOB)) || !lanes_share())
-#define RECEIVE_FROM(fd, flags, call_with) \
-    ssize_t rc; \
-    if (RECEIVES_AT_ONCE(flags)) \
-        return call_with(flags); \
-    if ((flags) & MSG_WAITALL) { \
-        READ_FROM(fd, "data to receive", call_with(flags)); \
-    } \
-    while ((rc = call_with((flags) | MSG_DONTWAIT)) < 0) \
-        if (!socket_again(fd, POLLIN, "data to receive")) \
-            return -1; \
+#define RECEIVE_FROM(fd, flags, call_with)                                                                             \
+    ssize_t rc;                                                                                                        \
+    if (RECEIVES_AT_ONCE(flags))                                                                                       \
+        return call_with(flags);                                                                                       \
+    if ((flags) & MSG_WAITALL) {                                                                                       \
+        READ_FROM(fd, "data to receive", call_with(flags));                                                            \
+    }                                                                                                                  \
+    while ((rc = call_with((flags) | MSG_DONTWAIT)) < 0)                                                               \
+        if (!socket_again(fd, POLLIN, "data to receive"))                                                              \
+            return -1;                                                                                                 \
     return rc
 
-static ssize_t our_read(int fd, void *to, size_t n) { READ_FROM(fd, "data to read", read(fd, to, n)); }
-static ssize_t our_readv(int fd, const struct iovec *to, int n) { READ_FROM(fd, "data to read", readv(fd, to, n)); }
-static ssize_t our_recv(int fd, void *to, size_t n, int flags)
+static ssize_t
+our_read(int fd, void *to, size_t n)
+{
+    READ_FROM(fd, "data to read", read(fd, to, n));
+}
+static ssize_t
+our_readv(int fd, const struct iovec *to, int n)
+{
+    READ_FROM(fd, "data to read", readv(fd, to, n));
+}
+static ssize_t
+our_recv(int fd, void *to, size_t n, int flags)
 {
 #define CALL(flags) recv(fd, to, n, flags)
     RECEIVE_FROM(fd, flags, CALL);
 #undef CALL
 }
-static ssize_t our_recvfrom(int fd, void *to, size_t n, int flags, struct sockaddr *from, socklen_t *size)
+static ssize_t
+our_recvfrom(int fd, void *to, size_t n, int flags, struct sockaddr *from, socklen_t *size)
 {
 #define CALL(flags) recvfrom(fd, to, n, flags, from, size)
     RECEIVE_FROM(fd, flags, CALL);
 #undef CALL
 }
-static ssize_t our_recvmsg(int fd, struct msghdr *to, int flags)
+static ssize_t
+our_recvmsg(int fd, struct msghdr *to, int flags)
 {
 #define CALL(flags) recvmsg(fd, to, flags)
     RECEIVE_FROM(fd, flags, CALL);
 #undef CALL
 }
-static int our_accept(int fd, struct sockaddr *from, socklen_t *size) { READ_FROM(fd, "a connection", accept(fd, from, size)); }
-static int our_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
+static int
+our_accept(int fd, struct sockaddr *from, socklen_t *size)
+{
+    READ_FROM(fd, "a connection", accept(fd, from, size));
+}
+static int
+our_accept4(int fd, struct sockaddr *from, socklen_t *size, int flags)
 {
     READ_FROM(fd, "a connection", accept4(fd, from, size, flags));
 }
-static ssize_t our_read_chk(int fd, void *to, size_t n, size_t room) { return our_read(fd, to, n); }
-static ssize_t our_recv_chk(int fd, void *to, size_t n, size_t room, int flags) { return our_recv(fd, to, n, flags); }
-static ssize_t our_recvfrom_chk(int fd, void *to, size_t n, size_t room, int flags, struct sockaddr *from, socklen_t *size)
+static ssize_t
+our_read_chk(int fd, void *to, size_t n, size_t room)
+{
+    return our_read(fd, to, n);
+}
+static ssize_t
+our_recv_chk(int fd, void *to, size_t n, size_t room, int flags)
+{
+    return our_recv(fd, to, n, flags);
+}
+static ssize_t
+our_recvfrom_chk(int fd, void *to, size_t n, size_t room, int flags, struct sockaddr *from, socklen_t *size)
 {
     return our_recvfrom(fd, to, n, flags, from, size);
 }
@@ -222,7 +247,8 @@ our_sendfile(int to, int from, off_t *offset, size_t n)
     do {
         if (await_ready(to, POLLOUT, "room to send") < 0)
             return done ? (ssize_t)done : -1;
-        int flags = fcntl(to, F_GETFL); /* there is room for something, not for everything, and the call has no flags of its own */
+        /* there is room for something, not for everything, and the call has no flags of its own */
+        int flags = fcntl(to, F_GETFL);
         fcntl(to, F_SETFL, flags | O_NONBLOCK);
         ssize_t rc = sendfile(to, from, offset, n - done);
         int error = errno;
@@ -322,8 +348,9 @@ our_select(int n, fd_set *reads, fd_set *writes, fd_set *exceptions, struct time
     if (!lanes_share() || (time && time->tv_sec == 0 && time->tv_usec == 0))
         return select(n, reads, writes, exceptions, time);
     for (int fd = 0; fd < n && fd < FD_SETSIZE; fd++) {
-        short events = (short)((reads && FD_ISSET(fd, reads) ? POLLIN : 0) | (writes && FD_ISSET(fd, writes) ? POLLOUT : 0) |
-                               (exceptions && FD_ISSET(fd, exceptions) ? POLLPRI : 0));
+        short events =
+            (short)((reads && FD_ISSET(fd, reads) ? POLLIN : 0) | (writes && FD_ISSET(fd, writes) ? POLLOUT : 0) |
+                    (exceptions && FD_ISSET(fd, exceptions) ? POLLPRI : 0));
         if (events)
             fds[used++] = (struct pollfd){fd, events, 0};
     }
@@ -357,8 +384,28 @@ our_epoll_wait(int epoll, struct epoll_event *events, int most, int milliseconds
     }
 }
 
-const Relink transfer_functions[] = {
-    OURS(read), OURS(readv), OURS(recv), OURS(recvfrom), OURS(recvmsg), OURS(accept), OURS(accept4), {"__read_chk", (void *)our_read_chk},
-    {"__recv_chk", (void *)our_recv_chk}, {"__recvfrom_chk", (void *)our_recvfrom_chk}, OURS(write), OURS(writev), OURS(send),
-    OURS(sendto), OURS(sendmsg), OURS(sendfile), {"sendfile64", (void *)our_sendfile}, OURS(close), OURS(dup2), OURS(dup3), OURS(poll),
-    {"__poll_chk", (void *)our_poll_chk}, OURS(select), OURS(epoll_wait), {NULL, NULL}};
+const Relink transfer_functions[] = {OURS(read),
+                                     OURS(readv),
+                                     OURS(recv),
+                                     OURS(recvfrom),
+                                     OURS(recvmsg),
+                                     OURS(accept),
+                                     OURS(accept4),
+                                     {"__read_chk", (void *)our_read_chk},
+                                     {"__recv_chk", (void *)our_recv_chk},
+                                     {"__recvfrom_chk", (void *)our_recvfrom_chk},
+                                     OURS(write),
+                                     OURS(writev),
+                                     OURS(send),
+                                     OURS(sendto),
+                                     OURS(sendmsg),
+                                     OURS(sendfile),
+                                     {"sendfile64", (void *)our_sendfile},
+                                     OURS(close),
+                                     OURS(dup2),
+                                     OURS(dup3),
+                                     OURS(poll),
+                                     {"__poll_chk", (void *)our_poll_chk},
+                                     OURS(select),
+                                     OURS(epoll_wait),
+                                     {NULL, NULL}};

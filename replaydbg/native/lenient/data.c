@@ -1,7 +1,9 @@
-/* Data files that belong to the code: on request those below a moved directory are read where they lie today, as its modules are. Only reading is
- * done really (the fence allows no more), and only of the files that the launcher names; all else comes from the recording.
+/* Data files that belong to the code: on request those below a moved directory are read where they lie today, as its
+ * modules are. Only reading is done really (the fence allows no more), and only of the files that the launcher names;
+ * all else comes from the recording.
  *
- * A file that is opened so has a descriptor far from those of the recording, whose numbers are given to placeholders. */
+ * A file that is opened so has a descriptor far from those of the recording, whose numbers are given to placeholders.
+ */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "lenient/inside.h"
@@ -45,13 +47,15 @@ place_of(PyObject *file)
     size_t n = facts_path(file, text, sizeof text);
     if (n == 0 || *idmap_slot(&named, hash_path(text, n)) == 0)
         return NULL;
-    PyObject *path = PyUnicode_DecodeFSDefaultAndSize(text, (Py_ssize_t)n), *place = path ? world_moved_path(path) : NULL;
+    PyObject *path = PyUnicode_DecodeFSDefaultAndSize(text, (Py_ssize_t)n),
+             *place = path ? world_moved_path(path) : NULL;
     Py_XDECREF(path);
     PyErr_Clear();
     return place;
 }
 
-/* The constructor of FileIO asks: a descriptor of the real file; -1: it is not one of those; -2: an exception is set. */
+/* The constructor of FileIO asks: a descriptor of the real file; -1: it is not one of those; -2: an exception is set.
+ */
 int
 data_open(PyObject *file, PyObject *mode)
 {
@@ -84,7 +88,8 @@ is_opened(int fd)
     return fd >= LOWEST && fd < MOST_OPEN && opened[fd / 8] & 1 << fd % 8;
 }
 
-/* Whether a call is about one of these files: then `result` is what the real function gave (NULL with an exception set). */
+/* Whether a call is about one of these files: then `result` is what the real function gave (NULL with an exception
+ * set). */
 bool
 data_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **result)
 {
@@ -92,12 +97,16 @@ data_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyOb
     if (!is_on)
         return false;
     bool is_file = self && is_opened(file_fd(self));
-    long fd = nargs > 0 && PyLong_CheckExact(args[0]) && g->flags & GATE_ARGS && strcmp(g->module, "posix") == 0 ? PyLong_AsLong(args[0]) : -1;
+    long fd = nargs > 0 && PyLong_CheckExact(args[0]) && g->flags & GATE_ARGS && strcmp(g->module, "posix") == 0
+                  ? PyLong_AsLong(args[0])
+                  : -1;
     PyErr_Clear();
     if (is_file || (fd >= LOWEST && fd < MOST_OPEN && is_opened((int)fd))) {
-        int closes = strcmp(g->name, "FileIO.close") == 0 ? file_fd(self) : strcmp(g->name, "close") == 0 ? (int)fd : -1;
+        int closes = strcmp(g->name, "FileIO.close") == 0 ? file_fd(self)
+                     : strcmp(g->name, "close") == 0      ? (int)fd
+                                                          : -1;
         if (closes >= 0 && closes < MOST_OPEN)
-            opened[closes / 8] &= (uint8_t) ~(1 << closes % 8);
+            opened[closes / 8] &= (uint8_t)~(1 << closes % 8);
         *result = gate_call_original(g, self, args, nargs, kwnames);
         return true;
     }

@@ -1,11 +1,14 @@
-/* What follows from the recording, though nobody asked it then: whether a path is there, where the program has made or removed it itself or where
- * what it asked first says how it was, and the working directory. Edited code that asks `exists` of its own temporary directory gets an answer.
+/* What follows from the recording, though nobody asked it then: whether a path is there, where the program has made or
+ * removed it itself or where what it asked first says how it was, and the working directory. Edited code that asks
+ * `exists` of its own temporary directory gets an answer.
  *
- * Only what follows is answered: that a path is there, and whether it is a file or a directory. Who wants more of it (a size, a time) gets no
- * answer: therefore stat() is answered only where a function asks that is known to look at nothing else.
+ * Only what follows is answered: that a path is there, and whether it is a file or a directory. Who wants more of it (a
+ * size, a time) gets no answer: therefore stat() is answered only where a function asks that is known to look at
+ * nothing else.
  *
- * How things were at the start is found by the launcher (replaydbg/replay/facts.py); what the program does to them is followed here. Paths are
- * compared as they are written: one with `..` in it, or one that is relative to a descriptor, is not known. */
+ * How things were at the start is found by the launcher (replaydbg/replay/facts.py); what the program does to them is
+ * followed here. Paths are compared as they are written: one with `..` in it, or one that is relative to a descriptor,
+ * is not known. */
 #include "base/core.h"
 #include "code/code.h"
 #include "crossing/crossing.h"
@@ -15,11 +18,13 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { UNKNOWN, DIRECTORY, REGULAR, ABSENT, OWN_DIRECTORY, OWN_REGULAR, PHYSICAL }; /* PHYSICAL: a directory, and no link to one */
+/* PHYSICAL: a directory, and no link to one */
+enum { UNKNOWN, DIRECTORY, REGULAR, ABSENT, OWN_DIRECTORY, OWN_REGULAR, PHYSICAL };
 
-static IdMap at_start, today; /* by hash of the absolute path; 0: nothing is known (at_start), nothing has been done to it (today) */
-static PyObject *cwd;         /* str; NULL: not known */
-static bool is_on, is_all;   /* is_all: nothing else makes files, such as C code */
+/* by hash of the absolute path; 0: nothing is known (at_start), nothing has been done to it (today) */
+static IdMap at_start, today;
+static PyObject *cwd;      /* str; NULL: not known */
+static bool is_on, is_all; /* is_all: nothing else makes files, such as C code */
 
 static uint64_t
 hash_path(const char *path, size_t n)
@@ -39,7 +44,8 @@ facts_prepare(PyObject *facts)
     cwd = Py_XNewRef(PyDict_GetItemString(facts, "cwd"));
     while (PyDict_Next(paths, &at, &path, &kind))
         if (PyBytes_CheckExact(path) && PyLong_CheckExact(kind))
-            *idmap_slot(&at_start, hash_path(PyBytes_AS_STRING(path), (size_t)PyBytes_GET_SIZE(path))) = (uint32_t)PyLong_AsLong(kind);
+            *idmap_slot(&at_start, hash_path(PyBytes_AS_STRING(path), (size_t)PyBytes_GET_SIZE(path))) =
+                (uint32_t)PyLong_AsLong(kind);
     return 0;
 }
 
@@ -53,7 +59,9 @@ typedef struct {
 static const char *
 text_of(PyObject *o)
 {
-    const char *text = o && PyUnicode_CheckExact(o) ? PyUnicode_AsUTF8(o) : o && PyBytes_CheckExact(o) ? PyBytes_AS_STRING(o) : NULL;
+    const char *text = o && PyUnicode_CheckExact(o) ? PyUnicode_AsUTF8(o)
+                       : o && PyBytes_CheckExact(o) ? PyBytes_AS_STRING(o)
+                                                    : NULL;
     PyErr_Clear();
     return text;
 }
@@ -99,7 +107,8 @@ kind_if_closed(const Path *path)
     uint32_t *own = idmap_slot(&today, hash_path(path->text, path->n));
     if (*own)
         return (int)*own;
-    for (size_t n = path->n; n > 0;) { /* a directory that the program has made is empty, but for what it puts there; one that it removed is gone */
+    /* a directory that the program has made is empty, but for what it puts there; one that it removed is gone */
+    for (size_t n = path->n; n > 0;) {
         while (n > 0 && path->text[n - 1] != '/')
             n--;
         n -= n > 0;
@@ -193,7 +202,8 @@ is_open(const Crossing *c)
 void
 facts_done(Crossing *c)
 {
-    static const char *const starts[] = {"fork", "forkpty", "vfork", "fork_exec", "posix_spawn", "posix_spawnp", "system", NULL};
+    static const char *const starts[] = {"fork",        "forkpty",      "vfork",  "fork_exec",
+                                         "posix_spawn", "posix_spawnp", "system", NULL};
     Path path, other;
     for (int i = 0; is_on && starts[i]; i++)
         if (is_named(c, starts[i])) /* another program may do anything */
@@ -215,7 +225,9 @@ facts_done(Crossing *c)
     else if (moves && c->nargs > 1 && read_path(c->args[1], &other)) {
         int kind = kind_of(&path);
         /* What lay in a directory lies elsewhere now: that is not followed. */
-        set_kind(&other, kind == OWN_REGULAR || kind == REGULAR ? OWN_REGULAR : is_directory(kind) ? DIRECTORY : UNKNOWN);
+        set_kind(&other, kind == OWN_REGULAR || kind == REGULAR ? OWN_REGULAR
+                         : is_directory(kind)                   ? DIRECTORY
+                                                                : UNKNOWN);
         set_kind(&path, ABSENT);
     }
     else if (goes) {
@@ -231,9 +243,23 @@ facts_done(Crossing *c)
 static bool
 is_only_of_kind(void)
 {
-    static const char *const names[] = {"exists", "lexists", "isfile", "isdir", "Path.exists", "Path.is_dir", "Path.is_file", "PathBase.exists",
-        "PathBase.is_dir", "PathBase.is_file", "makedirs", "Path.mkdir", "_joinrealpath",
-        "realpath", "islink", "Path.is_symlink", NULL};
+    static const char *const names[] = {"exists",
+                                        "lexists",
+                                        "isfile",
+                                        "isdir",
+                                        "Path.exists",
+                                        "Path.is_dir",
+                                        "Path.is_file",
+                                        "PathBase.exists",
+                                        "PathBase.is_dir",
+                                        "PathBase.is_file",
+                                        "makedirs",
+                                        "Path.mkdir",
+                                        "_joinrealpath",
+                                        "realpath",
+                                        "islink",
+                                        "Path.is_symlink",
+                                        NULL};
     PyThreadState *thread = report_thread();
     _PyInterpreterFrame *frame = thread ? compat_top_frame(thread) : NULL;
     for (int depth = 0; frame && depth < 2; depth++, frame = compat_previous_frame(frame)) {
@@ -284,7 +310,8 @@ answer_of_path(Crossing *c, const Path *path, bool *is_known)
         return raise_of(EEXIST, c->args[0]);
     else if (is_named(c, "mkdir") && kind == ABSENT && kind_above(path) == OWN_DIRECTORY)
         return Py_NewRef(Py_None);
-    else if ((is_named(c, "rmdir") || is_named(c, "unlink") || is_named(c, "remove") || is_named(c, "listdir")) && kind == ABSENT)
+    else if ((is_named(c, "rmdir") || is_named(c, "unlink") || is_named(c, "remove") || is_named(c, "listdir")) &&
+             kind == ABSENT)
         return raise_of(ENOENT, c->args[0]);
     else if ((is_named(c, "unlink") || is_named(c, "remove")) && kind == OWN_REGULAR)
         return Py_NewRef(Py_None);

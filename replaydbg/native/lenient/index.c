@@ -1,4 +1,5 @@
-/* The log, read once from its beginning to its end: what each lane of the recording did, and where the outcomes are. See lenient.h. */
+/* The log, read once from its beginning to its end: what each lane of the recording did, and where the outcomes are.
+ * See lenient.h. */
 #include "base/core.h"
 #include "code/code.h"
 #include "crossing/crossing.h"
@@ -19,7 +20,9 @@ static struct {
     size_t count, size;
     uint64_t *codes;
     size_t code_count, code_size;
-    int32_t *descriptors; /* of each tuple of arguments: an open file or socket: number + 1; a first argument that is an int: -2 - it; 0: neither */
+    /* of each tuple of arguments: an open file or socket: number + 1; a first argument that is an int: -2 - it; 0:
+     * neither */
+    int32_t *descriptors;
     size_t args_size;
 } seen;
 static bool has_ended, is_within;
@@ -95,7 +98,10 @@ add_item(Stream *s, ItemKind kind, const uint8_t *record)
 {
     s->items = more(s->items, s->count, &s->size, sizeof *s->items);
     Item *item = &s->items[s->count++];
-    *item = (Item){.kind = (uint8_t)kind, .fd = -1, .order = (uint64_t)(record - event_log.base), .at = (uint64_t)(event_log.rp - event_log.base)};
+    *item = (Item){.kind = (uint8_t)kind,
+                   .fd = -1,
+                   .order = (uint64_t)(record - event_log.base),
+                   .at = (uint64_t)(event_log.rp - event_log.base)};
     return item;
 }
 
@@ -314,7 +320,10 @@ read_event(Stream *s, uint64_t head, const uint8_t *record)
     item->raised = head & 1;
     item->loose = index_loose(g, cross_recorded_arguments(args));
     item->key = index_exact(g, cross_recorded_arguments(args), digest);
-    item->fd = of > 0 ? of - 1 : of < 0 && (g->flags & (GATE_DESCRIPTOR | GATE_READS | GATE_WRITES_FD | GATE_CLOSES | GATE_COPIES)) ? -2 - of : -1;
+    item->fd = of > 0 ? of - 1
+               : of < 0 && (g->flags & (GATE_DESCRIPTOR | GATE_READS | GATE_WRITES_FD | GATE_CLOSES | GATE_COPIES))
+                   ? -2 - of
+                   : -1;
     item->epoch = *index_epoch(item->fd);
     int fds[8], n = item->raised || (of < 0 && index_adopts(g)) ? 0 : index_opened(event_log.rp, g->flags, fds, 8);
     for (int i = 0; i < n; i++)
@@ -338,7 +347,8 @@ read_switch(Stream *s, const uint8_t *record)
     item->why = numbers[1] & 3;
     item->loose = numbers[2];
     Stream *next = index_stream(numbers[0]);
-    if (next->count && next->items[next->count - 1].kind == ITEM_SWITCH) /* where it gave way the last time: this it is told now */
+    /* where it gave way the last time: this it is told now */
+    if (next->count && next->items[next->count - 1].kind == ITEM_SWITCH)
         next->items[next->count - 1].wake = numbers[1] >> 2 & 3;
     return next;
 }
@@ -471,14 +481,15 @@ use_up_to(Stream *s, uint64_t here)
     }
 }
 
-/* The program is changed in the middle of an exact replay. False: the log is read in another way here, or several lanes are in the middle
- * of something; then the replay goes on being exact, and ends where the run differs. */
+/* The program is changed in the middle of an exact replay. False: the log is read in another way here, or several lanes
+ * are in the middle of something; then the replay goes on being exact, and ends where the run differs. */
 bool
 lenient_from_here(void)
 {
     const uint8_t *here = event_log.rp;
     uint32_t *epochs = NULL;
-    if (core.mode != REPLAY || core.lenient || core.followed || lanes.alive > 1 || lanes.running != &lanes.main || cross_open())
+    if (core.mode != REPLAY || core.lenient || core.followed || lanes.alive > 1 || lanes.running != &lanes.main ||
+        cross_open())
         return core.lenient;
     cross_forget_definitions(); /* they are read again, and get the same numbers */
     sites_forget_definitions();

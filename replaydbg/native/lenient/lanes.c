@@ -1,6 +1,7 @@
-/* Which lane goes on in a replay of edited code. Nobody waits for the outside, and each lane takes the events of its own lane of the
- * recording; so any order of theirs would do, and it is kept as near to the recorded one as can be: the lane whose next item comes first in
- * the log goes first, if it can. That rule alone gives a program which is not edited exactly the recorded order. See lenient.h. */
+/* Which lane goes on in a replay of edited code. Nobody waits for the outside, and each lane takes the events of its
+ * own lane of the recording; so any order of theirs would do, and it is kept as near to the recorded one as can be: the
+ * lane whose next item comes first in the log goes first, if it can. That rule alone gives a program which is not
+ * edited exactly the recorded order. See lenient.h. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "lanes/lanes.h"
@@ -105,7 +106,8 @@ first_late(void)
     Lane *best = NULL;
     for (int i = 0; i < lanes.made; i++) {
         Lane *lane = lanes.at[i];
-        if (lane && !lane->ended && entry(i)->state == WAITS_FOR_KEY && lane->deadline != NEVER && (best == NULL || lane->deadline < best->deadline))
+        if (lane && !lane->ended && entry(i)->state == WAITS_FOR_KEY && lane->deadline != NEVER &&
+            (best == NULL || lane->deadline < best->deadline))
             best = lane;
     }
     return best;
@@ -122,11 +124,12 @@ nobody_goes_on(void)
         Lane *lane = lanes.at[i];
         _PyInterpreterFrame *frame = lane && !lane->ended && lane->tstate ? compat_top_frame(lane->tstate) : NULL;
         PyCodeObject *code = frame ? compat_frame_code(frame) : NULL;
-        const char *file = code && PyUnicode_IS_COMPACT_ASCII(code->co_filename) ? PyUnicode_DATA(code->co_filename) : "?";
+        const char *file =
+            code && PyUnicode_IS_COMPACT_ASCII(code->co_filename) ? PyUnicode_DATA(code->co_filename) : "?";
         if (lane && !lane->ended)
-            n += (size_t)snprintf(text + n, sizeof text - n, " %.40s waits for %s at %.120s:%d;", lane->name ? lane->name : "a thread",
-                                  lane->waits_for ? lane->waits_for : "its turn", file,
-                                  code ? PyCode_Addr2Line(code, compat_frame_lasti(frame)) : 0);
+            n += (size_t)snprintf(text + n, sizeof text - n, " %.40s waits for %s at %.120s:%d;",
+                                  lane->name ? lane->name : "a thread", lane->waits_for ? lane->waits_for : "its turn",
+                                  file, code ? PyCode_Addr2Line(code, compat_frame_lasti(frame)) : 0);
     }
     text[n - 1] = 0;
     diverge("stuck", NULL, NULL, text);

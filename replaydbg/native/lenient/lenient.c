@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 #define MOST_REPEATS 1000000u /* of clocks, with nothing else between: who waits for them to go on waits for ever */
-#define SOME_REPEATS 1000u /* then a reading from anywhere is taken */
+#define SOME_REPEATS 1000u    /* then a reading from anywhere is taken */
 #define FAR 200 /* items: what was left out before is a better answer than one for which all these would be left out */
 #define NEAR 24 /* items: in a test suite one function read the clock for all tests, thousands of events apart */
 
@@ -33,7 +33,9 @@ typedef struct {
 } Answer;
 
 static IdMap last_ids; /* of gates that may repeat themselves: by gate and arguments */
-static struct { uint64_t at, head; } *last;
+static struct {
+    uint64_t at, head;
+} *last;
 static size_t last_count, last_size;
 static uint64_t repeats; /* since an event answered */
 
@@ -127,7 +129,9 @@ static uint32_t *
 last_of(Crossing *c)
 {
     uint64_t file = *index_epoch(descriptor_asked(c));
-    return c->gate->flags & GATE_REPEATS ? idmap_slot(&last_ids, hash_bytes(&file, sizeof file, index_loose(c->gate, c->args_hash))) : NULL;
+    return c->gate->flags & GATE_REPEATS
+               ? idmap_slot(&last_ids, hash_bytes(&file, sizeof file, index_loose(c->gate, c->args_hash)))
+               : NULL;
 }
 
 static Answer
@@ -150,7 +154,8 @@ find(Stream *s, Crossing *c)
 
 /* ---- what lies between two events ---- */
 
-/* What a handler raises comes out of the crossing if the log says so; of one that runs elsewhere than recorded it does anyway. */
+/* What a handler raises comes out of the crossing if the log says so; of one that runs elsewhere than recorded it does
+ * anyway. */
 static bool
 run_handler(int signum, Crossing *c, bool is_liberty)
 {
@@ -188,7 +193,8 @@ pass_switch(Stream *s, Item *item, Crossing *c)
     }
     if (item->why == PREEMPTED)
         lanes_expect_nothing();
-    liberty(item->why == PREEMPTED ? PREEMPTION : LANE, 0, c, item->why == PREEMPTED ? "" : "it does not wait here, and did when it was recorded");
+    liberty(item->why == PREEMPTED ? PREEMPTION : LANE, 0, c,
+            item->why == PREEMPTED ? "" : "it does not wait here, and did when it was recorded");
 }
 
 /* What was left out before one answer. */
@@ -279,19 +285,24 @@ lenient_lane_started(int id, PyObject *name)
 
 /* ---- answering ---- */
 
-/* A number that the recording gives to one file after the other can be two files' at a time now: then nobody could tell them apart. */
+/* A number that the recording gives to one file after the other can be two files' at a time now: then nobody could tell
+ * them apart. */
 static void
 check_descriptors(const Item *item, Crossing *c)
 {
     int fds[8], n = item->raised ? 0 : index_opened(event_log.base + item->at, c->gate->flags, fds, 8);
     if (index_adopts(c->gate) && c->nargs > 0 && PyLong_Check(c->args[0]))
         return;
-    bool is_given = c->gate->flags & GATE_COPIES || (c->gate->flags & GATE_OPENS_FIRST && c->nargs > 3 && PyLong_Check(c->args[3])); /* dup2(), socket(fileno=) */
+    /* dup2(), socket(fileno=) */
+    bool is_given =
+        c->gate->flags & GATE_COPIES || (c->gate->flags & GATE_OPENS_FIRST && c->nargs > 3 && PyLong_Check(c->args[3]));
     int own = c->self ? file_fd(c->self) : -1; /* a file that a function of the program's has opened for it */
     for (int i = 0; i < n; i++) {
         if (liberties_taken() && !is_given && fds[i] != own && fcntl(fds[i], F_GETFD) >= 0) {
             char text[160];
-            snprintf(text, sizeof text, "the descriptor %d is open here, and in the recording it was closed before it was given again", fds[i]);
+            snprintf(text, sizeof text,
+                     "the descriptor %d is open here, and in the recording it was closed before it was given again",
+                     fds[i]);
             diverge("unanswered", c->gate, c, text);
         }
         *index_epoch(fds[i]) = item->number;
@@ -401,7 +412,8 @@ tell_skipped(const Skipped *skipped, Crossing *c, bool goes_on)
 {
     char text[80] = "";
     if (skipped->count > 1)
-        snprintf(text, sizeof text, "and %llu more up to event %llu", (unsigned long long)skipped->count - 1, (unsigned long long)skipped->last);
+        snprintf(text, sizeof text, "and %llu more up to event %llu", (unsigned long long)skipped->count - 1,
+                 (unsigned long long)skipped->last);
     if (skipped->count)
         liberty(SKIPPED, skipped->first, c, text);
     return goes_on;
@@ -421,7 +433,8 @@ come_to_answer(Stream *s, Crossing *c, Answer *answer)
     for (;;) {
         *answer = find(s, c);
         Item *next = s ? stream_next(s) : NULL;
-        if (answer->of != s || answer->item == NULL || (size_t)(answer->item - s->items) < s->cursor || next == answer->item)
+        if (answer->of != s || answer->item == NULL || (size_t)(answer->item - s->items) < s->cursor ||
+            next == answer->item)
             return tell_skipped(&skipped, c, true);
         if (!pass(s, next, c, &skipped))
             return tell_skipped(&skipped, c, false);

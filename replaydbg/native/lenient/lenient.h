@@ -20,36 +20,37 @@
 bool data_call(Gate *g, PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **result);
 int data_open(PyObject *file, PyObject *mode);
 typedef struct {
-    uint64_t at;       /* offset in the log: of an event, its outcome; of what else there is, what follows the head */
-    uint64_t order;    /* offset of the record itself: who comes first */
-    uint64_t key;      /* event: gate, arguments and bytes; START: of id and name */
-    uint64_t loose;    /* event: gate and arguments; SWITCH: ticks since the last event or switch */
-    uint32_t number;   /* event: from 1 */
-    uint32_t site;     /* event; START: the id of the lane in the recording */
-    uint32_t next;     /* event: the next one in the stream with the same key, from 1; 0: there is none */
-    uint32_t epoch;    /* event: the number of the event that had opened this descriptor; 0: none had */
-    int32_t fd;        /* event: the descriptor that is asked of, or -1 */
+    uint64_t at;     /* offset in the log: of an event, its outcome; of what else there is, what follows the head */
+    uint64_t order;  /* offset of the record itself: who comes first */
+    uint64_t key;    /* event: gate, arguments and bytes; START: of id and name */
+    uint64_t loose;  /* event: gate and arguments; SWITCH: ticks since the last event or switch */
+    uint32_t number; /* event: from 1 */
+    uint32_t site;   /* event; START: the id of the lane in the recording */
+    uint32_t next;   /* event: the next one in the stream with the same key, from 1; 0: there is none */
+    uint32_t epoch;  /* event: the number of the event that had opened this descriptor; 0: none had */
+    int32_t fd;      /* event: the descriptor that is asked of, or -1 */
     uint8_t kind;
     bool raised, used, told, within; /* told: as skipped; within: the next crossing had begun (MEMORY) */
-    uint8_t why, wake; /* SWITCH: Why; what the lane is told when it goes on again (Wake) */
+    uint8_t why, wake;               /* SWITCH: Why; what the lane is told when it goes on again (Wake) */
 } Item;
 
 typedef struct {
     uint64_t key;
-    uint32_t first, after, last; /* items from 1: the first that may be unused; the first behind the cursor that may be; the last of all */
+    /* items from 1: the first that may be unused; the first behind the cursor that may be; the last of all */
+    uint32_t first, after, last;
 } Chain;
 
 typedef struct {
     Item *items;
     size_t count, size, cursor;
-    IdMap chain_of;    /* key to number of chain, from 1 */
+    IdMap chain_of; /* key to number of chain, from 1 */
     Chain *chains;
     size_t chain_count, chain_size;
-    bool is_taken;     /* a lane of this replay has it */
+    bool is_taken; /* a lane of this replay has it */
 } Stream;
 
-typedef struct { /* of a lane in this replay, by its id */
-    Stream *stream;    /* NULL: the recording has no such lane */
+typedef struct {    /* of a lane in this replay, by its id */
+    Stream *stream; /* NULL: the recording has no such lane */
     enum { GOES_ON, WAITS_FOR_KEY, STAYS } state;
     bool is_known;     /* which stream it has is said */
     bool is_trusted;   /* it waits, and in the recording it did too, and went on */
@@ -58,24 +59,25 @@ typedef struct { /* of a lane in this replay, by its id */
 
 /* index.c */
 void index_read(void);
-bool lenient_from_here(void);                          /* the program has been changed: an exact replay goes on as a lenient one */
+/* the program has been changed: an exact replay goes on as a lenient one */
+bool lenient_from_here(void);
 
 /* lenient.c */
 PyObject *lenient_cross_end(Crossing *c, PyObject *own);
 PyObject *lenient_answer(Crossing *c);
 void lenient_read_ahead(void);
 void lenient_lane_started(int id, PyObject *name);
-void lenient_ended(void);                              /* the program has ended */
-bool lenient_is_used_up(void);                         /* everything has been asked for */
+void lenient_ended(void);      /* the program has ended */
+bool lenient_is_used_up(void); /* everything has been asked for */
 
 /* lanes.c */
 Wake lenient_wait(const void *key, const char *waits_for, uint64_t deadline, bool interruptible, Why why);
-Lane *lenient_next_at_end(void);                       /* the running lane has ended */
+Lane *lenient_next_at_end(void); /* the running lane has ended */
 void lenient_slice_used_up(bool is_preemption);
 
 /* liberties.c */
-void lenient_handler_is_late(int signum);             /* its place was not met for long: it runs here */
-void liberties_report(Buf *b);                         /* two keys with their values */
+void lenient_handler_is_late(int signum); /* its place was not met for long: it runs here */
+void liberties_report(Buf *b);            /* two keys with their values */
 
 /* facts.c */
 int facts_prepare(PyObject *facts);

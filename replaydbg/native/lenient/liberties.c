@@ -11,12 +11,13 @@
 typedef struct {
     LibertyKind kind;
     uint64_t event, loose;
-    bool is_open;      /* WRITTEN: the event that it stands for is not known yet */
+    bool is_open; /* WRITTEN: the event that it stands for is not known yet */
     Gate *gate;
-    Buf what;          /* the rest of it, encoded: arguments, bytes, detail, lane, file, line, function */
+    Buf what; /* the rest of it, encoded: arguments, bytes, detail, lane, file, line, function */
 } Liberty;
 
-static const char *const names[LIBERTY_KINDS] = {"skipped", "reordered", "repeated", "written", "accepted", "spare", "signal", "preemption", "lane", "unused", "follows"};
+static const char *const names[LIBERTY_KINDS] = {"skipped", "reordered",  "repeated", "written", "accepted", "spare",
+                                                 "signal",  "preemption", "lane",     "unused",  "follows"};
 static Liberty kept[MOST_KEPT];
 static size_t kept_count;
 static uint64_t counts[LIBERTY_KINDS], taken;
@@ -61,7 +62,10 @@ liberty(LibertyKind kind, uint64_t event, Crossing *c, const char *detail)
     else
         buf_byte(&l->what, TAG_NONE);
     buf_byte(&l->what, TAG_BYTES);
-    buf_str(&l->what, c && c->leaving ? (const char *)c->leaving : "", !c || !c->leaving ? 0 : c->leaving_length < 200 ? c->leaving_length : 200);
+    buf_str(&l->what, c && c->leaving ? (const char *)c->leaving : "",
+            !c || !c->leaving         ? 0
+            : c->leaving_length < 200 ? c->leaving_length
+                                      : 200);
     report_text(&l->what, detail, strlen(detail));
     report_number(&l->what, core.lane);
     put_place(&l->what);

@@ -229,8 +229,12 @@ take_host(LibcBytes *from, Host *h)
     if (!libc_take_piece(from, &data, &n) || n > sizeof h->address)
         return false;
     memcpy(&h->address, data, n);
-    h->entry = (struct addrinfo){.ai_flags = numbers[0], .ai_family = numbers[1], .ai_socktype = numbers[2], .ai_protocol = numbers[3],
-                                 .ai_addr = (struct sockaddr *)&h->address, .ai_addrlen = (socklen_t)n};
+    h->entry = (struct addrinfo){.ai_flags = numbers[0],
+                                 .ai_family = numbers[1],
+                                 .ai_socktype = numbers[2],
+                                 .ai_protocol = numbers[3],
+                                 .ai_addr = (struct sockaddr *)&h->address,
+                                 .ai_addrlen = (socklen_t)n};
     if (!libc_take_piece(from, &data, &n) || n >= sizeof h->name)
         return false;
     memcpy(h->name, data, n);
@@ -299,7 +303,8 @@ our_freeaddrinfo(struct addrinfo *found)
 typedef int (*GetName)(const struct sockaddr *, socklen_t, char *, socklen_t, char *, socklen_t, int);
 
 static int
-our_getnameinfo(const struct sockaddr *of, socklen_t size, char *host, socklen_t host_size, char *service, socklen_t service_size, int flags)
+our_getnameinfo(const struct sockaddr *of, socklen_t size, char *host, socklen_t host_size, char *service,
+                socklen_t service_size, int flags)
 {
     static LibcRow *row;
     if (row == NULL)
@@ -342,11 +347,16 @@ request_size(unsigned long request)
     case FIONREAD:
     case TIOCOUTQ:
     case TIOCGPGRP:
-    case TIOCGSID: return sizeof(int);
-    case TIOCGWINSZ: return sizeof(struct winsize);
-    case TCGETS: return 36;
-    case SIOCETHTOOL: return sizeof(struct ifreq);
-    case SIOCGIFCONF: return sizeof(struct ifconf);
+    case TIOCGSID:
+        return sizeof(int);
+    case TIOCGWINSZ:
+        return sizeof(struct winsize);
+    case TCGETS:
+        return 36;
+    case SIOCETHTOOL:
+        return sizeof(struct ifreq);
+    case SIOCGIFCONF:
+        return sizeof(struct ifconf);
     }
     return _IOC_DIR(request) & _IOC_READ ? _IOC_SIZE(request) : 0;
 }
@@ -365,7 +375,9 @@ request_more(unsigned long request, void *argument, size_t *n)
             *n = sizeof(struct ethtool_link_settings) + (words > 0 ? 12u * (unsigned)words : 0);
         }
         else
-            *n = command == ETHTOOL_GDRVINFO ? sizeof(struct ethtool_drvinfo) : command == ETHTOOL_GSET ? sizeof(struct ethtool_cmd) : sizeof(struct ethtool_value);
+            *n = command == ETHTOOL_GDRVINFO ? sizeof(struct ethtool_drvinfo)
+                 : command == ETHTOOL_GSET   ? sizeof(struct ethtool_cmd)
+                                             : sizeof(struct ethtool_value);
         return data;
     }
     if (request == SIOCGIFCONF) {
@@ -381,7 +393,8 @@ take_request(LibcBytes bytes, unsigned long request, void *argument)
 {
     size_t n, size = request_size(request);
     void *more = request_more(request, argument, &n), *inside = NULL;
-    memcpy(&inside, (char *)argument + (request == SIOCETHTOOL ? offsetof(struct ifreq, ifr_data) : 0), size >= sizeof inside ? sizeof inside : 0);
+    memcpy(&inside, (char *)argument + (request == SIOCETHTOOL ? offsetof(struct ifreq, ifr_data) : 0),
+           size >= sizeof inside ? sizeof inside : 0);
     if (request == SIOCGIFCONF)
         inside = ((struct ifconf *)argument)->ifc_buf;
     take_bytes(&bytes, argument, size);
@@ -444,7 +457,8 @@ our_fcntl(int fd, int command, ...)
         row = libc_row_named("fcntl");
     int (*real)(int, int, ...) = (int (*)(int, int, ...))(void *)row->real;
     bool is_local = command == F_GETFD || command == F_SETFD, copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;
-    bool reads_lock = command == F_GETLK || command == F_OFD_GETLK, has_number = copies || command == F_SETFL || command == F_SETPIPE_SZ;
+    bool reads_lock = command == F_GETLK || command == F_OFD_GETLK,
+         has_number = copies || command == F_SETFL || command == F_SETPIPE_SZ;
     if (is_local || !libc_records(row))
         return real(fd, command, argument);
     Form f;
@@ -520,7 +534,14 @@ our_getcwd(char *to, size_t size)
     return result;
 }
 
-const LibcForm libc_forms[] = {
-    {"getifaddrs", (void *)our_getifaddrs}, {"freeifaddrs", (void *)our_freeifaddrs}, {"getaddrinfo", (void *)our_getaddrinfo},
-    {"getnameinfo", (void *)our_getnameinfo}, {"freeaddrinfo", (void *)our_freeaddrinfo}, {"ioctl", (void *)our_ioctl}, {"fcntl", (void *)our_fcntl}, {"fcntl64", (void *)our_fcntl},
-    {"close", (void *)our_closing}, {"getcwd", (void *)our_getcwd}, {NULL, NULL}};
+const LibcForm libc_forms[] = {{"getifaddrs", (void *)our_getifaddrs},
+                               {"freeifaddrs", (void *)our_freeifaddrs},
+                               {"getaddrinfo", (void *)our_getaddrinfo},
+                               {"getnameinfo", (void *)our_getnameinfo},
+                               {"freeaddrinfo", (void *)our_freeaddrinfo},
+                               {"ioctl", (void *)our_ioctl},
+                               {"fcntl", (void *)our_fcntl},
+                               {"fcntl64", (void *)our_fcntl},
+                               {"close", (void *)our_closing},
+                               {"getcwd", (void *)our_getcwd},
+                               {NULL, NULL}};

@@ -1,5 +1,5 @@
-/* How calls of C code get to libc.c: by the tables of offsets of libraries that are not the interpreter's, by what dlsym() answers, and by
- * syscall(). */
+/* How calls of C code get to libc.c: by the tables of offsets of libraries that are not the interpreter's, by what
+ * dlsym() answers, and by syscall(). */
 #define _GNU_SOURCE
 #include "base/core.h"
 #include "base/many.h"
@@ -14,8 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STUB(n) \
-    static long stub_##n(long a, long b, long c, long d, long e, long f) { return libc_enter(&libc_rows[0##n - 01000], a, b, c, d, e, f); }
+#define STUB(n)                                                                                                        \
+    static long stub_##n(long a, long b, long c, long d, long e, long f)                                               \
+    {                                                                                                                  \
+        return libc_enter(&libc_rows[0##n - 01000], a, b, c, d, e, f);                                                 \
+    }
 #define NAME_OF_STUB(n) stub_##n,
 MANY_512(STUB)
 typedef long (*Stub)(long, long, long, long, long, long);
@@ -24,7 +27,7 @@ static const Stub stubs[] = {MANY_512(NAME_OF_STUB)};
 static struct {
     uintptr_t start, end, code_start, code_end;
 } c_library;
-static bool leads; /* the recording has such events, or will have */
+static bool leads;        /* the recording has such events, or will have */
 static Relink *functions; /* what is led, for relink() */
 
 /* ---- functions of their own ---- */
@@ -36,7 +39,8 @@ real_gettid(long a, long b, long c, long d, long e, long f)
     return syscall(SYS_gettid) + (on_lanes ? lanes.running->id : 0);
 }
 
-static long __attribute__((no_sanitize("address"))) /* it reads as many arguments as the call with the most of them has */
+/* it reads as many arguments as the call with the most of them has */
+static long __attribute__((no_sanitize("address")))
 our_syscall(long number, ...)
 {
     long a[6];
@@ -129,7 +133,8 @@ note_needed(const struct dl_phdr_info *info)
         bool known = d->d_tag != DT_NEEDED;
         for (int i = 0; !known && i < needed_count; i++)
             known = strcmp(needed_by_interpreter[i], strings + d->d_un.d_val) == 0;
-        if (!known && needed_count < MOST_NEEDED && (needed_by_interpreter[needed_count] = strdup(strings + d->d_un.d_val)))
+        if (!known && needed_count < MOST_NEEDED &&
+            (needed_by_interpreter[needed_count] = strdup(strings + d->d_un.d_val)))
             needed_count++;
     }
 }
@@ -192,7 +197,9 @@ count_loaded(struct dl_phdr_info *info, size_t size, void *count)
 void
 libc_library_loaded(void)
 {
-    static Relinking foreign = {.is_wanted = is_new_and_led}, freeing = {.functions = libc_freeing, .is_wanted = is_not_led}, interpreter = {.only_interpreter = true};
+    static Relinking foreign = {.is_wanted = is_new_and_led},
+                     freeing = {.functions = libc_freeing, .is_wanted = is_not_led},
+                     interpreter = {.only_interpreter = true};
     static const Relink asking[] = {{"dlsym", (void *)interpreters_dlsym}, {NULL, NULL}};
     static unsigned long long known;
     unsigned long long count = 0;
@@ -239,7 +246,8 @@ static void
 bind_row(int i)
 {
     LibcRow *row = &libc_rows[i];
-    row->gate = gate_named("libc", row->flags & ONLY_NAMED ? libc_rows[0].name : row->name); /* only named: it never gets there */
+    /* only named: it never gets there */
+    row->gate = gate_named("libc", row->flags & ONLY_NAMED ? libc_rows[0].name : row->name);
     row->address = dlsym(RTLD_DEFAULT, row->name);
     void *of_lanes = libcalls_ours(row->name);
     row->real = (Stub)(of_lanes ? of_lanes : row->address);

@@ -17,7 +17,8 @@
 
 /* ---- is it a crossing? ---- */
 
-/* The thread state of the lane that runs, whether it has the interpreter's lock or not; false: some other thread's, or none is left. */
+/* The thread state of the lane that runs, whether it has the interpreter's lock or not; false: some other thread's, or
+ * none is left. */
 static bool
 is_program(void)
 {
@@ -30,7 +31,8 @@ is_program(void)
 bool
 libc_records(LibcRow *row)
 {
-    return on_lanes && core.mode != OBSERVE && core.depth <= core.ground && row->gate && core.tstate && lanes.is_on && is_program();
+    return on_lanes && core.mode != OBSERVE && core.depth <= core.ground && row->gate && core.tstate && lanes.is_on &&
+           is_program();
 }
 
 /* ---- arguments and results as bytes ---- */
@@ -87,18 +89,27 @@ put_arguments(Buf *b, const LibcCall *call)
     buf_varint(b, told);
     for (int i = 0; kinds[i]; i++)
         switch (kinds[i]) {
-        case 'i': libc_put_number(b, (int)call->a[i]); break;
-        case 'l': libc_put_number(b, call->a[i]); break;
-        case 's': libc_put_text(b, (const char *)call->a[i]); break;
+        case 'i':
+            libc_put_number(b, (int)call->a[i]);
+            break;
+        case 'l':
+            libc_put_number(b, call->a[i]);
+            break;
+        case 's':
+            libc_put_text(b, (const char *)call->a[i]);
+            break;
         case 'm': /* absent otherwise */
-            libc_put_number(b, call->a[i - 1] & O_CREAT || (call->a[i - 1] & O_TMPFILE) == O_TMPFILE ? (int)(call->a[i] & 07777) : 0);
+            libc_put_number(b, call->a[i - 1] & O_CREAT || (call->a[i - 1] & O_TMPFILE) == O_TMPFILE
+                                   ? (int)(call->a[i] & 07777)
+                                   : 0);
             break;
         }
 }
 
 /* ---- the memory that a call is given ---- */
 
-/* Each stretch of it in turn: `most` bytes in all. `data` NULL: they are appended to `b`; else they are filled from there. */
+/* Each stretch of it in turn: `most` bytes in all. `data` NULL: they are appended to `b`; else they are filled from
+ * there. */
 static size_t
 move_pieces(const struct iovec *pieces, size_t count, size_t most, Buf *b, const uint8_t *data)
 {
@@ -134,7 +145,8 @@ plain_length(const Place_of_bytes *p, const LibcCall *call, int64_t result)
         return result <= 0 ? 0 : ((size_t)result < most ? (size_t)result : most) * p->unit;
     }
     case BY_ARGUMENT:
-        return (strchr("im", call->row->args[p->by]) ? (size_t)(unsigned)call->a[p->by] : (size_t)call->a[p->by]) * p->unit;
+        return (strchr("im", call->row->args[p->by]) ? (size_t)(unsigned)call->a[p->by] : (size_t)call->a[p->by]) *
+               p->unit;
     case IN_TEXT: {
         size_t most = (size_t)call->a[p->by], n = strnlen((const char *)call->a[p->arg], most);
         return n < most ? n + 1 : most;
@@ -205,7 +217,8 @@ put_out(Buf *b, const Place_of_bytes *p, const LibcCall *call, int64_t result, s
     }
     case IN_PIECES: {
         Buf bytes = {0};
-        move_pieces((const struct iovec *)at, (size_t)(int)call->a[p->by], result < 0 ? 0 : (size_t)result, &bytes, NULL);
+        move_pieces((const struct iovec *)at, (size_t)(int)call->a[p->by], result < 0 ? 0 : (size_t)result, &bytes,
+                    NULL);
         libc_put_piece(b, bytes.data, bytes.used);
         free(bytes.data);
         break;
@@ -237,7 +250,9 @@ take_out(LibcBytes *from, const Place_of_bytes *p, const LibcCall *call, int64_t
         most = room;
     }
     else
-        most = p->amount == IN_PIECES ? SIZE_MAX : p->amount == IN_TEXT ? (size_t)call->a[p->by] : plain_length(p, call, result);
+        most = p->amount == IN_PIECES ? SIZE_MAX
+               : p->amount == IN_TEXT ? (size_t)call->a[p->by]
+                                      : plain_length(p, call, result);
     if (!libc_take_piece(from, &data, &n) || n > most || at == NULL)
         return;
     if (p->amount == IN_PIECES)
@@ -326,11 +341,15 @@ static int64_t
 coded_result(const LibcCall *call, long result, int error)
 {
     switch (result_kind(call)) {
-    case OF_INT: return (int)result == -1 ? -error : (int)result;
-    case OF_LONG: return result == -1 ? -error : result;
+    case OF_INT:
+        return (int)result == -1 ? -error : (int)result;
+    case OF_LONG:
+        return result == -1 ? -error : result;
     case OF_ERROR:
-    case PLAIN_INT: return (int)result;
-    default: return result;
+    case PLAIN_INT:
+        return (int)result;
+    default:
+        return result;
     }
 }
 
@@ -339,9 +358,12 @@ has_worked(const LibcCall *call, int64_t coded)
 {
     switch (result_kind(call)) {
     case OF_INT:
-    case OF_LONG: return coded >= 0;
-    case OF_ERROR: return coded == 0;
-    default: return true;
+    case OF_LONG:
+        return coded >= 0;
+    case OF_ERROR:
+        return coded == 0;
+    default:
+        return true;
     }
 }
 
@@ -411,7 +433,8 @@ take_results(LibcBytes from, const LibcCall *call, int64_t coded, const size_t r
             take_out(&from, &call->row->out[i], call, coded, room[i]);
 }
 
-/* Most calls are short of memory: what is coded lies here. A call that waits has a buffer of its own, for other lanes run meanwhile. */
+/* Most calls are short of memory: what is coded lies here. A call that waits has a buffer of its own, for other lanes
+ * run meanwhile. */
 static Buf shared_arguments, shared_results;
 
 static long
@@ -481,7 +504,8 @@ long
 libc_enter(LibcRow *row, long a, long b, long c, long d, long e, long f)
 {
     LibcCall call = {row, {a, b, c, d, e, f}, -1};
-    bool is_copy = engine.diverting && row->name[0] == 'g' && row->args[0] == 0 && row->result == PLAIN_INT; /* who asks whether it has been copied is told no */
+    /* who asks whether it has been copied is told no */
+    bool is_copy = engine.diverting && row->name[0] == 'g' && row->args[0] == 0 && row->result == PLAIN_INT;
     if (is_copy || !libc_records(row))
         return call_real(&call);
     if (row->flags & ONLY_NAMED) {
@@ -507,7 +531,8 @@ libc_by_number(long number, const long a[6])
     LibcCall call = {libc_row_numbered(number), {a[0], a[1], a[2], a[3], a[4], a[5]}, number};
     if (call.row && libc_records(call.row))
         return cross(&call);
-    if (call.row == NULL && core.mode == RECORD && on_lanes && core.depth <= core.ground && !libc_number_is_local(number) && libc_records(&libc_rows[0])) {
+    if (call.row == NULL && core.mode == RECORD && on_lanes && core.depth <= core.ground &&
+        !libc_number_is_local(number) && libc_records(&libc_rows[0])) {
         int saved = errno;
         name_number(number);
         errno = saved;

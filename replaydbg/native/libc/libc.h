@@ -16,17 +16,19 @@
 #include <signal.h>
 
 /* lead.c */
-void libc_install(void);                         /* before the program begins */
-void libc_library_loaded(void);                  /* libraries may be new */
+void libc_install(void);                            /* before the program begins */
+void libc_library_loaded(void);                     /* libraries may be new */
 void *libc_lookup(void *library, const char *name); /* as dlsym() */
 
 /* trap.c */
-void libc_trap_copied(void);                     /* this process is a copy: the kernel has forgotten what it was to trap */
-bool libc_trapped(const siginfo_t *info, void *context); /* in a handler of SIGSYS: it was such a call, and has been made */
+/* this process is a copy: the kernel has forgotten what it was to trap */
+void libc_trap_copied(void);
+/* in a handler of SIGSYS: it was such a call, and has been made */
+bool libc_trapped(const siginfo_t *info, void *context);
 
 /* What higher parts register in boot/parts.c. */
 typedef struct {
-    void (*asks_outside)(const char *what);      /* in a diversion; does not come back */
+    void (*asks_outside)(const char *what); /* in a diversion; does not come back */
 } LibcHooks;
 extern const LibcHooks libc_hooks;
 

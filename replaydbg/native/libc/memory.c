@@ -1,12 +1,13 @@
 /* Small blocks of memory that C code asks for lie at the same addresses in both modes, and a thread has the same ident.
  *
- * C libraries mix addresses into what they compute: OpenSSL seeds each of its generators with the generator's own address and with
- * pthread_self(). The C library's heap cannot be the same in both modes, since the tool itself uses it. So blocks of up to 2 KiB that a
- * library of the program asks for, outside every crossing, come from slabs at fixed addresses, which nobody else uses: the same
- * questions in the same order get the same addresses. Larger blocks, and those of threads that C code has started, are the C library's.
+ * C libraries mix addresses into what they compute: OpenSSL seeds each of its generators with the generator's own
+ * address and with pthread_self(). The C library's heap cannot be the same in both modes, since the tool itself uses
+ * it. So blocks of up to 2 KiB that a library of the program asks for, outside every crossing, come from slabs at fixed
+ * addresses, which nobody else uses: the same questions in the same order get the same addresses. Larger blocks, and
+ * those of threads that C code has started, are the C library's.
  *
- * A slab has blocks of one size; a block that is given back is the next one to be given. Who frees a block may be any library, so free()
- * is led in all of them, from when the first library of the program is there. */
+ * A slab has blocks of one size; a block that is given back is the next one to be given. Who frees a block may be any
+ * library, so free() is led in all of them, from when the first library of the program is there. */
 #define _GNU_SOURCE
 #include "base/core.h"
 #include "lanes/lanes.h"
@@ -49,8 +50,8 @@ new_slab(unsigned class)
 {
     if (slabs_used == slabs_mapped) {
         void *at = (void *)(FIRST_SLAB + slabs_mapped * SLAB);
-        if (slabs_mapped + GROWTH > MOST_SLABS ||
-            mmap(at, (size_t)GROWTH * SLAB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at)
+        if (slabs_mapped + GROWTH > MOST_SLABS || mmap(at, (size_t)GROWTH * SLAB, PROT_READ | PROT_WRITE,
+                                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != at)
             return false;
         slabs_mapped += GROWTH;
     }
@@ -244,15 +245,30 @@ about_detach(pthread_t thread)
 
 const LibcForm libc_memory[] = {
 #ifndef __SANITIZE_ADDRESS__ /* which has an allocator of its own */
-    {"malloc", (void *)our_malloc}, {"calloc", (void *)our_calloc}, {"realloc", (void *)our_realloc}, {"free", (void *)our_free},
-    {"reallocarray", (void *)our_reallocarray}, {"malloc_usable_size", (void *)our_usable_size}, {"getdelim", (void *)our_getdelim},
-    {"__getdelim", (void *)our_getdelim}, {"getline", (void *)our_getline}, {"strdup", (void *)our_strdup}, {"__strdup", (void *)our_strdup},
-    {"strndup", (void *)our_strndup}, {"__strndup", (void *)our_strndup}, {"cfree", (void *)our_free},
+    {"malloc", (void *)our_malloc},
+    {"calloc", (void *)our_calloc},
+    {"realloc", (void *)our_realloc},
+    {"free", (void *)our_free},
+    {"reallocarray", (void *)our_reallocarray},
+    {"malloc_usable_size", (void *)our_usable_size},
+    {"getdelim", (void *)our_getdelim},
+    {"__getdelim", (void *)our_getdelim},
+    {"getline", (void *)our_getline},
+    {"strdup", (void *)our_strdup},
+    {"__strdup", (void *)our_strdup},
+    {"strndup", (void *)our_strndup},
+    {"__strndup", (void *)our_strndup},
+    {"cfree", (void *)our_free},
 #endif
-    {"pthread_self", (void *)our_self}, {"pthread_getcpuclockid", (void *)about_clock}, {"pthread_detach", (void *)about_detach}, {NULL, NULL}};
+    {"pthread_self", (void *)our_self},
+    {"pthread_getcpuclockid", (void *)about_clock},
+    {"pthread_detach", (void *)about_detach},
+    {NULL, NULL}};
 
 const Relink libc_freeing[] = {
 #ifndef __SANITIZE_ADDRESS__
-    {"free", (void *)our_free}, {"realloc", (void *)interpreters_realloc}, {"malloc_usable_size", (void *)our_usable_size},
+    {"free", (void *)our_free},
+    {"realloc", (void *)interpreters_realloc},
+    {"malloc_usable_size", (void *)our_usable_size},
 #endif
     {NULL, NULL}};

@@ -1,12 +1,13 @@
 /* System calls that C code makes with an instruction of its own, past the C library.
  *
- * The kernel can hand back to the thread each system call whose instruction is not in one range of addresses (Syscall User Dispatch,
- * Linux 5.11). That range is the C library's code; what comes from elsewhere raises SIGSYS, whose handler makes it the same event as if
- * the C library's function had been called. Neither forks nor started programs inherit it, as they would a seccomp filter.
+ * The kernel can hand back to the thread each system call whose instruction is not in one range of addresses (Syscall
+ * User Dispatch, Linux 5.11). That range is the C library's code; what comes from elsewhere raises SIGSYS, whose
+ * handler makes it the same event as if the C library's function had been called. Neither forks nor started programs
+ * inherit it, as they would a seccomp filter.
  *
- * It makes every system call of the process slower, so it begins when a library is loaded whose code has such an instruction; and it ends for
- * good at a call that no handler can make in another's place (a new thread, the return from a signal, a mask of signals): such a library,
- * mostly a runtime of another language, is named instead. */
+ * It makes every system call of the process slower, so it begins when a library is loaded whose code has such an
+ * instruction; and it ends for good at a call that no handler can make in another's place (a new thread, the return
+ * from a signal, a mask of signals): such a library, mostly a runtime of another language, is named instead. */
 #define _GNU_SOURCE
 #include "base/core.h"
 #include "crossing/crossing.h"
@@ -27,8 +28,8 @@
 #define PR_SET_SYSCALL_USER_DISPATCH 59
 #define PR_SYS_DISPATCH_ON 1
 #endif
-enum { LET_PASS, TRAP };              /* the kernel's numbers */
-enum { CODE_OF_TRAP = 2 };            /* SYS_USER_DISPATCH */
+enum { LET_PASS, TRAP };   /* the kernel's numbers */
+enum { CODE_OF_TRAP = 2 }; /* SYS_USER_DISPATCH */
 
 static volatile char selector = LET_PASS;
 static bool is_prepared, is_over, prepared_range_known;
@@ -38,8 +39,9 @@ static struct sigaction before;
 static bool
 cannot_be_made_here(long number)
 {
-    return number == SYS_clone || number == SYS_vfork || number == SYS_fork || number == SYS_rt_sigreturn || number == SYS_rt_sigprocmask ||
-           number == SYS_execve || number == SYS_sigaltstack || number == 435 /* clone3 */ || number == SYS_prctl;
+    return number == SYS_clone || number == SYS_vfork || number == SYS_fork || number == SYS_rt_sigreturn ||
+           number == SYS_rt_sigprocmask || number == SYS_execve || number == SYS_sigaltstack ||
+           number == 435 /* clone3 */ || number == SYS_prctl;
 }
 
 static void
@@ -109,7 +111,6 @@ libc_trap_copied(void)
         libc_trap_prepare(range_start, range_end);
 }
 
-
 void
 libc_trap_range(uintptr_t start, uintptr_t end)
 {
@@ -147,8 +148,8 @@ begin(const char *library)
     selector = TRAP;
 }
 
-/* Bytes that look like the instruction are in all large libraries; the number is put into a register shortly before it, or the result is
- * compared with the error numbers after it. */
+/* Bytes that look like the instruction are in all large libraries; the number is put into a register shortly before it,
+ * or the result is compared with the error numbers after it. */
 static bool
 makes_calls(const uint8_t *code, size_t n)
 {

@@ -14,8 +14,8 @@
 #define MOST_TRACKED 4096 /* higher descriptors are not large files to us */
 typedef enum { SIZE_UNKNOWN, SIZE_SMALL, SIZE_LARGE } SizeClass;
 static struct {
-    uint8_t size;    /* SizeClass, learnt at the first read */
-    int file;        /* index into files */
+    uint8_t size; /* SizeClass, learnt at the first read */
+    int file;     /* index into files */
 } tracked[MOST_TRACKED];
 
 typedef struct {
@@ -50,7 +50,8 @@ is_large(int fd)
     struct stat st;
     if (tracked[fd].size == SIZE_UNKNOWN) {
         tracked[fd].size = SIZE_SMALL;
-        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= LARGE && (tracked[fd].file = file_index(fd, &st)) >= 0)
+        if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= LARGE &&
+            (tracked[fd].file = file_index(fd, &st)) >= 0)
             tracked[fd].size = SIZE_LARGE;
     }
     return tracked[fd].size == SIZE_LARGE;
@@ -112,7 +113,8 @@ map_piece(uint64_t at)
     if (content_map)
         munmap((void *)content_map, PIECE);
     int content_fd = open_content();
-    void *p = content_fd < 0 ? MAP_FAILED : mmap(NULL, PIECE, PROT_READ, MAP_SHARED | MAP_POPULATE, content_fd, (off_t)at);
+    void *p =
+        content_fd < 0 ? MAP_FAILED : mmap(NULL, PIECE, PROT_READ, MAP_SHARED | MAP_POPULATE, content_fd, (off_t)at);
     if (content_fd >= 0)
         close(content_fd);
     content_map = p == MAP_FAILED ? NULL : p;

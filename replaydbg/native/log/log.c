@@ -1,6 +1,7 @@
-/* The memory-mapped log. It is written so that a process killed at any instant leaves every complete record: bytes go to
- * a shared file mapping (the kernel keeps them), and `committed` in the header is stored last. Pages are allocated ahead
- * with posix_fallocate: a fresh page of a sparse file costs five times as much, and a full disk would be a SIGBUS. */
+/* The memory-mapped log. It is written so that a process killed at any instant leaves every complete record: bytes go
+ * to a shared file mapping (the kernel keeps them), and `committed` in the header is stored last. Pages are allocated
+ * ahead with posix_fallocate: a fresh page of a sparse file costs five times as much, and a full disk would be a
+ * SIGBUS. */
 #include "base/core.h"
 #include "log/log.h"
 #include <errno.h>
@@ -16,7 +17,7 @@
 #define HEADER_SIZE 64
 #define FIRST_SIZE (1u << 20)
 #define STAMP_DISTANCE 50000000u /* ns between two readings of CPU time */
-#define MOST_GROWTH (64u << 20) /* a step of 64 MiB is allocated in a few ms; more would pause the program */
+#define MOST_GROWTH (64u << 20)  /* a step of 64 MiB is allocated in a few ms; more would pause the program */
 
 Log event_log, world_log;
 static int followed_fd = -1;
@@ -142,8 +143,8 @@ used_by(int who)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000u;
 }
 
-/* For whoever replays it, to know how long it may compute without an event. The coarse clock takes some 5 ns; CPU time, a hundred times
- * as much, is read so rarely that it costs nothing. */
+/* For whoever replays it, to know how long it may compute without an event. The coarse clock takes some 5 ns; CPU time,
+ * a hundred times as much, is read so rarely that it costs nothing. */
 static void
 stamp(LogHeader *h)
 {
@@ -215,7 +216,8 @@ log_stop_in_child(void)
 
 /* ---- reading ---- */
 
-#define MOST_FOLLOWED ((size_t)1 << 36) /* of addresses, not of memory: what lies behind the end of a file comes when it grows */
+#define MOST_FOLLOWED                                                                                                  \
+    ((size_t)1 << 36) /* of addresses, not of memory: what lies behind the end of a file comes when it grows */
 
 int
 log_open(Log *log, int fd)
@@ -255,8 +257,8 @@ is_still_written(void)
     return fstat(followed_fd, &st) == 0 && st.st_nlink > 0; /* sealing a recording unlinks it */
 }
 
-/* A replay that runs behind its recording goes on when the next event is there: then everything before it is, too, and what the importer
- * saw until then. */
+/* A replay that runs behind its recording goes on when the next event is there: then everything before it is, too, and
+ * what the importer saw until then. */
 void
 log_follow(void)
 {
@@ -269,8 +271,8 @@ log_follow(void)
     }
     uint64_t committed = __atomic_load_n(&h->committed, __ATOMIC_ACQUIRE);
     struct stat st;
-    if (committed < (uint64_t)(event_log.rp - event_log.base) || committed > MOST_FOLLOWED || fstat(followed_fd, &st) < 0 ||
-        committed > (uint64_t)st.st_size)
+    if (committed < (uint64_t)(event_log.rp - event_log.base) || committed > MOST_FOLLOWED ||
+        fstat(followed_fd, &st) < 0 || committed > (uint64_t)st.st_size)
         diverge("corrupt", NULL, NULL, "the recording became shorter while it was followed");
     event_log.rend = event_log.base + committed;
     world_log.rend = world_log.base + __atomic_load_n(&header_of(&world_log)->committed, __ATOMIC_ACQUIRE);
@@ -293,7 +295,8 @@ log_append(Log *log, Buf *record)
 bool
 log_is_read(void)
 {
-    return event_log.base == NULL || event_log.rp >= event_log.rend || core.crossings >= header_of(&event_log)->crossings;
+    return event_log.base == NULL || event_log.rp >= event_log.rend ||
+           core.crossings >= header_of(&event_log)->crossings;
 }
 
 /* Of a recording that was still written when the replay began. */

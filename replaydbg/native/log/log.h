@@ -8,36 +8,39 @@
 #include "base/core.h"
 
 typedef struct {
-    uint8_t *base;        /* start of the mapping */
-    uint8_t *wp, *limit;  /* record: where the next byte goes; end of what is allocated */
+    uint8_t *base;            /* start of the mapping */
+    uint8_t *wp, *limit;      /* record: where the next byte goes; end of what is allocated */
     const uint8_t *rp, *rend; /* replay: next byte to read; end of the log */
     char *path;
-    uint64_t max_size;    /* bytes; 0: no limit */
+    uint64_t max_size; /* bytes; 0: no limit */
     bool failed;
 } Log;
 
 /* log.c */
 extern Log event_log, world_log;
 int log_create(Log *log, const char *path, uint64_t max_size);
-int log_open(Log *log, int fd);                  /* for replay; maps it, closes fd */
+int log_open(Log *log, int fd); /* for replay; maps it, closes fd */
 const uint8_t *log_first_record(const Log *log);
-void log_follow(void);                           /* replay: waits until the next event is there, or there will be none */
-uint8_t *log_room(Log *log, size_t n);           /* where n bytes may be written, or NULL: logging has ended (mode is OBSERVE now) */
-void log_commit(Log *log, uint8_t *end);         /* what lies before `end` is complete */
-void log_fail(int reason);                       /* logging ends, the program goes on */
-void log_reason(int reason);                     /* noted in the header, while logging goes on; 0 takes it back */
-void log_memory(void);                           /* record: notes how much address space the program had at most */
-bool log_is_read(void);                          /* replay: all events have been used up */
-bool log_has_stopped(void);                      /* replay: nothing is added any more to a log that was followed */
-uint64_t log_cpu_time(void);                     /* ns; of the recorded program at its last event */
-void log_signal_handled(void);                   /* counted in the header, for the launcher */
-void log_stop_in_child(void);                    /* after fork: the child has no log */
-void log_append(Log *log, Buf *record);          /* writes and commits a whole record, and frees it */
+/* replay: waits until the next event is there, or there will be none */
+void log_follow(void);
+/* where n bytes may be written, or NULL: logging has ended (mode is OBSERVE now) */
+uint8_t *log_room(Log *log, size_t n);
+void log_commit(Log *log, uint8_t *end); /* what lies before `end` is complete */
+void log_fail(int reason);               /* logging ends, the program goes on */
+void log_reason(int reason);             /* noted in the header, while logging goes on; 0 takes it back */
+void log_memory(void);                   /* record: notes how much address space the program had at most */
+bool log_is_read(void);                  /* replay: all events have been used up */
+bool log_has_stopped(void);              /* replay: nothing is added any more to a log that was followed */
+uint64_t log_cpu_time(void);             /* ns; of the recorded program at its last event */
+void log_signal_handled(void);           /* counted in the header, for the launcher */
+void log_stop_in_child(void);            /* after fork: the child has no log */
+void log_append(Log *log, Buf *record);  /* writes and commits a whole record, and frees it */
 
 /* content.c */
-void content_forget(int fd);                     /* the number is free, or is another file's */
-bool content_encode(Buf *b, int fd, const void *data, size_t n); /* record: bytes of a large file as a reference; false: inline */
-int content_open(int fd);                        /* replay */
+void content_forget(int fd); /* the number is free, or is another file's */
+/* record: bytes of a large file as a reference; false: inline */
+bool content_encode(Buf *b, int fd, const void *data, size_t n);
+int content_open(int fd);                               /* replay */
 const uint8_t *content_at(uint64_t offset, uint64_t n); /* replay: NULL if out of range */
 
 #endif

@@ -1,5 +1,5 @@
-/* Memory maps. In replay a map of a file lies over a memory file with the recorded content; one without a file is real in both modes.
- * What other processes write there later: shared.c. */
+/* Memory maps. In replay a map of a file lies over a memory file with the recorded content; one without a file is real
+ * in both modes. What other processes write there later: shared.c. */
 #include "base/core.h"
 #include "collector/collector.h"
 #include "crossing/crossing.h"
@@ -19,7 +19,8 @@ static newfunc original_mmap;
 static destructor original_dealloc;
 static Gate *mmap_gate;
 #define LARGEST_MAP (200u << 20)
-#define HIGH 800 /* below the descriptors that the replay keeps for itself where the limit is the usual 1024, see fd_keep() */
+#define HIGH                                                                                                           \
+    800 /* below the descriptors that the replay keeps for itself where the limit is the usual 1024, see fd_keep() */
 
 /* mmap(fileno, length, flags, prot, access, offset) */
 enum { FILENO, LENGTH, FLAGS, PROT, ACCESS, OFFSET };
@@ -55,8 +56,8 @@ kind_of(PyObject *args, PyObject *kwds)
     return access == ACCESS_READ ? MAP_IS_READ : access == ACCESS_WRITE ? MAP_IS_WRITTEN : MAP_IS_PRIVATE;
 }
 
-/* Out of the way: a map has a descriptor of its own, which must get the number that it had when this was recorded, or the program's
- * next one would be put over it. */
+/* Out of the way: a map has a descriptor of its own, which must get the number that it had when this was recorded, or
+ * the program's next one would be put over it. */
 static int
 move_high(int low)
 {
@@ -66,8 +67,8 @@ move_high(int low)
     return fd < 0 ? low : fd;
 }
 
-/* The memory file that stands for `file`, of at least `total` bytes from where the program's map begins, with the recorded content there.
- * Maps of one file share their memory in a replay too. */
+/* The memory file that stands for `file`, of at least `total` bytes from where the program's map begins, with the
+ * recorded content there. Maps of one file share their memory in a replay too. */
 static int
 memory_file(const uint8_t *data, size_t n, uint64_t file, long long total, long long offset)
 {
@@ -93,7 +94,8 @@ map_descriptor(PyTypeObject *type, PyObject *args, PyObject *kwds, int fd)
 {
     bool by_place = PyTuple_GET_SIZE(args) > 0;
     PyObject *first = PyLong_FromLong(fd), *map = NULL, *all = NULL, *named = kwds ? PyDict_Copy(kwds) : NULL;
-    if (by_place && (all = PyTuple_GetSlice(args, 0, PyTuple_GET_SIZE(args)))) { /* a slice of all would be the tuple itself */
+    /* a slice of all would be the tuple itself */
+    if (by_place && (all = PyTuple_GetSlice(args, 0, PyTuple_GET_SIZE(args)))) {
         Py_SETREF(all, PyTuple_New(PyTuple_GET_SIZE(args)));
         for (Py_ssize_t i = 0; all && i < PyTuple_GET_SIZE(args); i++)
             PyTuple_SET_ITEM(all, i, Py_NewRef(i ? PyTuple_GET_ITEM(args, i) : first));
@@ -153,8 +155,8 @@ length_without_zeros(const uint8_t *data, size_t n, int fd)
     return without_zeros(data, n);
 }
 
-/* What a new map holds becomes the crossing's content: the copy that later looks are compared with, if there is one. The outcome is its
- * length and a number for its file. */
+/* What a new map holds becomes the crossing's content: the copy that later looks are compared with, if there is one.
+ * The outcome is its length and a number for its file. */
 static PyObject *
 content_of(Crossing *c, PyObject *map, int fd, MapKind kind)
 {

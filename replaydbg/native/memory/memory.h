@@ -9,13 +9,14 @@
 #include "crossing/crossing.h"
 
 /* shared.c */
-/* Each map that the program makes, in the same order in both modes. Returns the copy with which it will be compared, or NULL. */
-void shared_part(void);                          /* this process is a clone: what it writes is its own */
-void shared_process_starts(void);                /* before there can be a child that shares our memory */
-void shared_end(void);                           /* nothing is logged any more */
+/* Each map that the program makes, in the same order in both modes. Returns the copy with which it will be compared, or
+ * NULL. */
+void shared_part(void);           /* this process is a clone: what it writes is its own */
+void shared_process_starts(void); /* before there can be a child that shares our memory */
+void shared_end(void);            /* nothing is logged any more */
 extern uint64_t shared_written;
-void shared_look(bool before, unsigned flags);   /* record: logs what has changed; flags of the crossing's gate */
-void memory_changes(Crossing *open);              /* replay: reads one MEMORY record without its head */
+void shared_look(bool before, unsigned flags); /* record: logs what has changed; flags of the crossing's gate */
+void memory_changes(Crossing *open);           /* replay: reads one MEMORY record without its head */
 bool memory_changes_later(void);
 
 /* maps.c */

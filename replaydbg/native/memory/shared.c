@@ -1,16 +1,17 @@
-/* Memory that other processes write. No gate sees them do it. What can be seen is that the memory is not what it was: each shared map
- * has a copy of what it was known to hold, and at crossings the two are compared. What differs is logged, with the bytes, and becomes
- * the copy; a replay writes the same bytes at the same crossing.
+/* Memory that other processes write. No gate sees them do it. What can be seen is that the memory is not what it was:
+ * each shared map has a copy of what it was known to hold, and at crossings the two are compared. What differs is
+ * logged, with the bytes, and becomes the copy; a replay writes the same bytes at the same crossing.
  *
- * A program that waits for the other side before it reads (a lock taken, a child that ended, bytes in a pipe) crosses a gate between
- * the write and the read, and so reads in the replay what it read. One that reads memory while it is being written, with nothing between,
- * may read something else: nobody sees such a read. But it can be told that there was such a write: memory is looked at when a crossing
- * begins, too; what has changed by then and was not written by the program itself, which a replay can tell, was written while the
- * program computed. A replay that diverges later says so.
+ * A program that waits for the other side before it reads (a lock taken, a child that ended, bytes in a pipe) crosses a
+ * gate between the write and the read, and so reads in the replay what it read. One that reads memory while it is being
+ * written, with nothing between, may read something else: nobody sees such a read. But it can be told that there was
+ * such a write: memory is looked at when a crossing begins, too; what has changed by then and was not written by the
+ * program itself, which a replay can tell, was written while the program computed. A replay that diverges later says
+ * so.
  *
- * Small maps (the locks and values of multiprocessing share one page) are compared at each crossing, for a microsecond (clocks: a tenth);
- * larger ones after the program has waited for others or heard of them, as long as that takes no more than half of the time; very large
- * ones not at all. What is left out is noted. */
+ * Small maps (the locks and values of multiprocessing share one page) are compared at each crossing, for a microsecond
+ * (clocks: a tenth); larger ones after the program has waited for others or heard of them, as long as that takes no
+ * more than half of the time; very large ones not at all. What is left out is noted. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "log/log.h"
@@ -20,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SMALL (64u << 10)  /* of all maps together: 2 us to compare */
+#define SMALL (64u << 10)   /* of all maps together: 2 us to compare */
 #define LARGEST (64u << 20) /* 5 ms; twice that much memory is used */
 #define BLOCK 4096u
 #define NEARBY 64u /* changes that are no further apart than this become one record, whose head takes about 8 bytes */
@@ -28,8 +29,7 @@
 
 /* The beginning of an mmap object; the same in 3.11 to 3.13. */
 typedef struct {
-    PyObject_HEAD
-    uint8_t *data; /* NULL: closed */
+    PyObject_HEAD uint8_t *data; /* NULL: closed */
     Py_ssize_t size, pos;
     off_t offset;
     Py_ssize_t exports;
@@ -44,8 +44,8 @@ typedef struct {
     ino_t ino;
     MapKind kind;
     bool is_memory; /* made to be shared: in /dev/shm, as all of multiprocessing's, or a memory file */
-    uint8_t *copy; /* record: what it is known to hold; NULL: it is not watched */
-    size_t size;   /* of the copy */
+    uint8_t *copy;  /* record: what it is known to hold; NULL: it is not watched */
+    size_t size;    /* of the copy */
 } Map;
 
 static Map *maps;
@@ -53,7 +53,8 @@ static size_t count, room;
 static uint64_t made;
 static size_t watched_bytes;
 static bool has_children;
-uint64_t shared_written; /* replay: the event before which another process was first seen to write while the program computed */
+/* replay: the event before which another process was first seen to write while the program computed */
+uint64_t shared_written;
 
 /* ---- which maps are watched ---- */
 
@@ -67,7 +68,8 @@ forget_copy(Map *m)
     core.shares_memory = watched_bytes > 0;
 }
 
-/* A file on a disk is written by others only in theory, unless there are children; looking at a small one costs nothing. */
+/* A file on a disk is written by others only in theory, unless there are children; looking at a small one costs
+ * nothing. */
 static bool
 may_change(const Map *m)
 {
@@ -145,7 +147,8 @@ shared_map_made(PyObject *object, int fd, uint64_t file, MapKind kind, size_t kn
         room = more;
     }
     Map *m = &maps[count++];
-    *m = (Map){.map = (MapObject *)object, .number = made, .kind = kind, .file = file, .is_memory = made_to_be_shared(fd)};
+    *m = (Map){
+        .map = (MapObject *)object, .number = made, .kind = kind, .file = file, .is_memory = made_to_be_shared(fd)};
     struct stat st;
     if (fd >= 0 && fstat(fd, &st) == 0) {
         m->dev = st.st_dev;
@@ -277,7 +280,8 @@ look_at(Map *m, bool before)
         log_change(m, before, from, to);
 }
 
-/* Larger maps may take half of the program's time; what a look that is left out would have found, the next one finds. */
+/* Larger maps may take half of the program's time; what a look that is left out would have found, the next one finds.
+ */
 static void
 look_at_larger(void)
 {
@@ -286,7 +290,8 @@ look_at_larger(void)
     if (start == 0)
         start = begin;
     if (spent > FREE_TIME && spent > (begin - start) / 2) {
-        note("uncovered", "large shared memory: it is not looked at each time that other processes may have written there");
+        note("uncovered",
+             "large shared memory: it is not looked at each time that other processes may have written there");
         return;
     }
     for (size_t i = 0; i < count; i++)
@@ -295,9 +300,11 @@ look_at_larger(void)
     spent += monotonic_ns() - begin;
 }
 
-/* At clocks, which programs ask for in loops, half of the work is left out: a look when they begin. What has changed is found all the same.
+/* At clocks, which programs ask for in loops, half of the work is left out: a look when they begin. What has changed is
+ * found all the same.
  *
- * The program itself may write to a file by its descriptor and read it in the map: what writes is as good as hearing of others there. */
+ * The program itself may write to a file by its descriptor and read it in the map: what writes is as good as hearing of
+ * others there. */
 void
 shared_look(bool before, unsigned flags)
 {
@@ -328,7 +335,8 @@ find(uint64_t number)
 static void
 write_there(const Map *m, uint8_t *to, const uint8_t *data, size_t n)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)to & ~(page - 1), length = (uintptr_t)to + n - begin;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)to & ~(page - 1),
+              length = (uintptr_t)to + n - begin;
     bool is_locked = m->kind == MAP_IS_READ;
     if (is_locked && mprotect((void *)begin, length, PROT_READ | PROT_WRITE) < 0)
         diverge("corrupt", NULL, NULL, "a change of memory cannot be written");
@@ -382,11 +390,13 @@ part_map(MapObject *map, int fd)
         if (memory_is_there(map->data + at) && pwrite(fd, map->data + at, part, map->offset + at) != (ssize_t)part)
             _exit(0);
     }
-    if (mmap(map->data, (size_t)map->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, map->offset) == MAP_FAILED)
+    if (mmap(map->data, (size_t)map->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, map->offset) ==
+        MAP_FAILED)
         _exit(0);
 }
 
-/* Maps of one file share their memory; those of a clone are no longer shared with the process from which it was cloned. */
+/* Maps of one file share their memory; those of a clone are no longer shared with the process from which it was cloned.
+ */
 void
 shared_part(void)
 {
@@ -400,7 +410,8 @@ shared_part(void)
         off_t end = 0;
         for (size_t k = i; k < count; k++)
             if (k == i || (m->file && maps[k].file == m->file && maps[k].map->data))
-                end = end < maps[k].map->offset + maps[k].map->size ? maps[k].map->offset + (off_t)maps[k].map->size : end;
+                end = end < maps[k].map->offset + maps[k].map->size ? maps[k].map->offset + (off_t)maps[k].map->size
+                                                                    : end;
         int fd = memfd_create("map", MFD_CLOEXEC);
         if (fd < 0 || ftruncate(fd, end) < 0)
             _exit(0);

@@ -15,14 +15,14 @@ typedef struct {
 
 /* places.c */
 void place_here(Place *place);
-bool place_is_here(const Place *place);          /* quick where the topmost frame is at another instruction */
+bool place_is_here(const Place *place);             /* quick where the topmost frame is at another instruction */
 bool place_is_same_instruction(const Place *place); /* of a place that was seen in this process */
 
 /* signals.c */
 void signals_expect(int signum, const Place *place); /* replay: a handler runs there */
 
 /* raised.c */
-void raised_prepare(void);                       /* raised.c */
+void raised_prepare(void); /* raised.c */
 
 /* limit.c */
 void limit_check(void);

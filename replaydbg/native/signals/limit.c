@@ -1,12 +1,14 @@
-/* A replay always ends. A program that was killed while it computed asks for nothing after its last event, and would compute for ever;
- * so would one that waits in a loop for something that never comes in a replay. The recording knows how long the program computed between
- * two events, and after the last one: a timer of CPU time looks whether a replay takes much longer than that.
+/* A replay always ends. A program that was killed while it computed asks for nothing after its last event, and would
+ * compute for ever; so would one that waits in a loop for something that never comes in a replay. The recording knows
+ * how long the program computed between two events, and after the last one: a timer of CPU time looks whether a replay
+ * takes much longer than that.
  *
- * What ends it comes in two steps. At the interpreter's next check for signals the place in the program is known, and the replay ends as
- * at the end of its log. C code may compute for ever without such a check: after some more time the timer's own handler ends it.
+ * What ends it comes in two steps. At the interpreter's next check for signals the place in the program is known, and
+ * the replay ends as at the end of its log. C code may compute for ever without such a check: after some more time the
+ * timer's own handler ends it.
  *
- * In a replay that the debugger travels through, the process that runs the whole program first is the one that is timed. Where it ends is the
- * end for all its clones, which have no timer: see engine.c. */
+ * In a replay that the debugger travels through, the process that runs the whole program first is the one that is
+ * timed. Where it ends is the end for all its clones, which have no timer: see engine.c. */
 #include "base/core.h"
 #include "log/log.h"
 #include "signals/inside.h"
@@ -17,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOK 50000000      /* ns of CPU time between two looks */
-#define GRACE 1000000000u  /* ns for the interpreter to come to a check */
+#define LOOK 50000000               /* ns of CPU time between two looks */
+#define GRACE 1000000000u           /* ns for the interpreter to come to a check */
 #define WATCH_SIGNAL (SIGRTMAX - 1) /* the one of signals.c: its handler asks limit_is_due() */
 
 static struct {
@@ -81,8 +83,8 @@ limit_check(void)
         end_here();
 }
 
-/* ms of CPU time without a record of the log being used up; `after`: once all has been read, 0: as before that. Comes before the filter, which
- * lets nobody make a timer. */
+/* ms of CPU time without a record of the log being used up; `after`: once all has been read, 0: as before that. Comes
+ * before the filter, which lets nobody make a timer. */
 void
 limit_begin(uint64_t after, uint64_t between)
 {

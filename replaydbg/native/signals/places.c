@@ -1,11 +1,14 @@
-/* What a place in pure computation is known by, so that a replay finds it again: a signal came there, and nothing was counted.
+/* What a place in pure computation is known by, so that a replay finds it again: a signal came there, and nothing was
+ * counted.
  *
- * First the stack: code, instruction and simple locals of each frame. Where a loop goes round with the same locals (its state is an
- * attribute, an element of a list, a global of another module, the position of an iterator), that is not enough; so the state that
- * the frames can reach is added, the nearest first, up to a bound. It comes in levels: that of the topmost frame and the nearest few
- * objects differs already in most rounds of such a loop, and a replay looks no further then.
+ * First the stack: code, instruction and simple locals of each frame. Where a loop goes round with the same locals (its
+ * state is an attribute, an element of a list, a global of another module, the position of an iterator), that is not
+ * enough; so the state that the frames can reach is added, the nearest first, up to a bound. It comes in levels: that
+ * of the topmost frame and the nearest few objects differs already in most rounds of such a loop, and a replay looks no
+ * further then.
  *
- * Nothing here runs program code, makes an object or depends on an address, and all of it is the same in a recording and its replay. */
+ * Nothing here runs program code, makes an object or depends on an address, and all of it is the same in a recording
+ * and its replay. */
 #include "base/core.h"
 #include "code/code.h"
 #include "collector/collector.h"
@@ -17,14 +20,15 @@
 enum {
     MOST_OBJECTS = 1024, /* 50 to 100 ns each */
     TABLE_SIZE = 4096,
-    MOST_ITEMS = 128,    /* of one container */
+    MOST_ITEMS = 128, /* of one container */
     MOST_FRAMES = 64,
     MOST_NAMES = 64,
     MOST_MODULES = 8,
     NEAR_OBJECTS = 8,
-    ENDS = 256           /* bytes of a long text, at both ends */
+    ENDS = 256 /* bytes of a long text, at both ends */
 };
-static const int level_ends[PLACE_LEVELS] = {NEAR_OBJECTS, 0, 8, 32, 128, MOST_OBJECTS}; /* the first: of the topmost frame alone */
+/* the first: of the topmost frame alone */
+static const int level_ends[PLACE_LEVELS] = {NEAR_OBJECTS, 0, 8, 32, 128, MOST_OBJECTS};
 
 static inline uint64_t
 mix(uint64_t h, uint64_t v)
@@ -43,8 +47,9 @@ hash_ends(const void *data, size_t n, uint64_t seed)
     return hash_bytes((const char *)data + n - ENDS, ENDS, hash_bytes(data, ENDS, mix(seed, n)));
 }
 
-/* Where the kernel puts programs and libraries: a number from there is an address (the handle of a library that ctypes has opened), which is
- * another one in each process. Nothing else is likely to be one; a counter of nanoseconds is for half an hour once a day. */
+/* Where the kernel puts programs and libraries: a number from there is an address (the handle of a library that ctypes
+ * has opened), which is another one in each process. Nothing else is likely to be one; a counter of nanoseconds is for
+ * half an hour once a day. */
 static bool
 is_address(PyObject *v)
 {
@@ -158,7 +163,8 @@ static struct {
     int items; /* still to be visited of the object that is looked into */
 } walk;
 
-/* The number of an object in the order in which this walk has met it: what refers to the same one is told from what refers to an equal one. */
+/* The number of an object in the order in which this walk has met it: what refers to the same one is told from what
+ * refers to an equal one. */
 static int
 number_of(PyObject *o)
 {
@@ -218,7 +224,8 @@ is_importers(PyCodeObject *code)
 {
     static const char prefix[] = "<frozen importlib";
     PyObject *file = code->co_filename;
-    return PyUnicode_Check(file) && PyUnicode_IS_COMPACT_ASCII(file) && PyUnicode_GET_LENGTH(file) >= (Py_ssize_t)sizeof prefix &&
+    return PyUnicode_Check(file) && PyUnicode_IS_COMPACT_ASCII(file) &&
+           PyUnicode_GET_LENGTH(file) >= (Py_ssize_t)sizeof prefix &&
            memcmp(PyUnicode_DATA(file), prefix, sizeof prefix - 1) == 0;
 }
 
@@ -261,14 +268,17 @@ visit_words(PyObject *o, PyTypeObject *type)
     }
 }
 
-/* Iterators and their like, whose position is a number, and which keep nothing that depends on more than the program. */
+/* Iterators and their like, whose position is a number, and which keep nothing that depends on more than the program.
+ */
 static bool
 has_position(PyTypeObject *type)
 {
-    static const char *const names[] = {"enumerate", "zip", "map", "filter", "reversed", "collections.deque", "_io.BytesIO", "_random.Random"};
+    static const char *const names[] = {"enumerate",         "zip",         "map",           "filter", "reversed",
+                                        "collections.deque", "_io.BytesIO", "_random.Random"};
     const char *name = type->tp_name;
     size_t n = strlen(name);
-    if (strncmp(name, "itertools.", 10) == 0 || strncmp(name, "datetime.", 9) == 0 || (n >= 8 && strcmp(name + n - 8, "iterator") == 0))
+    if (strncmp(name, "itertools.", 10) == 0 || strncmp(name, "datetime.", 9) == 0 ||
+        (n >= 8 && strcmp(name + n - 8, "iterator") == 0))
         return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)
@@ -279,8 +289,17 @@ has_position(PyTypeObject *type)
 static bool
 only_refers(PyTypeObject *type)
 {
-    static const char *const names[] = {"functools.partial", "set", "frozenset", "cell", "method", "property", "classmethod", "staticmethod",
-                                        "collections.defaultdict", "collections.OrderedDict", "types.SimpleNamespace"};
+    static const char *const names[] = {"functools.partial",
+                                        "set",
+                                        "frozenset",
+                                        "cell",
+                                        "method",
+                                        "property",
+                                        "classmethod",
+                                        "staticmethod",
+                                        "collections.defaultdict",
+                                        "collections.OrderedDict",
+                                        "types.SimpleNamespace"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(type->tp_name, names[i]) == 0)
             return true;
@@ -306,8 +325,8 @@ visit_class(PyTypeObject *type)
     Py_ssize_t pos = 0;
     PyObject *key, *value;
     for (int i = 0; i < MOST_ITEMS && PyDict_Next(type->tp_dict, &pos, &key, &value); i++)
-        if (PyUnicode_Check(key) && (PyFunction_Check(value) || PyUnicode_GET_LENGTH(key) < 2 || PyUnicode_READ_CHAR(key, 0) != '_' ||
-                                     PyUnicode_READ_CHAR(key, 1) != '_'))
+        if (PyUnicode_Check(key) && (PyFunction_Check(value) || PyUnicode_GET_LENGTH(key) < 2 ||
+                                     PyUnicode_READ_CHAR(key, 0) != '_' || PyUnicode_READ_CHAR(key, 1) != '_'))
             visit(value);
     if (type->tp_base && is_of_python(type->tp_base))
         visit((PyObject *)type->tp_base);
@@ -342,7 +361,8 @@ visit_referents(PyObject *o)
 {
     walk.items = MOST_ITEMS;
     if (Py_TYPE(o)->tp_traverse && PyType_IS_GC(Py_TYPE(o)))
-        Py_TYPE(o)->tp_traverse(o, visit_some, NULL); /* reads attributes where they are, without making a dictionary for them */
+        /* reads attributes where they are, without making a dictionary for them */
+        Py_TYPE(o)->tp_traverse(o, visit_some, NULL);
 }
 
 static void
@@ -391,7 +411,8 @@ visit_frame(_PyInterpreterFrame *frame)
     int n = code->co_nlocalsplus + stack_place(frame).depth;
     for (int k = 0; k < n; k++)
         visit(frame->localsplus[k]);
-    if (!(code->co_flags & CO_OPTIMIZED) && frame->f_locals && frame->f_locals != frame->f_globals && PyDict_CheckExact(frame->f_locals))
+    if (!(code->co_flags & CO_OPTIMIZED) && frame->f_locals && frame->f_locals != frame->f_globals &&
+        PyDict_CheckExact(frame->f_locals))
         visit_dict(frame->f_locals);
 }
 

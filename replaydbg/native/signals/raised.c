@@ -1,9 +1,9 @@
 /* Signals that C code of the program sends to the process itself: raise(), kill(), pthread_kill(), alarms of a library.
  *
- * While recording they are like any other: what came of them (a handler of the program's, or its end) is in the log. In a replay the same
- * C code runs and sends them again, but handlers run where the log says. So a signal from this process is taken for done, unless the
- * log ends here without an end of the program: then it was this signal that ended it. One from elsewhere (Ctrl-C, a supervisor) does what
- * it does to any program. */
+ * While recording they are like any other: what came of them (a handler of the program's, or its end) is in the log. In
+ * a replay the same C code runs and sends them again, but handlers run where the log says. So a signal from this
+ * process is taken for done, unless the log ends here without an end of the program: then it was this signal that ended
+ * it. One from elsewhere (Ctrl-C, a supervisor) does what it does to any program. */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "signals/inside.h"
@@ -26,12 +26,13 @@ raised(int signum, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* Faults are left alone: they come again by themselves where the program has none of its own for them. So is what somebody else has
- * taken, and what nobody notices. */
+/* Faults are left alone: they come again by themselves where the program has none of its own for them. So is what
+ * somebody else has taken, and what nobody notices. */
 static bool
 is_left_alone(int signum)
 {
-    static const int some[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGCHLD, SIGURG, SIGWINCH, SIGCONT};
+    static const int some[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE,   SIGILL,
+                               SIGTRAP, SIGSYS,  SIGCHLD, SIGURG, SIGWINCH, SIGCONT};
     struct sigaction now;
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         if (some[i] == signum)

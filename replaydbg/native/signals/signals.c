@@ -1,8 +1,8 @@
-/* Signal handlers. The interpreter is given a stub for each; the program's own handler stays in a table of ours. While recording,
- * the stub notes where it was called: inside a crossing (a sleep that was interrupted), or between two, at a place that is
- * described by fingerprints (places.c). In replay no signal comes from outside: handlers run where the log says. A place
- * between crossings is found again at the same checks that the interpreter makes for signals anyway: one of ours is kept
- * pending, and its stub compares the fingerprints. */
+/* Signal handlers. The interpreter is given a stub for each; the program's own handler stays in a table of ours. While
+ * recording, the stub notes where it was called: inside a crossing (a sleep that was interrupted), or between two, at a
+ * place that is described by fingerprints (places.c). In replay no signal comes from outside: handlers run where the
+ * log says. A place between crossings is found again at the same checks that the interpreter makes for signals anyway:
+ * one of ours is kept pending, and its stub compares the fingerprints. */
 #include "base/core.h"
 #include "clock/clock.h"
 #include "collector/collector.h"
@@ -124,13 +124,15 @@ signals_inside(int signum)
     PyErr_Restore(type, value, traceback);
 }
 
-/* For each look the interpreter makes a frame object, which the collector counts for as long as the frame runs. One that was not there
- * when the looking began, and that nobody else has, is taken away again: the program would not have made it. */
+/* For each look the interpreter makes a frame object, which the collector counts for as long as the frame runs. One
+ * that was not there when the looking began, and that nobody else has, is taken away again: the program would not have
+ * made it. */
 static void
 frames_note(void)
 {
     had_frame.count = 0;
-    for (_PyInterpreterFrame *f = compat_top_frame(core.tstate); f && had_frame.count < MOST_FRAMES; f = compat_previous_frame(f))
+    for (_PyInterpreterFrame *f = compat_top_frame(core.tstate); f && had_frame.count < MOST_FRAMES;
+         f = compat_previous_frame(f))
         if (f->frame_obj)
             had_frame.at[had_frame.count++] = f->frame_obj;
 }
@@ -158,7 +160,8 @@ static bool
 looked_long_enough(void)
 {
     bool passed = expected.place.ticks && lanes_place() > expected.place.ticks;
-    if (!core.lenient || core.depth > 0 || (!passed && (!core.edited || ++looks < (place_has_gone ? FEW_LOOKS : MOST_LOOKS))))
+    if (!core.lenient || core.depth > 0 ||
+        (!passed && (!core.edited || ++looks < (place_has_gone ? FEW_LOOKS : MOST_LOOKS))))
         return false;
     place_has_gone = true;
     signals_hooks.handler_is_late(expected.signum);
@@ -232,9 +235,10 @@ signals_unsure(void)
     return again.unsure;
 }
 
-/* A handler has run, and the program goes on. If it comes by again and nothing seems to have changed, then the fingerprints do not
- * know what this loop changes, and the handler may have run in another round than when it was recorded. It is seen only while
- * the next handler is due already: to look at places for this alone would make objects that the recording did not. */
+/* A handler has run, and the program goes on. If it comes by again and nothing seems to have changed, then the
+ * fingerprints do not know what this loop changes, and the handler may have run in another round than when it was
+ * recorded. It is seen only while the next handler is due already: to look at places for this alone would make objects
+ * that the recording did not. */
 static void
 look_again(void)
 {
@@ -256,15 +260,17 @@ compare_again(void)
     }
 }
 
-/* 3.11 looks for signals before it tells a trace function that a function begins, and then begins again: with one pending for ever it
- * would go no further. It is made pending again when the trace function is called. Of what runs within a trace function (a question that is
- * asked at a line, the program's own) it tells none: to wait there would miss the checks that come before the next line. */
+/* 3.11 looks for signals before it tells a trace function that a function begins, and then begins again: with one
+ * pending for ever it would go no further. It is made pending again when the trace function is called. Of what runs
+ * within a trace function (a question that is asked at a line, the program's own) it tells none: to wait there would
+ * miss the checks that come before the next line. */
 static bool
 at_traced_start(void)
 {
 #if PY_VERSION_HEX < 0x030C0000
     _PyInterpreterFrame *top = compat_top_frame(core.tstate);
-    if (top == NULL || !listening_to() || core.tstate->tracing || top->prev_instr < _PyCode_CODE(compat_frame_code(top)))
+    if (top == NULL || !listening_to() || core.tstate->tracing ||
+        top->prev_instr < _PyCode_CODE(compat_frame_code(top)))
         return false;
     int op = _Py_OPCODE(*top->prev_instr);
     return op == RESUME || op == RESUME_QUICK;
@@ -341,7 +347,8 @@ exchange_handler(long signum, PyObject *handler)
     return old ? old : Py_NewRef(Py_None);
 }
 
-/* In a child, or when the recording has ended: the stubs are still in place, and the program must go on not to see them. */
+/* In a child, or when the recording has ended: the stubs are still in place, and the program must go on not to see
+ * them. */
 static PyObject *
 signal_unrecorded(PyObject *number, long signum, PyObject *handler, bool callable)
 {

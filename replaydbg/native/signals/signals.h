@@ -12,24 +12,26 @@
 
 /* signals.c */
 int signals_prepare(void);
-void signals_inside(int signum);                 /* replay: a recorded handler runs inside the crossing */
-void signal_inside(Crossing *open);              /* replay: reads one SIGNAL_INSIDE record without its head */
+void signals_inside(int signum);    /* replay: a recorded handler runs inside the crossing */
+void signal_inside(Crossing *open); /* replay: reads one SIGNAL_INSIDE record without its head */
 void signal_between(Crossing *open);
-void signals_look(void);                         /* replay: that place is near */
-int signals_expected_no_more(void);              /* lenient: which handler was due */
+void signals_look(void);            /* replay: that place is near */
+int signals_expected_no_more(void); /* lenient: which handler was due */
 void signals_go_on(void);
 
 /* raised.c */
-void *raising_call(const char *name);            /* what stands for this function of the C library's; NULL: itself */
+void *raising_call(const char *name); /* what stands for this function of the C library's; NULL: itself */
 void raising_calls_relink(void);
 typedef struct {
-    void (*handler_is_late)(int signum);             /* lenient: its place was not met for long: it runs here */
-    void (*ends_here)(void);                         /* the debugger: this line is the last one, for this process and for all its clones */
+    void (*handler_is_late)(int signum); /* lenient: its place was not met for long: it runs here */
+    /* the debugger: this line is the last one, for this process and for all its clones */
+    void (*ends_here)(void);
 } SignalsHooks;
 extern const SignalsHooks signals_hooks;
 
 /* signals.c */
-uint64_t signals_unsure(void);                   /* replay: the event before which a handler's place was ambiguous; 0: none was */
+/* replay: the event before which a handler's place was ambiguous; 0: none was */
+uint64_t signals_unsure(void);
 
 /* limit.c */
 void limit_begin(uint64_t after, uint64_t between);

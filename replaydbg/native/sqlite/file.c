@@ -1,8 +1,8 @@
 /* The files of SQLite, recorded and replayed.
  *
- * A file is a crossing at each of its methods. In a replay there is no real file behind it: what is read comes from the log, what is
- * written is checked against its digest, and locks are what they were. What a real file would answer for ever the same is asked once.
- */
+ * A file is a crossing at each of its methods. In a replay there is no real file behind it: what is read comes from the
+ * log, what is written is checked against its digest, and locks are what they were. What a real file would answer for
+ * ever the same is asked once. / */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "sqlite/inside.h"
@@ -155,14 +155,39 @@ static int
 control_kind(int op)
 {
     switch (op) {
-    case 1: case 4: case 6: case 10: case 13: case 20: case 34: case 40:
-        return IS_INT; /* LOCKSTATE, LAST_ERRNO, CHUNK_SIZE, PERSIST_WAL, POWERSAFE_OVERWRITE, HAS_MOVED, LOCK_TIMEOUT, EXTERNAL_READER */
-    case 5: case 18:
+    case 1:
+    case 4:
+    case 6:
+    case 10:
+    case 13:
+    case 20:
+    case 34:
+    case 40:
+        /* LOCKSTATE, LAST_ERRNO, CHUNK_SIZE, PERSIST_WAL, POWERSAFE_OVERWRITE, HAS_MOVED, LOCK_TIMEOUT, EXTERNAL_READER
+         */
+        return IS_INT;
+    case 5:
+    case 18:
         return IS_INT64; /* SIZE_HINT, MMAP_SIZE */
-    case 12: case 16:
+    case 12:
+    case 16:
         return IS_TEXT; /* VFSNAME, TEMPFILENAME: allocated by the VFS */
-    case 8: case 11: case 14: case 15: case 19: case 21: case 22: case 24: case 25: case 26: case 30: case 31: case 32: case 33:
-    case 37: case 39:
+    case 8:
+    case 11:
+    case 14:
+    case 15:
+    case 19:
+    case 21:
+    case 22:
+    case 24:
+    case 25:
+    case 26:
+    case 30:
+    case 31:
+    case 32:
+    case 33:
+    case 37:
+    case 39:
         return IS_PLAIN;
     default:
         return IS_UNKNOWN;
@@ -366,12 +391,10 @@ file_unfetch(SqliteFile *file, int64_t offset, void *data)
     return SQLITE_OK;
 }
 
-#define METHODS(version)                                                                                                               \
-    {                                                                                                                                  \
-        version, file_close, file_read, file_write, file_truncate, file_sync, file_size, file_lock, file_unlock, file_reserved,        \
-            file_control, file_sector, file_device, file_shm_map, file_shm_lock, file_shm_barrier, file_shm_unmap, file_fetch,         \
-            file_unfetch                                                                                                               \
-    }
+#define METHODS(version)                                                                                               \
+    {version,       file_close,       file_read,      file_write,   file_truncate, file_sync,   file_size,             \
+     file_lock,     file_unlock,      file_reserved,  file_control, file_sector,   file_device, file_shm_map,          \
+     file_shm_lock, file_shm_barrier, file_shm_unmap, file_fetch,   file_unfetch}
 static const SqliteMethods file_methods[3] = {METHODS(1), METHODS(2), METHODS(3)};
 
 void

@@ -72,7 +72,7 @@ struct SqliteVfs {
     int (*sleep)(SqliteVfs *, int);
     int (*time)(SqliteVfs *, double *);
     int (*last_error)(SqliteVfs *, int, char *);
-    int (*time64)(SqliteVfs *, int64_t *); /* from here: version 2 */
+    int (*time64)(SqliteVfs *, int64_t *);                  /* from here: version 2 */
     int (*set_call)(SqliteVfs *, const char *, SqliteCall); /* from here: version 3 */
     SqliteCall (*get_call)(SqliteVfs *, const char *);
     const char *(*next_call)(SqliteVfs *, const char *);
@@ -80,18 +80,18 @@ struct SqliteVfs {
 
 /* ---- sqlite/wal.c ---- */
 typedef struct {
-    uint8_t *seen;            /* what SQLite reads and writes */
-    uint8_t *base;            /* record: how the real region stood when both were last made equal */
-    volatile uint8_t *real;   /* record: mapped and shared with other processes */
+    uint8_t *seen;          /* what SQLite reads and writes */
+    uint8_t *base;          /* record: how the real region stood when both were last made equal */
+    volatile uint8_t *real; /* record: mapped and shared with other processes */
     size_t size;
 } WalRegion;
 typedef struct {
-    WalRegion *regions;       /* by number; `seen` is NULL where none was asked for */
+    WalRegion *regions; /* by number; `seen` is NULL where none was asked for */
     int count;
 } WalIndex;
 
-/* Makes SQLite's copy of a region; `real` is NULL in replay. What the region holds is appended to `arrived`, if that is given.
-   False: out of memory. */
+/* Makes SQLite's copy of a region; `real` is NULL in replay. What the region holds is appended to `arrived`, if that is
+ * given. False: out of memory. */
 bool wal_map(WalIndex *w, int number, size_t size, volatile void *real, Buf *arrived);
 void *wal_region(WalIndex *w, int number); /* SQLite's copy, or NULL */
 void wal_push(WalIndex *w);                /* what SQLite wrote goes to the real regions */
@@ -109,9 +109,30 @@ void wal_free(WalIndex *w);
  *     rc = act_end(&act, rc, NULL, 0);
  */
 enum {
-    VFS_OPEN, VFS_DELETE, VFS_ACCESS, VFS_FULLPATH, VFS_RANDOMNESS, VFS_SLEEP, VFS_TIME, VFS_LASTERROR,
-    FILE_CLOSE, FILE_READ, FILE_WRITE, FILE_TRUNCATE, FILE_SYNC, FILE_SIZE, FILE_LOCK, FILE_UNLOCK, FILE_RESERVED, FILE_CONTROL,
-    FILE_SECTOR, FILE_DEVICE, FILE_SHM_MAP, FILE_SHM_LOCK, FILE_SHM_UNMAP, ROWS
+    VFS_OPEN,
+    VFS_DELETE,
+    VFS_ACCESS,
+    VFS_FULLPATH,
+    VFS_RANDOMNESS,
+    VFS_SLEEP,
+    VFS_TIME,
+    VFS_LASTERROR,
+    FILE_CLOSE,
+    FILE_READ,
+    FILE_WRITE,
+    FILE_TRUNCATE,
+    FILE_SYNC,
+    FILE_SIZE,
+    FILE_LOCK,
+    FILE_UNLOCK,
+    FILE_RESERVED,
+    FILE_CONTROL,
+    FILE_SECTOR,
+    FILE_DEVICE,
+    FILE_SHM_MAP,
+    FILE_SHM_LOCK,
+    FILE_SHM_UNMAP,
+    ROWS
 };
 typedef struct {
     NativeCrossing native;
@@ -122,10 +143,12 @@ typedef struct {
     bool perform;       /* do the real thing */
 } Act;
 void act_begin(Act *act, int row, const char *text, int64_t a, int64_t b, const void *data, size_t n);
-/* The number says what came of it; `out` takes `n` bytes, of rows that fill. Returns the number, in a replay the recorded one. */
+/* The number says what came of it; `out` takes `n` bytes, of rows that fill. Returns the number, in a replay the
+ * recorded one. */
 int64_t act_end(Act *act, int64_t number, void *out, size_t n);
 void act_let_others_run(Act *act); /* before a real call that may take long */
-/* An outcome whose length nobody knows before: the first crossing tells the length in `act_pack`, a second one has the bytes. */
+/* An outcome whose length nobody knows before: the first crossing tells the length in `act_pack`, a second one has the
+ * bytes. */
 static inline int64_t
 act_pack(int rc, size_t n)
 {
@@ -138,9 +161,9 @@ void *sqlite_malloc(int n);
 /* ---- sqlite/file.c ---- */
 typedef struct {
     const SqliteMethods *methods;
-    SqliteFile *real;       /* NULL: opened in a replay */
-    const char *name;       /* without directories; "" for a temporary file */
-    int sector, device;     /* as last answered; -1: not asked yet */
+    SqliteFile *real;   /* NULL: opened in a replay */
+    const char *name;   /* without directories; "" for a temporary file */
+    int sector, device; /* as last answered; -1: not asked yet */
     WalIndex wal;
 } File;
 /* `version`: of the real file's methods, 1 to 3. `path` lives as long as the file does. */

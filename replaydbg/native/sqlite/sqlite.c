@@ -1,12 +1,13 @@
 /* SQLite's virtual file system: everything that SQLite takes from outside passes here and is a crossing.
  *
- * The functions of the `sqlite3` module are no crossings: SQLite itself runs in a replay as it ran when it was recorded, with its own
- * caches, its own generator of random numbers, and the program's functions called back at the same places. It is a deterministic
- * function of what its VFS answers. So the VFSs of the library that `_sqlite3` has loaded are replaced by wrappers of the same names
- * (a program may ask for one by name). In a replay they answer from the log.
+ * The functions of the `sqlite3` module are no crossings: SQLite itself runs in a replay as it ran when it was
+ * recorded, with its own caches, its own generator of random numbers, and the program's functions called back at the
+ * same places. It is a deterministic function of what its VFS answers. So the VFSs of the library that `_sqlite3` has
+ * loaded are replaced by wrappers of the same names (a program may ask for one by name). In a replay they answer from
+ * the log.
  *
- * SQLite calls with the GIL released, and any thread may call: only what the main thread does outside other crossings is recorded.
- */
+ * SQLite calls with the GIL released, and any thread may call: only what the main thread does outside other crossings
+ * is recorded. / */
 #include "base/core.h"
 #include "crossing/crossing.h"
 #include "sqlite/inside.h"
@@ -14,9 +15,10 @@
 #include <dlfcn.h>
 
 static const char *const row_names[ROWS] = {
-    "vfs.open", "vfs.delete", "vfs.access", "vfs.fullpath", "vfs.randomness", "vfs.sleep", "vfs.time", "vfs.lasterror",
-    "file.close", "file.read", "file.write", "file.truncate", "file.sync", "file.size", "file.lock", "file.unlock", "file.reserved",
-    "file.control", "file.sector", "file.device", "file.shm_map", "file.shm_lock", "file.shm_unmap",
+    "vfs.open",    "vfs.delete",    "vfs.access",   "vfs.fullpath",  "vfs.randomness", "vfs.sleep",
+    "vfs.time",    "vfs.lasterror", "file.close",   "file.read",     "file.write",     "file.truncate",
+    "file.sync",   "file.size",     "file.lock",    "file.unlock",   "file.reserved",  "file.control",
+    "file.sector", "file.device",   "file.shm_map", "file.shm_lock", "file.shm_unmap",
 };
 static Gate *rows[ROWS];
 
@@ -105,8 +107,8 @@ real_of(SqliteVfs *vfs)
     return vfs->data;
 }
 
-/* The name of a temporary file is drawn from SQLite's generator inside the real VFS. A replay draws none, so the generator is put
- * back as it was: else everything that is random in the program's SQL afterwards would differ. */
+/* The name of a temporary file is drawn from SQLite's generator inside the real VFS. A replay draws none, so the
+ * generator is put back as it was: else everything that is random in the program's SQL afterwards would differ. */
 enum { PRNG_SAVE = 5, PRNG_RESTORE = 6 };
 
 static int
@@ -190,7 +192,8 @@ vfs_full_path(SqliteVfs *vfs, const char *path, int size, char *full)
     act_begin(&act, VFS_FULLPATH, path, size, 0, NULL, 0);
     if (act.perform) {
         full[0] = 0;
-        int rc = real_of(vfs)->full_path(real_of(vfs), path, size, full); /* a symbolic link has a code of its own, no error */
+        /* a symbolic link has a code of its own, no error */
+        int rc = real_of(vfs)->full_path(real_of(vfs), path, size, full);
         number = act_pack(rc, strlen(full) + 1);
     }
     number = act_end(&act, number, NULL, 0);
@@ -322,16 +325,27 @@ wrap(SqliteVfs *wrapper, SqliteVfs *real)
         .max_path = real->max_path,
         .name = real->name,
         .data = real,
-        .open = vfs_open, .remove = vfs_remove, .access = vfs_access, .full_path = vfs_full_path,
-        .dl_open = real->dl_open ? vfs_dl_open : NULL, .dl_error = real->dl_error ? vfs_dl_error : NULL,
-        .dl_sym = real->dl_sym ? vfs_dl_sym : NULL, .dl_close = real->dl_close ? vfs_dl_close : NULL,
-        .randomness = vfs_randomness, .sleep = vfs_sleep, .time = vfs_time, .last_error = vfs_last_error, .time64 = vfs_time64,
-        .set_call = vfs_set_call, .get_call = vfs_get_call, .next_call = vfs_next_call,
+        .open = vfs_open,
+        .remove = vfs_remove,
+        .access = vfs_access,
+        .full_path = vfs_full_path,
+        .dl_open = real->dl_open ? vfs_dl_open : NULL,
+        .dl_error = real->dl_error ? vfs_dl_error : NULL,
+        .dl_sym = real->dl_sym ? vfs_dl_sym : NULL,
+        .dl_close = real->dl_close ? vfs_dl_close : NULL,
+        .randomness = vfs_randomness,
+        .sleep = vfs_sleep,
+        .time = vfs_time,
+        .last_error = vfs_last_error,
+        .time64 = vfs_time64,
+        .set_call = vfs_set_call,
+        .get_call = vfs_get_call,
+        .next_call = vfs_next_call,
     };
 }
 
-/* The default and its variants for other kinds of locking, which share files, are wrapped. A VFS above the default (SQLite's own one
- * for databases in memory) is kept, but asks the wrapper for time and entropy. */
+/* The default and its variants for other kinds of locking, which share files, are wrapped. A VFS above the default
+ * (SQLite's own one for databases in memory) is kept, but asks the wrapper for time and entropy. */
 static void
 replace_all(void)
 {

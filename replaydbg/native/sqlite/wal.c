@@ -24,20 +24,21 @@
 #include <stdlib.h>
 
 enum {
-    HEADER = 48,               /* two copies at the start of region 0 */
-    CHECKPOINT = 2 * HEADER,   /* then checkpoint state, read marks and the bytes that stand for locks */
-    HEAD = 136,                /* then hash tables */
+    HEADER = 48,             /* two copies at the start of region 0 */
+    CHECKPOINT = 2 * HEADER, /* then checkpoint state, read marks and the bytes that stand for locks */
+    HEAD = 136,              /* then hash tables */
 };
 
-/* Words are the unit: SQLite stores its marks as aligned 32-bit words, and 16-bit hash entries only under the write lock. */
+/* Words are the unit: SQLite stores its marks as aligned 32-bit words, and 16-bit hash entries only under the write
+ * lock. */
 static uint32_t
 load(const volatile uint8_t *p)
 {
     return __atomic_load_n((const volatile uint32_t *)p, __ATOMIC_RELAXED);
 }
 
-/* The first word at or after `i` at which both differ, or `end`. A whole block at a time: a transaction changes a few words of 32 KiB,
- * and comparing word by word made small transactions five times as slow. */
+/* The first word at or after `i` at which both differ, or `end`. A whole block at a time: a transaction changes a few
+ * words of 32 KiB, and comparing word by word made small transactions five times as slow. */
 static size_t
 next_difference(const uint8_t *one, const uint8_t *other, size_t i, size_t end)
 {

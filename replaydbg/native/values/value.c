@@ -1,4 +1,5 @@
-/* Values to bytes and back: section 3 of docs/reference/format.md. Only data is coded; nothing here runs program code. */
+/* Values to bytes and back: section 3 of docs/reference/format.md. Only data is coded; nothing here runs program code.
+ */
 #include "base/core.h"
 #include "log/log.h"
 #include "values/values.h"
@@ -103,7 +104,8 @@ type_find(const char *module, size_t nm, const char *qualname, size_t nq)
     PyObject *name = PyUnicode_DecodeUTF8(module, (Py_ssize_t)nm, "surrogatepass");
     PyObject *path = PyUnicode_DecodeUTF8(qualname, (Py_ssize_t)nq, "surrogatepass");
     PyObject *found = NULL;
-    if (nm == 8 && memcmp(module, "builtins", 8) == 0) { /* also when the interpreter is being finalized: from our own copy */
+    /* also when the interpreter is being finalized: from our own copy */
+    if (nm == 8 && memcmp(module, "builtins", 8) == 0) {
         found = path && builtin_types ? PyDict_GetItemWithError(builtin_types, path) : NULL;
         found = Py_XNewRef(found);
         Py_CLEAR(path);
@@ -167,7 +169,8 @@ read_name(const uint8_t **p, const uint8_t *end, size_t *length)
     return copy;
 }
 
-/* Definitions are also read where lanes are switched, without the interpreter's lock: the type is looked for when it is needed. */
+/* Definitions are also read where lanes are switched, without the interpreter's lock: the type is looked for when it is
+ * needed. */
 #define MOST_FOLLOWED_TYPES 100000
 
 int
@@ -349,7 +352,6 @@ as_int64(PyObject *v)
     return n;
 }
 
-
 static int
 encode_stat(Encoder *e, PyObject *v)
 {
@@ -416,7 +418,8 @@ encode_other(Encoder *e, PyObject *v)
             buf_byte(e->b, (uint8_t)codec->tag);
             return encode(e, codec->first(v)) < 0 || encode(e, codec->second(v)) < 0 ? -1 : 0;
         }
-    if (is_struct_sequence(v)) { /* arguments define no types: replay compares their bytes, and would number types anew */
+    /* arguments define no types: replay compares their bytes, and would number types anew */
+    if (is_struct_sequence(v)) {
         if (e->how == ENCODE_ARGUMENT)
             return encode_items(e, TAG_TUPLE, ((PyTupleObject *)v)->ob_item, PyTuple_GET_SIZE(v));
         return encode_struct(e, v);
@@ -560,7 +563,8 @@ decode_length(Decoder *d, uint64_t *n)
 
 #define FEW 64
 
-/* How many items follow, which are then there: room is made for them before they are read, and a number alone costs one byte. */
+/* How many items follow, which are then there: room is made for them before they are read, and a number alone costs one
+ * byte. */
 static bool
 decode_count(Decoder *d, uint64_t *n)
 {
@@ -686,7 +690,8 @@ decode_stat(Decoder *d)
     if (v == NULL)
         return NULL;
     for (int i = 0; i < 7; i++)
-        PyStructSequence_SET_ITEM(v, i, i == 1 || i == 2 ? PyLong_FromUnsignedLongLong((uint64_t)f[i]) : PyLong_FromLongLong(f[i]));
+        PyStructSequence_SET_ITEM(
+            v, i, i == 1 || i == 2 ? PyLong_FromUnsignedLongLong((uint64_t)f[i]) : PyLong_FromLongLong(f[i]));
     for (int i = 0; i < 3; i++) {
         int64_t ns = f[7 + i], seconds = ns / 1000000000, rest = ns % 1000000000;
         if (rest < 0) {
@@ -729,11 +734,12 @@ decode_exception(Decoder *d)
     PyObject *os = args ? decode(d) : NULL;
     PyObject *exception = NULL;
     if (os && type && PyExceptionClass_Check(type) && PyTuple_CheckExact(args)) {
-        if (PyTuple_CheckExact(os) && PyTuple_GET_SIZE(os) >= 4 && PyTuple_GET_SIZE(args) == 2 && PyTuple_GET_ITEM(os, 2) != Py_None) {
+        if (PyTuple_CheckExact(os) && PyTuple_GET_SIZE(os) >= 4 && PyTuple_GET_SIZE(args) == 2 &&
+            PyTuple_GET_ITEM(os, 2) != Py_None) {
             PyObject *one = as_passed(d, PyTuple_GET_ITEM(os, 2)), *two = as_passed(d, PyTuple_GET_ITEM(os, 3));
-            exception = PyObject_CallFunctionObjArgs((PyObject *)type, PyTuple_GET_ITEM(os, 0), PyTuple_GET_ITEM(os, 1),
-                                                     one, two == Py_None ? NULL : Py_None,
-                                                     two == Py_None ? NULL : two, NULL);
+            exception =
+                PyObject_CallFunctionObjArgs((PyObject *)type, PyTuple_GET_ITEM(os, 0), PyTuple_GET_ITEM(os, 1), one,
+                                             two == Py_None ? NULL : Py_None, two == Py_None ? NULL : two, NULL);
         }
         else
             exception = PyObject_Call((PyObject *)type, args, NULL);

@@ -4,34 +4,39 @@
 #include "base/core.h"
 #include "log/log.h"
 
-typedef struct {                                 /* where type ids are defined: each log counts its own */
+typedef struct { /* where type ids are defined: each log counts its own */
     Log *log;
-    PyObject *types;                             /* record: list, id - 1 -> type object */
-    uint64_t *hashes; size_t count, size;
-    struct TypeName *names; size_t defined;      /* replay: what the log has defined so far */
-    bool is_apart;                               /* see memory_apart_small() */
+    PyObject *types; /* record: list, id - 1 -> type object */
+    uint64_t *hashes;
+    size_t count, size;
+    struct TypeName *names;
+    size_t defined; /* replay: what the log has defined so far */
+    bool is_apart;  /* see memory_apart_small() */
 } TypeTable;
 
 /* value.c */
 extern TypeTable event_types, world_types;
 
 /* Appends `value` to b. Arguments may hold anything (what is not data is named by its type); results must be data.
-   Returns 0, or -1 when a result is not data (b is left as it was; no exception set). `args` serves references to arguments. */
+ * Returns 0, or -1 when a result is not data (b is left as it was; no exception set). `args` serves references to
+ * arguments. */
 enum { ENCODE_RESULT = 0, ENCODE_ARGUMENT = 1 };
 int value_encode(Buf *b, PyObject *value, int how, TypeTable *types, PyObject *const *args, Py_ssize_t nargs);
-int value_encode_exception(Buf *b, TypeTable *types, PyObject *const *args, Py_ssize_t nargs); /* takes the exception set */
-PyObject *value_decode(const uint8_t **p, const uint8_t *end, TypeTable *types, PyObject *const *args, Py_ssize_t nargs);
+/* takes the exception set */
+int value_encode_exception(Buf *b, TypeTable *types, PyObject *const *args, Py_ssize_t nargs);
+PyObject *value_decode(const uint8_t **p, const uint8_t *end, TypeTable *types, PyObject *const *args,
+                       Py_ssize_t nargs);
 int value_prepare(void);
 bool value_skip(const uint8_t **p, const uint8_t *end);
 int types_define(TypeTable *types, const uint8_t **p, const uint8_t *end); /* reads one TYPE record */
 
 /* Values of a type of their own that are made of two others; registered in boot/parts.c. */
 typedef struct {
-    PyTypeObject **type;                         /* NULL while its module is not loaded */
+    PyTypeObject **type; /* NULL while its module is not loaded */
     int tag;
     PyObject *(*first)(PyObject *value), *(*second)(PyObject *value); /* borrowed */
     PyObject *(*make)(PyObject *first, PyObject *second);
 } ValueCodec;
-extern const ValueCodec value_codecs[];          /* the last one has no type */
+extern const ValueCodec value_codecs[]; /* the last one has no type */
 
 #endif

@@ -1,7 +1,7 @@
-/* The importer's private world. importlib shares `posix` and `_io` with the program; here it gets copies of both modules whose
- * functions note, for each path, what the importer saw. In replay they answer from these notes, outside the order of events, so
- * that the recorded sources run even when the originals were edited or are gone. (A finder on sys.meta_path over archived
- * sources was tried before: it shows, and pkgutil still looks at the real disk.) */
+/* The importer's private world. importlib shares `posix` and `_io` with the program; here it gets copies of both
+ * modules whose functions note, for each path, what the importer saw. In replay they answer from these notes, outside
+ * the order of events, so that the recorded sources run even when the originals were edited or are gone. (A finder on
+ * sys.meta_path over archived sources was tried before: it shows, and pkgutil still looks at the real disk.) */
 #include "base/core.h"
 #include "collector/collector.h"
 #include "crossing/crossing.h"
@@ -12,7 +12,10 @@
 
 typedef struct {
     uint64_t asked, last; /* how often; hash of the last answer (record) */
-    struct { uint64_t from; const uint8_t *at; } *answers; /* replay */
+    struct {
+        uint64_t from;
+        const uint8_t *at;
+    } *answers; /* replay */
     size_t count;
 } Note;
 static Note *notes;
@@ -111,7 +114,8 @@ world_load(void)
                 break;
             continue;
         }
-        if (!ok || head != (CONTROL_WORLD << 2 | 2u) || !read_text(&p, end, op, sizeof op) || !read_text(&p, end, path, sizeof path))
+        if (!ok || head != (CONTROL_WORLD << 2 | 2u) || !read_text(&p, end, op, sizeof op) ||
+            !read_text(&p, end, path, sizeof path))
             break;
         uint64_t from = read_varint(&p, end, &ok);
         const uint8_t *at = p;
@@ -183,8 +187,10 @@ moved_path(PyObject *path)
     PyErr_Clear();
     for (Py_ssize_t i = 0; bytes && i < moved_count && !found; i++) {
         const char *text = PyBytes_AS_STRING(bytes);
-        if (strncmp(text, moved[i].from, moved[i].length) == 0 && (text[moved[i].length] == '/' || text[moved[i].length] == 0)) {
-            PyObject *to = PyUnicode_DecodeFSDefault(moved[i].to), *rest = PyUnicode_DecodeFSDefault(text + moved[i].length);
+        if (strncmp(text, moved[i].from, moved[i].length) == 0 &&
+            (text[moved[i].length] == '/' || text[moved[i].length] == 0)) {
+            PyObject *to = PyUnicode_DecodeFSDefault(moved[i].to),
+                     *rest = PyUnicode_DecodeFSDefault(text + moved[i].length);
             found = to && rest ? PyUnicode_Concat(to, rest) : NULL;
             Py_XDECREF(to);
             Py_XDECREF(rest);
@@ -266,11 +272,24 @@ call_posix(const char *name, PyObject *path)
     return path == Py_None ? PyObject_CallNoArgs(f) : PyObject_CallOneArg(f, path);
 }
 
-static PyObject *real_stat(PyObject *path) { return call_posix("stat", path); }
-static PyObject *real_listdir(PyObject *path) { return call_posix("listdir", path); }
-static PyObject *real_getcwd(PyObject *none) { return call_posix("getcwd", none); }
+static PyObject *
+real_stat(PyObject *path)
+{
+    return call_posix("stat", path);
+}
+static PyObject *
+real_listdir(PyObject *path)
+{
+    return call_posix("listdir", path);
+}
+static PyObject *
+real_getcwd(PyObject *none)
+{
+    return call_posix("getcwd", none);
+}
 
-/* Sources of today have no byte code beside them yet; a replay that is asked to make room for it does nothing, as it writes none. */
+/* Sources of today have no byte code beside them yet; a replay that is asked to make room for it does nothing, as it
+ * writes none. */
 static PyObject *
 real_mkdir(PyObject *path)
 {
@@ -401,7 +420,8 @@ world_function(const char *name)
         if (strcmp(def->ml_name, name) == 0) {
             PyObject *function = PyCFunction_NewEx(def, NULL, NULL);
             if (function)
-                PyObject_GC_UnTrack(function); /* ours, as the modules that it goes to: not part of the program's collections */
+                /* ours, as the modules that it goes to: not part of the program's collections */
+                PyObject_GC_UnTrack(function);
             return function;
         }
     return NULL;
@@ -449,11 +469,13 @@ world_install(void)
     original_exec_dynamic = PyObject_GetAttrString(imp, "exec_dynamic");
     original_exec_builtin = PyObject_GetAttrString(imp, "exec_builtin");
     original_write_atomic = PyObject_GetAttrString(external, "_write_atomic");
-    PyObject *os = clone_module(real_posix, posix_names), *io = clone_module(real_io, io_names), *own_imp = clone_module(imp, imp_names);
+    PyObject *os = clone_module(real_posix, posix_names), *io = clone_module(real_io, io_names),
+             *own_imp = clone_module(imp, imp_names);
     PyObject *write = world_function("_write_atomic");
     if (!os || !io || !own_imp || !write || PyObject_SetAttrString(external, "_os", os) < 0 ||
         PyObject_SetAttrString(external, "_io", io) < 0 || PyObject_SetAttrString(external, "_imp", own_imp) < 0 ||
-        PyObject_SetAttrString(bootstrap, "_imp", own_imp) < 0 || PyObject_SetAttrString(external, "_write_atomic", write) < 0)
+        PyObject_SetAttrString(bootstrap, "_imp", own_imp) < 0 ||
+        PyObject_SetAttrString(external, "_write_atomic", write) < 0)
         return -1;
     if (zipimport && PyObject_SetAttrString(zipimport, "_io", io) < 0)
         return -1;
@@ -467,7 +489,11 @@ world_install(void)
 /* ---- for the start of the program ---- */
 
 static PyObject *fixed_value;
-static PyObject *real_fixed(PyObject *unused) { return Py_NewRef(fixed_value); }
+static PyObject *
+real_fixed(PyObject *unused)
+{
+    return Py_NewRef(fixed_value);
+}
 
 PyObject *
 world_fixed(const char *op, const char *key, PyObject *value)

@@ -4,12 +4,14 @@
 #include "base/core.h"
 
 /* world.c */
-int world_moved(PyObject *sources);              /* replay: directories that lie elsewhere now, (recorded, today's) */
+int world_moved(PyObject *sources); /* replay: directories that lie elsewhere now, (recorded, today's) */
 int world_install(void);
-int world_load(void);                            /* replay: reads the world log */
-PyObject *world_fixed(const char *op, const char *key, PyObject *value); /* record: notes value; replay: gives the noted one */
+int world_load(void); /* replay: reads the world log */
+/* record: notes value; replay: gives the noted one */
+PyObject *world_fixed(const char *op, const char *key, PyObject *value);
 PyObject *world_fixed_if_known(const char *op, const char *key, PyObject *value);
-PyObject *world_content(const char *path);       /* new bytes object: content of a source file as the importer sees it */
+/* new bytes object: content of a source file as the importer sees it */
+PyObject *world_content(const char *path);
 PyObject *world_moved_path(PyObject *path);
 
 #endif
