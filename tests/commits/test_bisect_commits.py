@@ -441,7 +441,7 @@ SENTENCES = [
     (["--good", "v1", "--bad", "v99"], 2, "No commit 'v99'"),
     (["--good", "--help", "--bad", "v5"], 2, ""),
     (["--good", "v1", "--bad", "v5", "--check", "x"], 2, "needs --replay"),
-    (["--good", "v1", "--bad", "v5", "--runs", "0"], 2, "--runs and --jobs need a number"),
+    (["--good", "v1", "--bad", "v5", "--runs", "0"], 2, "--runs and --jobs must be at least 1"),
     (["--good", "v1", "--bad", "v5", "--confidence", "1"], 2, "between 0 and 1"),
     (["--good", "v1", "--bad", "v5", "--with", "nothing"], 2, "not in the checkout"),
     (
