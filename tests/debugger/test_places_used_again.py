@@ -34,7 +34,7 @@ def go_to(session: Session, mark: str) -> None:
 @pytest.mark.parametrize("place", ["items[3]", "thing.price"])
 def test_what_never_was_there_was_not_written(session: Session, place: str) -> None:
     go_to(session, place)
-    with pytest.raises(UsageError, match="it is not there, and never was"):
+    with pytest.raises(UsageError, match="it does not exist, and never did"):
         session.run.why(place)
 
 

@@ -208,9 +208,9 @@ def test_what_cannot_be_compared_is_refused_in_one_sentence(by_set: Pair, by_clo
         ((good, same), 3, "which should be the bad one, passed"),
         ((good, by_clock[1]), 3, "of two different programs"),
         ((good, tmp_path / "none.rdbg"), 2, "No recording"),
-        ((good, cut), 3, "is not whole"),
-        ((good, bad, "--md", "--json"), 2, "not both"),
-        ((good, bad, "--fails", "("), 2, "is no pattern"),
+        ((good, cut), 3, "is incomplete"),
+        ((good, bad, "--md", "--json"), 2, "cannot be used together"),
+        ((good, bad, "--fails", "("), 2, "is not a valid regular expression"),
     ]
     for words, status, sentence in cases:
         done = _run(*words)

@@ -150,7 +150,7 @@ class TestAlone:
         assert meta["verified"] is True
         assert meta["left_out"] == 0
         assert meta["leftovers"].startswith("Replay diverged")
-        assert "it depends on what earlier tests left behind" in ran.output
+        assert "depends on state left by earlier tests" in ran.output
         assert line_of_failure(ran.recording("test_it.py-test_bad")) == "def test_bad(): assert not seen"
 
     @pytest.mark.parametrize(

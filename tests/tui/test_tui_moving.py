@@ -304,7 +304,7 @@ def test_what_cannot_be_done_is_said_and_harms_nothing(fails: Path) -> None:
 
         await seen.press("]")
 
-        assert "holds no snapshots" in seen.app.part(StatusLine).shown
+        assert "has no snapshots" in seen.app.part(StatusLine).shown
         assert seen.scene.count == before
 
     see(fails, look)
