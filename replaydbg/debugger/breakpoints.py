@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from replaydbg.debugger.session_results import Breakpoint
-from replaydbg.engine.messages import MOST_BREAKS
+from replaydbg.engine.protocol import MOST_BREAKS
 from replaydbg.errors import UsageError
 
 

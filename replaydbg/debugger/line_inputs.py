@@ -7,7 +7,7 @@ from bisect import bisect_left
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Raised
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.reports import EndReport, Where
 
 MOST_EVENTS = 20

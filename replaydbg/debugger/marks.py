@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replaydbg.debugger.first_pass.recorded_test import Named, Test
-from replaydbg.debugger.heap_queries import HeapQueries
+from replaydbg.debugger.memory_queries import HeapQueries
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Moment
-from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.protocol import Break, RunOrder
 from replaydbg.engine.reports import EndReport
 from replaydbg.errors import UsageError
 

@@ -14,7 +14,7 @@ from replaydbg.debugger.session_results import Breakpoint, LastWrite, Logged, Mo
 from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.writes import last_write
 from replaydbg.debugger.writes.value_history import ValueHistory
-from replaydbg.engine.messages import Break
+from replaydbg.engine.protocol import Break
 
 
 class RunQueries:

@@ -17,10 +17,10 @@ from replaydbg.debugger.first_pass.recorded_test import Test, find_failure, test
 from replaydbg.debugger.first_pass.run_endings import ending_of, how_a_changed_run_ended
 from replaydbg.debugger.first_pass.run_index import Index, load_index, read_index, save_index
 from replaydbg.debugger.frame_queries import FrameQueries
-from replaydbg.debugger.heap_queries import HeapQueries
 from replaydbg.debugger.limitations import Limitations
 from replaydbg.debugger.long_work import LongWork
 from replaydbg.debugger.marks import Marks
+from replaydbg.debugger.memory_queries import HeapQueries
 from replaydbg.debugger.moments import Position
 from replaydbg.debugger.positions import Positions
 from replaydbg.debugger.run_queries import RunQueries
@@ -35,7 +35,7 @@ from replaydbg.debugger.stops import breakpoint_search
 from replaydbg.debugger.stops.breakpoint_filter import StopFound
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.holder import take_over
-from replaydbg.engine.messages import FINISH, NEXT, STEP, RunOrder
+from replaydbg.engine.protocol import FINISH, NEXT, STEP, RunOrder
 from replaydbg.engine.queries import ChangeProgram
 from replaydbg.engine.reports import EXIT, EndReport, Where
 from replaydbg.engine.travel import SPACING, Travel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from replaydbg.engine.messages import Watch
+from replaydbg.engine.protocol import Watch
 from replaydbg.engine.query_results import Evaluation, Task, Variable
 from replaydbg.engine.reports import Frame, Lane
 from replaydbg.replay.clock import Moment

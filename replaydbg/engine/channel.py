@@ -33,7 +33,7 @@ class Received(NamedTuple):
     """A message."""
 
     kind: str
-    """Its letter: see messages.py."""
+    """Its letter: see protocol.py."""
     payload: bytes
     fd: int | None
     """The descriptor that came with it, which is the receiver's now."""

@@ -10,12 +10,12 @@ from contextlib import suppress
 from functools import partial
 from typing import Generic, TypeVar
 
-from replaydbg.engine import messages, pictures, reports
+from replaydbg.engine import pictures, protocol, reports
 from replaydbg.engine.channel import ANSWER_SECONDS, MOST_MESSAGE, Channel, Received
 from replaydbg.engine.frames import Frames
 from replaydbg.engine.keeping import Keeping
-from replaydbg.engine.memory_limit import resident
-from replaydbg.engine.messages import RunOrder, Watch
+from replaydbg.engine.process_memory import resident
+from replaydbg.engine.protocol import RunOrder, Watch
 from replaydbg.engine.queries import Query, answer_shape
 from replaydbg.engine.reports import EndReport, Frame, Where, read_stack, read_where
 from replaydbg.errors import AskFailed, EngineLost, ForgedMessage
@@ -80,8 +80,8 @@ class EngineProcess:
 
     def clone(self) -> EngineProcess:
         """Return another process at the same position. Raises EngineLost."""
-        self._tell(messages.CLONE)
-        return self._hear_worker(self._hear(ANSWER_SECONDS), messages.CLONED)
+        self._tell(protocol.CLONE)
+        return self._hear_worker(self._hear(ANSWER_SECONDS), protocol.CLONED)
 
     def cpu_seconds(self) -> float:
         """Return its CPU time in seconds; 0 if unknown."""
@@ -108,7 +108,7 @@ class EngineProcess:
     def start(self, order: RunOrder) -> None:
         """Let it run; `await_stop` returns its position then. Raises EngineLost."""
         self.where = None
-        self._tell(messages.RUN, order.encode())
+        self._tell(protocol.RUN, order.encode())
 
     def await_stop(
         self, *, left: Callable[[EngineProcess], None] | None = None, idle: Callable[[], None] | None = None
@@ -117,8 +117,8 @@ class EngineProcess:
         has_drifted = False
         while True:
             message = self._hear(idle=idle)
-            if message.kind == messages.LEFT:
-                checkpoint = self._hear_worker(message, messages.LEFT)
+            if message.kind == protocol.LEFT:
+                checkpoint = self._hear_worker(message, protocol.LEFT)
                 if checkpoint.count <= self.count:
                     checkpoint.close()
                     raise self._forged("it sent checkpoints out of order")
@@ -127,12 +127,12 @@ class EngineProcess:
                     left(checkpoint)
                 else:
                     checkpoint.close()
-            elif message.kind == messages.STOOD:
-                self.where = self._read(read_where, message, messages.STOOD)
+            elif message.kind == protocol.STOOD:
+                self.where = self._read(read_where, message, protocol.STOOD)
                 self.count, self.event = self.where.count, self.where.event
                 return self.where
             else:
-                ended = self._read(reports.read_ended, message, messages.ENDED)
+                ended = self._read(reports.read_ended, message, protocol.ENDED)
                 if ended.kind != reports.DRIFT:
                     return ended
                 if has_drifted:
@@ -141,13 +141,13 @@ class EngineProcess:
 
     def space(self, seconds: float) -> None:
         """While it runs: leave checkpoints that far apart from now on, in seconds of CPU time."""
-        self._tell(messages.SPACE, varint(int(seconds * 1e9)))
+        self._tell(protocol.SPACE, varint(int(seconds * 1e9)))
 
     def look(self) -> Where:
         """Return its position. Raises EngineLost."""
         if self.where is None:
-            self._tell(messages.WHERE)
-            self.where = self._hear_answer(read_where, messages.STOOD)
+            self._tell(protocol.WHERE)
+            self.where = self._hear_answer(read_where, protocol.STOOD)
         return self.where
 
     def stack(self, lane: int | None = None) -> Frames:
@@ -160,8 +160,8 @@ class EngineProcess:
         return Frames(depth, first, partial(self._more_frames, lane, self.count))
 
     def _frames(self, lane: int, first: int) -> tuple[int, tuple[Frame, ...]]:
-        self._tell(messages.STACK, varint(lane) + varint(first))
-        return self._hear_answer(read_stack, messages.FRAMES)
+        self._tell(protocol.STACK, varint(lane) + varint(first))
+        return self._hear_answer(read_stack, protocol.FRAMES)
 
     def _more_frames(self, lane: int, count: int, first: int) -> tuple[Frame, ...]:
         assert self.count == count, "it has moved on, and its frames have changed"
@@ -171,26 +171,26 @@ class EngineProcess:
         """Return the addresses of the value that `watch` leads to and of its type; zeros if it does not exist."""
         copy = self.clone()
         try:
-            copy._tell(messages.OBJECT, watch.encode())
-            return copy._hear_answer(reports.read_located, messages.LIES)
+            copy._tell(protocol.OBJECT, watch.encode())
+            return copy._hear_answer(reports.read_located, protocol.LIES)
         finally:
             copy.close()
 
     def keep_track(self, number: int) -> None:
         """From here on remember what is freed, as freed before the snapshot of that number."""
-        self._tell(messages.FREED, varint(number))
+        self._tell(protocol.FREED, varint(number))
 
     def heap(self, limits: Limits, which: Which, *, number: int = 1, time_ns: int = 0, run: str = "") -> Snapshot:
         """Return a snapshot of the objects that the program can reach here. Raises EngineLost."""
         numbers = (limits.nodes, limits.edges, limits.items, limits.text, which == "all", number, time_ns)
         copy = self.clone()
         try:
-            copy._tell(messages.HEAP, b"".join(varint(int(each)) for each in numbers))
+            copy._tell(protocol.HEAP, b"".join(varint(int(each)) for each in numbers))
             message = copy._hear(HEAP_SECONDS)
             if message.kind == "X":
                 failed = copy._read(reports.read_number, message, "X")
                 raise EngineLost(f"its heap could not be read: {os.strerror(failed)}")
-            if message.kind != messages.PICTURE or message.fd is None:
+            if message.kind != protocol.PICTURE or message.fd is None:
                 raise copy._forged("it sent no snapshot")
             try:
                 return pictures.read_picture(message.fd, pictures.most_bytes(limits, resident(copy.pid)), run=run)
@@ -216,7 +216,7 @@ class EngineProcess:
         Raises EngineLost, and AskFailed if the query fails, or is not answered in time.
         """
         if changes:
-            self._tell(messages.CHANGE, query.encode())
+            self._tell(protocol.CHANGE, query.encode())
             return self._answer(query, idle=idle)
         return self._divert(query, memory, False, seconds, idle, MOST_MESSAGE)
 
@@ -243,7 +243,7 @@ class EngineProcess:
         """Ask as `ask` does, but do not wait for the answer: several can be asked at once. Close what it returns."""
         diversion = self.clone()
         try:
-            diversion._tell(messages.DIVERT, varint(memory) + varint(int(may_read)) + query.encode())
+            diversion._tell(protocol.DIVERT, varint(memory) + varint(int(may_read)) + query.encode())
         except BaseException:
             diversion.close()
             raise
@@ -268,23 +268,23 @@ class EngineProcess:
             message = self._hear(idle=in_time, most=most)
         except EngineLost:
             raise AskFailed("it ended the process in which it ran") from None
-        if message.kind not in (messages.ANSWER, "X"):
+        if message.kind not in (protocol.ANSWER, "X"):
             raise self._forged(f"it sent {message.kind!r} instead of an answer")
         self._refuse_descriptor(message)
         if message.kind == "X":
             raise AskFailed(self._reason(message.payload))
         shape = answer_shape(query)
-        return query.result(self._read(lambda payload: decoded(payload, shape, "answer"), message, messages.ANSWER))
+        return query.result(self._read(lambda payload: decoded(payload, shape, "answer"), message, protocol.ANSWER))
 
     def _hear_answer(self, read: Callable[[bytes], T], wanted: str) -> T:
         message = self._hear(ANSWER_SECONDS)
-        if message.kind == messages.ENDED or message.kind == "X":
+        if message.kind == protocol.ENDED or message.kind == "X":
             raise EngineLost(f"it ended instead of answering: {self._reason(message.payload)}")
         return self._read(read, message, wanted)
 
     def _hear_worker(self, message: Received, wanted: str) -> EngineProcess:
         """Return the process that a message is about."""
-        if message.kind == messages.ENDED and wanted == messages.CLONED:
+        if message.kind == protocol.ENDED and wanted == protocol.CLONED:
             raise EngineLost(f"it ended instead of being cloned: {self._reason(message.payload)}")
         if message.kind != wanted:
             raise self._forged(f"it sent {message.kind!r} instead of {wanted!r}")

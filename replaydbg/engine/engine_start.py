@@ -16,7 +16,7 @@ import replaydbg
 from replaydbg.engine.channel import Channel
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.keeping import Keeping
-from replaydbg.engine.messages import VERSION
+from replaydbg.engine.protocol import VERSION
 from replaydbg.errors import EngineLost, ReplaydbgError
 
 _KEEPER = (

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.engine.keeping import ANY_KIND, NO, ORDER, YES, is_own_child, was_own_child
-from replaydbg.engine.messages import VERSION
+from replaydbg.engine.protocol import VERSION
 from replaydbg.errors import ReplaydbgError
 from replaydbg.launch.proc import has_proc
 from replaydbg.launch.process import start_process

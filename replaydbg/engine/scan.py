@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import RunOrder, Watch
+from replaydbg.engine.protocol import RunOrder, Watch
 from replaydbg.engine.reports import EndReport, Where
 from replaydbg.errors import EngineLost
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Generator
 from contextlib import closing, suppress
 from pathlib import Path
 
-from replaydbg.engine import memory_limit
+from replaydbg.engine import process_memory
 from replaydbg.engine.checkpoints import Checkpoints
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.engine_start import Engine
-from replaydbg.engine.messages import Judged, RunOrder, Watch
+from replaydbg.engine.protocol import Judged, RunOrder, Watch
 from replaydbg.engine.reports import FENCE, EndReport, Where
 from replaydbg.engine.scan import Scan, Scanned
 from replaydbg.errors import EngineLost, ForgedMessage, NoFence
@@ -65,7 +65,7 @@ class Travel:
         self._path, self._current_source = path, current_source
         self.timeline = Checkpoints(most)
         self.spacing = spacing
-        self.memory = memory_limit.MemoryLimit(most_memory)
+        self.memory = process_memory.MemoryLimit(most_memory)
         self.is_limited_by = ""
         """The reason why checkpoints are further apart than usual: `number` or `memory`; empty: they are not."""
         self.idle: Callable[[], None] = lambda: None
@@ -239,7 +239,7 @@ class Travel:
         if dropped:
             self.spacing *= 2
             self.is_limited_by = why
-            memory_limit.await_end(dropped)
+            process_memory.await_end(dropped)
         return bool(dropped)
 
     def _clone_before(self, count: int) -> tuple[EngineProcess, bool]:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from replaydbg.debugger import Session
 from replaydbg.debugger.object_history import holdings
 from replaydbg.debugger.source.source_files import is_library
-from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.protocol import Break, RunOrder
 from replaydbg.engine.reports import EndReport, Frame
 from replaydbg.errors import ReplaydbgError
 from replaydbg.heap.difference import Change

@@ -8,7 +8,7 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Breakpoint
-from replaydbg.engine.messages import MOST_BREAKS, PathStep, RunOrder, Watch
+from replaydbg.engine.protocol import MOST_BREAKS, PathStep, RunOrder, Watch
 from replaydbg.engine.queries import GetVariables
 from replaydbg.engine.reports import Where
 from replaydbg.errors import AskFailed, NoSuchMoment, UsageError

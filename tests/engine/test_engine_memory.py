@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.engine import memory_limit
+from replaydbg.engine import process_memory
 from tests.harness.recording import record_file
 
 PROGRAM = Path(__file__).parents[2] / "fixtures" / "travel" / "writes_all_over_its_heap.py"
@@ -18,13 +18,13 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_checkpoints_are_dropped_when_they_take_too_much(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_limit, "ALWAYS", 8 << 20)
+    monkeypatch.setattr(process_memory, "ALWAYS", 8 << 20)
     with Session(recording, spacing=0.01) as session:
         travel = session.travel
         standing = travel.timeline.processes()
         assert len(standing) >= 2
         # One by one, each page by its share: the decision was made by an estimate from a dozen.
-        assert sum(memory_limit.memory_used([pid]) for pid in standing) <= travel.memory.allowed * 1.25
+        assert sum(process_memory.memory_used([pid]) for pid in standing) <= travel.memory.allowed * 1.25
         assert travel.is_limited_by == "memory"
         assert (
             f"may use {travel.memory.allowed >> 20:,} MB of memory (--memory): a seek may" in session.limitations.text
@@ -34,7 +34,7 @@ def test_checkpoints_are_dropped_when_they_take_too_much(recording: Path, monkey
 
 
 def test_those_of_a_small_program_all_stay(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_limit, "ALWAYS", 4 << 30)
+    monkeypatch.setattr(process_memory, "ALWAYS", 4 << 30)
     with Session(recording, spacing=0.05) as session:
         assert session.travel.spacing == 0.05
         assert session.limitations.text == ""
@@ -49,9 +49,9 @@ def test_how_much_can_be_said(recording: Path) -> None:
 
 
 def test_a_program_that_ends_while_checkpoints_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_limit, "ALWAYS", 1 << 20)
-    monkeypatch.setattr(memory_limit, "TIMES", 0.0)
-    monkeypatch.setattr(memory_limit, "await_end", lambda processes: time.sleep(0.5))  # it has ended then
+    monkeypatch.setattr(process_memory, "ALWAYS", 1 << 20)
+    monkeypatch.setattr(process_memory, "TIMES", 0.0)
+    monkeypatch.setattr(process_memory, "await_end", lambda processes: time.sleep(0.5))  # it has ended then
     # Long enough that a checkpoint is made on the way, even on a fast machine.
     (tmp_path / "program.py").write_text("for number in range(200_000):\n    number += 1\n")
     recording = record_file(tmp_path / "program.py", tmp_path)
@@ -61,16 +61,16 @@ def test_a_program_that_ends_while_checkpoints_are_dropped(tmp_path: Path, monke
 
 
 def test_seeks_keep_to_it(recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_limit, "ALWAYS", 8 << 20)
+    monkeypatch.setattr(process_memory, "ALWAYS", 8 << 20)
     with Session(recording, spacing=0.01) as session:
         travel = session.travel
         for share in range(5, 100, 6):
             session.seek(f"{share}%")
-        taken = sum(memory_limit.memory_used([pid]) for pid in travel.timeline.processes())
+        taken = sum(process_memory.memory_used([pid]) for pid in travel.timeline.processes())
         # It is not measured at every checkpoint: it may exceed the limit by this much.
         assert taken <= travel.memory.allowed * 1.5
 
 
 def test_processes_that_are_gone_take_nothing() -> None:
-    assert memory_limit.memory_used([]) == 0
-    assert memory_limit.memory_used([1 << 22 | 1]) == 0
+    assert process_memory.memory_used([]) == 0
+    assert process_memory.memory_used([1 << 22 | 1]) == 0

@@ -25,7 +25,7 @@ from replaydbg.engine import pictures, reports
 from replaydbg.engine.channel import Channel
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.keeping import Keeping, is_own_child
-from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.queries import QUERIES, answer_shape
 from replaydbg.errors import EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.log.encode import encode_value

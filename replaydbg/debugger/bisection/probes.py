@@ -13,7 +13,7 @@ from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.verdict_answers import is_disturbed, verdict_of
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import Judged
+from replaydbg.engine.protocol import Judged
 from replaydbg.engine.queries import GetPartValue, GetVerdict, JudgeEachLine
 from replaydbg.engine.reports import Frame, Where
 from replaydbg.errors import AskFailed, EngineLost

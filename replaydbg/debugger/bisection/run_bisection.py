@@ -1,8 +1,8 @@
 """Bisection of a run: a search over the checkpoints, then over the lines between two of them.
 
 Throw-away copies probe the checkpoints, several at once. Between two checkpoints one process runs and evaluates the
-predicate at each line (replaydbg/native/judge.c), which takes a microsecond per line and no copy of a process; fresh
-copies confirm what it finds. If the predicate is too slow for that, lines are bisected, too.
+predicate at each line (replaydbg/native/engine/judge.c), which takes a microsecond per line and no copy of a process;
+fresh copies confirm what it finds. If the predicate is too slow for that, lines are bisected, too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from replaydbg.debugger.bisection.violations import at_place
 from replaydbg.debugger.line_inputs import where_raised
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Moment
-from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.reports import Changes, EndReport
 from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError

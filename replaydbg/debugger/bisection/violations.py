@@ -12,7 +12,7 @@ from replaydbg.debugger.bisection.predicates import OnlyAt, Predicate
 from replaydbg.debugger.bisection.probes import Probes
 from replaydbg.debugger.bisection.verdict_answers import in_time, is_disturbed
 from replaydbg.debugger.replay_view import ReplayView
-from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.reports import Changes, EndReport, Where
 from replaydbg.errors import EngineLost, UsageError
 

@@ -10,7 +10,7 @@ from replaydbg.debugger.compare.first_difference import is_own
 from replaydbg.debugger.object_history import CodePlace
 from replaydbg.debugger.session import Session
 from replaydbg.debugger.session_results import Moment
-from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.reports import EndReport
 
 MOST_LINES = 3000

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replaydbg.engine.messages import PathStep
+from replaydbg.engine.protocol import PathStep
 from replaydbg.errors import UsageError
 
 

@@ -12,7 +12,7 @@ from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, St
 from replaydbg.debugger.stops.exception_stops import last_raised, next_raised
 from replaydbg.debugger.stops.watchpoint_stops import last_change, next_change
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.protocol import Break, RunOrder
 from replaydbg.engine.reports import EndReport
 from replaydbg.errors import AskFailed
 

@@ -9,7 +9,7 @@ from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Breakpoint
 from replaydbg.debugger.stops.breakpoint_filter import BreakpointFilter, Hit, StopFound, described
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import RunOrder
+from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.reports import EndReport
 
 

@@ -8,7 +8,7 @@ from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import PartChange
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import Watch
+from replaydbg.engine.protocol import Watch
 from replaydbg.engine.queries import GetContent
 from replaydbg.engine.query_results import ObjectContent
 from replaydbg.errors import AskFailed

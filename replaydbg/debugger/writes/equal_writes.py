@@ -20,7 +20,7 @@ from replaydbg.debugger.source.place_expressions import PlaceExpression, names_r
 from replaydbg.debugger.source.source_files import is_library
 from replaydbg.debugger.source.store_targets import StoreTarget
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import MOST_BREAKS, NEXT, Break, RunOrder, Watch
+from replaydbg.engine.protocol import MOST_BREAKS, NEXT, Break, RunOrder, Watch
 from replaydbg.engine.queries import FindWaitingStores, GetHandledExceptions, MatchStores, StorePlace
 from replaydbg.engine.reports import EndReport, Frame, Where
 from replaydbg.errors import AskFailed

@@ -15,7 +15,7 @@ from replaydbg.debugger.writes.deep_changes import changed_parts, deeper_change_
 from replaydbg.debugger.writes.equal_writes import EqualWrite, EqualWrites
 from replaydbg.debugger.writes.value_origins import origins_of
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import PathStep, RunOrder, Watch
+from replaydbg.engine.protocol import PathStep, RunOrder, Watch
 from replaydbg.engine.reports import EndReport, Frame, Where
 from replaydbg.errors import UsageError
 

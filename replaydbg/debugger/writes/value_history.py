@@ -14,7 +14,7 @@ from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.debugger.writes.deep_changes import deeper_change_note
 from replaydbg.debugger.writes.last_write import IN_CELL, place_named, text_at, watch_at
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import RunOrder, Watch
+from replaydbg.engine.protocol import RunOrder, Watch
 from replaydbg.engine.reports import EndReport, Where
 
 MOST_BIRTHS = 20_000

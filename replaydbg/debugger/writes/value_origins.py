@@ -29,7 +29,7 @@ from replaydbg.debugger.source.data_flow import (
 )
 from replaydbg.debugger.source.place_expressions import PlaceExpression
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import NEXT, RunOrder
+from replaydbg.engine.protocol import NEXT, RunOrder
 from replaydbg.engine.queries import GetArguments, GetSpans
 from replaydbg.engine.reports import Frame, PathCall, PathEvent, Where
 from replaydbg.errors import AskFailed, EngineLost

@@ -5,9 +5,9 @@
  * checkpoint; to use it, it is cloned, and the clone, a cursor, runs to another line. All are children of the keeper,
  * and each has one socket, always of the same number. A standing process makes no Python object, so even addresses are
  * equal in all that come from it. Only a diversion, a clone that ends after it, runs Python of ours: the questions that
- * need it (see replaydbg/engine/inside.py).
+ * need it (see replaydbg/engine/probe/).
  *
- * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. replaydbg/engine/messages.py has the
+ * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. replaydbg/engine/protocol.py has the
  * letters; here those that come are told apart in obey() and hear_spacing(), and send_all() is called with those that
  * go. */
 #include "base/core.h"

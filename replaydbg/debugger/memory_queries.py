@@ -12,7 +12,7 @@ from pathlib import Path
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.debugger.session_results import Moment
 from replaydbg.engine.engine_process import EngineProcess
-from replaydbg.engine.messages import Break, RunOrder
+from replaydbg.engine.protocol import Break, RunOrder
 from replaydbg.engine.reports import EndReport
 from replaydbg.errors import NoSuchMoment
 from replaydbg.heap.limits import Limits, Which

@@ -1,4 +1,4 @@
-"""Messages between the debugger and a process of the engine (the other side is replaydbg/native/engine.c)."""
+"""Messages between the debugger and a process of the engine (the other side is replaydbg/native/engine/engine.c)."""
 
 from __future__ import annotations
 
