@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -25,6 +26,9 @@ stack_take(Lane *lane, size_t size)
     lane->stack_size = size;
     if (size == DEFAULT_STACK && kept.count > 0) {
         lane->stack = kept.at[--kept.count];
+#ifdef __SANITIZE_ADDRESS__
+        __asan_unpoison_memory_region(lane->stack, size); /* the frames of the lane that ended there were never left */
+#endif
         return true;
     }
     void *stack =
