@@ -1,4 +1,4 @@
-"""Functions of the C library that C code calls directly: `replaydbg/native/libc_rows.c` has the effect of each.
+"""Functions of the C library that C code calls directly: `replaydbg/native/libc/rows.c` has the effect of each.
 
 Calls of a function that is not listed here bypass the core in a recording made with this table.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-# The same bits as in replaydbg/native/core.h.
+# replaydbg/native/base/constants.h is written from these.
 ARGS = 1
 """Arguments are logged and checked."""
 DIGEST = 2

@@ -1,4 +1,4 @@
-"""Read the two files of a trace, as written by replaydbg/native/trace.c.
+"""Read the two files of a trace, as written by replaydbg/native/clock/trace.c.
 
 `ticks` has blocks of 64 KiB. A block's head: ticks and events before it (8 bytes each, little-endian), the running
 lane, the number of code objects met so far, and how many bytes of the block are used (4 bytes each), then 4 unused.

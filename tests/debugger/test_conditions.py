@@ -116,4 +116,4 @@ def test_a_condition_without_an_answer_stops_it_and_is_told(session: Session, ki
     here = session.reverse_go()
 
     assert here.breakpoint == added.number
-    assert "its condition has no answer: it ended the process" in here.message
+    assert "its condition cannot be evaluated: it ended the process" in here.message

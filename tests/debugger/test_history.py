@@ -83,8 +83,8 @@ def test_the_order_of_a_dictionary_and_the_content_of_a_deque_are_followed(sessi
     ("name", "told", "ask"),
     [
         ("state", "to {'users': {'bob': 3}, 'other': {}}", "`why state['users']` or"),
-        ("numbers", "to array('i', [1, 2, 2])", "ask `bisect"),
-        ("account", "further inside a Account", "`why account.limits` or"),
+        ("numbers", "to array('i', [1, 2, 2])", "use `bisect"),
+        ("account", "deeper changes inside a Account", "`why account.limits` or"),
         ("account.limits", "to {'day': [1, 2, 2]}", "`why account.limits['day']` or"),
         ("inner", "to {'a': [1]}", "`why inner['a']` or"),
     ],
@@ -146,5 +146,5 @@ def test_of_an_object_whose_text_does_not_tell_it_the_answer_says_what_was_writt
         assert told in engine
     assert " object at " not in engine
     assert "engine.speed: 0 -> 5" in last
-    assert "(there was no bag['k'])" in bag
+    assert "(bag['k'] not set)" in bag
     assert "after   bag['k'] = 2" in bag

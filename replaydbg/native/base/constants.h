@@ -1,5 +1,5 @@
-/* Written by tests/native_constants.py from the Python side, which has the same numbers: do not edit it.
- * After a change there: python -m tests.native_constants */
+/* Written by tests/native/constants.py from the Python side, which has the same numbers: do not edit it.
+ * After a change there: python -m tests.native.constants */
 #ifndef REPLAYDBG_CONSTANTS_H
 #define REPLAYDBG_CONSTANTS_H
 

@@ -1,4 +1,4 @@
-"""Checks the direction of includes and of calls between the folders of the C core (`python -m tests.native_layers`).
+"""Checks the direction of includes and of calls between the folders of the C core (`python -m tests.native.layers`).
 
 Each folder of `replaydbg/native/` is a layer and has one header for the others, named for it; `inside.h` and whatever
 other headers it has are its own. A file includes headers of its own folder and of folders below; it uses names that
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-NATIVE = Path(__file__).parent.parent / "replaydbg" / "native"
+NATIVE = Path(__file__).parents[2] / "replaydbg" / "native"
 
 LAYERS = (
     "base",

@@ -1,7 +1,7 @@
 """Writes `replaydbg/native/base/constants.h`: the numbers that the C core shares with the Python side.
 
 The Python side is the source: the format's tags stand in `log/encode.py`, its records in `log/stream.py`, what a
-gate's row says in `gates/row.py`. After a change there: `python -m tests.native_constants`.
+gate's row says in `gates/row.py`. After a change there: `python -m tests.native.constants`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from replaydbg.gates import row
 from replaydbg.log import encode, stream
 from replaydbg.log.edit import definitions
 
-HEADER = Path(__file__).parent.parent / "replaydbg" / "native" / "base" / "constants.h"
+HEADER = Path(__file__).parents[2] / "replaydbg" / "native" / "base" / "constants.h"
 
 NO_TAGS = {"FORMAT", "MAX_DEPTH"}
 """Numbers of encode.py that are none of a value's tags."""
@@ -73,8 +73,8 @@ def _enum(prefix: str, numbers: dict[str, int], meanings: dict[str, str] | None 
 def header() -> str:
     """The whole file."""
     return f"""\
-/* Written by tests/native_constants.py from the Python side, which has the same numbers: do not edit it.
- * After a change there: python -m tests.native_constants */
+/* Written by tests/native/constants.py from the Python side, which has the same numbers: do not edit it.
+ * After a change there: python -m tests.native.constants */
 #ifndef REPLAYDBG_CONSTANTS_H
 #define REPLAYDBG_CONSTANTS_H
 

@@ -1,4 +1,4 @@
-"""Checks the layout of the C core with clang-format (`python -m tests.native_format`; `--write` puts it right).
+"""Checks the layout of the C core with clang-format (`python -m tests.native.format`; `--write` puts it right).
 
 The style is `.clang-format` at the root; the lint extra has the version that it was written for.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.native_layers import NATIVE
+from tests.native.layers import NATIVE
 
 
 def main(arguments: list[str]) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests import native_constants, native_layers
+from tests.native import constants as native_constants
+from tests.native import layers as native_layers
 
 LAYERS = ("base", "middle", "top")
 
@@ -92,5 +93,5 @@ def test_a_new_folder_needs_a_place() -> None:
 
 def test_c_and_python_have_the_same_numbers() -> None:
     assert native_constants.HEADER.read_text(encoding="utf-8") == native_constants.header(), (
-        "run: python -m tests.native_constants"
+        "run: python -m tests.native.constants"
     )
