@@ -167,7 +167,7 @@ def _replay(path: Path, name: str, recorded: TraceFiles, orders: TraceOrders) ->
 def _words(found: Traced) -> list[str]:
     compared = found.compared
     amount = f"{compared.ticks:,} ticks, {compared.events:,} events"
-    amount += f" in {compared.lanes} lane{'s' if compared.lanes != 1 else ''}" if compared.lanes else ""
+    amount += f" in {compared.lanes} thread{'s' if compared.lanes != 1 else ''}" if compared.lanes else ""
     lines: list[str] = []
     if found.result.divergence is not None:
         lines += [str(found.result.divergence), ""]
@@ -216,8 +216,8 @@ def _side(found: Traced, side: TraceSide) -> str:
     if item.kind is Kind.END:
         return "the end of the run"
     if item.kind is Kind.EVENT:
-        return f"lane {item.lane}: an event, {found.gate(item.number)}"
-    return f"lane {item.lane}: {printable(side.file)}:{side.line} in {printable(side.function)}"
+        return f"thread {item.lane}: an event, {found.gate(item.number)}"
+    return f"thread {item.lane}: {printable(side.file)}:{side.line} in {printable(side.function)}"
 
 
 def _is_end(side: TraceSide) -> bool:

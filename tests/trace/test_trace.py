@@ -126,7 +126,7 @@ def test_the_report_is_in_words(tmp_path: Path) -> None:
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
     assert done.returncode == 1, done.stderr
-    assert f"  recorded  lane 0: {program}:" in done.stdout
+    assert f"  recorded  thread 0: {program}:" in done.stdout
     assert "  inside posix.read, in the recording only, first after event " in done.stdout
     assert f"    {program}:4 in Descriptor.__index__, once\n" in done.stdout
     assert "The recording is kept: run-1\n" in done.stdout
