@@ -52,7 +52,7 @@ memory_apart(size_t n)
     return room;
 }
 
-/* What is told of a recording that is still being written comes at another moment in each run. */
+/* Reports on a recording in progress come at a different moment in each run. */
 void *
 memory_apart_small(size_t n)
 {

@@ -1,4 +1,4 @@
-/* Values that the launcher is told when a replay ends, in the form of format.md. Written without Python's memory: a
+/* Values reported to the launcher when a replay ends, in the form of format.md. Written without Python's memory: a
  * replay may end in a signal handler, and the step clock makes no Python object. */
 #include "base/core.h"
 #include <stdlib.h>

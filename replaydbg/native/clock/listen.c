@@ -543,7 +543,7 @@ tell_code(int tool, PyCodeObject *code)
 }
 
 /* The interpreter puts what changed into the code of frames that run, and of functions when they are called. The frames
- * of parked greenlets are neither, and go on in the middle of a call: their code is told one by one. Each frame has a
+ * of parked greenlets are neither, and go on in the middle of a call: their code is registered one by one. Each frame has a
  * function object, which the collector knows. */
 static int
 tell_parked(void)
@@ -564,7 +564,7 @@ tell_parked(void)
     return rc;
 }
 
-/* The code is told twice: the first time it gets the room in which the tools of each event are kept. */
+/* The code is registered twice: the first time it gets the room in which the tools of each event are kept. */
 int
 listen_to_instructions(_PyInterpreterFrame *frame)
 {

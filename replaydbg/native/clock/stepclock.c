@@ -458,7 +458,7 @@ stepclock_report(bool stopped)
     stepclock.fd = -1;
 }
 
-/* What is done at the place where the clock was told to stop; the debugger will stand still here. */
+/* What is done at the place where the clock was ordered to stop; the debugger will stand still here. */
 static void
 stop_and_report(void)
 {

@@ -253,7 +253,7 @@ draws_changed(const Gate *g, PyObject *result)
     return changed;
 }
 
-/* ---- what is told ---- */
+/* ---- what is reported ---- */
 
 void
 draws_report(Buf *b)

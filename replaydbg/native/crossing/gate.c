@@ -1,7 +1,7 @@
 /* Gates. A gated function stays the object that it was: what is replaced is the PyMethodDef that it points to, by a
  * copy whose C function is a trampoline of ours. So identity, name, repr, pickling, `inspect`, copies of it bound
  * elsewhere (`from time import time`, class attributes, defaults) and the interpreter's specialised calls all go on as
- * before and all lead through the gate. A C function is only told its `self`, not which function object was called:
+ * before and all lead through the gate. A C function only receives its `self`, not which function object was called:
  * hence one trampoline for each gate. */
 #include "base/core.h"
 #include "base/many.h"

@@ -1,5 +1,5 @@
 /* How the program ended: the exception that nobody caught, and what an expression is worth then. Told to the launcher,
- * in any replay that asks for it. What is told of an exception runs none of the program's code, except in a lenient
+ * in any replay that asks for it. Reporting an exception runs none of the program's code, except in a lenient
  * replay. */
 #include "base/core.h"
 #include "clock/clock.h"
@@ -14,7 +14,7 @@
 static int ending_fd = -1;
 static char *check; /* the expression, or NULL */
 static Buf uncaught, checked, said;
-static PyObject *told; /* only compared: a script's comes twice */
+static PyObject *reported; /* only compared: a script's comes twice */
 
 /* ---- the exception ---- */
 
@@ -94,9 +94,9 @@ void
 outcome_uncaught(PyObject *type, PyObject *value, PyObject *traceback)
 {
     core.outcome_is_known = true;
-    if (ending_fd < 0 || value == told)
+    if (ending_fd < 0 || value == reported)
         return;
-    told = value;
+    reported = value;
     own_work_begin();
     uncaught.used = 0;
     PyObject *name = PyType_Check(type) ? PyType_GetQualName((PyTypeObject *)type) : NULL;
@@ -207,7 +207,7 @@ outcome_prepare(PyObject *boot)
     return kind && PyUnicode_CompareWithASCIIString(kind, "script") == 0 ? 0 : ask_at_exit();
 }
 
-/* ---- what is told ---- */
+/* ---- the report ---- */
 
 /* The program says itself what came of what it was run for, which is less than all that it does: a test, of a session
  * of tests. In a lenient replay nothing more is asked then. */

@@ -179,7 +179,7 @@ of_value(PyObject *o, int depth)
 {
     if (o == NULL || depth <= 0 || left-- <= 0)
         return 0;
-    if (PyLong_Check(o)) /* True is told from 1 by its type */
+    if (PyLong_Check(o)) /* True and 1 differ by type */
         return mix(of_number(o), (uint64_t)PyBool_Check(o));
     if (PyUnicode_Check(o))
         return of_text(o);

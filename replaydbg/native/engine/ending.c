@@ -63,7 +63,7 @@ engine_asks_outside(const char *what)
     fail(text);
 }
 
-/* Objects that lay themselves out for a terminal are told that there is none. */
+/* Objects that lay themselves out for a terminal see that there is none. */
 static PyObject *
 engine_outcome(Gate *gate)
 {

@@ -1,5 +1,5 @@
-/* A replay that the debugger travels through: it stands still at a line, answers, clones itself, and goes on when it is
- * told to.
+/* A replay that the debugger travels through: it stands still at a line, answers, clones itself, and continues when it is
+ * ordered to.
  *
  * Every process of a session is a copy of one replay under the step clock. One that stands before a line is a
  * checkpoint; to use it, it is cloned, and the clone, a cursor, runs to another line. All are children of the keeper,
@@ -8,7 +8,7 @@
  * need it (see replaydbg/engine/probe/).
  *
  * Messages both ways: length of the rest (4 bytes), a letter, and what it needs. replaydbg/engine/protocol.py has the
- * letters; here those that come are told apart in obey() and hear_spacing(), and send_all() is called with those that
+ * letters; here received ones are dispatched in obey() and hear_spacing(), and send_all() is called with those that
  * go. */
 #include "base/core.h"
 #include "clock/clock.h"
@@ -52,7 +52,7 @@ static struct {
     uint64_t left_at, looked_at; /* CPU time */
     uint64_t lines;              /* between two looks at the time */
     bool at_raises;
-    bool goes_on; /* `stop` is the last line, and it was told to go further */
+    bool goes_on; /* `stop` is the last line, and the order leads further */
 } run;
 
 /* ---- messages ---- */
@@ -265,7 +265,7 @@ report_here(Buf *b, pid_t pid)
 
 /* ---- clones ---- */
 
-/* Returns whether this is the clone. The other one has told whom it concerns. */
+/* Returns whether this is the clone. The other one has reported it. */
 static bool
 leave_clone(int kind)
 {
@@ -515,7 +515,7 @@ hear_spacing(void)
     }
 }
 
-/* Returns when it is told to go on. */
+/* Returns at the order to continue. */
 static void
 obey(void)
 {

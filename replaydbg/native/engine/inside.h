@@ -22,7 +22,7 @@ void watch_report(Buf *b);
 /* engine.c */
 Buf engine_message(void); /* where the next message is written; only one at a time */
 void engine_send(int kind, Buf *b);
-void engine_stand(const char *why);   /* until it is told to go on */
+void engine_stand(const char *why);   /* until an order to continue */
 PyThreadState *lane_tstate(int lane); /* NULL: there is no such lane, or it has none */
 /* runs inside.py; its answer, borrowed from `globals`, or NULL */
 PyObject *engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end);

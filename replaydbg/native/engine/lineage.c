@@ -4,7 +4,7 @@
 #include "engine/inside.h"
 #include "heap/heap.h"
 
-#define MOST_BASES 64 /* of longer lineages only so many are told */
+#define MOST_BASES 64 /* at most this many of a lineage are reported */
 
 /* Which number a type got, by what is written of it: one that has ended may have another one in its place. */
 static struct {

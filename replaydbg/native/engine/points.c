@@ -26,7 +26,7 @@ is_wanted(void)
            (wanted.event && wanted.event == core.crossings);
 }
 
-/* At the end of the crossing: inside it a question could not be told from what the crossing itself asks. */
+/* At the end of the crossing: inside it a question could not be distinguished from the crossing's own requests. */
 void
 points_stand(void)
 {

@@ -426,7 +426,7 @@ own_place(const Stream *s, int64_t at)
     return at - s->begin + s->own_begin;
 }
 
-/* Whether `at` can be gone to in the replay's file; else bytes come in the order of writing, and the user is told at
+/* Whether `at` can be gone to in the replay's file; else bytes come in the order of writing, and the user is warned at
  * the end. */
 static bool
 can_go_to(const Stream *s, int64_t at, unsigned flags)

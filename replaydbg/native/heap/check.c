@@ -26,8 +26,8 @@ static const char source[] =
     "        return (False if isinstance(error, AssertionError) else None), text\n"
     "main = modules['__main__'].__dict__\n"
     "asked = getattr(modules.get('replaydbg'), 'invariants', [])\n"
-    "told = [(name, *said(what, main)) for name, what in [*asked, *((each, each) for each in given or ())]]\n"
-    "answer = repr(told).encode('utf-8', 'backslashreplace')\n";
+    "results = [(name, *said(what, main)) for name, what in [*asked, *((each, each) for each in given or ())]]\n"
+    "answer = repr(results).encode('utf-8', 'backslashreplace')\n";
 
 static bool
 is_anything_asked(void)

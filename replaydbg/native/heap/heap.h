@@ -25,7 +25,7 @@ void mark_asked(PyObject *args); /* the program names the place where it stands 
 void heap_crossed(void);
 void heap_asked(PyObject *args);      /* the program asks for a snapshot */
 void heap_uncaught(PyObject *value);  /* an exception ends the program */
-void heap_unraisable(PyObject *told); /* what sys.unraisablehook is told */
+void heap_unraisable(PyObject *args); /* the argument of sys.unraisablehook */
 /* before the program begins; asked: see replaydbg/record/snapshots.py */
 void heap_record_begin(PyObject *asked);
 

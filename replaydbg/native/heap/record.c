@@ -264,10 +264,10 @@ take_at_exception(PyObject *value)
 void
 heap_uncaught(PyObject *value)
 {
-    static PyObject *told; /* only compared: the interpreter may say it twice */
-    if (value == told)
+    static PyObject *reported; /* only compared: the interpreter may say it twice */
+    if (value == reported)
         return;
-    told = value;
+    reported = value;
     take_at_exception(value);
 }
 
@@ -306,13 +306,13 @@ listen_to_threads(void)
 /* Of a thread that was started without the module threading, the interpreter says it as of what cannot be raised
  * anywhere. */
 void
-heap_unraisable(PyObject *told)
+heap_unraisable(PyObject *args)
 {
-    PyObject *text = told && PyTuple_Check(told) && PyTuple_GET_SIZE(told) > 3 ? PyTuple_GET_ITEM(told, 3) : NULL;
+    PyObject *text = args && PyTuple_Check(args) && PyTuple_GET_SIZE(args) > 3 ? PyTuple_GET_ITEM(args, 3) : NULL;
     uint8_t message[100];
     message[text ? text_of_name(message, sizeof message - 1, text) : 0] = 0;
     if (strstr((const char *)message, "in thread started by"))
-        ends_thread(PyTuple_GET_ITEM(told, 1));
+        ends_thread(PyTuple_GET_ITEM(args, 1));
 }
 
 static void

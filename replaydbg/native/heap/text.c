@@ -463,7 +463,7 @@ value_of_frame(_PyInterpreterFrame *frame)
     put_name(t, code->co_qualname);
     snprintf(line, sizeof line, "() line %d", PyCode_Addr2Line(code, compat_frame_lasti(frame)));
     put(t, line);
-    /* Whose call it is, is told by its file. */
+    /* Its file decides whose call it is. */
     put(t, " of ");
     put_name(t, code->co_filename);
     return text_value(t);

@@ -134,7 +134,7 @@ fewer_references(PyObject *self, PyObject *arg)
     return with_one_argument(FEWER_REFERENCES, self, arg);
 }
 
-/* Since 3.13 the method is told its class. */
+/* Since 3.13 the method receives its class. */
 static PyCMethod from_address_with_class;
 
 static PyObject *

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 /* Made-up addresses have the twelve digits of real ones, and lie where neither Linux nor a sanitizer maps anything.
- * They are a page apart, so that an id to which an offset was added can still be told. */
+ * They are a page apart, so that an id to which an offset was added is still recognized. */
 #define FIRST_ADDRESS ((uintptr_t)0x2d0000000000)
 #define APART 12
 #define BEFORE 64 /* so much before the id still belongs to the object: its collector's header, for one */

@@ -13,8 +13,8 @@
 
 /* A descriptor stays with epoll, which tells of each change (whoever waits has seen before that it is not ready): to
  * wait for it again takes no call of the system. But its number may have become another file's without our knowledge (a
- * C library closed it in a way of its own). So waits that rely on what was told to epoll earlier are unsure until it is
- * told again, before all sleep at the latest. */
+ * C library closed it in a way of its own). So waits that rely on earlier registrations with epoll are unsure until they are
+ * repeated, before all sleep at the latest. */
 typedef struct {
     HubWait *first;
     uint32_t looked_for; /* the events */

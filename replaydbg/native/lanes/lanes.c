@@ -244,7 +244,7 @@ wake_by_foreign_threads(void)
 
 /* ---- who is next, while recording ---- */
 
-/* The interpreter runs handlers in the main lane alone: if that one waits, it is told that a signal has come, as the
+/* The interpreter runs handlers in the main lane alone: if that one waits, it is notified of the signal, as the
  * kernel tells a thread. Once for each arrival: whoever does not look at signals waits on. */
 static bool told_of_signal;
 

@@ -15,7 +15,7 @@
  *   locals.c    thread-local variables of C libraries
  *   deadlock.c  what is said when nobody can go on
  *
- * Each switch is a record of the log: who goes on, why the other gave up, what the one who goes on is told. In a replay nobody waits
+ * Each switch is a record of the log: who goes on, why the other gave up, the result for the one who continues. In a replay nobody waits
  * for anything: whoever would, reads that record. A semaphore has its genuine value in both modes.
  */
 #ifndef REPLAYDBG_LANES_H
@@ -48,7 +48,7 @@ int libcalls_module_loaded(PyObject *module, const char *name);
 /* threads.c */
 extern const HandlerEntry thread_handlers[];
 
-/* Why a lane gives up, and what it is told when it goes on: two bits each of a LANE record. */
+/* Why a lane gives up, and its result when it continues: two bits each of a LANE record. */
 typedef enum { FOR_A_LOCK, INSIDE_A_CROSSING, PREEMPTED, ENDED } Why;
 typedef enum { WOKEN, TIMED_OUT, INTERRUPTED } Wake;
 #define NEVER UINT64_MAX

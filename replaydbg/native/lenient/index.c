@@ -347,7 +347,7 @@ read_switch(Stream *s, const uint8_t *record)
     item->why = numbers[1] & 3;
     item->loose = numbers[2];
     Stream *next = index_stream(numbers[0]);
-    /* where it gave way the last time: this it is told now */
+    /* where it gave way the last time: this is its reason now */
     if (next->count && next->items[next->count - 1].kind == ITEM_SWITCH)
         next->items[next->count - 1].wake = numbers[1] >> 2 & 3;
     return next;
@@ -476,7 +476,7 @@ static void
 use_up_to(Stream *s, uint64_t here)
 {
     for (size_t at = 0; s && at < s->count && s->items[at].order < here; at++) {
-        s->items[at].used = s->items[at].told = true;
+        s->items[at].used = s->items[at].reported = true;
         s->cursor = at + 1;
     }
 }

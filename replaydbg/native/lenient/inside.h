@@ -52,7 +52,7 @@ typedef enum {
 
 /* liberties.c */
 void liberty(LibertyKind kind, uint64_t event, Crossing *c, const char *detail);
-bool liberty_fold(uint64_t event, uint64_t loose); /* that event is what was written otherwise: told already */
+bool liberty_fold(uint64_t event, uint64_t loose); /* that event is an output that differs: reported already */
 void liberty_written(Crossing *c, uint64_t loose);
 uint64_t liberties_taken(void);
 

@@ -200,7 +200,7 @@ pass_switch(Stream *s, Item *item, Crossing *c)
 /* What was left out before one answer. */
 typedef struct {
     bool any;
-    uint64_t first, last, count; /* of those not told before */
+    uint64_t first, last, count; /* of those not reported before */
 } Skipped;
 
 /* The program has gone by `item` without asking for it. False: a handler has raised. */
@@ -210,11 +210,11 @@ pass(Stream *s, Item *item, Crossing *c, Skipped *skipped)
     s->cursor = (size_t)(item - s->items) + 1;
     switch ((ItemKind)item->kind) {
     case ITEM_EVENT:
-        if (!item->told && !liberty_fold(item->number, item->loose)) {
+        if (!item->reported && !liberty_fold(item->number, item->loose)) {
             skipped->first = skipped->count++ ? skipped->first : item->number;
             skipped->last = item->number;
         }
-        item->told = skipped->any = true;
+        item->reported = skipped->any = true;
         break;
     case ITEM_SIGNAL:
         return run_handler(signal_of(item), c, skipped->any);
@@ -489,7 +489,7 @@ lenient_ended(void)
         Stream *s = lenient_index.streams[i];
         for (size_t at = 0; s && at < s->count; at++) {
             Item *item = &s->items[at];
-            if (item->kind != ITEM_EVENT || item->used || item->told || liberty_fold(item->number, item->loose))
+            if (item->kind != ITEM_EVENT || item->used || item->reported || liberty_fold(item->number, item->loose))
                 continue;
             unused++;
             first = first == 0 || item->number < first ? item->number : first;

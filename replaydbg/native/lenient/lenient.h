@@ -1,5 +1,5 @@
 /* A replay of edited code. It asks for other things, in another order, than the code that was recorded; the answers are looked for in
- * the whole log, and every liberty that is taken is told. An answer is never guessed: where there is none the replay ends.
+ * the whole log, and every deviation is reported. An answer is never guessed: where there is none the replay ends.
  *
  *   index.c      the log as it was read once, at the start: for each lane what it did
  *   lenient.c    a crossing, and where its answer is
@@ -30,8 +30,8 @@ typedef struct {
     uint32_t epoch;  /* event: the number of the event that had opened this descriptor; 0: none had */
     int32_t fd;      /* event: the descriptor that is asked of, or -1 */
     uint8_t kind;
-    bool raised, used, told, within; /* told: as skipped; within: the next crossing had begun (MEMORY) */
-    uint8_t why, wake;               /* SWITCH: Why; what the lane is told when it goes on again (Wake) */
+    bool raised, used, reported, within; /* reported: as skipped; within: the next crossing had begun (MEMORY) */
+    uint8_t why, wake;                   /* SWITCH: Why; the lane's result when it continues (Wake) */
 } Item;
 
 typedef struct {

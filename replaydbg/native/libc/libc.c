@@ -81,12 +81,12 @@ static void
 put_arguments(Buf *b, const LibcCall *call)
 {
     const char *kinds = call->row->args;
-    size_t told = 0;
+    size_t known = 0;
     for (const char *p = kinds; *p; p++)
-        told += *p != 'p';
+        known += *p != 'p';
     b->used = 0;
     buf_byte(b, TAG_TUPLE);
-    buf_varint(b, told);
+    buf_varint(b, known);
     for (int i = 0; kinds[i]; i++)
         switch (kinds[i]) {
         case 'i':
@@ -504,7 +504,7 @@ long
 libc_enter(LibcRow *row, long a, long b, long c, long d, long e, long f)
 {
     LibcCall call = {row, {a, b, c, d, e, f}, -1};
-    /* who asks whether it has been copied is told no */
+    /* a question whether it was copied is answered no */
     bool is_copy = engine.diverting && row->name[0] == 'g' && row->args[0] == 0 && row->result == PLAIN_INT;
     if (is_copy || !libc_records(row))
         return call_real(&call);

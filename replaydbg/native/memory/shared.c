@@ -4,7 +4,7 @@
  *
  * A program that waits for the other side before it reads (a lock taken, a child that ended, bytes in a pipe) crosses a
  * gate between the write and the read, and so reads in the replay what it read. One that reads memory while it is being
- * written, with nothing between, may read something else: nobody sees such a read. But it can be told that there was
+ * written, with nothing between, may read something else: nobody sees such a read. But it can be detected that there was
  * such a write: memory is looked at when a crossing begins, too; what has changed by then and was not written by the
  * program itself, which a replay can tell, was written while the program computed. A replay that diverges later says
  * so.

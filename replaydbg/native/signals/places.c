@@ -163,7 +163,7 @@ static struct {
     int items; /* still to be visited of the object that is looked into */
 } walk;
 
-/* The number of an object in the order in which this walk has met it: what refers to the same one is told from what
+/* The number of an object in the order in which this walk has met it: references to the same one are distinguished from what
  * refers to an equal one. */
 static int
 number_of(PyObject *o)

@@ -22,7 +22,7 @@ static struct {
     int signum;
     Place place;
 } expected;
-/* Whether a handler's place could be told from the program's next passage there: looked at when it comes by again. */
+/* Whether a handler's place is distinguishable from the program's next passage there: looked at when it comes by again. */
 static struct {
     bool active;
     uint64_t event;  /* the last one before it */

@@ -377,7 +377,7 @@ file_shm_unmap(SqliteFile *file, int delete)
     return rc;
 }
 
-/* A mapped database would be read without crossings: SQLite is told that this part is not mapped, and reads. */
+/* A mapped database would be read without crossings: this part is reported to SQLite as not mapped, so it reads. */
 static int
 file_fetch(SqliteFile *file, int64_t offset, int n, void **data)
 {

@@ -207,7 +207,7 @@ world_moved_path(PyObject *path)
     return moved_path(path);
 }
 
-/* Byte code beside sources that were edited may be that of others: it is told apart by seconds and length. */
+/* Byte code beside sources that were edited may be that of others: it is distinguished by seconds and length. */
 static bool
 is_cached(PyObject *path)
 {
