@@ -21,7 +21,8 @@ ENOUGH_FAILURES = 6
 CONFIDENCE = 0.999
 """Confidence that the failure would have shown at a commit that counts as good.
 
-Replays are cheap, and a search tests several commits: with 0.95 one search in a dozen named a wrong commit.
+Replays are cheap, and a search tests several commits. In 40,000 simulated measurements of a failure in 30 % of runs, a
+bad commit counted as good 5.3 % of the time with 0.95, and 0.1 % with 0.999.
 """
 _VERDICTS = {GOOD: Verdict.GOOD, BAD: Verdict.BAD, CANNOT_TEST: Verdict.UNDECIDED}
 

@@ -11,7 +11,6 @@ from replaydbg.log.edit.mix import Mixture
 def mixture(inputs: Collection[Input], *, is_bad_base: bool) -> Mixture:
     """Return what to take from the good recording where the bad one is the base, else from the bad one."""
     of = {kind: [each for each in inputs if each.kind is kind] for kind in InputKind}
-
     answers = of[InputKind.ANSWER]
 
     def here(each: Input) -> int:
