@@ -22,10 +22,10 @@ from replaydbg.cli.output import add_recording, open_named, print_json
 from replaydbg.commands.heap_commands import AboutObject, about_object
 from replaydbg.debugger.object_history import holdings, spread
 from replaydbg.errors import UsageError
-from replaydbg.heap.finding import find
-from replaydbg.heap.growth import FEWEST, growth
-from replaydbg.heap.holding import Holding
-from replaydbg.heap.pack import pack
+from replaydbg.heap.retention.growth import FEWEST, growth
+from replaydbg.heap.retention.holding import Holding
+from replaydbg.heap.retention.path_lookup import find
+from replaydbg.heap.storage.snapshot_file import pack
 from replaydbg.render.heap_tables import growth_tables, heap_tables, object_tables
 
 GROWTH = 8

@@ -11,11 +11,11 @@ from typing import Any
 from replaydbg.cli.output import add_json, is_terminal
 from replaydbg.commands.heap_commands import AboutObject
 from replaydbg.errors import Corrupt, NoSuchMoment, UsageError
-from replaydbg.heap.diff import MOST
-from replaydbg.heap.difference import Diff
-from replaydbg.heap.holding import Holding
-from replaydbg.heap.pack import MAGIC
-from replaydbg.heap.stored import load_stored, read_snapshot, stored_snapshots
+from replaydbg.heap.comparison.diff import MOST
+from replaydbg.heap.comparison.diff_results import Diff
+from replaydbg.heap.retention.holding import Holding
+from replaydbg.heap.storage.recorded_snapshots import load_stored, read_snapshot, stored_snapshots
+from replaydbg.heap.storage.snapshot_file import MAGIC
 from replaydbg.log.reader import Recording
 from replaydbg.render.tables import Table, drawn, markdown
 from replaydbg.render.texts import moment_text

@@ -11,8 +11,8 @@ from replaydbg.cli.heaps import add_shape, check_shape, most_of, print_tables
 from replaydbg.cli.output import add_recording, open_named, print_json, print_problems, print_table
 from replaydbg.errors import Corrupt
 from replaydbg.events.show import printable
-from replaydbg.heap.growth import growth
-from replaydbg.heap.stored import load_series, stored_snapshots
+from replaydbg.heap.retention.growth import growth
+from replaydbg.heap.storage.recorded_snapshots import load_series, stored_snapshots
 from replaydbg.log.reader import Recording
 from replaydbg.render.heap_tables import growth_tables
 

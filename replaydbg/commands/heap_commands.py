@@ -13,11 +13,11 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.object_history import Created, created, holdings, last_written
 from replaydbg.debugger.session_results import LastWrite, Moment
 from replaydbg.errors import UsageError
-from replaydbg.heap.diff import diff
-from replaydbg.heap.difference import ADDED, REMOVED, Change, Diff
-from replaydbg.heap.finding import find
-from replaydbg.heap.holding import Holding
+from replaydbg.heap.comparison.diff import diff
+from replaydbg.heap.comparison.diff_results import ADDED, REMOVED, Change, Diff
 from replaydbg.heap.limits import Which
+from replaydbg.heap.retention.holding import Holding
+from replaydbg.heap.retention.path_lookup import find
 from replaydbg.render import texts
 from replaydbg.render.heap_tables import diff_tables, heap_tables, object_tables
 from replaydbg.render.tables import drawn

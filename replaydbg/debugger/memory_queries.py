@@ -17,7 +17,7 @@ from replaydbg.engine.reports import EndReport
 from replaydbg.errors import NoSuchMoment
 from replaydbg.heap.limits import Limits, Which
 from replaydbg.heap.snapshot import Snapshot, Taken
-from replaydbg.heap.stored import load_stored, snapshots_of
+from replaydbg.heap.storage.recorded_snapshots import load_stored, snapshots_of
 from replaydbg.log.reader import open_recording
 from replaydbg.replay.clock import Hits
 

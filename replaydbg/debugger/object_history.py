@@ -13,10 +13,10 @@ from replaydbg.debugger.session import Session
 from replaydbg.debugger.session_results import Frame, LastWrite, Moment
 from replaydbg.debugger.writes.last_write import why_in_module
 from replaydbg.errors import AskFailed, UsageError
-from replaydbg.heap.graphs import UNREACHED
-from replaydbg.heap.holding import Holding
 from replaydbg.heap.limits import Which
-from replaydbg.heap.matching import match
+from replaydbg.heap.retention.holding import Holding
+from replaydbg.heap.walks.graph_walks import UNREACHED
+from replaydbg.heap.walks.object_matching import match
 
 PROBES = 8
 """Snapshots of one round of the search for where an object came to be. Each round divides what is left by them; twice

@@ -9,8 +9,8 @@ import stat
 
 from replaydbg.errors import Corrupt, ForgedMessage
 from replaydbg.heap.limits import Limits
-from replaydbg.heap.raw_snapshot import read_raw
 from replaydbg.heap.snapshot import Snapshot
+from replaydbg.heap.storage.raw_snapshot import read_raw
 
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 _PER_NODE, _PER_EDGE = 40, 12

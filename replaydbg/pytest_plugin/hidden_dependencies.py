@@ -18,9 +18,9 @@ from replaydbg.debugger.source.source_files import is_library
 from replaydbg.engine.protocol import Break, RunOrder
 from replaydbg.engine.reports import EndReport, Frame
 from replaydbg.errors import ReplaydbgError
-from replaydbg.heap.difference import Change
-from replaydbg.heap.drift import drift
-from replaydbg.heap.holding import Holding
+from replaydbg.heap.comparison.diff_results import Change
+from replaydbg.heap.comparison.drift import drift
+from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.snapshot import Snapshot, Taken
 
 _MOST = 3

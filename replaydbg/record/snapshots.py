@@ -15,8 +15,8 @@ from replaydbg.launch.proc import has_proc
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from replaydbg.heap.series import SnapshotPacker
     from replaydbg.heap.snapshot import Snapshot
+    from replaydbg.heap.storage.snapshot_series import SnapshotPacker
 
 _STATE = struct.Struct("<7Q")
 """As in heap_record.c: taken, done, failed, left out, total of the pauses and the longest, CPU time of the copies;
@@ -38,7 +38,7 @@ def finish_snapshots(live: Path) -> dict[str, Any] | None:
     _await(folder / "state")
     taken, _, _, left_out, pause, longest, copies = _STATE.unpack_from(_state(folder / "state"))
     # Imported here: most recorded programs have no snapshots, and all wait for the sealing.
-    from replaydbg.heap.series import SnapshotPacker
+    from replaydbg.heap.storage.snapshot_series import SnapshotPacker
 
     listed = []
     series = SnapshotPacker()
@@ -74,8 +74,8 @@ def packed_snapshots(live: Path, numbers: Sequence[int]) -> Iterator[tuple[dict[
 
     `numbers` ascend: most are coded against the one before. Raises OSError.
     """
-    from replaydbg.heap.raw_snapshot import read_raw
-    from replaydbg.heap.series import SnapshotPacker
+    from replaydbg.heap.storage.raw_snapshot import read_raw
+    from replaydbg.heap.storage.snapshot_series import SnapshotPacker
 
     if not numbers or not (live / "heap" / "state").is_file():
         return
@@ -130,7 +130,7 @@ def _has_not_ended(pid: int) -> bool:
 
 
 def _compress(path: Path, run: str, series: SnapshotPacker) -> dict[str, Any] | None:
-    from replaydbg.heap.raw_snapshot import read_raw
+    from replaydbg.heap.storage.raw_snapshot import read_raw
 
     try:
         snapshot = read_raw(path.read_bytes(), str(path), run=run, is_trusted=True)

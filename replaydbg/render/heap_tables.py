@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from replaydbg.heap.difference import (
+from replaydbg.heap.comparison.diff_results import (
     ADDED,
     JOINED,
     REMOVED,
@@ -14,14 +14,13 @@ from replaydbg.heap.difference import (
     Alias,
     Change,
     Diff,
-    Lot,
     Section,
     Side,
     T,
     TypeChange,
 )
-from replaydbg.heap.growth import Growth
-from replaydbg.heap.holding import Holder, Holding
+from replaydbg.heap.retention.growth import Growth
+from replaydbg.heap.retention.holding import Holder, Holding, RetainedGroup
 from replaydbg.heap.snapshot import FRAME_TYPE
 from replaydbg.render.tables import Table, more_text, numbers, signed, sizes
 
@@ -161,7 +160,7 @@ def _types(section: Section[TypeChange], how: str) -> Table:
     )
 
 
-def _retained_table(title: str, kind: str, section: Section[Lot], how: str) -> Table:
+def _retained_table(title: str, kind: str, section: Section[RetainedGroup], how: str) -> Table:
     rows = tuple((each.path, each.text, sizes(each.retained)) for each in section.items)
     return Table(
         f"{title} ({section.total:,})",

@@ -13,8 +13,8 @@ from replaydbg.debugger.compare.thread_switches import Interruption, LinesRun, T
 from replaydbg.errors import quoted
 from replaydbg.events.records import Event, Site
 from replaydbg.events.show import printable, show_call, show_outcome, show_value
-from replaydbg.heap.difference import REORDERED, Change
-from replaydbg.heap.holding import MINE
+from replaydbg.heap.comparison.diff_results import REORDERED, Change
+from replaydbg.heap.retention.holding import MINE
 from replaydbg.hunt.codes import CodeDifference
 from replaydbg.hunt.flip import Flip, OtherTurn
 from replaydbg.hunt.reading import Twins

@@ -13,11 +13,11 @@ from replaydbg.debugger.object_history import holdings, last_written
 from replaydbg.debugger.session_results import LastWrite
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
-from replaydbg.heap.diff import SCOPES, diff
-from replaydbg.heap.difference import Diff
-from replaydbg.heap.drift import drift
-from replaydbg.heap.finding import find
-from replaydbg.heap.holding import Holding
+from replaydbg.heap.comparison.diff import SCOPES, diff
+from replaydbg.heap.comparison.diff_results import Diff
+from replaydbg.heap.comparison.drift import drift
+from replaydbg.heap.retention.holding import Holding
+from replaydbg.heap.retention.path_lookup import find
 from replaydbg.render import texts
 from replaydbg.render.heap_tables import diff_tables, object_tables
 from replaydbg.render.tables import Table

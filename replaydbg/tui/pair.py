@@ -25,7 +25,7 @@ from replaydbg.tui.source import SourcePanel
 from replaydbg.tui.typed import TypedApp
 
 if TYPE_CHECKING:
-    from replaydbg.heap.holding import Holding
+    from replaydbg.heap.retention.holding import Holding
     from replaydbg.tui.apart import FirstDifference
 
 _MOVES = tuple(each for each in ACTS if each.action.startswith("order(") or each.id in ("failure", "seek"))

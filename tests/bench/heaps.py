@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from replaydbg.heap.diff import diff
-from replaydbg.heap.stored import load_stored
+from replaydbg.heap.comparison.diff import diff
+from replaydbg.heap.storage.recorded_snapshots import load_stored
 from replaydbg.log.reader import open_recording
 from tests.bench.workloads import environment
 from tests.harness import tool

@@ -14,9 +14,9 @@ import zstandard
 from replaydbg.debugger.first_pass.run_index import MAGIC as INDEX_MAGIC
 from replaydbg.events.values import ContentRef, ExceptionValue, StatResult, StructSequence, TypeName
 from replaydbg.heap.builder import Node, build
-from replaydbg.heap.pack import pack
-from replaydbg.heap.series import SnapshotPacker
 from replaydbg.heap.snapshot import Snapshot, Taken
+from replaydbg.heap.storage.snapshot_file import pack
+from replaydbg.heap.storage.snapshot_series import SnapshotPacker
 from replaydbg.log import encode
 from replaydbg.log.container import seal
 from tests.harness.build import Example, LogBuilder, example

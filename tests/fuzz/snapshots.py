@@ -10,8 +10,8 @@ from typing import Any
 
 import zstandard
 
-from replaydbg.heap import raw_snapshot
-from replaydbg.heap.columns import DELTAS
+from replaydbg.heap.storage import raw_snapshot
+from replaydbg.heap.storage.stored_columns import DELTAS
 from tests.fuzz import chunks, documents
 
 HEAD = struct.Struct("<8sIIQ")

@@ -18,12 +18,12 @@ from replaydbg.debugger.first_pass import run_index
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome, to_json
-from replaydbg.heap import raw_snapshot
-from replaydbg.heap.diff import diff
-from replaydbg.heap.growth import growth
-from replaydbg.heap.holding import Holding
-from replaydbg.heap.pack import DeltaBase, mark_of, pack, read_begin, unpack
+from replaydbg.heap.comparison.diff import diff
+from replaydbg.heap.retention.growth import growth
+from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.snapshot import Snapshot
+from replaydbg.heap.storage import raw_snapshot
+from replaydbg.heap.storage.snapshot_file import DeltaBase, mark_of, pack, read_begin, unpack
 from replaydbg.log import encode
 from replaydbg.log.decode import Malformed, decode_value
 from replaydbg.log.edit.definitions import Definitions

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from replaydbg.heap.labels import is_weak
-from replaydbg.heap.raw_snapshot import read_raw
 from replaydbg.heap.snapshot import Snapshot
+from replaydbg.heap.storage.raw_snapshot import read_raw
 from replaydbg.native import _core
 
 

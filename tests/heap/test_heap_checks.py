@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import replaydbg
-from replaydbg.heap.stored import snapshots_of
+from replaydbg.heap.storage.recorded_snapshots import snapshots_of
 from tests.heap.test_heap_record import end_of, record, tool
 
 PROGRAM = Path(__file__).parents[2] / "fixtures" / "heap" / "breaks_its_invariants.py"

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.heap.builder import Node, build
-from replaydbg.heap.diff import diff
-from replaydbg.heap.difference import Change, Diff
-from replaydbg.heap.finding import find
-from replaydbg.heap.holding import Holding
-from replaydbg.heap.kernel import KERNEL, Kernel, PythonKernel
+from replaydbg.heap.comparison.diff import diff
+from replaydbg.heap.comparison.diff_results import Change, Diff
+from replaydbg.heap.retention.holding import Holding
+from replaydbg.heap.retention.path_lookup import find
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot, Taken
+from replaydbg.heap.walks.kernel import KERNEL, Kernel, PythonKernel
 from tests.harness.heap_mirror import Thing, mirror
 
 COIN = st.integers(0, 1)

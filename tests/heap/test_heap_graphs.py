@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replaydbg.heap.graphs import UNREACHED
-from replaydbg.heap.kernel import KERNEL, Kernel, NativeKernel, PythonKernel
 from replaydbg.heap.labels import WEAK
+from replaydbg.heap.walks.graph_walks import UNREACHED
+from replaydbg.heap.walks.kernel import KERNEL, Kernel, NativeKernel, PythonKernel
 
 KERNELS = [PythonKernel(), KERNEL]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.heap.growth import FEWEST, growth, is_steady
+from replaydbg.heap.retention.growth import FEWEST, growth, is_steady
 from replaydbg.heap.snapshot import Snapshot
 from tests.harness.heap_mirror import Thing, mirror
 

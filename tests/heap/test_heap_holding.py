@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from replaydbg.errors import UsageError
 from replaydbg.heap.builder import Node, build
-from replaydbg.heap.finding import find
-from replaydbg.heap.holding import MOST_STEPS, Holding
 from replaydbg.heap.labels import MEMBER, VALUE
+from replaydbg.heap.retention.holding import MOST_STEPS, Holding
+from replaydbg.heap.retention.path_lookup import find
 from replaydbg.heap.snapshot import FRAME_TYPE
 
 

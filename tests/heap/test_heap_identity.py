@@ -11,7 +11,7 @@ import pytest
 
 from replaydbg.debugger import Session
 from replaydbg.heap.snapshot import Snapshot
-from replaydbg.heap.stored import load_stored
+from replaydbg.heap.storage.recorded_snapshots import load_stored
 from replaydbg.log.reader import open_recording
 from tests.harness.recording import record_file
 

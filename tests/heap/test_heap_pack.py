@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 
 from replaydbg.errors import Corrupt, NewerFormat
 from replaydbg.heap.builder import Node, build
-from replaydbg.heap.pack import pack, unpack
 from replaydbg.heap.snapshot import Snapshot, Taken
+from replaydbg.heap.storage.snapshot_file import pack, unpack
 from replaydbg.log.container import Writer
 from replaydbg.log.sections import SealedFile
 from tests.harness.heap_capture import capture

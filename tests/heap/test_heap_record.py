@@ -17,7 +17,7 @@ import pytest
 from replaydbg.debugger import Session
 from replaydbg.errors import NoSuchMoment, UsageError
 from replaydbg.heap.snapshot import Snapshot
-from replaydbg.heap.stored import load_stored, snapshots_of, stored_snapshots
+from replaydbg.heap.storage.recorded_snapshots import load_stored, snapshots_of, stored_snapshots
 from replaydbg.log.reader import open_recording
 from replaydbg.record.snapshot_orders import parse_every, parse_signal
 from tests.harness.surroundings import without_steering

@@ -18,13 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.errors import Corrupt, NewerFormat
-from replaydbg.heap import changes, columns
 from replaydbg.heap.builder import Node, build
-from replaydbg.heap.kernel import KERNEL, Kernel, PythonKernel
-from replaydbg.heap.pack import LONGEST_CHAIN, DeltaBase, mark_of, pack, read_begin, unpack
-from replaydbg.heap.series import SnapshotPacker
 from replaydbg.heap.snapshot import Snapshot, Taken
-from replaydbg.heap.stored import load_stored, stored_snapshots
+from replaydbg.heap.storage import delta_coding
+from replaydbg.heap.storage.recorded_snapshots import load_stored, stored_snapshots
+from replaydbg.heap.storage.snapshot_file import LONGEST_CHAIN, DeltaBase, mark_of, pack, read_begin, unpack
+from replaydbg.heap.storage.snapshot_series import SnapshotPacker
+from replaydbg.heap.walks import column_prediction
+from replaydbg.heap.walks.kernel import KERNEL, Kernel, PythonKernel
 from replaydbg.log.container import Writer
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sections import SealedFile
@@ -40,7 +41,7 @@ Objects = dict[int, tuple[Any, list[tuple[str | int, int]]]]
 @pytest.fixture(params=[PythonKernel(), KERNEL], ids=["python", "native"], scope="module")
 def kernel(request: pytest.FixtureRequest) -> Iterator[Kernel]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(changes, "KERNEL", request.param)
+        patch.setattr(delta_coding, "KERNEL", request.param)
         yield request.param
 
 
@@ -99,7 +100,7 @@ def test_the_walks_in_both_languages_agree() -> None:
         assert kernel.degrees(array("I", [0, 3, 3, 7])) == array("I", [3, 0, 4])
         assert kernel.degrees(array("I")) == array("I")
         assert kernel.other_bits(array("I", [1, 2]), array("I", [3, 2])) == b"\2" + bytes(7)
-        assert kernel.renumbered(column, table, 7, 1, 4) == columns.renumbered(column, table, 7, 1, 4)
+        assert kernel.renumbered(column, table, 7, 1, 4) == column_prediction.renumbered(column, table, 7, 1, 4)
         with pytest.raises(ValueError, match="equally long"):
             kernel.other_bits(array("I", [1]), array("I"))
         for wrong in (array("I", [50]), array("I", [2**32 - 1])):
@@ -219,7 +220,7 @@ def test_columns_that_do_not_fit_are_refused(pair: tuple[DeltaBase, bytes], monk
     base, _ = pair
     after = many(2)
     rng = random.Random(11)
-    true = changes.differences(after, base.snapshot)
+    true = delta_coding.differences(after, base.snapshot)
     for _ in range(300):
         wrong = {name: column[:] for name, column in true.items()}
         column = wrong[rng.choice([name for name in wrong if name != "strings"])]
@@ -231,7 +232,7 @@ def test_columns_that_do_not_fit_are_refused(pair: tuple[DeltaBase, bytes], monk
         else:
             place = rng.randrange(len(column))
             column[place] = type(column[0])(rng.choice([0, 1, 199, 10**6, 2**31]))
-        monkeypatch.setattr("replaydbg.heap.pack.differences", lambda *_, wrong=wrong: wrong)
+        monkeypatch.setattr("replaydbg.heap.storage.snapshot_file.differences", lambda *_, wrong=wrong: wrong)
         try:
             data = pack(after, base)
         except OverflowError:
@@ -247,8 +248,8 @@ def test_texts_that_multiply_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> 
     before = graph({1: ("x" * 100_000, [])}, 1)
     base = DeltaBase(before, mark_of(pack(before)))
     after = graph({1: ("x" * 100_000, [])}, 2)
-    bomb = changes.differences(after, before) | {"string_from": array("q", [2]) * 100_000}
-    monkeypatch.setattr("replaydbg.heap.pack.differences", lambda *_: bomb)
+    bomb = delta_coding.differences(after, before) | {"string_from": array("q", [2]) * 100_000}
+    monkeypatch.setattr("replaydbg.heap.storage.snapshot_file.differences", lambda *_: bomb)
 
     assert "need more than" in refused(pack(after, base), base)
 

@@ -21,10 +21,10 @@ import replaydbg
 from replaydbg.debugger.first_pass import run_index
 from replaydbg.errors import Corrupt
 from replaydbg.events.values import ContentRef
-from replaydbg.heap import stored
-from replaydbg.heap.pack import HEAD_SIZE, UNIFORM, DeltaBase, mark_of, most_claimed, pack, unpack
 from replaydbg.heap.snapshot import Snapshot, Strings
-from replaydbg.heap.stored import load_series
+from replaydbg.heap.storage import recorded_snapshots
+from replaydbg.heap.storage.recorded_snapshots import load_series
+from replaydbg.heap.storage.snapshot_file import HEAD_SIZE, UNIFORM, DeltaBase, mark_of, most_claimed, pack, unpack
 from replaydbg.log import encode
 from replaydbg.log.allowance import allowance, load_json
 from replaydbg.log.blocks import ZSTD
@@ -151,7 +151,7 @@ def test_a_snapshot_in_a_compressed_block_is_judged_by_what_is_stored(tmp_path: 
 def test_many_snapshots_are_compared_within_the_memory_that_there_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored, "SERIES_LIMIT", 1 << 20)
+    monkeypatch.setattr(recorded_snapshots, "SERIES_LIMIT", 1 << 20)
     path = tmp_path / "many.rdbg"
     made = [_uniform(1500, number) for number in range(1, 31)]
     _file(path, {}, {**_sections(path), **{f"heap/{each.taken.number:06}": pack(each) for each in made}})

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from replaydbg.debugger import Session
-from replaydbg.heap.stored import snapshots_of
+from replaydbg.heap.storage.recorded_snapshots import snapshots_of
 from replaydbg.log.reader import open_recording
 from replaydbg.log.sources import sources_of
 from replaydbg.replay.launcher import replay

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from replaydbg.debugger.object_history import CodePlace, holdings, line_before
 from replaydbg.debugger.session import Session
 from replaydbg.debugger.session_results import Moment
-from replaydbg.heap.difference import REORDERED, Change, Diff, Grown
-from replaydbg.heap.drift import drift
-from replaydbg.heap.holding import MINE
+from replaydbg.heap.comparison.diff_results import REORDERED, Change, Diff, Grown
+from replaydbg.heap.comparison.drift import drift
+from replaydbg.heap.retention.holding import MINE
 
 PROBES = 6
 """Moments of one round of the search; each is a snapshot in both recordings."""
@@ -65,7 +65,7 @@ def first_memory_difference(
 ) -> MemoryDifference | None:
     """Return where the memory of two runs first differs in what the program's own code reaches; None: nowhere seen.
 
-    `scope`: whose objects count, see SCOPES of `replaydbg.heap.diff`.
+    `scope`: whose objects count, see SCOPES of `replaydbg.heap.comparison.diff`.
 
     `events` are the numbers of corresponding events, in order. The search is for the first difference, as if a
     difference lasted once it is there. Differences at the beginning are ignored: at the program's first line, or with

@@ -1,4 +1,4 @@
-/* What the columns of one snapshot say of a later one: replaydbg/heap/changes.py. */
+/* What the columns of one snapshot say of a later one: replaydbg/heap/walks/column_prediction.py. */
 #include "graph.h"
 
 PyObject *

@@ -1,4 +1,4 @@
-/* Walks over the graph of a heap snapshot, for the tool's side: what replaydbg/heap/graphs.py and matching.py do in
+/* Walks over the graph of a heap snapshot, for the tool's side: what the modules of replaydbg/heap/walks do in
  * Python, ten to fifty times as fast. Nothing of this runs in a recorded program.
  *
  * Columns come in as buffers and go out as bytes. Whatever they hold, nothing is read or written outside them: they

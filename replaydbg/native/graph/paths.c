@@ -1,8 +1,9 @@
-/* Which objects of two runs are the same: from the roots along edges of one name, then by content (heap/matching.py).
+/* Which objects of two runs are the same: from the roots along edges of one name, then by content
+ * (heap/walks/path_matching.py).
  */
 #include "pair.h"
 
-enum { ROUNDS = 2, MOST_EDGES = 50 }; /* as in heap/matching.py */
+enum { ROUNDS = 2, MOST_EDGES = 50 }; /* as in heap/walks/path_matching.py */
 
 static inline uint64_t
 mixed(uint64_t hash, uint64_t more)

@@ -110,8 +110,8 @@ graph_tree(PyObject *module, PyObject *args)
 
 /* ---- dominators ---- */
 
-/* Lengauer and Tarjan's algorithm, the simple version (see graphs.py). Nodes are their numbers in preorder, from 1;
- * number 1 is the root above all roots. */
+/* Lengauer and Tarjan's algorithm, the simple version (see heap/walks/graph_walks.py). Nodes are their numbers in
+ * preorder, from 1; number 1 is the root above all roots. */
 typedef struct {
     uint32_t *number; /* by node: its number in preorder, 0 if it was not reached */
     uint32_t *node;   /* by number */

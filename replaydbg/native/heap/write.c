@@ -88,7 +88,7 @@ put_in_order(Ordered *o)
     put_edges(o, order, new_place);
 }
 
-/* ---- what is written: see replaydbg/heap/raw_snapshot.py ---- */
+/* ---- what is written: see replaydbg/heap/storage/raw_snapshot.py ---- */
 
 typedef struct {
     char magic[8];

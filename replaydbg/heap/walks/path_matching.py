@@ -5,10 +5,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Hashable, Iterable, Sequence
 
-from replaydbg.heap.comparing import Columns
-from replaydbg.heap.graphs import UNREACHED
 from replaydbg.heap.labels import PLAIN
 from replaydbg.heap.snapshot import FLOAT, NO_VALUE, TEXT
+from replaydbg.heap.walks.graph_walks import UNREACHED
+from replaydbg.heap.walks.object_comparison import Columns
 
 ROUNDS = 2
 """Depth of the content by which objects are matched where paths no longer lead to them."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from replaydbg.heap.pack import LONGEST_CHAIN, DeltaBase, mark_of, pack
 from replaydbg.heap.snapshot import Snapshot
+from replaydbg.heap.storage.snapshot_file import LONGEST_CHAIN, DeltaBase, mark_of, pack
 
 
 class SnapshotPacker:

@@ -7,7 +7,7 @@ from array import array
 
 from replaydbg.errors import Corrupt
 from replaydbg.heap.snapshot import Root, Snapshot, Strings, Taken
-from replaydbg.heap.validation import check, check_texts
+from replaydbg.heap.storage.validation import check, check_texts
 
 MAGIC = b"RDBGHEAP"
 _HEAD = struct.Struct("<8s12Q")

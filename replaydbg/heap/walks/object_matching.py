@@ -5,10 +5,10 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 
-from replaydbg.heap.comparing import Columns, Matching
-from replaydbg.heap.graphs import UNREACHED
-from replaydbg.heap.kernel import Column, Kernel
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot, Strings
+from replaydbg.heap.walks.graph_walks import UNREACHED
+from replaydbg.heap.walks.kernel import Column, Kernel
+from replaydbg.heap.walks.object_comparison import Columns, Matching
 
 
 def is_one_run(before: Snapshot, after: Snapshot) -> bool:

@@ -6,9 +6,9 @@ from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from replaydbg.heap.graphs import UNREACHED
 from replaydbg.heap.labels import PLAIN
 from replaydbg.heap.snapshot import FLOAT, NO_VALUE, TEXT, Snapshot, Strings
+from replaydbg.heap.walks.graph_walks import UNREACHED
 
 
 class Columns(NamedTuple):

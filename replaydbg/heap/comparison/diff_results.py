@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from fnmatch import translate
 from typing import Generic, TypeVar
 
+from replaydbg.heap.retention.holding import RetainedGroup
+
 T = TypeVar("T")
 
 CHANGED = "changed"
@@ -171,19 +173,6 @@ class TypeChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Lot:
-    """A new or removed object with everything that it alone held, which no other new or removed object alone held."""
-
-    path: str
-    type: str
-    text: str
-    """The object's value, or its type and number of items."""
-    retained: int
-    address: int
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
 class Alias:
     """An object that gained another name, or lost one of several."""
 
@@ -233,8 +222,8 @@ class Diff:
     changed: Section[Change]
     grown: Section[Grown]
     types: Section[TypeChange]
-    new: Section[Lot]
-    gone: Section[Lot]
+    new: Section[RetainedGroup]
+    gone: Section[RetainedGroup]
     aliases: Section[Alias]
     hidden: Hidden
     """Number of further differences in the scope `all`."""

@@ -6,13 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
-from replaydbg.heap.comparing import Matching
-from replaydbg.heap.difference import JOINED, PARTED, REORDERED
-from replaydbg.heap.graphs import UNREACHED
-from replaydbg.heap.holding import Holding
+from replaydbg.heap.comparison.diff_results import JOINED, PARTED, REORDERED
+from replaydbg.heap.comparison.object_diff import IMMUTABLE, EdgeChange
 from replaydbg.heap.labels import PLAIN, WEAK, kind_of, number_of
-from replaydbg.heap.owners import IMMUTABLE, EdgeChange
+from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.snapshot import FRAME_TYPE, NO_VALUE
+from replaydbg.heap.walks.graph_walks import UNREACHED
+from replaydbg.heap.walks.object_comparison import Matching
 
 MOST_NAMES = 5
 """Maximum number of names that are listed for one object."""

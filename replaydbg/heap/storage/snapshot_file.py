@@ -5,19 +5,18 @@ docs/reference/heap-format.md describes it.
 
 from __future__ import annotations
 
-import json
 import struct
 import zlib
 from array import array
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from replaydbg.errors import Corrupt, NewerFormat
-from replaydbg.heap.changes import differences, restored
-from replaydbg.heap.columns import StoredColumn, load, load_bytes, store, store_bytes
-from replaydbg.heap.snapshot import Root, Snapshot, Strings, Taken
-from replaydbg.heap.validation import check_numbers
-from replaydbg.log.allowance import load_json
+from replaydbg.heap.snapshot import Snapshot, Strings, Taken
+from replaydbg.heap.storage.delta_coding import differences, restored
+from replaydbg.heap.storage.snapshot_header import Link, SnapshotHeader, decode_header, encode_header
+from replaydbg.heap.storage.stored_columns import StoredColumn, load, load_bytes, store, store_bytes
+from replaydbg.heap.storage.validation import check_numbers
 
 MAGIC = b"RDBGSNAP"
 VERSION = 2
@@ -75,16 +74,6 @@ _CHANGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """Names the snapshot against which another one is delta-coded."""
-
-    number: int
-    """Its number in the run."""
-    mark: int
-    """The checksum of its file's header, which contains those of its columns."""
-
-
-@dataclass(frozen=True, slots=True)
 class DeltaBase:
     """An earlier snapshot against which another one is delta-coded."""
 
@@ -106,16 +95,8 @@ def pack(snapshot: Snapshot, base: DeltaBase | None = None) -> bytes:
     parts = [store(name, columns[name]) for name in (_CHANGES if base else _COLUMNS)]
     texts = columns[_TEXTS].tobytes() if base else snapshot.strings.data
     parts.append(store_bytes(_TEXTS, texts, len(texts)))
-    header: dict[str, Any] = {
-        "taken": asdict(snapshot.taken),
-        "types": snapshot.types,
-        "roots": [list(root) for root in snapshot.roots],
-        "cut": snapshot.cut,
-        "columns": [list(astuple(stored)) for stored, _ in parts],
-    }
-    if base:
-        header["base"] = {"number": base.snapshot.taken.number, "mark": base.mark}
-    text = json.dumps(header).encode()
+    link = Link(base.snapshot.taken.number, base.mark) if base else None
+    text = encode_header(snapshot, (stored for stored, _ in parts), link)
     head = _HEAD.pack(MAGIC, VERSION if base else 1, zlib.crc32(text), len(text))
     return b"".join([head, text, *(data for _, data in parts)])
 
@@ -164,21 +145,21 @@ def read_begin(begin: bytes, path: str) -> tuple[Taken, Link | None] | None:
         return None
     try:
         header = _header(memoryview(begin), path)[0]
-        return _taken(header), _link(header)
+        return header.taken, header.base
     except ValueError as error:
         raise Corrupt(path, str(error)) from None
 
 
 def _unpack(view: memoryview, path: str, limit: int, base: DeltaBase | None, there: int) -> Snapshot:
     header, at = _header(view, path)
-    link, taken = _link(header), _taken(header)
+    link, taken = header.base, header.taken
     if link:
         _check_link(link, taken, base)
     codes = _CHANGES if link else _COLUMNS
-    types, cut = _texts(header, "types"), _texts(header, "cut")
+    types, cut = header.types, header.cut
     parts: dict[str, tuple[StoredColumn, memoryview]] = {}
     total = 0
-    for stored in _stored(header, codes):
+    for stored in header.columns([*codes, _TEXTS]):
         parts[stored.name] = stored, view[at : at + stored.length]
         at += stored.length
         total += stored.count * _weight(stored.name, codes)
@@ -207,7 +188,7 @@ def _unpack(view: memoryview, path: str, limit: int, base: DeltaBase | None, the
         first_edge=columns["first_edge"],
         target=columns["target"],
         label=columns["label"],
-        roots=_roots(header),
+        roots=header.roots,
         types=types,
         strings=Strings(texts, columns["string_ends"]),
         floats=columns["floats"],
@@ -243,8 +224,8 @@ def claim(begin: bytes, path: str) -> int:
     """Return how many bytes the columns of a snapshot need, from the beginning of its file. Raises Corrupt."""
     try:
         header = _header(memoryview(begin), path)[0]
-        codes = _CHANGES if _link(header) else _COLUMNS
-        return sum(stored.count * _weight(stored.name, codes) for stored in _stored(header, codes))
+        codes = _CHANGES if header.base else _COLUMNS
+        return sum(stored.count * _weight(stored.name, codes) for stored in header.columns([*codes, _TEXTS]))
     except ValueError as error:
         raise Corrupt(path, str(error)) from None
 
@@ -252,7 +233,7 @@ def claim(begin: bytes, path: str) -> int:
 # ---- the header ----
 
 
-def _header(view: memoryview, path: str) -> tuple[dict[str, Any], int]:
+def _header(view: memoryview, path: str) -> tuple[SnapshotHeader, int]:
     if len(view) < _HEAD.size:
         raise ValueError("it is too short for a snapshot")
     magic, version, crc, length = _HEAD.unpack_from(view)
@@ -265,40 +246,7 @@ def _header(view: memoryview, path: str) -> tuple[dict[str, Any], int]:
     text = bytes(view[_HEAD.size : _HEAD.size + length])
     if zlib.crc32(text) != crc:
         raise ValueError("the checksum of the snapshot's header does not hold")
-    try:
-        header = load_json(text)
-    except ValueError:
-        raise ValueError("the snapshot's header is not valid JSON") from None
-    if not isinstance(header, dict):
-        raise ValueError("the snapshot's header is not a JSON object")
-    return header, _HEAD.size + length
-
-
-def _list(header: dict[str, Any], name: str) -> list[Any]:
-    found = header.get(name)
-    if not isinstance(found, list):
-        raise ValueError(f"the snapshot's header has no list of {name}")
-    return found
-
-
-def _texts(header: dict[str, Any], name: str) -> tuple[str, ...]:
-    found = _list(header, name)
-    if not all(isinstance(each, str) for each in found):
-        raise ValueError(f"the snapshot's {name} are not texts")
-    return tuple(found)
-
-
-def _is_count(number: object) -> bool:
-    return type(number) is int and 0 <= number < 1 << 64
-
-
-def _link(header: dict[str, Any]) -> Link | None:
-    base = header.get("base")
-    if base is None:
-        return None
-    if not isinstance(base, dict) or base.keys() != {"number", "mark"} or not all(map(_is_count, base.values())):
-        raise ValueError("the snapshot does not name the one it is encoded against")
-    return Link(**base)
+    return decode_header(text), _HEAD.size + length
 
 
 def _check_link(link: Link, taken: Taken, base: DeltaBase | None) -> None:
@@ -307,37 +255,3 @@ def _check_link(link: Link, taken: Taken, base: DeltaBase | None) -> None:
     before = base.snapshot.taken
     if (before.number, base.mark) != (link.number, link.mark) or before.run != taken.run:
         raise ValueError(f"the snapshot is encoded against another number {link.number} than is there")
-
-
-def _stored(header: dict[str, Any], codes: dict[str, str]) -> list[StoredColumn]:
-    found = []
-    for each in _list(header, "columns"):
-        if not isinstance(each, list) or len(each) != 5:
-            raise ValueError("the snapshot's columns are not described")
-        name, count, codec, length, crc = each
-        if codec not in ("zstd", "raw") or not all(map(_is_count, (count, length, crc))):
-            raise ValueError("the snapshot's columns are not described")
-        found.append(StoredColumn(name, count, codec, length, crc))
-    if [each.name for each in found] != [*codes, _TEXTS]:
-        raise ValueError("the snapshot has other columns than it should have")
-    return found
-
-
-def _roots(header: dict[str, Any]) -> tuple[Root, ...]:
-    found = []
-    for each in _list(header, "roots"):
-        if not isinstance(each, list) or len(each) != 2 or not isinstance(each[0], str) or not _is_count(each[1]):
-            raise ValueError("the snapshot's roots are not described")
-        found.append(Root(*each))
-    return tuple(found)
-
-
-def _taken(header: dict[str, Any]) -> Taken:
-    fields = header.get("taken")
-    expected = asdict(Taken())
-    if not isinstance(fields, dict) or fields.keys() != expected.keys():
-        raise ValueError("the snapshot lacks the time at which it was taken")
-    for name, default in expected.items():
-        if not isinstance(fields[name], str) if isinstance(default, str) else not _is_count(fields[name]):
-            raise ValueError("the snapshot lacks the time at which it was taken")
-    return Taken(**fields)

@@ -7,9 +7,8 @@ from collections import Counter
 from functools import cached_property
 from itertools import islice
 
-from replaydbg.heap.aliases import MOST_NAMES, AliasChange, find_aliases
-from replaydbg.heap.comparing import Columns, Matching
-from replaydbg.heap.difference import (
+from replaydbg.heap.comparison.aliases import MOST_NAMES, AliasChange, find_aliases
+from replaydbg.heap.comparison.diff_results import (
     ADDED,
     PARTED,
     REMOVED,
@@ -19,16 +18,16 @@ from replaydbg.heap.difference import (
     Diff,
     Grown,
     Hidden,
-    Lot,
     Section,
     Side,
     TypeChange,
 )
-from replaydbg.heap.holding import MINE, ORIGINS, STANDARD, Holding
-from replaydbg.heap.kernel import KERNEL, Kernel
-from replaydbg.heap.matching import is_one_run, match
-from replaydbg.heap.owners import EdgeChange, ObjectComparer
+from replaydbg.heap.comparison.object_diff import EdgeChange, ObjectComparer
+from replaydbg.heap.retention.holding import MINE, ORIGINS, STANDARD, Holding, RetainedGroup
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
+from replaydbg.heap.walks.kernel import KERNEL, Kernel
+from replaydbg.heap.walks.object_comparison import Columns, Matching
+from replaydbg.heap.walks.object_matching import is_one_run, match
 
 SCOPES = {MINE: (MINE,), STANDARD: (MINE, STANDARD), "all": ORIGINS}
 """The origins of objects that each scope reports."""
@@ -76,8 +75,8 @@ class _Differ:
         changed, hidden_changes = self._changed()
         grown, hidden_grown = self._grown()
         types, hidden_types = self._types()
-        new, hidden_new = self._lots(self.after, self.is_added)
-        gone, hidden_gone = self._lots(self.before, self.is_removed)
+        new, hidden_new = self._retained_groups(self.after, self.is_added)
+        gone, hidden_gone = self._retained_groups(self.before, self.is_removed)
         aliases, hidden_aliases = self._aliases()
         return Diff(
             before=_side(self.before),
@@ -237,7 +236,7 @@ class _Differ:
         )
         return dict(zip(snapshot.types, found, strict=True))
 
-    def _lots(self, holding: Holding, chosen: bytes) -> tuple[Section[Lot], int]:
+    def _retained_groups(self, holding: Holding, chosen: bytes) -> tuple[Section[RetainedGroup], int]:
         if not any(chosen):
             return Section((), 0), 0
         dominator, _ = holding.dominators
@@ -247,7 +246,7 @@ class _Differ:
         wanted = {ORIGINS.index(each) for each in self.scope_origins}
         shown = [node for node in tops if origins[node] in wanted]
         first = heapq.nsmallest(self.most or len(shown), shown, key=lambda node: (-held[node], node))
-        return Section(tuple(holding.lot(node) for node in first), len(shown)), len(tops) - len(shown)
+        return Section(tuple(holding.retained_group(node) for node in first), len(shown)), len(tops) - len(shown)
 
     # ---- aliases ----
 

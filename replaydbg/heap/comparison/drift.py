@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replaydbg.heap.diff import MOST, diff
-from replaydbg.heap.difference import Diff, without
-from replaydbg.heap.holding import MINE, Holding
+from replaydbg.heap.comparison.diff import MOST, diff
+from replaydbg.heap.comparison.diff_results import Diff, without
+from replaydbg.heap.retention.holding import MINE, Holding
 from replaydbg.heap.snapshot import Snapshot
 
 

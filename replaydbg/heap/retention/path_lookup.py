@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from replaydbg.errors import UsageError
-from replaydbg.heap.holding import MAIN, Holding, is_of_lane
 from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, VALUE, kind_of, number_of
+from replaydbg.heap.retention.holding import MAIN, Holding, is_of_lane
 
 MOST_NAMED = 8
 

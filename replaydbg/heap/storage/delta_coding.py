@@ -13,10 +13,10 @@ from itertools import accumulate, chain, compress, count, islice, pairwise
 from operator import ge, ne
 from typing import Any, NamedTuple, TypeAlias
 
-from replaydbg.heap.graphs import UNREACHED
-from replaydbg.heap.kernel import KERNEL
 from replaydbg.heap.labels import PLAIN
 from replaydbg.heap.snapshot import FLOAT, TEXT, Snapshot, Strings
+from replaydbg.heap.walks.graph_walks import UNREACHED
+from replaydbg.heap.walks.kernel import KERNEL
 
 _MANY = 64
 """Number of references of one object from which on its items are compared, although their number is unchanged."""

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from replaydbg.heap.difference import Lot
-from replaydbg.heap.graphs import UNREACHED, is_attribute
-from replaydbg.heap.kernel import KERNEL, Column, Kernel
 from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, VALUE, is_weak, kind_of, number_of
 from replaydbg.heap.snapshot import FRAME_TYPE, Root, Snapshot
+from replaydbg.heap.walks.graph_walks import UNREACHED, is_attribute
+from replaydbg.heap.walks.kernel import KERNEL, Column, Kernel
 
 MINE = "mine"
 STANDARD = "standard"
@@ -54,6 +53,19 @@ class Holder:
     """Whether the reference is weak and keeps nothing alive."""
     frees: int
     """Bytes that cutting this reference alone would free."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetainedGroup:
+    """A new or removed object with everything that it alone held, which no other new or removed object alone held."""
+
+    path: str
+    type: str
+    text: str
+    """The object's value, or its type and number of items."""
+    retained: int
+    address: int
+    origin: str
 
 
 def is_of_lane(label: str) -> bool:
@@ -277,7 +289,7 @@ class Holding:
                 found[1][name] += size
         return found
 
-    def largest(self, most: int | None = None) -> tuple[Lot, ...]:
+    def largest(self, most: int | None = None) -> tuple[RetainedGroup, ...]:
         """Return the objects with the largest retained size, without modules and calls."""
         snapshot = self.snapshot
         held = self.retained
@@ -285,11 +297,11 @@ class Holding:
             node for node in self.dominators[1] if held[node] > snapshot.size[node] and "." in snapshot.type_name(node)
         )
         found = heapq.nsmallest(most or len(snapshot), nodes, key=lambda node: (-held[node], node))
-        return tuple(self.lot(node) for node in found)
+        return tuple(self.retained_group(node) for node in found)
 
-    def lot(self, node: int) -> Lot:
+    def retained_group(self, node: int) -> RetainedGroup:
         """Return an object with everything that it alone holds."""
-        return Lot(
+        return RetainedGroup(
             path=self.path(node),
             type=self.snapshot.type_name(node),
             text=self.text(node),

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from replaydbg.heap.graphs import UNREACHED
-from replaydbg.heap.holding import MINE, Holding
-from replaydbg.heap.kernel import KERNEL, Column, Kernel
-from replaydbg.heap.matching import is_one_run, match
+from replaydbg.heap.retention.holding import MINE, Holding
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot
+from replaydbg.heap.walks.graph_walks import UNREACHED
+from replaydbg.heap.walks.kernel import KERNEL, Column, Kernel
+from replaydbg.heap.walks.object_matching import is_one_run, match
 
 FEWEST = 4
 """Minimum number of snapshots that distinguishes growth from normal fluctuation."""

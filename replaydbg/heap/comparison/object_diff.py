@@ -9,12 +9,12 @@ from difflib import SequenceMatcher
 from operator import ne
 from typing import NamedTuple
 
-from replaydbg.heap.comparing import Columns, Matching, is_equal_leaf, is_value_equal
-from replaydbg.heap.difference import ADDED, CHANGED, REMOVED, REORDERED, REPLACED, RETYPED, VALUE
-from replaydbg.heap.graphs import UNREACHED
+from replaydbg.heap.comparison.diff_results import ADDED, CHANGED, REMOVED, REORDERED, REPLACED, RETYPED, VALUE
 from replaydbg.heap.labels import INDEX, MEMBER, PLAIN, WEAK, kind_of, number_of
 from replaydbg.heap.labels import VALUE as VALUE_STEP
 from replaydbg.heap.snapshot import FRAME_TYPE, NO_VALUE, Snapshot
+from replaydbg.heap.walks.graph_walks import UNREACHED
+from replaydbg.heap.walks.object_comparison import Columns, Matching, is_equal_leaf, is_value_equal
 
 MOST_ALIGNED = 1_000_000
 """Number of item pairs up to which two sequences are aligned; beyond, only removed and added items count."""

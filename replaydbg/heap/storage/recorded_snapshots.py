@@ -7,9 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from replaydbg.errors import Corrupt
-from replaydbg.heap import raw_snapshot
-from replaydbg.heap.pack import LONGEST_CHAIN, MEMORY_LIMIT, DeltaBase, Link, claim, mark_of, read_begin, unpack
 from replaydbg.heap.snapshot import Snapshot, Taken
+from replaydbg.heap.storage import raw_snapshot
+from replaydbg.heap.storage.snapshot_file import (
+    LONGEST_CHAIN,
+    MEMORY_LIMIT,
+    DeltaBase,
+    claim,
+    mark_of,
+    read_begin,
+    unpack,
+)
+from replaydbg.heap.storage.snapshot_header import Link
 from replaydbg.log.reader import Recording, open_recording
 
 _PREFIX = "heap/"

@@ -6,9 +6,9 @@ import importlib
 from array import array
 from typing import Any, Protocol, TypeAlias
 
-from replaydbg.heap import columns, comparing, graphs, pairing
-from replaydbg.heap.comparing import Columns, Matching
 from replaydbg.heap.snapshot import Strings
+from replaydbg.heap.walks import column_prediction, graph_walks, object_comparison, path_matching
+from replaydbg.heap.walks.object_comparison import Columns, Matching
 
 Column: TypeAlias = "array[int]"
 AnyColumn: TypeAlias = "array[Any]"
@@ -16,7 +16,7 @@ _Graph: TypeAlias = "tuple[Column, Column]"
 
 
 class Kernel(Protocol):
-    """The walks over all nodes and edges. The columns are those of graphs.py and comparing.py."""
+    """The walks over all nodes and edges. The columns are those of graph_walks.py and object_comparison.py."""
 
     def strong(self, first_edge: Column, target: Column, label: Column) -> Column:
         """Return the targets of all edges, where weak edges are turned into loops."""
@@ -80,23 +80,23 @@ class Kernel(Protocol):
 class PythonKernel:
     """The walks in Python: a million nodes take seconds."""
 
-    strong = staticmethod(graphs.strong)
-    tree = staticmethod(graphs.tree)
-    dominators = staticmethod(graphs.dominators)
-    retained = staticmethod(graphs.retained)
-    retained_by = staticmethod(graphs.retained_by)
-    missing = staticmethod(graphs.missing)
-    census = staticmethod(graphs.census)
-    edges_to = staticmethod(graphs.edges_to)
-    tops = staticmethod(graphs.tops)
-    origins = staticmethod(graphs.origins)
-    translate = staticmethod(comparing.translate)
-    match = staticmethod(comparing.match)
-    match_paths = staticmethod(pairing.match_paths)
-    unlike = staticmethod(comparing.unlike)
-    degrees = staticmethod(columns.degrees)
-    other_bits = staticmethod(columns.other_bits)
-    renumbered = staticmethod(columns.renumbered)
+    strong = staticmethod(graph_walks.strong)
+    tree = staticmethod(graph_walks.tree)
+    dominators = staticmethod(graph_walks.dominators)
+    retained = staticmethod(graph_walks.retained)
+    retained_by = staticmethod(graph_walks.retained_by)
+    missing = staticmethod(graph_walks.missing)
+    census = staticmethod(graph_walks.census)
+    edges_to = staticmethod(graph_walks.edges_to)
+    tops = staticmethod(graph_walks.tops)
+    origins = staticmethod(graph_walks.origins)
+    translate = staticmethod(object_comparison.translate)
+    match = staticmethod(object_comparison.match)
+    match_paths = staticmethod(path_matching.match_paths)
+    unlike = staticmethod(object_comparison.unlike)
+    degrees = staticmethod(column_prediction.degrees)
+    other_bits = staticmethod(column_prediction.other_bits)
+    renumbered = staticmethod(column_prediction.renumbered)
 
 
 class NativeKernel:

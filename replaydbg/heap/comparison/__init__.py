@@ -1,0 +1,1 @@
+"""The difference between two snapshots, of one run or of two."""

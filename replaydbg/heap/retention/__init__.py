@@ -1,0 +1,1 @@
+"""Questions about the graph of a snapshot: what an expression names, what keeps it alive, what grows."""

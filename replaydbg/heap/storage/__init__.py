@@ -1,0 +1,1 @@
+"""Snapshots as bytes: validate, compress and delta-code them, and find those of a recording."""
