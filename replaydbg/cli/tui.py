@@ -19,7 +19,7 @@ from replaydbg.log.reader import open_recording
 from replaydbg.store.directory import LIVE, SEALED
 
 if TYPE_CHECKING:
-    from replaydbg.tui.picker import Listed
+    from replaydbg.tui.apps.recording_picker import Listed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +68,7 @@ def can_show() -> bool:
 def show(path: Path, settings: Settings, *, moment: str = "") -> int:
     """Show a recording until the user leaves; return the exit code."""
     # Imported here: Textual takes 0.2 s, which a mistyped command need not pay.
-    from replaydbg.tui.app import ReplayApp
+    from replaydbg.tui.apps.replay_app import ReplayApp
     from replaydbg.tui.keys import keymap
 
     app = ReplayApp(
@@ -88,8 +88,8 @@ def show(path: Path, settings: Settings, *, moment: str = "") -> int:
 def show_both(paths: tuple[Path, Path], settings: Settings) -> int:
     """Show two recordings side by side until the user leaves; return the exit code."""
     # Imported here, as above.
+    from replaydbg.tui.apps.pair_app import PairApp
     from replaydbg.tui.keys import keymap
-    from replaydbg.tui.pair import PairApp
 
     keys = keymap(settings.keymap, settings.keys)
     app = PairApp(paths, memory=settings.session_memory, is_ascii=_is_ascii(settings), theme=settings.theme, keys=keys)
@@ -111,7 +111,7 @@ def _is_ascii(settings: Settings) -> bool:
 def _picked(settings: Settings) -> Path | None:
     """Let the user choose; None: they left."""
     # Imported here, as above.
-    from replaydbg.tui.picker import Picker
+    from replaydbg.tui.apps.recording_picker import Picker
 
     store = the_store()
     paths = [each.path for each in store.list()]
@@ -125,7 +125,7 @@ def _picked(settings: Settings) -> Path | None:
 
 def _listed(path: Path, name: str) -> Listed | None:
     # Imported here, as above.
-    from replaydbg.tui.picker import Listed
+    from replaydbg.tui.apps.recording_picker import Listed
 
     try:
         with open_recording(path) as recording:

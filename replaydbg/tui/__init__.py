@@ -1,1 +1,4 @@
-"""The terminal UI: a view of a debugger's session. It imports Textual, and nothing else of the package does."""
+"""The terminal UI: a view of a debugger's session. It imports Textual, and nothing else of the package does.
+
+`worker` asks the debugger in a thread of its own, `panels` and `dialogs` draw, and `apps` connects them.
+"""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from textual.message import Message
 
-from replaydbg.tui.scene import LaneSpans, Mark, Overview, Reply, Track
+from replaydbg.tui.view_model import LaneSpans, Mark, Overview, Reply, Track
 
 
 class Order(Message):

@@ -32,7 +32,7 @@ from replaydbg.log.raw import RawStream
 from replaydbg.log.reader import Recording, open_recording
 from replaydbg.log.sources import sources_of
 from replaydbg.log.stream import LogStream
-from replaydbg.tui.notes import load_notes
+from replaydbg.tui.worker.mark_notes import load_notes
 from tests.fuzz import corpus, framing
 from tests.fuzz.canary import looking_away
 from tests.fuzz.mutate import EXAMPLE_HEADER, gates_of

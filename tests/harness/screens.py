@@ -15,9 +15,9 @@ from pathlib import Path
 
 from textual.geometry import Size
 
-from replaydbg.tui.app import ReplayApp
-from replaydbg.tui.rows import Rows
-from replaydbg.tui.timeline import TimelinePanel
+from replaydbg.tui.apps.replay_app import ReplayApp
+from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recording import record_failure
 from tests.harness.seen import Seen, see
 

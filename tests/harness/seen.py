@@ -12,11 +12,11 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from replaydbg.tui.app import ReplayApp
-from replaydbg.tui.dialogs import Dialog
-from replaydbg.tui.panels import ConsolePanel
-from replaydbg.tui.rows import Rows
-from replaydbg.tui.scene import Overview, Scene
+from replaydbg.tui.apps.replay_app import ReplayApp
+from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.panels.lower_panel import ConsolePanel
+from replaydbg.tui.view_model import Overview, Scene
+from replaydbg.tui.widgets.rows import Rows
 
 PATIENCE = 60.0
 """Timeout in seconds for any step, on a machine with other load."""
@@ -60,8 +60,8 @@ class Seen:
         """Wait for the end of all background tasks: they add to the timeline, and move panels."""
 
         def is_so() -> bool:
-            desk = self.app.owner._desk
-            return desk is not None and not desk.has_quiet_work
+            host = self.app.owner._host
+            return host is not None and not host.has_background_work
 
         await self.until(is_so)
         await self.pilot.pause()

@@ -33,7 +33,7 @@ from replaydbg.log.files import PIECE
 from replaydbg.log.header_and_end import parse_end
 from replaydbg.log.logfile import LOG_HEADER
 from replaydbg.log.reader import open_recording
-from replaydbg.tui.notes import load_notes, notes_path
+from replaydbg.tui.worker.mark_notes import load_notes, notes_path
 from tests.fuzz.corpus import snapshot
 from tests.fuzz.framing import Block, Framing, assembled, blocks_of, sections_of
 from tests.harness.build import LogBuilder, end_json, example

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from replaydbg.tui import questions
-from replaydbg.tui.bottom import StatusLine
-from replaydbg.tui.dialogs import Dialog
-from replaydbg.tui.heap import HeapPanel
-from replaydbg.tui.notes import notes_path
-from replaydbg.tui.rows import Rows
-from replaydbg.tui.scene import WRONG
-from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import TimelinePanel
-from replaydbg.tui.values import ValuesPanel
+from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.status_line import StatusLine
+from replaydbg.tui.panels.heap_panel import HeapPanel
+from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.panels.values_panel import ValuesPanel
+from replaydbg.tui.view_model import WRONG
+from replaydbg.tui.widgets.rows import Rows
+from replaydbg.tui.worker import moment_queries
+from replaydbg.tui.worker.mark_notes import notes_path
 from tests.harness.process import run
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
@@ -193,7 +193,7 @@ def test_visits_of_a_line_that_ran_very_often_are_those_around_here(long: Path) 
 
 
 def test_values_are_looked_for_as_long_as_somebody_waits(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(questions, "LONGEST", 0.2)
+    monkeypatch.setattr(moment_queries, "LONGEST", 0.2)
 
     async def look(seen: Seen) -> None:
         await select_value(seen, "total")
@@ -476,7 +476,7 @@ def test_changed_values_tell_where_they_were_written(fails: Path) -> None:
         assert (scene.count, scene.place) == (before.count, before.place)
         await seen.press("N")
         assert line_of(seen) == 28
-        seen.app.ask(lambda desk: desk.remove_mark("early"))
+        seen.app.ask(lambda host: host.remove_mark("early"))
         await seen.settled()
 
     see(fails, look)

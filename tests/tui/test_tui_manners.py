@@ -16,19 +16,19 @@ from textual.scrollbar import ScrollBarRender
 from textual.widgets import OptionList
 
 from replaydbg.errors import UsageError
-from replaydbg.tui.app import ReplayApp
-from replaydbg.tui.bottom import StatusLine
-from replaydbg.tui.desk import SessionHost
-from replaydbg.tui.dialogs import Dialog
-from replaydbg.tui.glyphs import AsciiBars
+from replaydbg.tui.apps.replay_app import ReplayApp
+from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.keys import ACTS, PRESETS, keymap
-from replaydbg.tui.panels import LowerPanel
-from replaydbg.tui.questions import QUESTIONS
-from replaydbg.tui.rows import Rows
-from replaydbg.tui.scene import Reply
-from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.stack import StackPanel
-from replaydbg.tui.timeline import TimelinePanel
+from replaydbg.tui.panels.lower_panel import LowerPanel
+from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.panels.stack_panel import StackPanel
+from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.view_model import Reply
+from replaydbg.tui.widgets.glyphs import AsciiBars
+from replaydbg.tui.widgets.rows import Rows
+from replaydbg.tui.worker.moment_queries import QUESTIONS
+from replaydbg.tui.worker.session_host import SessionHost
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
 from tests.harness.typed import FAILS, TRAVEL
@@ -324,9 +324,9 @@ def test_of_many_seeks_the_last_one_counts(long: Path) -> None:
     async def look(seen: Seen) -> None:
         done: list[int] = []
 
-        def scrub(count: int, desk: SessionHost) -> Reply:
+        def scrub(count: int, host: SessionHost) -> Reply:
             done.append(count)
-            return desk.scrub(count)
+            return host.scrub(count)
 
         last = seen.overview.last
         for count in range(last - 4000, last, 10):
@@ -348,10 +348,10 @@ def test_a_session_that_is_lost_begins_anew_where_it_stood(fails: Path) -> None:
         await seen.type("break twice")
         await seen.press("N", "N")
         before = seen.scene
-        desk = seen.app.owner._desk
-        assert desk is not None
-        travel = desk.session.travel
-        for pid in {*travel.timeline.processes(), desk.session.cursor.pid}:
+        host = seen.app.owner._host
+        assert host is not None
+        travel = host.session.travel
+        for pid in {*travel.timeline.processes(), host.session.cursor.pid}:
             os.kill(pid, signal.SIGKILL)
         travel.close()
 
@@ -369,9 +369,9 @@ def test_a_process_that_is_killed_is_replaced_with_a_notice(fails: Path) -> None
     async def look(seen: Seen) -> None:
         await seen.press("N", "N")
         before = seen.scene
-        desk = seen.app.owner._desk
-        assert desk is not None
-        for pid in {*desk.session.travel.timeline.processes(), desk.session.cursor.pid}:
+        host = seen.app.owner._host
+        assert host is not None
+        for pid in {*host.session.travel.timeline.processes(), host.session.cursor.pid}:
             os.kill(pid, signal.SIGKILL)
 
         await seen.press("N")
@@ -387,7 +387,7 @@ def test_a_process_that_is_killed_is_replaced_with_a_notice(fails: Path) -> None
 
 def test_a_bug_of_ours_does_not_end_the_session(fails: Path) -> None:
     async def look(seen: Seen) -> None:
-        def breaks(desk: SessionHost) -> Reply:
+        def breaks(host: SessionHost) -> Reply:
             raise ZeroDivisionError("a bug")
 
         seen.app.ask(breaks)

@@ -11,10 +11,10 @@ import pytest
 from textual.pilot import Pilot
 
 import replaydbg.tui
-from replaydbg.tui.app import ReplayApp
-from replaydbg.tui.pair import PairApp
-from replaydbg.tui.rows import Rows
-from replaydbg.tui.values import ValuesPanel
+from replaydbg.tui.apps.pair_app import PairApp
+from replaydbg.tui.apps.replay_app import ReplayApp
+from replaydbg.tui.panels.values_panel import ValuesPanel
+from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
 
@@ -153,10 +153,10 @@ def test_two_side_by_side_show_it_as_it_is(recordings: tuple[Path, Path]) -> Non
 
 
 def test_titles_and_texts_are_set_in_one_place() -> None:
-    """All text that Textual would parse as markup goes through replaydbg.tui.plain."""
+    """All text that Textual would parse as markup goes through replaydbg.tui.widgets.plain_text."""
     found = []
-    for path in sorted(Path(replaydbg.tui.__file__).parent.glob("*.py")):
-        if path.name != "plain.py":
+    for path in sorted(Path(replaydbg.tui.__file__).parent.rglob("*.py")):
+        if path.name != "plain_text.py":
             found += [f"{path.name}:{line} {what}" for line, what in past_it(ast.parse(path.read_text()))]
 
     assert found == []

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from replaydbg.tui.bottom import StatusLine
-from replaydbg.tui.card import OpeningCard
+from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.keys import ACTS
-from replaydbg.tui.rows import Rows
-from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import TimelinePanel
+from replaydbg.tui.panels.opening_card import OpeningCard
+from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
 from tests.harness.typed import FAILS, TRAVEL

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from replaydbg.tui.bottom import StatusLine
-from replaydbg.tui.dialogs import Dialog
+from replaydbg.tui.apps.pair_app import PairApp
+from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.keys import keymap
-from replaydbg.tui.pair import PairApp
-from replaydbg.tui.rows import Rows
-from replaydbg.tui.source import SourcePanel
+from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recording import record_file
 from tests.harness.typed import FAILS, TRAVEL
 

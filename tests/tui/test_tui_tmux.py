@@ -150,7 +150,7 @@ def is_of(process: Path, recording: Path) -> bool:
 def test_the_terminal_is_given_back_after_a_crash(terminal: Terminal, failure: Path, tmp_path: Path) -> None:
     script = tmp_path / "crashes.py"
     script.write_text(
-        "import sys\nfrom pathlib import Path\nfrom replaydbg.tui.app import ReplayApp\n"
+        "import sys\nfrom pathlib import Path\nfrom replaydbg.tui.apps.replay_app import ReplayApp\n"
         "class Crashes(ReplayApp):\n"
         "    def action_copy_moment(self):\n        raise ZeroDivisionError('a bug of ours')\n"
         "Crashes(Path(sys.argv[1])).run()\n"

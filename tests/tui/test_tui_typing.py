@@ -10,10 +10,11 @@ from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
 
-from replaydbg.tui.app import ReplayApp
-from replaydbg.tui.bottom import AskLine, InputLine, StatusLine
-from replaydbg.tui.dialogs import Dialog
-from replaydbg.tui.pair import PairApp
+from replaydbg.tui.apps.pair_app import PairApp
+from replaydbg.tui.apps.replay_app import ReplayApp
+from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.input_line import AskLine, InputLine
+from replaydbg.tui.dialogs.status_line import StatusLine
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
 from tests.harness.typed import FAILS, TRAVEL

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.tui.rows import Rows
+from replaydbg.tui.widgets.rows import Rows
 from tests.harness.screens import program_text
 from tests.harness.seen import Seen, see
 from tests.harness.surroundings import without_steering

@@ -8,9 +8,9 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import PanelRow, Rows, plain
-from replaydbg.tui.scene import HeapAnswer, HeapRow
+from replaydbg.tui.view_model import HeapAnswer, HeapRow
+from replaydbg.tui.widgets.plain_text import set_subtitle
+from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
 
 SCOPES = ("mine", "standard", "all")
 """The scopes of objects: the user's code, also the standard library, everything."""

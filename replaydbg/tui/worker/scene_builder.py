@@ -13,7 +13,7 @@ from replaydbg.engine.reports import Frame
 from replaydbg.errors import AskFailed, Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.events.show import printable
 from replaydbg.render import texts
-from replaydbg.tui.scene import FrameRow, LaneRow, MarkRow, PointRow, Scene, TaskRow, ValueRow
+from replaydbg.tui.view_model import FrameRow, LaneRow, MarkRow, PointRow, Scene, TaskRow, ValueRow
 
 MOST_FRAMES = 200
 FRAMES_BEHIND = 50
@@ -25,7 +25,7 @@ _PLUMBING = ("module", "function", "type", "builtin_function_or_method", "ABCMet
 """The types of most values in a module's namespace; they are listed last."""
 
 
-class Gatherer:
+class SceneBuilder:
     """Creates scenes, and marks values that changed since the previous stop."""
 
     def __init__(self) -> None:

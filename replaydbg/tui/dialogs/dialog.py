@@ -14,8 +14,8 @@ from textual.containers import Container
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
-from replaydbg.tui.plain import set_subtitle, set_title
-from replaydbg.tui.rows import PanelRow, Rows, plain
+from replaydbg.tui.widgets.plain_text import set_subtitle, set_title
+from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
 
 
 class _Choices(Rows):

@@ -15,7 +15,7 @@ from replaydbg.events.show import printable
 from replaydbg.heap.snapshot import Taken
 from replaydbg.render import texts
 from replaydbg.replay.clock import Moment
-from replaydbg.tui.scene import Mark, OutputLine, Overview
+from replaydbg.tui.view_model import Mark, OutputLine, Overview
 
 if TYPE_CHECKING:
     from replaydbg.debugger import Session

@@ -11,9 +11,9 @@ from textual.containers import Container
 from textual.content import Content
 from textual.widgets import ContentSwitcher
 
-from replaydbg.tui.plain import set_title
-from replaydbg.tui.rows import LazyRows, PanelRow, Rows, plain
-from replaydbg.tui.scene import ConsoleLine, MarkRow, Overview, PointRow, Scene
+from replaydbg.tui.view_model import ConsoleLine, MarkRow, Overview, PointRow, Scene
+from replaydbg.tui.widgets.plain_text import set_title
+from replaydbg.tui.widgets.rows import LazyRows, PanelRow, Rows, plain
 
 MOST_LINES = 10_000
 """Maximum number of lines in the console."""

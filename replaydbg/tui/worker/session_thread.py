@@ -18,11 +18,11 @@ from textual.message import Message
 
 from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError
 from replaydbg.tui.messages import CannotOpen, Opened, Progressed, Replied, Restarted, Trouble
-from replaydbg.tui.scene import Reply, Scene
+from replaydbg.tui.view_model import Reply, Scene
 
 if TYPE_CHECKING:
     from replaydbg.debugger.session_results import WorkProgress
-    from replaydbg.tui.desk import SessionHost
+    from replaydbg.tui.worker.session_host import SessionHost
 
 SHOWN_AFTER = 0.2
 """Seconds after which a long operation shows its progress."""
@@ -57,7 +57,7 @@ class SessionThread(threading.Thread):
         self._running: Request | None = None
         self._numbers = 0
         self._is_closing = False
-        self._desk: SessionHost | None = None
+        self._host: SessionHost | None = None
         self._shown_at = 0.0
 
     # ---- called by the drawing thread ----
@@ -111,7 +111,7 @@ class SessionThread(threading.Thread):
     def run(self) -> None:
         """Open the recording, then execute requests until it is closed."""
         try:
-            self._desk = self._open()
+            self._host = self._open()
         except Cancelled:
             return
         except (ReplaydbgError, OSError) as error:
@@ -121,41 +121,41 @@ class SessionThread(threading.Thread):
             self._post(CannotOpen(f"{error!r}\n{traceback.format_exc()}", exit_code=1))
             return
         try:
-            self._serve(self._desk)
+            self._serve(self._host)
         finally:
-            self._desk.close()
+            self._host.close()
 
     def _open(self) -> SessionHost:
         # Imported here: the first frame is painted before the debugger is loaded.
-        from replaydbg.tui.desk import SessionHost
+        from replaydbg.tui.worker.session_host import SessionHost
 
-        self._running = Request(0, lambda desk: Reply(), "")
-        desk = SessionHost(self._path, self._progressed, self._check, memory=self._memory)
+        self._running = Request(0, lambda host: Reply(), "")
+        host = SessionHost(self._path, self._progressed, self._check, memory=self._memory)
         try:
-            self._post(Opened(desk.overview(), desk.opening(self._moment)))
+            self._post(Opened(host.overview(), host.opening(self._moment)))
         except BaseException:
-            desk.close()
+            host.close()
             raise
         self._done()
-        return desk
+        return host
 
-    def _serve(self, desk: SessionHost) -> None:
+    def _serve(self, host: SessionHost) -> None:
         while True:
             with self._changed:
-                while not self._wanted and not self._is_closing and not desk.has_quiet_work:
+                while not self._wanted and not self._is_closing and not host.has_background_work:
                     self._changed.wait()
                 if self._is_closing:
                     return
                 request = self._running = self._wanted.popleft() if self._wanted else None
             if request is not None:
-                self._do(desk, request)
+                self._do(host, request)
                 self._done()
             else:
-                self._work_quietly(desk)
+                self._run_background_step(host)
 
-    def _work_quietly(self, desk: SessionHost) -> None:
+    def _run_background_step(self, host: SessionHost) -> None:
         try:
-            found = desk.work_quietly()
+            found = host.run_background_step()
         except ForgedMessage as error:
             self._post(CannotOpen(str(error), exit_code=error.exit_code))
             return
@@ -165,15 +165,15 @@ class SessionThread(threading.Thread):
         if found is not None:
             self._post(found)
 
-    def _do(self, desk: SessionHost, request: Request) -> None:
-        losses = desk.session.travel.losses
+    def _do(self, host: SessionHost, request: Request) -> None:
+        losses = host.session.travel.losses
         try:
             self._check()
-            reply = self._done_or_restarted(desk, request)
+            reply = self._done_or_restarted(host, request)
         except Cancelled:
             # A later scrub of the timeline will be answered; in other cases the user must see that this one was
             # cancelled.
-            reply = Reply(scene=self._scene(desk, request), error="" if request.slot else "Cancelled.")
+            reply = Reply(scene=self._scene(host, request), error="" if request.slot else "Cancelled.")
         except ForgedMessage as error:
             self._post(CannotOpen(str(error), exit_code=error.exit_code))
             reply = Reply()
@@ -184,25 +184,25 @@ class SessionThread(threading.Thread):
             reply = Reply(error="Internal error in the debugger; the console has the details. The session continues.")
         self._post(Replied(request.number, reply))
         # Posted after the reply, whose own notice would overwrite it. A restarted session has posted its own notice.
-        if desk.session.travel.losses > losses:
+        if host.session.travel.losses > losses:
             self._post(Restarted())
 
-    def _done_or_restarted(self, desk: SessionHost, request: Request) -> Reply:
+    def _done_or_restarted(self, host: SessionHost, request: Request) -> Reply:
         try:
-            desk.come_back()
-            return request.work(desk)
+            host.come_back()
+            return request.work(host)
         except EngineLost as error:
             self._check()
-            desk.restart()
+            host.restart()
             self._post(Restarted(error.reason))
-            return desk.shown()
+            return host.shown()
 
-    def _scene(self, desk: SessionHost, request: Request) -> Scene | None:
+    def _scene(self, host: SessionHost, request: Request) -> Scene | None:
         """Return the position after a cancelled operation; None: this was cancelled, too."""
         request.is_given_up = False
         try:
-            desk.come_back()
-            return desk.scene()
+            host.come_back()
+            return host.scene()
         except Cancelled:
             return None
 

@@ -10,8 +10,8 @@ from textual import events
 from textual.app import App
 from textual.widgets import Input
 
-from replaydbg.tui.bottom import InputLine
-from replaydbg.tui.dialogs import Dialog
+from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.input_line import InputLine
 
 
 class TypedApp(App[int]):

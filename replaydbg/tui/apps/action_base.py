@@ -9,9 +9,9 @@ from typing import TypeVar, overload
 from textual.screen import Screen
 from textual.widget import Widget
 
-from replaydbg.tui.owner import SessionThread, Work
-from replaydbg.tui.scene import ConsoleLine, Overview, Reply, Scene, SourceText
-from replaydbg.tui.typed import TypedApp
+from replaydbg.tui.apps.typed_app import TypedApp
+from replaydbg.tui.view_model import ConsoleLine, Overview, Reply, Scene, SourceText
+from replaydbg.tui.worker.session_thread import SessionThread, Work
 
 Part = TypeVar("Part", bound=Widget)
 

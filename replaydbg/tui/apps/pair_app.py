@@ -12,21 +12,22 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 
 from replaydbg.errors import ReplaydbgError
-from replaydbg.tui.bottom import AskLine, StatusLine
-from replaydbg.tui.dialogs import Dialog, text_rows
-from replaydbg.tui.glyphs import ASCII, UNICODE
-from replaydbg.tui.heap import SCOPES, heap_row
+from replaydbg.tui.apps.recording_side import RecordingSide
+from replaydbg.tui.apps.typed_app import TypedApp
+from replaydbg.tui.dialogs.dialog import Dialog, text_rows
+from replaydbg.tui.dialogs.input_line import AskLine
+from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
 from replaydbg.tui.messages import CannotOpen, Progressed
-from replaydbg.tui.rows import PanelRow, plain
-from replaydbg.tui.scene import HeapAnswer, HeapRow, Reply, ValueRow
-from replaydbg.tui.side import RecordingSide
-from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.typed import TypedApp
+from replaydbg.tui.panels.heap_panel import SCOPES, heap_row
+from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.view_model import HeapAnswer, HeapRow, Reply, ValueRow
+from replaydbg.tui.widgets.glyphs import ASCII, UNICODE
+from replaydbg.tui.widgets.rows import PanelRow, plain
 
 if TYPE_CHECKING:
     from replaydbg.heap.retention.holding import Holding
-    from replaydbg.tui.apart import FirstDifference
+    from replaydbg.tui.worker.run_differences import FirstDifference
 
 _MOVES = tuple(each for each in ACTS if each.action.startswith("order(") or each.id in ("failure", "seek"))
 
@@ -216,7 +217,7 @@ class PairApp(TypedApp):
 
         for at, side in enumerate(self.sides):
             side.error = ""
-            side.ask(lambda desk: desk.heap_here(), then=partial(take, at))
+            side.ask(lambda host: host.heap_here(), then=partial(take, at))
 
     def _compare_heaps(self, held: list[Holding], scope: str) -> None:
         names = (self.sides[0].path.stem, self.sides[1].path.stem)
@@ -238,7 +239,7 @@ class PairApp(TypedApp):
                 path = key.path
                 for side in self.sides:
                     side.error = ""
-                    side.ask(lambda desk: desk.go_to_write(path))
+                    side.ask(lambda host: host.go_to_write(path))
             elif isinstance(key, str):
                 self._compare_heaps(held, key)
 
@@ -268,7 +269,7 @@ class PairApp(TypedApp):
 
 def _compare(one: Path, two: Path, found: Callable[[Sequence[FirstDifference] | str], None]) -> None:
     # Imported here: the first frame is painted before the debugger is loaded.
-    from replaydbg.tui.apart import differences
+    from replaydbg.tui.worker.run_differences import differences
 
     try:
         found(differences(one, two))
@@ -280,7 +281,7 @@ def _compare_heaps(
     held: list[Holding], names: tuple[str, str], scope: str, found: Callable[[HeapAnswer | str], None]
 ) -> None:
     # Imported here, as above.
-    from replaydbg.tui.heap_queries import between
+    from replaydbg.tui.worker.heap_queries import between
 
     try:
         found(between(held[0], held[1], names, scope))

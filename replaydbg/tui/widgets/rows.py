@@ -18,8 +18,8 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from replaydbg.tui.glyphs import ASCII, UNICODE, Glyphs
-from replaydbg.tui.plain import set_title
+from replaydbg.tui.widgets.glyphs import ASCII, UNICODE, Glyphs
+from replaydbg.tui.widgets.plain_text import set_title
 
 STYLES = (
     "accent",

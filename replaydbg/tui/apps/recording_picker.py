@@ -10,8 +10,8 @@ from typing import ClassVar
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 
-from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import PanelRow, Rows, plain
+from replaydbg.tui.widgets.plain_text import set_subtitle
+from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from replaydbg.tui.glyphs import UNICODE, Glyphs
 from replaydbg.tui.messages import Scrubbed
-from replaydbg.tui.plain import set_subtitle, set_title
-from replaydbg.tui.rows import STYLES
-from replaydbg.tui.scene import LaneSpans, Mark, Overview, Scene, Track
+from replaydbg.tui.view_model import LaneSpans, Mark, Overview, Scene, Track
+from replaydbg.tui.widgets.glyphs import UNICODE, Glyphs
+from replaydbg.tui.widgets.plain_text import set_subtitle, set_title
+from replaydbg.tui.widgets.rows import STYLES
 
 MOST_LANES = 6
 _Line = Callable[[], tuple[str, Iterable[tuple[str, str]]]]

@@ -15,8 +15,8 @@ from replaydbg.events.records import Control, ControlKind, SwitchReason
 from replaydbg.events.show import printable
 from replaydbg.log.reader import open_recording
 from replaydbg.tui.messages import LanesFound, MarksFound, TrackFound
-from replaydbg.tui.overview import BINS, snapshot_text
-from replaydbg.tui.scene import LaneSpans, Mark, Track
+from replaydbg.tui.view_model import LaneSpans, Mark, Track
+from replaydbg.tui.worker.run_overview import BINS, snapshot_text
 
 if TYPE_CHECKING:
     from replaydbg.debugger import Session

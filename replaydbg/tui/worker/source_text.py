@@ -8,8 +8,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from replaydbg.events.show import printable
-from replaydbg.tui.gather import short_file
-from replaydbg.tui.scene import SourceText, Span
+from replaydbg.tui.view_model import SourceText, Span
+from replaydbg.tui.worker.scene_builder import short_file
 
 if TYPE_CHECKING:
     from replaydbg.debugger import Session

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-from replaydbg.tui.base import ActionBase
-from replaydbg.tui.bottom import AskLine
-from replaydbg.tui.card import OpeningCard
-from replaydbg.tui.dialogs import Dialog, text_rows
+from replaydbg.tui.apps.action_base import ActionBase
+from replaydbg.tui.dialogs.dialog import Dialog, text_rows
+from replaydbg.tui.dialogs.input_line import AskLine
 from replaydbg.tui.keys import ACTS
-from replaydbg.tui.panels import TABS, LowerPanel, NotesPanel
-from replaydbg.tui.rows import PanelRow, Rows, plain
-from replaydbg.tui.scene import ConsoleLine
-from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import TimelinePanel
-from replaydbg.tui.values import ValuesPanel
+from replaydbg.tui.panels.lower_panel import TABS, LowerPanel, NotesPanel
+from replaydbg.tui.panels.opening_card import OpeningCard
+from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.panels.values_panel import ValuesPanel
+from replaydbg.tui.view_model import ConsoleLine
+from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
 
 _PANELS = {1: "source", 2: "stack", 3: "values", 4: "heap", 5: "timeline", 6: "lower"}
 
@@ -136,7 +136,7 @@ class BasicActions(ActionBase):
 
     def _mark(self, text: str) -> None:
         name, _, note = text.partition(" ")
-        self.ask(lambda desk: desk.mark(name.lstrip("@"), note.strip()))
+        self.ask(lambda host: host.mark(name.lstrip("@"), note.strip()))
 
     def action_pick_mark(self) -> None:
         """Choose a mark to go to."""
@@ -162,7 +162,7 @@ class BasicActions(ActionBase):
             self.order(f"undisplay {values.chosen.watch}")
         elif notes.has_focus and notes.chosen_mark is not None:
             name = notes.chosen_mark.name
-            self.ask(lambda desk: desk.remove_mark(name))
+            self.ask(lambda host: host.remove_mark(name))
         elif self.part(TimelinePanel).has_focus:
             self.part(TimelinePanel).remove_last_track()
             self.lay_out()

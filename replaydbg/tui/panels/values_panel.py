@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import PanelRow, Rows, plain
-from replaydbg.tui.scene import Scene, ValueRow
+from replaydbg.tui.view_model import Scene, ValueRow
+from replaydbg.tui.widgets.plain_text import set_subtitle
+from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
 
 _STYLES = {"~": "warning", "+": "new", "-": "error", "!": "error"}
 

@@ -21,11 +21,9 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from replaydbg.errors import UsageError
-from replaydbg.tui.asking import QueryActions
-from replaydbg.tui.bottom import AskLine, StatusLine
-from replaydbg.tui.card import OpeningCard
-from replaydbg.tui.glyphs import ASCII, UNICODE, AsciiBars
-from replaydbg.tui.heap import HeapPanel
+from replaydbg.tui.apps.query_actions import QueryActions
+from replaydbg.tui.dialogs.input_line import AskLine
+from replaydbg.tui.dialogs.status_line import StatusLine
 from replaydbg.tui.keys import ACTS, keymap, panel_keymap, textual_keys
 from replaydbg.tui.messages import (
     CannotOpen,
@@ -41,15 +39,28 @@ from replaydbg.tui.messages import (
     Trouble,
     WriterFound,
 )
-from replaydbg.tui.owner import SessionThread, Work
-from replaydbg.tui.panels import ConsolePanel, EventsPanel, LowerPanel, NotesPanel, OutputPanel
-from replaydbg.tui.plain import PlainText, escaped
-from replaydbg.tui.rows import Rows
-from replaydbg.tui.scene import ConsoleLine, HeapRow, MarkRow, Overview, PointRow, Reply, Scene, SourceText, ValueRow
-from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.stack import StackPanel
-from replaydbg.tui.timeline import TimelinePanel
-from replaydbg.tui.values import ValuesPanel
+from replaydbg.tui.panels.heap_panel import HeapPanel
+from replaydbg.tui.panels.lower_panel import ConsolePanel, EventsPanel, LowerPanel, NotesPanel, OutputPanel
+from replaydbg.tui.panels.opening_card import OpeningCard
+from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.panels.stack_panel import StackPanel
+from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.panels.values_panel import ValuesPanel
+from replaydbg.tui.view_model import (
+    ConsoleLine,
+    HeapRow,
+    MarkRow,
+    Overview,
+    PointRow,
+    Reply,
+    Scene,
+    SourceText,
+    ValueRow,
+)
+from replaydbg.tui.widgets.glyphs import ASCII, UNICODE, AsciiBars
+from replaydbg.tui.widgets.plain_text import PlainText, escaped
+from replaydbg.tui.widgets.rows import Rows
+from replaydbg.tui.worker.session_thread import SessionThread, Work
 
 NARROW = 100
 """Width in columns below which only the source, one other panel, and the timeline are shown."""
@@ -222,13 +233,13 @@ class ReplayApp(QueryActions):
             self.add_to_console([ConsoleLine(f"(rdbg) {line}", "bold")])
         self.part(OpeningCard).display = False
         self.part(StatusLine).notice("")
-        self.ask(lambda desk: desk.do(line), is_typed=is_typed)
+        self.ask(lambda host: host.do(line), is_typed=is_typed)
 
     def on_scrubbed(self, message: Scrubbed) -> None:
         """Follow the timeline's cursor."""
         count = message.count
         self.part(OpeningCard).display = False
-        self.ask(lambda desk: desk.scrub(count), slot="seek")
+        self.ask(lambda host: host.scrub(count), slot="seek")
 
     def on_opened(self, message: Opened) -> None:
         """Show the run, and its failure."""
@@ -357,7 +368,7 @@ class ReplayApp(QueryActions):
         elif isinstance(panel, (OutputPanel, EventsPanel)) and isinstance(key, str):
             self.order(f"seek {key}")
         elif isinstance(panel, ValuesPanel) and isinstance(key, ValueRow) and key.parts:
-            self.ask(lambda desk: desk.toggle(key.expression))
+            self.ask(lambda host: host.toggle(key.expression))
         elif isinstance(panel, NotesPanel) and isinstance(key, MarkRow):
             self.order(f"seek @{key.name}")
         elif isinstance(panel, NotesPanel) and isinstance(key, PointRow):
@@ -387,7 +398,7 @@ class ReplayApp(QueryActions):
             if isinstance(reply.answer, tuple):
                 self.part(TimelinePanel).set_range(first, last, reply.answer)
 
-        self.ask(lambda desk: desk.density(first, last), slot="range", then=show)
+        self.ask(lambda host: host.density(first, last), slot="range", then=show)
 
     def on_heap_panel_scope_wanted(self, message: HeapPanel.ScopeWanted) -> None:
         """Show objects of other scopes, too."""

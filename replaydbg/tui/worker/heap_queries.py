@@ -21,7 +21,7 @@ from replaydbg.heap.retention.path_lookup import find
 from replaydbg.render import texts
 from replaydbg.render.heap_tables import diff_tables, object_tables
 from replaydbg.render.tables import Table
-from replaydbg.tui.scene import AnswerList, Choice, HeapAnswer, HeapRow
+from replaydbg.tui.view_model import AnswerList, Choice, HeapAnswer, HeapRow
 
 Elsewhere = Callable[[int], AbstractContextManager[None]]
 

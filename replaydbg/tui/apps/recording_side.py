@@ -10,15 +10,15 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
-from replaydbg.tui.glyphs import Glyphs
 from replaydbg.tui.messages import LanesFound, MarksFound, Opened, Replied, Restarted, Scrubbed, Trouble
-from replaydbg.tui.owner import SessionThread, Work
-from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import Rows
-from replaydbg.tui.scene import Overview, Reply, Scene, SourceText, ValueRow
-from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import TimelinePanel
-from replaydbg.tui.values import ValuesPanel
+from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.panels.values_panel import ValuesPanel
+from replaydbg.tui.view_model import Overview, Reply, Scene, SourceText, ValueRow
+from replaydbg.tui.widgets.glyphs import Glyphs
+from replaydbg.tui.widgets.plain_text import set_subtitle
+from replaydbg.tui.widgets.rows import Rows
+from replaydbg.tui.worker.session_thread import SessionThread, Work
 
 Then = Callable[[Reply], None]
 
@@ -72,7 +72,7 @@ class RecordingSide(Vertical):
     def order(self, line: str) -> None:
         """Execute a command of the prompt."""
         self.error = ""
-        self.ask(lambda desk: desk.do(line))
+        self.ask(lambda host: host.do(line))
 
     def to_failure(self) -> None:
         """Go to the failure of the program, if there is one."""
@@ -130,7 +130,7 @@ class RecordingSide(Vertical):
     def on_scrubbed(self, message: Scrubbed) -> None:
         """Follow its timeline."""
         count = message.count
-        self.ask(lambda desk: desk.scrub(count), slot="seek")
+        self.ask(lambda host: host.scrub(count), slot="seek")
 
     def on_timeline_panel_range_wanted(self, message: TimelinePanel.RangeWanted) -> None:
         """Ignore it: two runs are compared as wholes."""
@@ -140,7 +140,7 @@ class RecordingSide(Vertical):
         """Expand or collapse the parts of a value."""
         key = message.key
         if isinstance(key, ValueRow) and key.parts:
-            self.ask(lambda desk: desk.toggle(key.expression))
+            self.ask(lambda host: host.toggle(key.expression))
 
     def on_lanes_found(self, message: LanesFound) -> None:
         """Show when each lane ran."""

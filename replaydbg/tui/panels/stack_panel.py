@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replaydbg.tui.rows import PanelRow, Rows, plain
-from replaydbg.tui.scene import Scene
+from replaydbg.tui.view_model import Scene
+from replaydbg.tui.widgets.rows import PanelRow, Rows, plain
 
 FEW = 2
 """Number of adjacent library frames that are shown without folding."""

@@ -18,8 +18,8 @@ from replaydbg.debugger.bisection.run_bisection import MOST_LISTED, Bisection
 from replaydbg.debugger.session_results import LastWrite, Moment, ValueChange
 from replaydbg.events.show import printable
 from replaydbg.render import bisection_text, texts
-from replaydbg.tui.gather import short_place
-from replaydbg.tui.scene import AnswerList, Choice, EventsAnswer, Mark, Track
+from replaydbg.tui.view_model import AnswerList, Choice, EventsAnswer, Mark, Track
+from replaydbg.tui.worker.scene_builder import short_place
 
 LONGEST = 5.0
 """Time limit in seconds of a search for values: each takes some 20 ms. For more, the user gives a range."""

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from replaydbg.tui.acts import BasicActions
-from replaydbg.tui.bottom import AskLine
-from replaydbg.tui.dialogs import Dialog
-from replaydbg.tui.heap import HeapPanel
+from replaydbg.tui.apps.basic_actions import BasicActions
+from replaydbg.tui.dialogs.dialog import Dialog
+from replaydbg.tui.dialogs.input_line import AskLine
 from replaydbg.tui.messages import TrackFound
-from replaydbg.tui.panels import EventsPanel, LowerPanel
-from replaydbg.tui.rows import PanelRow, plain
-from replaydbg.tui.scene import BEHIND, WRONG, AnswerList, Choice, ConsoleLine, EventsAnswer, HeapAnswer, Reply, Track
-from replaydbg.tui.source import SourcePanel
-from replaydbg.tui.timeline import TimelinePanel
-from replaydbg.tui.values import ValuesPanel
+from replaydbg.tui.panels.heap_panel import HeapPanel
+from replaydbg.tui.panels.lower_panel import EventsPanel, LowerPanel
+from replaydbg.tui.panels.source_panel import SourcePanel
+from replaydbg.tui.panels.timeline_panel import TimelinePanel
+from replaydbg.tui.panels.values_panel import ValuesPanel
+from replaydbg.tui.view_model import (
+    BEHIND,
+    WRONG,
+    AnswerList,
+    Choice,
+    ConsoleLine,
+    EventsAnswer,
+    HeapAnswer,
+    Reply,
+    Track,
+)
+from replaydbg.tui.widgets.rows import PanelRow, plain
 
 
 class QueryActions(BasicActions):
@@ -24,8 +34,8 @@ class QueryActions(BasicActions):
     # ---- answers ----
 
     def question(self, name: str, *about: object) -> None:
-        """Ask one of the queries of questions.py, and show the answer as a list to choose from."""
-        self.ask(lambda desk: desk.ask(name, *about), then=self.show_answer)
+        """Ask one of the queries of moment_queries.py, and show the answer as a list to choose from."""
+        self.ask(lambda host: host.ask(name, *about), then=self.show_answer)
 
     def show_answer(self, reply: Reply) -> None:
         """Show an answer, and go where the user chooses."""
@@ -55,7 +65,7 @@ class QueryActions(BasicActions):
         heap, values = self.part(HeapPanel), self.part(ValuesPanel)
         if heap.has_focus and heap.chosen is not None:
             path = heap.chosen.path
-            self.ask(lambda desk: desk.who_wrote_object(path), then=self.show_answer)
+            self.ask(lambda host: host.who_wrote_object(path), then=self.show_answer)
         elif values.chosen is not None and values.chosen.expression:
             self.ask_why(values.chosen.expression)
         else:
@@ -81,7 +91,7 @@ class QueryActions(BasicActions):
         if word == "bisect":
             self._bisect("bad", rest)
         elif word in ("log", "dprintf"):
-            self.ask(lambda desk: desk.ask("log_line", rest), then=self._printed)
+            self.ask(lambda host: host.ask("log_line", rest), then=self._printed)
         elif word == "diff" and "all" not in rest.split():
             self.compare(rest)
         else:
@@ -105,7 +115,7 @@ class QueryActions(BasicActions):
             )
 
     def _print_past(self, file: str, line: int, text: str) -> None:
-        self.ask(lambda desk: desk.ask("logged", file, line, text), then=self._printed)
+        self.ask(lambda host: host.ask("logged", file, line, text), then=self._printed)
 
     def _printed(self, reply: Reply) -> None:
         assert isinstance(reply.answer, tuple), reply.answer
@@ -149,7 +159,7 @@ class QueryActions(BasicActions):
         """Show the memory changes between a moment and here, or between two moments."""
         self.compared = moments
         since, _, until = moments.strip().partition(" ")
-        self.ask(lambda desk: desk.compare(since, until.strip(), scope), then=self._compared)
+        self.ask(lambda host: host.compare(since, until.strip(), scope), then=self._compared)
 
     def _compared(self, reply: Reply) -> None:
         assert isinstance(reply.answer, HeapAnswer), reply.answer
@@ -158,14 +168,14 @@ class QueryActions(BasicActions):
 
     def ask_object(self, path: str) -> None:
         """Show the facts about an object."""
-        self.ask(lambda desk: desk.about_object(path), then=self.show_answer)
+        self.ask(lambda host: host.about_object(path), then=self.show_answer)
 
     # ---- events ----
 
     def refresh_events(self) -> None:
         """Read the events around this moment, if their panel is visible."""
         if self.part(LowerPanel).selected == "events":
-            self.ask(lambda desk: desk.ask("events_around"), slot="events", then=self._show_events)
+            self.ask(lambda host: host.ask("events_around"), slot="events", then=self._show_events)
 
     def _show_events(self, reply: Reply) -> None:
         answer = reply.answer

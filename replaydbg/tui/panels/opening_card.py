@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from replaydbg.tui.plain import PlainText, set_title
-from replaydbg.tui.scene import Overview, Scene
+from replaydbg.tui.view_model import Overview, Scene
+from replaydbg.tui.widgets.plain_text import PlainText, set_title
 
 
 class OpeningCard(PlainText):

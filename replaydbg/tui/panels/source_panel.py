@@ -11,10 +11,10 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from replaydbg.tui.glyphs import Glyphs
-from replaydbg.tui.plain import set_subtitle
-from replaydbg.tui.rows import LazyRows, PanelRow, Piece, Rows
-from replaydbg.tui.scene import Scene, SourceText, Span
+from replaydbg.tui.view_model import Scene, SourceText, Span
+from replaydbg.tui.widgets.glyphs import Glyphs
+from replaydbg.tui.widgets.plain_text import set_subtitle
+from replaydbg.tui.widgets.rows import LazyRows, PanelRow, Piece, Rows
 
 MOST_INLINE = 60
 """Maximum number of characters of values beside a line."""

@@ -18,15 +18,15 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Moment, WorkProgress
 from replaydbg.errors import Cancelled, EngineLost, ForgedMessage, ReplaydbgError, UsageError
 from replaydbg.events.show import printable
-from replaydbg.tui import questions
-from replaydbg.tui.gather import Gatherer
-from replaydbg.tui.heap_queries import SnapshotPair, writer_text
 from replaydbg.tui.messages import WriterFound
-from replaydbg.tui.notes import MarkNote, load_notes, save_notes
-from replaydbg.tui.overview import density, overview
-from replaydbg.tui.quiet import hits, lane_spans, no_hits, own_exceptions, snapshots
-from replaydbg.tui.scene import ConsoleLine, HeapAnswer, Overview, Reply, Scene
-from replaydbg.tui.sourcefile import source_text
+from replaydbg.tui.view_model import ConsoleLine, HeapAnswer, Overview, Reply, Scene
+from replaydbg.tui.worker import moment_queries
+from replaydbg.tui.worker.background_tasks import hits, lane_spans, no_hits, own_exceptions, snapshots
+from replaydbg.tui.worker.heap_queries import SnapshotPair, writer_text
+from replaydbg.tui.worker.mark_notes import MarkNote, load_notes, save_notes
+from replaydbg.tui.worker.run_overview import density, overview
+from replaydbg.tui.worker.scene_builder import SceneBuilder
+from replaydbg.tui.worker.source_text import source_text
 
 MOST_WRITERS = 10
 """Number of changed values whose writers are looked for: each is a search backwards through the run."""
@@ -78,7 +78,7 @@ class SilentView(View):
 
 
 class Busy:
-    """A stand-in for the prompt's Ctrl-C handling: here the scribe's check cancels a command."""
+    """A stand-in for the prompt's Ctrl-C handling: here the check of the console log cancels a command."""
 
     @contextmanager
     def busy(self, session: Session | None = None) -> Iterator[None]:
@@ -87,7 +87,7 @@ class Busy:
 
 
 @dataclass(slots=True)
-class _Quiet:
+class _BackgroundTask:
     """A background task."""
 
     begin: Callable[[], Generator[Message | None]]
@@ -110,9 +110,9 @@ class SessionHost:
         """Open the recording; see `Session` for what it raises."""
         self._path, self._progress, self._memory = path, progress, memory
         self.session = Session(path, progress=progress, memory=memory)
-        self.scribe = ConsoleLog(check)
-        self.prompt = Prompt(self.session, self.scribe, Busy(), view=SilentView(self.session, self.scribe))
-        self._gatherer = Gatherer()
+        self.console_log = ConsoleLog(check)
+        self.prompt = Prompt(self.session, self.console_log, Busy(), view=SilentView(self.session, self.console_log))
+        self._scene_builder = SceneBuilder()
         self._sent: set[str] = set()
         self.memory = SnapshotPair()
         """The snapshots of the last heap comparison."""
@@ -123,9 +123,9 @@ class SessionHost:
         """The position to which the session must return; 0: it is there."""
         self._is_scrubbing = False
         self._known_points: frozenset[int] = frozenset()
-        self._quiet: deque[_Quiet] = deque()
-        self._quietly(lambda: lane_spans(self.session))
-        self._quietly(lambda: snapshots(self.session))
+        self._background: deque[_BackgroundTask] = deque()
+        self._add_background_task(lambda: lane_spans(self.session))
+        self._add_background_task(lambda: snapshots(self.session))
         self._kept = load_notes(path)
         self._take_notes()
 
@@ -135,11 +135,11 @@ class SessionHost:
                 self.session.marks.add(note.name, Moment(note.event, note.step))
             except UsageError:
                 continue  # another program wrote it there; our own file will not contain it
-            self._gatherer.notes[note.name] = note.text
+            self._scene_builder.notes[note.name] = note.text
 
     def _keep_notes(self) -> None:
         """Save the marks if they have changed."""
-        notes = self._gatherer.notes
+        notes = self._scene_builder.notes
         marks = tuple(
             MarkNote(name, moment.event, moment.step, notes.get(name, ""))
             for name, moment in self.session.marks.moments.items()
@@ -197,7 +197,7 @@ class SessionHost:
     def overview(self) -> Overview:
         """Return the data of the run as a whole."""
         found = overview(self.session, self.prompt.vocabulary.names)
-        self._quietly(lambda: own_exceptions(self.session, found.exceptions))
+        self._add_background_task(lambda: own_exceptions(self.session, found.exceptions))
         return found
 
     def opening(self, moment: str) -> Reply:
@@ -209,7 +209,7 @@ class SessionHost:
 
     def scene(self) -> Scene:
         """Return the session's present state."""
-        return self._gatherer.scene(self.view)
+        return self._scene_builder.scene(self.view)
 
     def shown(self) -> Reply:
         """Return the present state, with the selected source file if it was not shown before."""
@@ -220,41 +220,41 @@ class SessionHost:
         return Reply(
             scene=scene,
             texts=tuple(source_text(self.session, each) for each in new),
-            printed=self.scribe.take_lines(),
+            printed=self.console_log.take_lines(),
             is_over=self.prompt.is_over,
         )
 
     # ---- background tasks ----
 
     @property
-    def has_quiet_work(self) -> bool:
+    def has_background_work(self) -> bool:
         """Whether there is a background task."""
-        return bool(self._quiet)
+        return bool(self._background)
 
-    def work_quietly(self) -> Message | None:
+    def run_background_step(self) -> Message | None:
         """Run a small part of a background task; return its result. A cancelled task is restarted later."""
-        work = self._quiet[0]
+        work = self._background[0]
         try:
             return next(work.steps)
         except StopIteration:
-            self._quiet.popleft()
+            self._background.popleft()
         except Cancelled:
-            self._quiet.popleft()
+            self._background.popleft()
             if work.tries < MOST_TRIES:
-                self._quietly(work.begin, tries=work.tries + 1)
+                self._add_background_task(work.begin, tries=work.tries + 1)
         except (ReplaydbgError, OSError):
-            self._quiet.popleft()  # unreadable data is reported to direct queries only
+            self._background.popleft()  # unreadable data is reported to direct queries only
         return None
 
-    def _quietly(self, begin: Callable[[], Generator[Message | None]], *, tries: int = 0) -> None:
-        self._quiet.append(_Quiet(begin, begin(), tries))
+    def _add_background_task(self, begin: Callable[[], Generator[Message | None]], *, tries: int = 0) -> None:
+        self._background.append(_BackgroundTask(begin, begin(), tries))
 
     def _look_for_hits(self) -> None:
         points = {each.number: each for each in self.session.breakpoints}
         for number in self._known_points - points.keys():
-            self._quietly(partial(no_hits, number))
+            self._add_background_task(partial(no_hits, number))
         for number in points.keys() - self._known_points:
-            self._quietly(partial(hits, self.session, points[number]))
+            self._add_background_task(partial(hits, self.session, points[number]))
         self._known_points = frozenset(points)
 
     # ---- commands ----
@@ -280,7 +280,7 @@ class SessionHost:
 
     def toggle(self, expression: str) -> Reply:
         """Expand or collapse the parts of a value."""
-        self._gatherer.toggle(expression)
+        self._scene_builder.toggle(expression)
         return self.shown()
 
     def scrub(self, count: int) -> Reply:
@@ -296,14 +296,14 @@ class SessionHost:
     def mark(self, name: str, note: str) -> Reply:
         """Name this moment, with an optional note."""
         self.session.marks.add(name)
-        self._gatherer.notes[name] = note
+        self._scene_builder.notes[name] = note
         self._keep_notes()
         return self.shown()
 
     def remove_mark(self, name: str) -> Reply:
         """Remove a mark."""
         self.session.marks.remove(name)
-        self._gatherer.notes.pop(name, None)
+        self._scene_builder.notes.pop(name, None)
         self._keep_notes()
         return self.shown()
 
@@ -311,13 +311,13 @@ class SessionHost:
 
     def ask(self, question: str, *about: object) -> Reply:
         """Run one of QUESTIONS, all of which leave the session's position unchanged."""
-        return Reply(answer=questions.QUESTIONS[question](self.view, *about))
+        return Reply(answer=moment_queries.QUESTIONS[question](self.view, *about))
 
     def compare(self, since: str, until: str, scope: str) -> Reply:
         """Compare the heaps of two moments; without `until`, with the present one."""
         answer = self._compared = self.memory.diff(self.view, since, until, scope)
         self._writers.clear()
-        self._quietly(lambda: self._find_writers(answer))
+        self._add_background_task(lambda: self._find_writers(answer))
         return Reply(answer=answer)
 
     def _find_writers(self, answer: HeapAnswer) -> Generator[Message | None]:
@@ -341,7 +341,9 @@ class SessionHost:
 
     def who_wrote_object(self, path: str) -> Reply:
         """Return who wrote the value at a path of the later snapshot."""
-        return Reply(answer=questions.about_write(self.view, self.memory.who_wrote(self.view, path, self.elsewhere)))
+        return Reply(
+            answer=moment_queries.about_write(self.view, self.memory.who_wrote(self.view, path, self.elsewhere))
+        )
 
     def heap_here(self) -> Reply:
         """Return the present heap, for a comparison with another recording."""

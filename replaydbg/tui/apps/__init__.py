@@ -1,0 +1,1 @@
+"""The applications (one recording, two side by side, the list of recordings), and the actions of their keys."""
