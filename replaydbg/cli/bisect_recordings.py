@@ -22,7 +22,7 @@ from replaydbg.debugger.compare.first_difference import MemoryDifference, first_
 from replaydbg.debugger.compare.thread_switches import gave_way, took_turns
 from replaydbg.debugger.session_results import WorkProgress
 from replaydbg.errors import EngineLost, NoSuchMoment, NotComparable, UsageError
-from replaydbg.heap.comparison.diff import SCOPES
+from replaydbg.heap.comparison.snapshot_diff import SCOPES
 from replaydbg.heap.retention.holding import MINE
 from replaydbg.hunt.capture import captured
 from replaydbg.hunt.codes import compare_code

@@ -26,9 +26,9 @@ from replaydbg.commands.heap_commands import writers
 from replaydbg.debugger.object_history import holdings
 from replaydbg.debugger.session_results import Moment
 from replaydbg.errors import UsageError
-from replaydbg.heap.comparison.diff import SCOPES, diff
 from replaydbg.heap.comparison.diff_results import Diff, without
 from replaydbg.heap.comparison.drift import drift
+from replaydbg.heap.comparison.snapshot_diff import SCOPES, diff
 from replaydbg.heap.retention.holding import MINE, Holding
 from replaydbg.prompt.terminal import ProgressLine
 from replaydbg.render.first_differences_text import facts, tables

@@ -11,8 +11,8 @@ from typing import Any
 from replaydbg.cli.output import add_json, is_terminal
 from replaydbg.commands.heap_commands import AboutObject
 from replaydbg.errors import Corrupt, NoSuchMoment, UsageError
-from replaydbg.heap.comparison.diff import MOST
 from replaydbg.heap.comparison.diff_results import Diff
+from replaydbg.heap.comparison.snapshot_diff import MOST
 from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.storage.recorded_snapshots import load_stored, read_snapshot, stored_snapshots
 from replaydbg.heap.storage.snapshot_file import MAGIC

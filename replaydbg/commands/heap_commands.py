@@ -13,8 +13,8 @@ from replaydbg.debugger import Session
 from replaydbg.debugger.object_history import Created, created, holdings, last_written
 from replaydbg.debugger.session_results import LastWrite, Moment
 from replaydbg.errors import UsageError
-from replaydbg.heap.comparison.diff import diff
 from replaydbg.heap.comparison.diff_results import ADDED, REMOVED, Change, Diff
+from replaydbg.heap.comparison.snapshot_diff import diff
 from replaydbg.heap.limits import Which
 from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.retention.path_lookup import find

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from replaydbg.heap.comparison.diff import diff
+from replaydbg.heap.comparison.snapshot_diff import diff
 from replaydbg.heap.storage.recorded_snapshots import load_stored
 from replaydbg.log.reader import open_recording
 from tests.bench.workloads import environment

@@ -18,7 +18,7 @@ from replaydbg.debugger.first_pass import run_index
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.records import Event
 from replaydbg.events.show import show_call, show_outcome, to_json
-from replaydbg.heap.comparison.diff import diff
+from replaydbg.heap.comparison.snapshot_diff import diff
 from replaydbg.heap.retention.growth import growth
 from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.snapshot import Snapshot

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from replaydbg.heap.comparison.diff import diff
+from replaydbg.heap.comparison.snapshot_diff import diff
 from replaydbg.heap.labels import is_weak
 from replaydbg.heap.snapshot import Snapshot, Taken
 from tests.harness import heap_capture

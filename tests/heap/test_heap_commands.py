@@ -12,7 +12,7 @@ import pytest
 from replaydbg.cli.main import main
 from replaydbg.debugger import Session
 from replaydbg.debugger.object_history import created, holdings, last_written
-from replaydbg.heap.comparison.diff import diff
+from replaydbg.heap.comparison.snapshot_diff import diff
 from replaydbg.heap.retention.path_lookup import find
 from tests.harness.recording import record_file
 from tests.harness.typed import Typed

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.heap.builder import Node, build
-from replaydbg.heap.comparison.diff import diff
 from replaydbg.heap.comparison.diff_results import Change, Diff
+from replaydbg.heap.comparison.snapshot_diff import diff
 from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.retention.path_lookup import find
 from replaydbg.heap.snapshot import FRAME_TYPE, Snapshot, Taken

@@ -65,7 +65,7 @@ def first_memory_difference(
 ) -> MemoryDifference | None:
     """Return where the memory of two runs first differs in what the program's own code reaches; None: nowhere seen.
 
-    `scope`: whose objects count, see SCOPES of `replaydbg.heap.comparison.diff`.
+    `scope`: whose objects count, see SCOPES of `replaydbg.heap.comparison.snapshot_diff`.
 
     `events` are the numbers of corresponding events, in order. The search is for the first difference, as if a
     difference lasted once it is there. Differences at the beginning are ignored: at the program's first line, or with

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replaydbg.heap.comparison.diff import MOST, diff
 from replaydbg.heap.comparison.diff_results import Diff, without
+from replaydbg.heap.comparison.snapshot_diff import MOST, diff
 from replaydbg.heap.retention.holding import MINE, Holding
 from replaydbg.heap.snapshot import Snapshot
 

@@ -13,9 +13,9 @@ from replaydbg.debugger.object_history import holdings, last_written
 from replaydbg.debugger.session_results import LastWrite
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
-from replaydbg.heap.comparison.diff import SCOPES, diff
 from replaydbg.heap.comparison.diff_results import Diff
 from replaydbg.heap.comparison.drift import drift
+from replaydbg.heap.comparison.snapshot_diff import SCOPES, diff
 from replaydbg.heap.retention.holding import Holding
 from replaydbg.heap.retention.path_lookup import find
 from replaydbg.render import texts
