@@ -15,12 +15,12 @@ from textual import events
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.content import Content
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 
 from replaydbg.errors import UsageError
+from replaydbg.tui.apps.panel_layout import lay_out
 from replaydbg.tui.apps.query_actions import QueryActions
 from replaydbg.tui.dialogs.input_line import AskLine
 from replaydbg.tui.dialogs.status_line import StatusLine
@@ -61,14 +61,6 @@ from replaydbg.tui.widgets.glyphs import ASCII, UNICODE, AsciiBars
 from replaydbg.tui.widgets.plain_text import PlainText, escaped
 from replaydbg.tui.widgets.rows import Rows
 from replaydbg.tui.worker.session_thread import SessionThread, Work
-
-NARROW = 100
-"""Width in columns below which only the source, one other panel, and the timeline are shown."""
-
-LOW = 30
-
-TINY = 16
-"""Height in lines below which only one panel and two lines of the timeline are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,33 +162,7 @@ class ReplayApp(QueryActions):
 
     def lay_out(self) -> None:
         """Show the panels that fit."""
-        width, height = self._terminal
-        is_narrow = width < NARROW
-        self.main.set_class(height < LOW, "-low")
-        is_tiny = height < TINY
-        self.main.set_class(is_tiny, "-tiny")
-        # Then the source takes turns with the other panels.
-        is_narrow = is_narrow or is_tiny
-        self.main.set_class(is_narrow, "-narrow")
-        self.main.set_class(is_tiny and self.is_source_hidden, "-alone")
-        for number, name in ((2, "stack"), (3, "values"), (4, "heap"), (6, "lower")):
-            self.part(f"#{name}").set_class(is_narrow and number == self.panel_shown, "-chosen")
-        self.part("#right").set_class(is_narrow and self.panel_shown == 6, "-none")
-        self.part("#body").set_class(self.panel_shown == 6, "-lower")
-        titles = {2: "Stack", 3: "Locals", 4: "Heap", 6: "Output"}
-        shown = self.panel_shown
-        if is_tiny:
-            titles = {1: "Source", **titles}
-            shown = self.panel_shown if self.is_source_hidden else 1
-        tabs = (
-            f"[b reverse] {number} {title} [/]"
-            if number == shown
-            else f"[@click=app.panel({number})] {number} {title} [/]"
-            for number, title in titles.items()
-        )
-        self.main.query_one("#tabs", PlainText).set_text(Content.from_markup("".join(tabs)))
-        timeline = self.part(TimelinePanel)
-        timeline.styles.height = 2 if is_tiny else min(2 + timeline.rows_wanted(), max(height // 4 + 1, 5))
+        lay_out(self.main, self._terminal, panel_shown=self.panel_shown, is_source_hidden=self.is_source_hidden)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Fill the palette: all actions, and the standard commands of Textual apps."""

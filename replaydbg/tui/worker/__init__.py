@@ -1,1 +1,1 @@
-"""The session's thread, and all that runs in it: it asks the debugger, and creates the data that the panels draw."""
+"""What asks the debugger while the panels are drawn: the session's thread, and the data that it makes for them."""
