@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.cli.bisect_snapshots import facts
+from replaydbg.cli.bisecting.bisect_snapshots import facts
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Verdict
