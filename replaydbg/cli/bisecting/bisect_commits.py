@@ -6,14 +6,16 @@ import argparse
 import sys
 from pathlib import Path
 
-from replaydbg.cli.bisecting.commits_report import as_facts, as_markdown, print_report
 from replaydbg.cli.bisecting.commits_watch import watching
 from replaydbg.cli.common.origin import warn_if_foreign
-from replaydbg.cli.common.output import print_json, the_store
-from replaydbg.commits import Question, find_commit
+from replaydbg.cli.common.output import is_terminal, print_json, print_table, the_store
+from replaydbg.commits import CommitSearchResult, Question, find_commit
 from replaydbg.commits.question import TIMEOUT
 from replaydbg.errors import UsageError
+from replaydbg.events.show import printable
 from replaydbg.launch.interruption import INTERRUPTIONS
+from replaydbg.render.commits_json import facts
+from replaydbg.render.commits_text import COLUMNS, answer_lines, as_markdown, deviation_lines, row
 
 TAKES_PROGRAM = True
 """The words after `--` are the command line that is recorded at each commit."""
@@ -26,6 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--good", required=True, metavar="REV", help="a commit that does not fail")
     parser.add_argument("--bad", required=True, metavar="REV", help="a commit that fails")
+    _add_trial(parser)
+    _add_runs(parser)
+    _add_repository(parser)
+    _add_output(parser)
+
+
+def _add_trial(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for what is tried at each commit."""
     parser.add_argument(
         "--replay",
         metavar="RECORDING",
@@ -35,6 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check", default="", metavar="EXPR", help="with --replay: an expression that is true at the end of a good run"
     )
     parser.add_argument("--build", default="", metavar="COMMAND", help="a shell command to run in each worktree first")
+
+
+def _add_runs(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for how often and how long it is run."""
     parser.add_argument(
         "--runs",
         type=int,
@@ -60,6 +74,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="limit for each build and run; 0: no limit (default: 600)",
     )
+
+
+def _add_repository(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for what is taken from the repository and from its commits."""
     parser.add_argument("--first-parent", action="store_true", help="treat each merge as one commit")
     parser.add_argument(
         "--with",
@@ -88,6 +106,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --replay: read tracked data files from each commit, not from the recording",
     )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for what is kept and printed."""
     parser.add_argument(
         "--state", type=Path, metavar="FILE", help="where verdicts are kept (default: the user's cache directory)"
     )
@@ -121,11 +143,11 @@ def run(args: argparse.Namespace) -> int:
         )
         raise
     if args.json:
-        print_json(as_facts(found))
+        print_json(facts(found))
     elif args.md:
         print(as_markdown(found))
     else:
-        print_report(found)
+        _print_report(found)
     return 1 if found.culprit is not None else 3
 
 
@@ -158,3 +180,17 @@ def _question(args: argparse.Namespace, replay: Path | None) -> Question:
         confirming=args.confirm,
         is_data_of_commit=args.data_from_commit,
     )
+
+
+def _print_report(found: CommitSearchResult) -> None:
+    """Print the table of verdicts, the culprit and what to do next on stdout, notes on stderr."""
+    for note in found.notes:
+        print(f"replaydbg: {printable(note)}", file=sys.stderr)
+    if not is_terminal():
+        # The columns are not aligned: tabs separate them.
+        print("\t".join(COLUMNS))
+    print_table(COLUMNS, [row(found, look) for look in found.looks], right=["seconds"])
+    for line in deviation_lines(found):
+        print(line)
+    print()
+    print("\n".join(map(printable, answer_lines(found))))

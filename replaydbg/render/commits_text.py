@@ -1,62 +1,19 @@
-"""The result of `replaydbg bisect commits`: as text, as JSON data, and as Markdown."""
+"""The result of `bisect commits` as text and as Markdown."""
 
 from __future__ import annotations
 
 import os
 import shlex
-import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
-from replaydbg.cli.common.output import is_terminal, print_table
-from replaydbg.commits import Commit, CommitLook, CommitSearchResult
+from replaydbg.commits import CommitLook, CommitSearchResult
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.events.show import printable
 
-_COLUMNS = ("commit", "verdict", "seconds", "why", "subject")
+COLUMNS = ("commit", "verdict", "seconds", "why", "subject")
 _MOST = 20
 """Number of suspects, and of deviations of one replay, that are listed for people; further ones are only counted."""
-
-
-def print_report(found: CommitSearchResult) -> None:
-    """Print the table of verdicts, the culprit and what to do next on stdout, notes on stderr."""
-    for note in found.notes:
-        print(f"replaydbg: {printable(note)}", file=sys.stderr)
-    rows = [_row(found, look) for look in found.looks]
-    if not is_terminal():
-        # The columns are not aligned: tabs separate them.
-        print("\t".join(_COLUMNS))
-    print_table(_COLUMNS, rows, right=["seconds"])
-    for line in _liberties(found):
-        print(line)
-    print()
-    print("\n".join(map(printable, [*_answer(found), *_next(found)])))
-
-
-def as_facts(found: CommitSearchResult) -> dict[str, Any]:
-    """Return the result as data; docs/reference/bisect-json.md describes it."""
-    culprit, question = found.culprit, found.question
-    return {
-        "kind": "commits",
-        "outcome": "found" if culprit is not None else "range",
-        "reason": None if culprit is not None else _range_reason(found),
-        "repository": str(found.root),
-        "good": found.good,
-        "bad": found.bad,
-        "program": list(question.program) or None,
-        "replay": str(question.replay) if question.replay is not None else None,
-        "check": question.check or None,
-        "candidates": found.total,
-        "passes_needed": found.passes_needed,
-        "culprit": _commit_facts(culprit) if culprit is not None else None,
-        "suspects": [_commit_facts(commit) for commit in found.suspects],
-        "stat": found.stat or None,
-        "looks": [_look_facts(found, look) for look in found.looks],
-        "notes": list(found.notes),
-        "recordings": {"bad": found.bad_recording or None, "good": found.good_recording or None},
-        "commands": _commands(found),
-    }
 
 
 def as_markdown(found: CommitSearchResult) -> str:
@@ -64,24 +21,26 @@ def as_markdown(found: CommitSearchResult) -> str:
     lines = [f"**{line}**" if not index else line for index, line in enumerate(_headline(found))]
     if found.stat:
         lines += ["", "```", found.stat, "```"]
-    lines += ["", "| " + " | ".join(_COLUMNS) + " |", "|" + "---|" * len(_COLUMNS)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in _row(found, look)) + " |" for look in found.looks]
+    lines += ["", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row(found, look)) + " |" for look in found.looks]
     lines += [f"- {printable(note)}" for note in found.notes] and [
         "",
         *(f"- {printable(note)}" for note in found.notes),
     ]
-    lines += ["", "```console", *(f"$ {command}" for command in _commands(found)), "```"]
+    lines += ["", "```console", *(f"$ {command}" for command in reproduction_commands(found)), "```"]
     return "\n".join(lines)
 
 
-def _row(found: CommitSearchResult, look: CommitLook) -> list[str]:
+def row(found: CommitSearchResult, look: CommitLook) -> list[str]:
+    """Return the cells of one look at a commit, in the order of COLUMNS."""
     known = " (known)" if look.is_reused else ""
     subject = found.commits[look.commit].subject
     why = look.why if len(look.why) <= 100 else look.why[:97] + "..."
     return [look.commit[:10], look.verdict.value, f"{look.seconds:.1f}", printable(why) + known, printable(subject)]
 
 
-def _liberties(found: CommitSearchResult) -> list[str]:
+def deviation_lines(found: CommitSearchResult) -> list[str]:
+    """Return the deviations of the replay at each commit."""
     lines = []
     for look in found.looks:
         if look.liberties:
@@ -95,16 +54,22 @@ def _headline(found: CommitSearchResult) -> list[str]:
     culprit = found.culprit
     if culprit is not None:
         return [f"{culprit.short} is the first bad commit: {culprit.subject}", f"{culprit.author}, {culprit.date}"]
-    lines = [_range_reason(found)]
+    lines = [range_reason(found)]
     lines += [f"- {commit.short} {commit.subject}" for commit in found.suspects[:_MOST]]
     return lines + ([f"- and {len(found.suspects) - _MOST} more"] if len(found.suspects) > _MOST else [])
 
 
-def _range_reason(found: CommitSearchResult) -> str:
+def range_reason(found: CommitSearchResult) -> str:
+    """Return why there is no single first bad commit."""
     return f"The first bad commit is one of these {len(found.suspects)}, which cannot be distinguished:"
 
 
-def _answer(found: CommitSearchResult) -> list[str]:
+def answer_lines(found: CommitSearchResult) -> list[str]:
+    """Return the culprit, and what to do next."""
+    return [*_culprit_lines(found), *_next(found)]
+
+
+def _culprit_lines(found: CommitSearchResult) -> list[str]:
     culprit = found.culprit
     if culprit is None:
         return _headline(found)
@@ -117,11 +82,11 @@ def _next(found: CommitSearchResult) -> list[str]:
     lines = ["", f"{looks} looks at {found.total} commits, including both ends."]
     if found.passes_needed > 1:
         lines.append(f"A commit counted as good after {found.passes_needed} passing runs.")
-    commands = _commands(found)
+    commands = reproduction_commands(found)
     return [*lines, "", "Reproduce it:", *(f"  {command}" for command in commands)]
 
 
-def _commands(found: CommitSearchResult) -> list[str]:
+def reproduction_commands(found: CommitSearchResult) -> list[str]:
     """Return command lines that show the failure of the first bad commit, and its cause."""
     bad, question = found.suspects[-1], found.question
     place = Path(tempfile.gettempdir(), f"{found.root.name}-{bad.short}")
@@ -153,24 +118,3 @@ def _commands(found: CommitSearchResult) -> list[str]:
         roots = shlex.quote(f"{question.recorded_root}={place}")
         commands.append(f"replaydbg check {shlex.quote(str(question.replay))} --source-root {roots}{check}")
     return commands
-
-
-def _commit_facts(commit: Commit) -> dict[str, str]:
-    return {"commit": commit.name, "author": commit.author, "date": commit.date, "subject": commit.subject}
-
-
-def _look_facts(found: CommitSearchResult, look: CommitLook) -> dict[str, Any]:
-    return {
-        "commit": look.commit,
-        "subject": found.commits[look.commit].subject,
-        "verdict": look.verdict.value,
-        "why": look.why,
-        "seconds": round(look.seconds, 3),
-        "runs": look.runs,
-        "failed": look.failed,
-        "recording": look.recording or None,
-        "liberties": list(look.liberties),
-        "random_numbers_shift": look.shift or None,
-        "clock_shift": look.clock_shift or None,
-        "reused": look.is_reused,
-    }
