@@ -14,8 +14,8 @@ from replaydbg.commits.question import TIMEOUT
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
 from replaydbg.launch.interruption import INTERRUPTIONS
-from replaydbg.render.commits_json import facts
 from replaydbg.render.commits_text import COLUMNS, answer_lines, as_markdown, deviation_lines, row
+from replaydbg.render.json_data.commits_json import facts
 
 TAKES_PROGRAM = True
 """The words after `--` are the command line that is recorded at each commit."""

@@ -30,8 +30,8 @@ from replaydbg.hunt.reading import Twins, open_twins
 from replaydbg.hunt.trials import MOST, How, find_flip, write_flipped
 from replaydbg.log.reader import Recording
 from replaydbg.prompt.terminal import ProgressLine
+from replaydbg.render.json_data.recordings_json import facts
 from replaydbg.render.measures import show_status
-from replaydbg.render.recordings_json import facts
 from replaydbg.render.recordings_text import RecordingsReport, Travelled, as_markdown, text
 from replaydbg.replay import replay
 

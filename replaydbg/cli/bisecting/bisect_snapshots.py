@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.output import add_json, add_recording, is_terminal, print_json
 from replaydbg.commands.searching import KINDS, predicate_of
 from replaydbg.debugger import Session
 from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion
-from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, VerdictChange
+from replaydbg.debugger.bisection.bisect_results import Bisected
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.run_bisection import MOST_LISTED, Bisection, begin_bisection
 from replaydbg.errors import UsageError, quoted
 from replaydbg.events.show import printable
 from replaydbg.render import bisection_text
-from replaydbg.render.events_json import event_facts
-from replaydbg.render.moments_json import moment_facts
-from replaydbg.render.texts import events_of, moment_text
+from replaydbg.render.json_data.bisection_json import facts, verdict_changes_facts
+from replaydbg.render.texts import moment_text
 
 FOUND, NOTHING = 1, 3
 
@@ -124,11 +122,7 @@ def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate
     is_cut = len(found) > MOST_LISTED
     del found[MOST_LISTED:]
     if args.json:
-        flips = [
-            {**moment_facts(session, each.count, each.moment), "is_bad": each.is_bad, "file": each.file,
-             "line": each.line, "function": each.function}
-            for each in found
-        ]  # fmt: skip
+        flips = verdict_changes_facts(session, found)
         answer = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
         print_json({**answer, "note": search.note or None})
     else:
@@ -139,68 +133,3 @@ def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate
         if search.note:
             print(printable(search.note))
     return FOUND if any(each.is_bad for each in found) else NOTHING
-
-
-def facts(session: Session, found: Bisected) -> dict[str, Any]:
-    """Return a result as data: docs/reference/bisect-json.md."""
-    culprit = found.culprit
-    return {
-        "kind": "snapshots",
-        "outcome": "found" if culprit is not None else "none",
-        "reason": None if culprit is not None else " ".join(bisection_text.headline(session, found)),
-        "predicate": found.predicate,
-        "answer": found.answer.value,
-        "first": moment_text(found.first),
-        "last": moment_text(found.last),
-        "last_said": found.last_reason or None,
-        "last_good": moment_text(found.last_good) if found.last_good is not None else None,
-        "first_bad": moment_text(found.first_bad) if found.first_bad is not None else None,
-        "places": found.places,
-        "is_monotone": found.is_monotone if not found.has_unseen else None,
-        "unfit": [moment_text(each) for each in found.unfit],
-        "passing": found.passing if not found.has_unseen else None,
-        "first_passing": moment_text(found.first_passing) if found.first_passing is not None else None,
-        "healed": _flip_facts(found.healed),
-        "first_healed": _flip_facts(found.first_healed),
-        "last_healed": _flip_facts(found.last_healed),
-        "seen_at": moment_text(found.seen_at) if found.seen_at is not None else None,
-        "is_exact": found.is_exact,
-        "note": found.note or None,
-        "looks": [
-            {
-                **moment_facts(session, each.count, each.moment),
-                "verdict": each.verdict.value,
-                "said": each.reason or None,
-                "seconds": round(each.seconds, 4),
-                "is_check": each.is_check,
-            }
-            for each in found.looks
-        ],
-        "culprit": _culprit_facts(session, culprit) if culprit is not None else None,
-    }
-
-
-def _flip_facts(flip: VerdictChange | None) -> dict[str, Any] | None:
-    if flip is None:
-        return None
-    return {"moment": moment_text(flip.moment), "file": flip.file, "line": flip.line, "function": flip.function}
-
-
-def _culprit_facts(session: Session, culprit: Culprit) -> dict[str, Any]:
-    events = events_of(session, min(culprit.events), max(culprit.events)) if culprit.events else []
-    return {
-        **moment_facts(session, culprit.count, culprit.moment),
-        "seen": moment_text(culprit.seen_moment),
-        "lane": culprit.lane,
-        "file": culprit.file,
-        "line": culprit.line,
-        "function": culprit.function,
-        "source": culprit.source,
-        "before": culprit.before.value,
-        "before_said": culprit.before_reason or None,
-        "values": [
-            {"source": each.source, "before": each.before or None, "after": each.after or None}
-            for each in culprit.values
-        ],
-        "events": [event_facts(each) for each in events if each.number in culprit.events],
-    }

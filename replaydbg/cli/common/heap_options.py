@@ -1,24 +1,19 @@
-"""Options, tables on stdout and JSON facts that the heap commands share."""
+"""Options, stored snapshots and tables on stdout that the heap commands share."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from replaydbg.cli.common.output import add_json, is_terminal
-from replaydbg.commands.heap_commands import AboutObject
 from replaydbg.errors import Corrupt, NoSuchMoment, UsageError
 from replaydbg.heap.diff import MOST
-from replaydbg.heap.difference import Diff
 from replaydbg.heap.holding import Holding
 from replaydbg.heap.pack import MAGIC
 from replaydbg.heap.stored import load_stored, read_snapshot, stored_snapshots
 from replaydbg.log.reader import Recording
 from replaydbg.render.tables import Table, drawn, markdown
-from replaydbg.render.texts import moment_text
 
 
 def add_shape(parser: argparse.ArgumentParser, *, is_of_moments: bool = True) -> None:
@@ -50,18 +45,6 @@ def check_shape(args: argparse.Namespace) -> None:
 def most_of(args: argparse.Namespace) -> int | None:
     """Return the maximum number of rows; None: no limit."""
     return None if args.all else args.limit or MOST
-
-
-def diff_facts(diff: Diff) -> dict[str, Any]:
-    """Return a difference as data."""
-    facts = {**asdict(diff), "is_empty": diff.is_empty}
-    for name, paths in (
-        ("changed", [each.path for each in diff.changed.items]),
-        ("grown", [each.path for each in diff.grown.items]),
-    ):
-        for path, item in zip(paths, facts[name]["items"], strict=True):
-            item["path"] = path
-    return facts
 
 
 def is_stored(moment: str | None) -> bool:
@@ -99,39 +82,3 @@ def print_tables(args: argparse.Namespace, tables: Iterable[Table]) -> None:
         print(markdown(tables), end="")
     else:
         print(drawn(tables, is_coloured=is_terminal()), end="")
-
-
-def object_facts(held: Holding, node: int, about: AboutObject, most: int | None) -> dict[str, Any]:
-    """Return the facts about one object as data."""
-    snapshot = held.snapshot
-    holders = held.holders(node)
-    made, written = about.created, about.written
-    return {
-        "path": held.path(node),
-        "what": held.text(node),
-        "type": snapshot.type_name(node),
-        "address": snapshot.address[node],
-        "bytes": snapshot.size[node],
-        "retained": held.retained[node],
-        "created": {
-            "moment": moment_text(made.moment),
-            "count": made.count,
-            "made_by": made.made or None,
-            "place": made.place._asdict() if made.place is not None else None,
-            "returned_to": made.returned_to._asdict() if made.returned_to is not None else None,
-        }
-        if made is not None
-        else None,
-        "written": {
-            "moment": moment_text(written.moment),
-            "count": written.count,
-            "file": written.file,
-            "line": written.line,
-            "function": written.function,
-        }
-        if written is not None and written.moment is not None
-        else None,
-        "free_without": [held.path(each) for each in held.chain(node)],
-        "holders": [asdict(each) for each in holders[:most]],
-        "holder_count": len(holders),
-    }

@@ -11,7 +11,6 @@ from pathlib import Path
 from replaydbg.cli.common.heap_options import (
     add_shape,
     check_shape,
-    diff_facts,
     is_stored,
     lone_snapshot,
     most_of,
@@ -33,6 +32,7 @@ from replaydbg.heap.holding import MINE, Holding
 from replaydbg.prompt.terminal import ProgressLine
 from replaydbg.render.first_differences_text import facts, tables
 from replaydbg.render.heap_tables import diff_tables
+from replaydbg.render.json_data.heap_json import diff_facts
 
 _MOMENT = re.compile(r"@.+|\d+(:\d+)?|\d+(\.\d+)?%|rdbg://.+")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from replaydbg.cli.common.heap_options import (
     add_shape,
@@ -13,13 +12,12 @@ from replaydbg.cli.common.heap_options import (
     is_stored,
     lone_snapshot,
     most_of,
-    object_facts,
     print_tables,
     stored,
 )
 from replaydbg.cli.common.opening import add_quiet, opened
 from replaydbg.cli.common.output import add_recording, open_named, print_json
-from replaydbg.commands.heap_commands import AboutObject, about_object
+from replaydbg.commands.heap_commands import about_object
 from replaydbg.debugger.object_history import holdings, spread
 from replaydbg.errors import UsageError
 from replaydbg.heap.finding import find
@@ -27,6 +25,7 @@ from replaydbg.heap.growth import FEWEST, growth
 from replaydbg.heap.holding import Holding
 from replaydbg.heap.pack import pack
 from replaydbg.render.heap_tables import growth_tables, heap_tables, object_tables
+from replaydbg.render.json_data.heap_json import heap_facts, object_facts
 
 GROWTH = 8
 """Default number of moments in a series."""
@@ -80,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         session.seek(moment)
         about = about_object(session, held, node, which=args.which)
         if args.json:
-            print_json(object_facts(held, node, about, most))
+            print_json(object_facts(held, node, made=about.created, written=about.written, most=most))
         else:
             print_tables(args, object_tables(held, node, most=most, notes=about.lines(session)))
         return 0
@@ -96,7 +95,7 @@ def _of_file(args: argparse.Namespace, most: int | None) -> int:
         return _show(args, held, most)
     node = find(held, args.of)
     if args.json:
-        print_json(object_facts(held, node, AboutObject(None, None), most))
+        print_json(object_facts(held, node, made=None, written=None, most=most))
     else:
         print_tables(args, object_tables(held, node, most=most))
     return 0
@@ -106,22 +105,7 @@ def _show(args: argparse.Namespace, held: Holding, most: int | None) -> int:
     if args.output is not None:
         Path(args.output).write_bytes(pack(held.snapshot))
     if args.json:
-        print_json(_facts(held, most))
+        print_json(heap_facts(held, most))
     elif args.output is None:
         print_tables(args, heap_tables(held, most=most))
     return 0
-
-
-def _facts(held: Holding, most: int | None) -> dict[str, Any]:
-    taken = held.snapshot.taken
-    counts, sizes = held.census()
-    return {
-        "event": taken.event,
-        "step": taken.step,
-        "objects": len(held.snapshot),
-        "bytes": sizes.total(),
-        "cut": list(held.snapshot.cut),
-        "types": [{"type": name, "objects": counts[name], "bytes": size} for name, size in sizes.most_common(most)],
-        "type_count": len(counts),
-        "largest": [asdict(each) for each in held.largest(most)],
-    }

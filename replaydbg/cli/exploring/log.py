@@ -9,7 +9,7 @@ from replaydbg.cli.common.output import add_json, add_recording, print_json
 from replaydbg.commands.places import parse_place
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
-from replaydbg.render.moments_json import moment_facts
+from replaydbg.render.json_data.moments_json import moment_facts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

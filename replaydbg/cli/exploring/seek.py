@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from replaydbg.cli.common.opening import add_quiet, opened_at
 from replaydbg.cli.common.output import add_json, add_recording, print_json
@@ -11,7 +10,8 @@ from replaydbg.commands import inspecting, past
 from replaydbg.commands.view import View
 from replaydbg.debugger.session_results import Lane, Variable
 from replaydbg.render import texts
-from replaydbg.render.moments_json import frame_facts, moment_facts
+from replaydbg.render.json_data.json_object import JsonObject
+from replaydbg.render.json_data.moments_json import frame_facts, moment_facts
 
 MOST_FRAMES = 1000
 """Maximum number of frames in the JSON output, unless one further out is asked for; "frames" is the total."""
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
 
 
-def _facts(view: View, variables: tuple[Variable, ...]) -> dict[str, Any]:
+def _facts(view: View, variables: tuple[Variable, ...]) -> JsonObject:
     here, frames = view.here, view.frames()
     return {
         **moment_facts(view.session, here.count, here.moment),
@@ -71,7 +71,7 @@ def _facts(view: View, variables: tuple[Variable, ...]) -> dict[str, Any]:
     }
 
 
-def _lane(lane: Lane) -> dict[str, Any]:
+def _lane(lane: Lane) -> JsonObject:
     return {
         "lane": lane.id,
         "name": lane.name,

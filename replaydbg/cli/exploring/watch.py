@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
 from replaydbg.cli.common.opening import add_place, add_quiet, opened_at
 from replaydbg.cli.common.output import add_json, add_recording, print_json
-from replaydbg.debugger import Session
-from replaydbg.debugger.session_results import ValueChange
 from replaydbg.errors import UsageError
 from replaydbg.render import texts
-from replaydbg.render.moments_json import moment_facts
+from replaydbg.render.json_data.writes_json import change_facts
 
 MOST = 1000
 """Maximum number of changes that are shown without `--limit`."""
@@ -46,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
             number += 1
             view.screen.check()
             if args.json:
-                changes.append(_facts(session, change))
+                changes.append(change_facts(session, change))
             else:
                 view.screen.line(texts.change_text(session, change))
         if args.json:
@@ -60,14 +57,3 @@ def run(args: argparse.Namespace) -> int:
         if history.note and not args.json:
             view.screen.line(f"{args.expression}: {history.note}.")
         return 0 if number else 1
-
-
-def _facts(session: Session, change: ValueChange) -> dict[str, Any]:
-    return {
-        **moment_facts(session, change.count, change.moment),
-        "lane": change.lane,
-        "file": change.file,
-        "line": change.line,
-        "function": change.function,
-        "value": change.text or None,
-    }

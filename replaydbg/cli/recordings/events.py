@@ -14,7 +14,7 @@ from replaydbg.errors import UsageError
 from replaydbg.events.records import Entry
 from replaydbg.log.reader import Recording
 from replaydbg.render.event_rows import COLUMNS, entry_row
-from replaydbg.render.events_json import entry_facts
+from replaydbg.render.json_data.events_json import entry_facts
 
 ON_A_TERMINAL = 200
 """Number of entries that a terminal gets without `--limit`: a table is laid out as a whole."""

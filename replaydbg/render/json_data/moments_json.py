@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replaydbg.debugger import Session
 from replaydbg.debugger.session_results import Frame, Moment
-from replaydbg.render.json_object import JsonObject
+from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.texts import moment_text
 
 

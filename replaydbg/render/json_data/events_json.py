@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replaydbg.events.records import Control, Entry, Event
 from replaydbg.events.show import to_json
-from replaydbg.render.json_object import JsonObject
+from replaydbg.render.json_data.json_object import JsonObject
 
 
 def entry_facts(entry: Entry) -> JsonObject:

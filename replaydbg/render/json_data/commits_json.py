@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replaydbg.commits import Commit, CommitLook, CommitSearchResult
 from replaydbg.render.commits_text import range_reason, reproduction_commands
-from replaydbg.render.json_object import JsonObject
+from replaydbg.render.json_data.json_object import JsonObject
 
 
 def facts(found: CommitSearchResult) -> JsonObject:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Any
 
 from replaydbg.bisect.twins import Behaviour, BehaviourKind, Input, InputKind, LaneKey, Preemption
 from replaydbg.debugger.compare.first_difference import MemoryDifference, TurningPoint
@@ -13,11 +12,12 @@ from replaydbg.events.records import Site
 from replaydbg.events.show import show_call, to_json
 from replaydbg.hunt.codes import CodeDifference
 from replaydbg.hunt.flip import Flip, OtherTurn
+from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.recordings_text import RecordingsReport, event_of, travels
 from replaydbg.render.texts import moment_text
 
 
-def facts(found: RecordingsReport) -> dict[str, Any]:
+def facts(found: RecordingsReport) -> JsonObject:
     """Return it as data."""
     good, bad = found.names
     flip = found.flip
@@ -41,7 +41,7 @@ def facts(found: RecordingsReport) -> dict[str, Any]:
     }
 
 
-def _code_facts(code: CodeDifference | None) -> dict[str, Any] | None:
+def _code_facts(code: CodeDifference | None) -> JsonObject | None:
     if code is None:
         return None
     return {
@@ -56,12 +56,12 @@ def _code_facts(code: CodeDifference | None) -> dict[str, Any] | None:
     }
 
 
-def _optional(found: RecordingsReport, each: Input | None) -> dict[str, Any] | None:
+def _optional(found: RecordingsReport, each: Input | None) -> JsonObject | None:
     return _input_facts(found, each) if each is not None else None
 
 
-def _input_facts(found: RecordingsReport, each: Input) -> dict[str, Any]:
-    facts: dict[str, Any] = {"told": each.kind.value, "name": each.name}
+def _input_facts(found: RecordingsReport, each: Input) -> JsonObject:
+    facts: JsonObject = {"told": each.kind.value, "name": each.name}
     facts |= {"good": to_json(each.good), "bad": to_json(each.bad)}
     if each.kind is InputKind.ANSWER:
         event = event_of(found, each)
@@ -71,11 +71,11 @@ def _input_facts(found: RecordingsReport, each: Input) -> dict[str, Any]:
     return facts
 
 
-def _site_facts(found: RecordingsReport, site: Site) -> dict[str, Any]:
+def _site_facts(found: RecordingsReport, site: Site) -> JsonObject:
     return {"file": site.file, "line": site.line, "function": site.function, "source": found.twins.text(site)}
 
 
-def _behaviour_facts(found: RecordingsReport, first: Behaviour | None) -> dict[str, Any] | None:
+def _behaviour_facts(found: RecordingsReport, first: Behaviour | None) -> JsonObject | None:
     if first is None:
         return None
     side, number = (
@@ -94,7 +94,7 @@ def _behaviour_facts(found: RecordingsReport, first: Behaviour | None) -> dict[s
     }
 
 
-def _memory_facts(apart: MemoryDifference) -> dict[str, Any]:
+def _memory_facts(apart: MemoryDifference) -> JsonObject:
     place = apart.place
     return {
         "scope": apart.scope,
@@ -115,7 +115,7 @@ def _memory_facts(apart: MemoryDifference) -> dict[str, Any]:
     }
 
 
-def _turn_facts(turn: TurningPoint | None) -> dict[str, Any] | None:
+def _turn_facts(turn: TurningPoint | None) -> JsonObject | None:
     if turn is None:
         return None
     ways = {
@@ -124,7 +124,7 @@ def _turn_facts(turn: TurningPoint | None) -> dict[str, Any] | None:
     return {"moment": moment_text(turn.moment), **turn.place._asdict(), "source": turn.source, **ways}
 
 
-def _flip_facts(found: RecordingsReport, flip: Flip | None) -> dict[str, Any] | None:
+def _flip_facts(found: RecordingsReport, flip: Flip | None) -> JsonObject | None:
     if flip is None:
         return None
     return {
@@ -148,7 +148,7 @@ def _flip_facts(found: RecordingsReport, flip: Flip | None) -> dict[str, Any] | 
     }
 
 
-def _preemption_facts(each: Preemption, at: Interruption | None) -> dict[str, Any]:
+def _preemption_facts(each: Preemption, at: Interruption | None) -> JsonObject:
     place = at.place if at is not None else None
     return {
         "lane": each.number,
@@ -166,7 +166,7 @@ def _preemption_facts(each: Preemption, at: Interruption | None) -> dict[str, An
     }
 
 
-def _other_turn_facts(each: OtherTurn, took: TurnOrder | None) -> dict[str, Any]:
+def _other_turn_facts(each: OtherTurn, took: TurnOrder | None) -> JsonObject:
     return {
         "lane": each.recorded,
         "thread": _name(each.recorded_key),
