@@ -17,7 +17,6 @@ from typing import NamedTuple
 from replaydbg import __version__
 from replaydbg.cli.common.output import add_json, print_json, print_table, the_store
 from replaydbg.cli.common.program_words import split_words as split_words
-from replaydbg.cli.machine import doctor_trace
 from replaydbg.errors import NotBuilt, UsageError
 from replaydbg.events.show import printable
 from replaydbg.gates.uncovered import installed
@@ -33,6 +32,10 @@ NOT_COVERED = (
     "free-threaded builds of Python, and interpreters other than CPython",
 )
 """Limits of every recording, whatever the machine."""
+
+
+TRACE_LIMIT = "1G"
+"""Default maximum size of a tick trace (see `--trace-limit`): some 300 million ticks."""
 
 
 class DoctorCheck(NamedTuple):
@@ -52,13 +55,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.usage = "replaydbg doctor [--json] [--trace [options] [--] (prog.py | -m module | -c code) [args ...]]"
     add_json(parser)
-    doctor_trace.add_arguments(parser)
+    _add_trace_arguments(parser)
+
+
+def _add_trace_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("hunting a drift")
+    group.add_argument(
+        "--trace",
+        action="store_true",
+        help="record a program, replay it, and compare every tick of both",
+    )
+    group.add_argument(
+        "--trace-limit", metavar="SIZE", help=f"compare at most SIZE of each trace (default: {TRACE_LIMIT})"
+    )
+    group.add_argument(
+        "--replays", type=int, metavar="N", help="replay up to N times, until a replay differs (default: 1)"
+    )
+    group.add_argument("--chaos", metavar="SEED", help="as for record")
+    group.add_argument("-o", "--output", type=Path, metavar="FILE", help="keep the recording in FILE")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run all checks; return 1 if this machine cannot record and replay. Or compare two runs."""
     if args.trace:
-        return doctor_trace.run(args)
+        # Imported here: the usual doctor needs neither the recorder nor a replay.
+        from replaydbg.cli.machine.doctor_trace import run as run_trace
+
+        return run_trace(args, limit=args.trace_limit or TRACE_LIMIT)
     if args.program:
         raise UsageError("doctor takes a program with --trace only: it looks at this machine.")
     checks = [_python(), _core(), _compiler(), _packages(), _fence(), _store(), _strace()]
