@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from replaydbg.cli.common.opening import add_place, add_quiet, opened_at
 from replaydbg.cli.common.output import add_json, add_recording, print_json
-from replaydbg.debugger.object_export import Export, Lost
-from replaydbg.errors import UsageError, quoted
+from replaydbg.debugger.object_export import Export
+from replaydbg.errors import UsageError
+from replaydbg.render.export_text import export_facts, export_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,9 +28,9 @@ def run(args: argparse.Namespace) -> int:
         found = view.session.run.export(args.expression, **view.at)
         write(found, args.output)
         if args.json:
-            print_json(_facts(found, args.output))
+            print_json(export_facts(found, args.output))
         else:
-            for line in lines(found, args.output):
+            for line in export_lines(found, args.output):
                 view.screen.line(line)
     return 0
 
@@ -44,19 +44,3 @@ def write(found: Export, path: str) -> None:
     except OSError as error:
         temporary.unlink(missing_ok=True)
         raise UsageError(f"{path!r} cannot be written: {error.strerror}.") from None
-
-
-def lines(found: Export, path: str) -> list[str]:
-    """Return the lines that describe the result."""
-    result = [f"{path}: a {found.type}, {len(found.data):,} bytes: {found.text}"]
-    result += [f"  not saved: {_lost(each)}" for each in found.lost]
-    return [*result, f"  replaydbg.load({quoted(path)!r}) loads it in any Python that has its modules."]
-
-
-def _lost(lost: Lost) -> str:
-    return f"{lost.path or 'a part'} (a {lost.type}): {lost.reason}"
-
-
-def _facts(found: Export, path: str) -> dict[str, Any]:
-    lost = [{"path": each.path, "type": each.type, "reason": each.reason} for each in found.lost]
-    return {"file": path, "type": found.type, "text": found.text, "bytes": len(found.data), "lost": lost}

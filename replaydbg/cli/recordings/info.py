@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shlex
-from typing import Any
 
 from replaydbg.cli.common.output import add_json, add_recording, open_named, print_json, print_problems
 from replaydbg.events.show import printable
-from replaydbg.events.stops import StopReason
 from replaydbg.log.reader import Recording
-from replaydbg.render.measures import show_seconds, show_size, show_status
-
-MOST_EXTENSIONS = 100
-"""Number of extension modules that are listed."""
+from replaydbg.render.json_data.json_object import JsonObject
+from replaydbg.render.recording_text import recording_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,13 +24,13 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json(_facts(recording))
         else:
-            for label, text in _lines(recording, with_values=args.env):
+            for label, text in recording_lines(recording, with_values=args.env):
                 print(f"{label + ':':<11} {printable(text)}")
         print_problems(recording)
         return 1 if recording.damage else 0
 
 
-def _facts(recording: Recording) -> dict[str, Any]:
+def _facts(recording: Recording) -> JsonObject:
     log = recording.log_header
     return {
         "name": recording.name,
@@ -48,48 +43,3 @@ def _facts(recording: Recording) -> dict[str, Any]:
         "log": None if log is None else log._asdict() | {"stopped": log.stopped.name.lower()},
         "sections": {name: recording.size(name) for name in recording.sections},
     }
-
-
-def _extensions(recording: Recording) -> str:
-    """Return the files that the importer loaded as extension modules: a replay loads them from there."""
-    asked = (each for each in recording.world() if each.operation == "stat" and not each.raised)
-    found = list(dict.fromkeys(each.path for each in asked if each.path.endswith(".so")))
-    more = f" and {len(found) - MOST_EXTENSIONS:,} more" if len(found) > MOST_EXTENSIONS else ""
-    return (" ".join(found[:MOST_EXTENSIONS]) or "none") + more
-
-
-def _lines(recording: Recording, *, with_values: bool) -> list[tuple[str, str]]:
-    header, end, log = recording.header, recording.end, recording.log_header
-    lines = [
-        ("recording", f"{recording.name} ({recording.path})"),
-        ("command", shlex.join(header.argv)),
-        ("directory", header.cwd),
-        ("created", f"{header.created}, by replaydbg {header.tool}, format {header.format}"),
-        ("python", f"{header.python.version} ({header.python.executable}) {shlex.join(header.python.flags)}".rstrip()),
-        ("platform", header.platform),
-        ("streams", ", ".join(header.stdio)),
-    ]
-    variables = sorted(header.env.items())
-    if with_values:
-        lines += [("variable", f"{name}={value}") for name, value in variables]
-    else:
-        lines.append(("variables", " ".join(name for name, _ in variables) or "none"))
-    if end is not None:
-        times = f"{show_seconds(end.seconds)}, {show_seconds(end.cpu_seconds)} of processor time"
-        lines.append(("ended", f"{show_status(end.status)}, after {times}"))
-    if log is not None:
-        lines.append(("events", f"{end.events if end is not None else log.crossings:,}"))
-        if log.stopped is not StopReason.NOT_STOPPED:
-            lines.append(("stopped", log.stopped.sentence))
-    sizes = (f"{name} {show_size(recording.size(name))}" for name in recording.sections if "/" not in name)
-    lines.append(("sections", ", ".join(sizes)))
-    if end is not None:
-        if end.reason:
-            lines.append(("reason", end.reason))
-        lines.append(("sources", f"{len(end.sources):,} files; {len(end.packages):,} packages were installed"))
-        lines.append(("extensions", _extensions(recording)))
-        for note in end.notes:
-            first, *more = note.text.split("\n")
-            lines.append(("note", f"{first} ({note.kind}{f', {note.count:,} times' if note.count > 1 else ''})"))
-            lines.extend(("", line) for line in more)
-    return lines

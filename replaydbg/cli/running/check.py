@@ -5,26 +5,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from replaydbg.cli.common.origin import warn_if_foreign
 from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
-from replaydbg.events.show import printable
+from replaydbg.render.json_data.verdict_json import verdict_facts
+from replaydbg.render.verdict_text import verdict_lines
 from replaydbg.replay.edited_code import BAD, GOOD, CodeVerdict, Judge
 from replaydbg.store.directory import Store
-
-if TYPE_CHECKING:
-    from replaydbg.replay.ending import Outcome
 
 CANNOT_TEST_CODE = 125
 """The exit code that `git bisect run` reads as: this commit cannot be tested."""
 STOP_CODE = 128
 """The exit code that stops `git bisect run`: the check itself is misconfigured, and every commit would look bad."""
-MOST_SHOWN = 20
-"""Number of deviations that are listed for people; `--json` lists all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,60 +102,8 @@ def _sources(given: list[str]) -> dict[str, str]:
 def show_verdict(verdict: CodeVerdict, *, as_json: bool, quiet: bool) -> int:
     """Print it, and return the exit code."""
     if as_json:
-        print_json(_as_json(verdict))
+        print_json(verdict_facts(verdict))
     else:
-        for line in verdict.sentence.split("\n"):
-            print(printable(line))
-        if not quiet:
-            _show_liberties(verdict)
+        for line in verdict_lines(verdict, with_deviations=not quiet):
+            print(line)
     return {GOOD: 0, BAD: 1}.get(verdict.word, CANNOT_TEST_CODE)
-
-
-def _show_liberties(verdict: CodeVerdict) -> None:
-    total = sum(verdict.result.liberty_counts.values())
-    for liberty in verdict.result.liberties[:MOST_SHOWN]:
-        print(f"  {printable(str(liberty))}")
-    if total > MOST_SHOWN:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in verdict.result.liberty_counts.items())
-        print(f"  ... and {total - MOST_SHOWN} more: {kinds} in all (--json has them)")
-
-
-def _as_json(verdict: CodeVerdict) -> dict[str, object]:
-    result = verdict.result
-    return {
-        "verdict": verdict.word,
-        "sentence": verdict.sentence,
-        "recorded": _outcome(verdict.recorded),
-        "now": _outcome(verdict.now),
-        "cannot_test": result.cannot_test,
-        "check": {"verdict": result.check.verdict, "error": result.check.error} if result.check is not None else None,
-        "changed": list(verdict.changed),
-        "liberties": [
-            {
-                "kind": each.kind,
-                "event": each.event or None,
-                "recorded": each.recorded,
-                "asked": each.asked,
-                "detail": each.detail,
-                "lane": each.lane,
-                "file": each.file,
-                "line": each.line,
-                "function": each.function,
-            }
-            for each in result.liberties
-        ],
-        "liberty_counts": result.liberty_counts,
-    }
-
-
-def _outcome(outcome: Outcome | None) -> dict[str, object] | None:
-    if outcome is None:
-        return None
-    exception = outcome.exception
-    return {
-        "status": outcome.status,
-        "exception": exception.type if exception is not None else None,
-        "text": exception.text if exception is not None else None,
-        "file": exception.place.file if exception is not None and exception.place is not None else None,
-        "line": exception.place.line if exception is not None and exception.place is not None else None,
-    }

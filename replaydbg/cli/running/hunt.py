@@ -6,20 +6,17 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 from replaydbg.cli.common.output import print_json, the_store
 from replaydbg.cli.common.program_words import split_words as split_words
 from replaydbg.config import load_settings
-from replaydbg.errors import quoted
-from replaydbg.events.show import printable
 from replaydbg.hunt.hunter import Caught, HuntRequest, HuntRun, Until, hunt
 from replaydbg.launch.endings import end_like
 from replaydbg.log.reader import open_recording
+from replaydbg.render.hunt_text import HuntReport, KeptRun, hunt_lines
+from replaydbg.render.json_data.hunt_json import hunt_facts
 
 FOUND, INCONCLUSIVE = 0, 3
-QUOTED = 3
-"""Number of output lines of the failing run that are quoted."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,9 +78,9 @@ def run(args: argparse.Namespace) -> int:
         progress.clear()
     following = _following(caught, args.fails)
     if args.json and not args.bisect:
-        print_json(_facts(caught, following))
+        print_json(hunt_facts(_report(caught, following)))
     elif not args.json:
-        _print_caught(caught, following)
+        print("\n".join(hunt_lines(_report(caught, following))))
     if caught.interrupted_by:
         return end_like(-caught.interrupted_by)
     if not args.bisect or not following:
@@ -105,6 +102,21 @@ def _following(caught: Caught, fails: str) -> list[str]:
         return []
     names = [the_store().name_of(each.path) for each in (caught.passed, caught.failed, *caught.more)]
     return ["bisect", "recordings", *names, *(["--fails", fails] if fails else [])]
+
+
+def _report(caught: Caught, following: list[str]) -> HuntReport:
+    return HuntReport(
+        caught,
+        failed=_kept(caught.failed) if caught.failed is not None else None,
+        passed=_kept(caught.passed) if caught.passed is not None else None,
+        more=tuple(map(_kept, caught.more)),
+        following=tuple(following),
+    )
+
+
+def _kept(run: HuntRun) -> KeptRun:
+    with open_recording(run.path) as recording:
+        return KeptRun(run, the_store().name_of(run.path), recording.header.hash_seed)
 
 
 class _HuntProgress:
@@ -132,57 +144,3 @@ class _HuntProgress:
         """Remove the status line, which is rewritten in place."""
         if self.is_terminal and not self.is_quiet:
             sys.stderr.write("\r\x1b[K")
-
-
-def _print_caught(caught: Caught, following: list[str]) -> None:
-    low, high = caught.rate
-    print(f"{caught.failures} of {caught.runs} runs failed: between {low:.1%} and {high:.1%} do, with 95 % confidence.")
-    for kind, found in (("failed", caught.failed), ("passed", caught.passed)):
-        if found is None:
-            continue
-        facts = _run_facts(found)
-        details = [found.why, f"{found.events:,} events", f"hash seed {facts['hash_seed']}"]
-        details.append(f"chaos seed {found.chaos}" if found.chaos is not None else "")
-        print(f"{kind}: {facts['name']} ({', '.join(filter(None, details))})")
-        if found.is_failure:
-            _quote(found)
-    if caught.more:
-        names = ", ".join(the_store().name_of(each.path) for each in caught.more)
-        print(f"failed, too: {names}")
-    if following:
-        print(f"What made the difference: replaydbg {' '.join(map(quoted, following))}")
-
-
-def _quote(run: HuntRun) -> None:
-    text = run.outside.errors or run.outside.output
-    for line in text.decode(errors="replace").rstrip().splitlines()[-QUOTED:]:
-        print(f"  | {printable(line)}")
-
-
-def _facts(caught: Caught, following: list[str]) -> dict[str, Any]:
-    low, high = caught.rate
-    return {
-        "runs": caught.runs,
-        "failures": caught.failures,
-        "rate": {"low": low, "high": high, "confidence": 0.95},
-        "failed": _run_facts(caught.failed) if caught.failed is not None else None,
-        "passed": _run_facts(caught.passed) if caught.passed is not None else None,
-        "more": [_run_facts(each) for each in caught.more],
-        "is_interrupted": bool(caught.interrupted_by),
-        "next": ["replaydbg", *following] if following else None,
-    }
-
-
-def _run_facts(run: HuntRun) -> dict[str, Any]:
-    with open_recording(run.path) as recording:
-        hash_seed = recording.header.hash_seed
-    return {
-        "name": the_store().name_of(run.path),
-        "path": str(run.path),
-        "run": run.number,
-        "why": run.why,
-        "status": run.outside.status,
-        "events": run.events,
-        "chaos": run.chaos,
-        "hash_seed": hash_seed,
-    }

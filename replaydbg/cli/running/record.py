@@ -7,17 +7,16 @@ import gc
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from replaydbg.cli.common.program_words import split_words as split_words
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.config import load_settings
-from replaydbg.errors import UsageError, quoted
+from replaydbg.errors import UsageError
 from replaydbg.launch.endings import end_like
-from replaydbg.record import RecordResult, record
+from replaydbg.record import record
 from replaydbg.record.chaos import record_until_failure
 from replaydbg.record.snapshot_orders import SnapshotOrders, parse_every, parse_signal
-from replaydbg.render.measures import show_size
+from replaydbg.render.record_summary import summary_lines
 from replaydbg.store.directory import Store
 
 CHECKED_EVERY = 100_000_000
@@ -118,10 +117,14 @@ def run(args: argparse.Namespace) -> int:
         )
     try:
         if args.json:
-            print(json.dumps(_as_json(result)), file=sys.stderr)
+            # Imported here: only this option needs it.
+            from replaydbg.render.json_data.runs_json import record_facts
+
+            print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
         elif not settings.quiet:
             name = Store(settings.store).name_of(result.path)
-            _print_result(result, name, is_held=args.keep_checkpoints, output=args.output)
+            lines = summary_lines(result, name, is_held=args.keep_checkpoints, output=args.output)
+            print("\n".join(lines), file=sys.stderr)
         elif result.problem:
             print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
     except OSError:
@@ -163,61 +166,3 @@ def _hold_checkpoints(live: Path, sealed: Path) -> None:
     holder = subprocess.Popen(command, start_new_session=True, stdin=none, stdout=none, stderr=none)
     # It outlives this process, and nobody waits for it.
     holder.returncode = 0
-
-
-def _print_result(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> None:
-    lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
-    if output is not None and result.path.name != output.name:
-        lines.append(f"replaydbg: {result.path.suffix} was added to the name {quoted(output.name)}")
-    for note in result.notes:
-        # A deadlock was already reported in full when it happened.
-        lines.append(f"replaydbg: {note['kind']}: {note['text'].partition(chr(10))[0]}")
-    lines += _about_snapshots(result.snapshots)
-    if result.reason:
-        lines.append(f"replaydbg: the recording ends before the program did: {result.reason}.")
-    if result.problem:
-        lines.append(f"replaydbg: {result.problem}.")
-    lines.append(f"replaydbg: replaydbg replay {quoted(name)}")
-    if is_held:
-        lines.append("replaydbg: checkpoints are kept for an hour: the debugger opens at once")
-    print("\n".join(lines), file=sys.stderr)
-
-
-def _about_snapshots(snapshots: dict[str, Any] | None) -> list[str]:
-    if snapshots is None:
-        return []
-    count, pause = len(snapshots["listed"]), snapshots["longest_pause_ns"] / 1e6
-    line = f"replaydbg: {count} snapshot{'s' if count != 1 else ''}, the program paused for at most {pause:.1f} ms"
-    if snapshots["left_out"]:
-        line += f"; {snapshots['left_out']:,} were skipped: they would have slowed the run too much"
-    failed = ["replaydbg: some snapshots failed."] if snapshots["failed"] else []
-    return [line + ".", *failed, *_about_checks(snapshots["listed"])]
-
-
-def _about_checks(listed: list[dict[str, Any]]) -> list[str]:
-    """Return lines that report where each invariant first failed, and where it first could not be evaluated."""
-    found: dict[tuple[str, bool], str] = {}
-    for each in listed:
-        for check in each["checks"]:
-            key = (check["name"], check["holds"] is None)
-            if check["holds"] is True or key in found:
-                continue
-            what = "could not be evaluated" if check["holds"] is None else "did not hold"
-            more = f" ({check['text']})" if check["text"] else ""
-            at = f"snapshot @#{each['number']}, event {each['event']:,}"
-            found[key] = f"replaydbg: {check['name']} {what} at {at}{more}."
-    return list(found.values())
-
-
-def _as_json(result: RecordResult) -> dict[str, object]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "path": str(result.path),
-        "status": result.status,
-        "events": result.events,
-        "size": result.size,
-        "notes": result.notes,
-        "reason": result.reason,
-        "problem": result.problem,
-        "snapshots": result.snapshots,
-    }

@@ -7,7 +7,6 @@ import sys
 from typing import TYPE_CHECKING
 
 from replaydbg.cli.common.origin import warn_if_foreign
-from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.cli.common.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import NoSuchMoment, UsageError
@@ -53,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     settings = load_settings({"quiet": args.quiet})
     store = Store(settings.store)
     path = store.resolve(args.recording)
-    stop_at, step = _moment(args.to)
+    event, step = _moment(args.to)
     warn_if_foreign(path, args.recording, quiet=settings.quiet)
     if args.until_outcome:
         return _until_outcome(args, path, store.name_of(path), quiet=settings.quiet)
@@ -62,65 +61,46 @@ def run(args: argparse.Namespace) -> int:
         name=store.name_of(path),
         current_source=args.current_source,
         # If fewer lines follow the event, the replay stops before the next one.
-        stop_at=stop_at + 1 if step else stop_at,
-        clock=_clock(stop_at, step),
+        stop_at=event + 1 if step else event,
+        clock=_clock(event, step),
         stdout=2 if args.json else None,
     )
-    if stop_at > result.events and result.is_whole and not result.stack:
+    if event > result.events and result.is_whole and not result.stack:
         raise NoSuchMoment(args.to, f"the recording has {result.events:,} events")
     if args.json:
-        from replaydbg.cli.common.output import (
-            print_json,  # imported here: it takes 20 ms, which other replays need not pay
-        )
-
-        print_json(_as_json(result))
-        return result.exit_code
+        return _print_json(result)
     if result.divergence is not None:
         raise result.divergence
-    if (stop_at or step) and result.stack:
-        print(f"replaydbg: {_where(result, step)}", file=sys.stderr)
-        # Imported here: other replays print none of the program's output.
-        from replaydbg.events.show import printable
-
-        for line in result.stack:
-            print(f"  {printable(line)}", file=sys.stderr)
+    if (event or step) and result.stack:
+        _print_position(result, step)
         return 0
-    if result.drift and not settings.quiet:
-        print(
-            "replaydbg: every event matched, but the garbage collector has differed "
-            f"since event {result.drift}: finalizers may have run at other points.",
-            file=sys.stderr,
-        )
-    if result.unsure and not settings.quiet:
-        print(
-            f"replaydbg: before event {result.unsure} a signal handler ran inside a loop: "
-            "it may have run in a different iteration than in the recording.",
-            file=sys.stderr,
-        )
     if not settings.quiet:
-        _show_limits(result)
+        _print_notes(result)
     return end_like(result.status) if result.is_whole else result.exit_code
 
 
-def _show_limits(result: ReplayResult) -> None:
-    """Print how the output differs from the recorded program's, and why the recording ends early."""
-    if result.is_mixed:
-        print(
-            "replaydbg: the program changed its position in its output file; this replay prints the bytes in the order "
-            "in which they were written. Redirect this output to a new file to get the same file.",
-            file=sys.stderr,
-        )
-    for text in result.missing:
-        print(f"replaydbg: {text}.", file=sys.stderr)
-    # Imported here: a replay without such notes does not need it.
-    from replaydbg.events.show import printable
+def _print_json(result: ReplayResult) -> int:
+    # Imported here: it takes 20 ms, which other replays need not pay.
+    from replaydbg.cli.common.output import print_json
+    from replaydbg.render.json_data.runs_json import replay_facts
 
-    for text in result.uncovered:
-        # The text may contain names that the program chose.
-        print(f"replaydbg: not covered by the recording: {printable(text)}.", file=sys.stderr)
-    if result.ended_early:
-        why = printable(result.ended_early)
-        print(f"replaydbg: the recording ends here, after event {result.events}: {why}.", file=sys.stderr)
+    print_json(replay_facts(result))
+    return result.exit_code
+
+
+def _print_position(result: ReplayResult, step: int) -> None:
+    # Imported here: a replay without --to does not need it.
+    from replaydbg.render.replay_text import position_lines
+
+    print("\n".join(position_lines(result, step)), file=sys.stderr)
+
+
+def _print_notes(result: ReplayResult) -> None:
+    # Imported here: most replays print none.
+    from replaydbg.render.replay_text import note_lines
+
+    for line in note_lines(result):
+        print(f"replaydbg: {line}", file=sys.stderr)
 
 
 def _until_outcome(args: argparse.Namespace, path: Path, name: str, *, quiet: bool) -> int:
@@ -154,30 +134,3 @@ def _clock(event: int, step: int) -> Orders | None:
     from replaydbg.replay.clock import Moment, Orders
 
     return Orders(stop_at=Moment(event, step))
-
-
-def _where(result: ReplayResult, step: int) -> str:
-    if result.clock is None:
-        return f"before event {result.events + 1}"
-    lines = result.clock.lines_since_event
-    if result.clock.has_stopped:
-        return f"at line {lines} after event {result.clock.event}, before it runs"
-    return f"before event {result.events + 1}: only {lines} lines run before it, not {step}"
-
-
-def _as_json(result: ReplayResult) -> dict[str, object]:
-    return {
-        "schema_version": SCHEMA_VERSION,
-        "status": result.status,
-        "events": result.events,
-        "ended_early": result.ended_early,
-        "is_whole": result.is_whole,
-        "missing": list(result.missing),
-        "uncovered": list(result.uncovered),
-        "mixed": result.is_mixed,
-        "drift": result.drift or None,
-        "unsure": result.unsure or None,
-        "divergence": result.divergence.as_dict() if result.divergence is not None else None,
-        "stack": list(result.stack),
-        "lines_since_event": result.clock.lines_since_event if result.clock is not None else None,
-    }
