@@ -20,7 +20,7 @@ class KeptRun:
     run: HuntRun
     name: str
     """The name of the recording in commands."""
-    hash_seed: int | None
+    hash_seed: int
     """The seed of string hashes in the run."""
 
 

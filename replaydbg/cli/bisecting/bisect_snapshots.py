@@ -41,6 +41,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--invariant", metavar="NAME", help="an invariant that the program passed to replaydbg.check()")
     what.add_argument("--output", metavar="REGEX", help="wrong from where the output matches this regular expression")
+    _add_range(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds violations that heal")
+    how.add_argument(
+        "--for-good",
+        action="store_true",
+        help="evaluate at every line: find the violation that lasts until the end of the search",
+    )
+    how.add_argument("--all", action="store_true", help="list every line after which it became wrong or right again")
+    parser.add_argument("--md", action="store_true", help="print Markdown")
+    add_quiet(parser)
+    add_json(parser)
+
+
+def _add_range(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for where, and over which part of the run, it is evaluated."""
     parser.add_argument(
         "--in", dest="module", metavar="MODULE", default="", help="evaluate in this module (default: __main__)"
     )
@@ -60,17 +76,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", dest="last", metavar="MOMENT", help="end of the search (default: the failure, else the end)"
     )
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds violations that heal")
-    how.add_argument(
-        "--for-good",
-        action="store_true",
-        help="evaluate at every line: find the violation that lasts until the end of the search",
-    )
-    how.add_argument("--all", action="store_true", help="list every line after which it became wrong or right again")
-    parser.add_argument("--md", action="store_true", help="print Markdown")
-    add_quiet(parser)
-    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from replaydbg.cli.common.schema import SCHEMA_VERSION
 from replaydbg.config import is_colour_forced, load_settings
@@ -35,7 +34,7 @@ def open_named(name: str) -> Recording:
     return open_recording(the_store().resolve(name))
 
 
-def print_json(facts: dict[str, Any]) -> None:
+def print_json(facts: Mapping[str, object]) -> None:
     """Print `facts` as one JSON object."""
     print(json.dumps({"schema_version": SCHEMA_VERSION, **facts}, indent=2))
 

@@ -30,8 +30,9 @@ from replaydbg.heap.difference import Diff, without
 from replaydbg.heap.drift import drift
 from replaydbg.heap.holding import MINE, Holding
 from replaydbg.prompt.terminal import ProgressLine
-from replaydbg.render.first_differences_text import facts, tables
+from replaydbg.render.first_differences_text import tables
 from replaydbg.render.heap_tables import diff_tables
+from replaydbg.render.json_data.first_differences_json import facts
 from replaydbg.render.json_data.heap_json import diff_facts
 
 _MOMENT = re.compile(r"@.+|\d+(:\d+)?|\d+(\.\d+)?%|rdbg://.+")

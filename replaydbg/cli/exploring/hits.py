@@ -7,12 +7,13 @@ import fnmatch
 import re
 import sys
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from replaydbg.cli.common.origin import warn_if_foreign
 from replaydbg.cli.common.output import add_json, is_terminal, print_json, print_table, the_store
 from replaydbg.errors import UsageError
 from replaydbg.events.show import printable
+from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.replay.clock import Hits
 from replaydbg.replay.steps import Steps, count
 
@@ -80,7 +81,7 @@ def _summary(counted: Steps, lines: list[HitLine], limit: int | None) -> str:
     return words + "."
 
 
-def _facts(counted: Steps, lines: list[HitLine]) -> dict[str, Any]:
+def _facts(counted: Steps, lines: list[HitLine]) -> JsonObject:
     return {
         "python": counted.python,
         "mechanism": counted.mechanism,

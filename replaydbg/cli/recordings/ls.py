@@ -6,14 +6,33 @@ import argparse
 import os
 import shlex
 import sys
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from replaydbg.cli.common.output import add_json, print_json, print_table, the_store
 from replaydbg.errors import ReplaydbgError
 from replaydbg.events.show import printable
-from replaydbg.log.reader import open_recording
+from replaydbg.log.reader import Recording, open_recording
+from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.render.measures import show_seconds, show_size, show_status
 from replaydbg.store.directory import StoredRecording
+
+_COLUMNS = ("name", "created", "ended", "events", "size", "time", "command")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """The facts about a recorded run that are listed."""
+
+    created: str
+    """The time of the recording: ISO 8601, UTC."""
+    size: int
+    """Size of the recording on disk in bytes."""
+    argv: list[str]
+    status: int | None
+    """The program's exit code, or minus the number of the signal that ended it; None: the recording is not sealed."""
+    seconds: float | None
+    """The run's duration; None: the recording is not sealed."""
+    events: int
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,35 +43,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """List the recordings."""
     store = the_store()
-    found = [_facts(stored) for stored in store.list()]
+    found = [(each, _run_facts(each)) for each in store.list()]
     if args.json:
-        print_json({"store": str(store.directory), "recordings": found})
+        print_json({"store": str(store.directory), "recordings": [_facts(*each) for each in found]})
         return 0
     if not found:
         print(f"No recordings in {store.directory}. `replaydbg record prog.py` makes one.", file=sys.stderr)
         return 0
-    columns = ("name", "created", "ended", "events", "size", "time", "command")
-    print_table(columns, [_row(facts) for facts in found], right=("events", "size", "time"))
+    print_table(_COLUMNS, [_row(*each) for each in found], right=("events", "size", "time"))
     return 0
 
 
-def _facts(stored: StoredRecording) -> dict[str, Any]:
-    facts: dict[str, Any] = {"name": stored.name, "path": str(stored.path), "sealed": not stored.is_live}
+def _run_facts(stored: StoredRecording) -> RunFacts | ReplaydbgError:
+    """Return the facts about a run, or why its recording cannot be read: one bad recording must not hide the others."""
     try:
         with open_recording(stored.path) as recording:
-            end, log = recording.end, recording.log_header
-            return facts | {
-                "created": recording.header.created,
-                "size": _size(stored),
-                "argv": list(recording.header.argv),
-                "status": None if end is None else end.status,
-                "seconds": None if end is None else end.seconds,
-                "events": end.events if end is not None else log.crossings if log is not None else 0,
-                "problem": None,
-            }
+            return _read(recording, _size(stored))
     except ReplaydbgError as error:
-        # One bad recording must not hide the others.
-        return facts | {"size": _size(stored), "problem": str(error)}
+        return error
+
+
+def _read(recording: Recording, size: int) -> RunFacts:
+    end, log = recording.end, recording.log_header
+    return RunFacts(
+        created=recording.header.created,
+        size=size,
+        argv=list(recording.header.argv),
+        status=None if end is None else end.status,
+        seconds=None if end is None else end.seconds,
+        events=end.events if end is not None else log.crossings if log is not None else 0,
+    )
 
 
 def _size(stored: StoredRecording) -> int:
@@ -66,24 +86,22 @@ def _size(stored: StoredRecording) -> int:
         return 0
 
 
-def _row(facts: dict[str, Any]) -> tuple[str, ...]:
-    if facts["problem"] is not None:
-        return (
-            printable(facts["name"]),
-            "",
-            "unreadable",
-            "",
-            show_size(facts["size"]),
-            "",
-            printable(facts["problem"]),
-        )
-    ended = "not sealed" if facts["status"] is None else show_status(facts["status"])
+def _facts(stored: StoredRecording, found: RunFacts | ReplaydbgError) -> JsonObject:
+    facts: JsonObject = {"name": stored.name, "path": str(stored.path), "sealed": not stored.is_live}
+    if isinstance(found, ReplaydbgError):
+        return facts | {"size": _size(stored), "problem": str(found)}
+    return facts | asdict(found) | {"problem": None}
+
+
+def _row(stored: StoredRecording, found: RunFacts | ReplaydbgError) -> tuple[str, ...]:
+    if isinstance(found, ReplaydbgError):
+        return (printable(stored.name), "", "unreadable", "", show_size(_size(stored)), "", printable(str(found)))
     return (
-        printable(facts["name"]),
-        printable(facts["created"][:19].replace("T", " ")),
-        ended,
-        f"{facts['events']:,}",
-        show_size(facts["size"]),
-        "" if facts["seconds"] is None else show_seconds(facts["seconds"]),
-        printable(shlex.join(facts["argv"])),
+        printable(stored.name),
+        printable(found.created[:19].replace("T", " ")),
+        "not sealed" if found.status is None else show_status(found.status),
+        f"{found.events:,}",
+        show_size(found.size),
+        "" if found.seconds is None else show_seconds(found.seconds),
+        printable(shlex.join(found.argv)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import asdict
-from typing import Any
+from typing import NamedTuple
 
 from replaydbg.cli.common.heap_options import add_shape, check_shape, most_of, print_tables
 from replaydbg.cli.common.output import add_recording, open_named, print_json, print_problems, print_table
@@ -15,6 +15,16 @@ from replaydbg.heap.growth import growth
 from replaydbg.heap.stored import load_series, stored_snapshots
 from replaydbg.log.reader import Recording
 from replaydbg.render.heap_tables import growth_tables
+
+
+class InvariantResult(NamedTuple):
+    """The result of an invariant at one snapshot, as the recording has it."""
+
+    name: str
+    holds: object
+    """True or False; None: it could not be evaluated."""
+    text: object
+    """Why it could not be evaluated."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +52,9 @@ def run(args: argparse.Namespace) -> int:
             return 1 if grown.leaks or unreadable else 0
         checks = _checks(recording)
         if args.json:
-            facts = [{**asdict(each), "checks": checks.get(each.number, [])} for each in taken]
+            facts = [
+                {**asdict(each), "checks": [check._asdict() for check in checks.get(each.number, [])]} for each in taken
+            ]
             print_json({"snapshots": facts})
         else:
             rows = [
@@ -65,25 +77,27 @@ def _warn(sentence: str) -> None:
     print(f"replaydbg: {printable(sentence)}", file=sys.stderr)
 
 
-def _checks(recording: Recording) -> dict[int, list[dict[str, Any]]]:
+def _checks(recording: Recording) -> dict[int, list[InvariantResult]]:
     """Return the results of the invariants, by the snapshot's number; a live recording has none yet."""
     snapshots = recording.end.raw.get("snapshots") if recording.end is not None else None
     listed = snapshots.get("listed") if isinstance(snapshots, dict) else None
     found = {}
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, dict) and isinstance(each.get("number"), int) and isinstance(each.get("checks"), list):
-            # A recording may contain anything: a check without its three fields is ignored.
-            found[each["number"]] = [check for check in each["checks"] if _is_check(check)]
+            found[each["number"]] = [check for row in each["checks"] if (check := _check(row)) is not None]
     return found
 
 
-def _is_check(check: object) -> bool:
-    return isinstance(check, dict) and isinstance(check.get("name"), str) and {"holds", "text"} <= check.keys()
+def _check(row: object) -> InvariantResult | None:
+    """Return one result; None if a field is missing: a recording may contain anything."""
+    if isinstance(row, dict) and isinstance(row.get("name"), str) and {"holds", "text"} <= row.keys():
+        return InvariantResult(row["name"], row["holds"], row["text"])
+    return None
 
 
-def _checks_text(checks: list[dict[str, Any]]) -> str:
-    failed = [each["name"] for each in checks if each["holds"] is False]
-    unknown = [f"{each['name']}: {each['text']}" for each in checks if each["holds"] is None]
+def _checks_text(checks: list[InvariantResult]) -> str:
+    failed = [each.name for each in checks if each.holds is False]
+    unknown = [f"{each.name}: {each.text}" for each in checks if each.holds is None]
     parts = [f"does not hold: {', '.join(failed)}"] if failed else []
     parts += [f"cannot be evaluated: {', '.join(unknown)}"] if unknown else []
     return "; ".join(parts) or ("hold" if checks else "")
