@@ -27,45 +27,53 @@ if TYPE_CHECKING:
             """Run the command and return the exit code."""
 
 
-SCHEMA_VERSION = 1
-"""The `schema_version` of every `--json`; it grows when a field changes its meaning or is removed."""
+class Command:
+    """One row of the table of commands (a plain class: each of dataclasses and typing takes milliseconds to import)."""
+
+    __slots__ = ("folder", "replays", "text")
+
+    def __init__(self, folder: str, text: str, *, replays: bool = False) -> None:
+        self.folder = folder
+        """The sub-package that holds the command's module."""
+        self.text = text
+        """One line of help."""
+        self.replays = replays
+        """Whether the command replays, always or sometimes: such commands take `--no-fence`."""
+
 
 COMMANDS = {
-    "record": "run a program and record it",
-    "replay": "run a recording again and check every step against it",
-    "hunt": "record a flaky program until it fails and until it passes, and keep one of each",
-    "check": "test whether today's code still fails on the inputs of a recording",
-    "demo": "record a flaky program until it fails, and replay the failure",
-    "ls": "list the recordings in the store",
-    "info": "show what was recorded, and how it ended",
-    "debug": "debug a recording at a prompt, forwards and backwards",
-    "tui": "debug a recording in the terminal UI, forwards and backwards",
-    "seek": "show the stack, threads and variables at a moment",
-    "why": "show which line wrote a value last, and where the value came from",
-    "watch": "show every value of an expression, and the lines that changed it",
-    "log": "print an expression every time a line ran (a retroactive print)",
-    "heap": "show the objects in memory at a moment, what holds them, and what grows",
-    "diff": "show what differs between two moments or two recordings",
-    "bisect": "find the moment, the input or the commit that made a program fail",
-    "snapshots": "list the heap snapshots in a recording",
-    "export": "save an object as it was at a moment to a file (with dill)",
-    "events": "show the events of a recording",
-    "hits": "count how often each line ran",
-    "verify": "check a recording for damage, without running anything",
-    "pack": "copy a recording into one file that needs no other files",
-    "rm": "remove recordings from the store",
-    "gc": "delete shared blocks that no recording uses any more",
-    "doctor": "check whether this machine can record and replay",
-    "config": "show each setting and where its value comes from",
+    "record": Command("running", "run a program and record it"),
+    "replay": Command("running", "run a recording again and check every step against it", replays=True),
+    "hunt": Command(
+        "running", "record a flaky program until it fails and until it passes, and keep one of each", replays=True
+    ),
+    "check": Command("running", "test whether today's code still fails on the inputs of a recording", replays=True),
+    "demo": Command("running", "record a flaky program until it fails, and replay the failure", replays=True),
+    "ls": Command("recordings", "list the recordings in the store"),
+    "info": Command("recordings", "show what was recorded, and how it ended"),
+    "debug": Command("exploring", "debug a recording at a prompt, forwards and backwards", replays=True),
+    "tui": Command("exploring", "debug a recording in the terminal UI, forwards and backwards", replays=True),
+    "seek": Command("exploring", "show the stack, threads and variables at a moment", replays=True),
+    "why": Command("exploring", "show which line wrote a value last, and where the value came from", replays=True),
+    "watch": Command("exploring", "show every value of an expression, and the lines that changed it", replays=True),
+    "log": Command("exploring", "print an expression every time a line ran (a retroactive print)", replays=True),
+    "heap": Command(
+        "exploring", "show the objects in memory at a moment, what holds them, and what grows", replays=True
+    ),
+    "diff": Command("exploring", "show what differs between two moments or two recordings", replays=True),
+    "bisect": Command("bisecting", "find the moment, the input or the commit that made a program fail", replays=True),
+    "snapshots": Command("recordings", "list the heap snapshots in a recording"),
+    "export": Command("exploring", "save an object as it was at a moment to a file (with dill)", replays=True),
+    "events": Command("recordings", "show the events of a recording"),
+    "hits": Command("exploring", "count how often each line ran", replays=True),
+    "verify": Command("recordings", "check a recording for damage, without running anything"),
+    "pack": Command("recordings", "copy a recording into one file that needs no other files"),
+    "rm": Command("recordings", "remove recordings from the store"),
+    "gc": Command("recordings", "delete shared blocks that no recording uses any more"),
+    "doctor": Command("machine", "check whether this machine can record and replay", replays=True),
+    "config": Command("machine", "show each setting and where its value comes from"),
 }
-"""The commands, each a module of this package with `add_arguments(parser)` and `run(args)`, and one line of help."""
-
-
-REPLAYING = (
-    *("replay", "hunt", "check", "demo", "debug", "tui", "seek", "why", "watch", "log", "heap", "diff", "bisect"),
-    *("export", "hits", "doctor"),
-)
-"""The commands that replay, always or sometimes: they take `--no-fence`."""
+"""The commands, each a module of its name with `add_arguments(parser)` and `run(args)`, in the order of `--help`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -110,21 +118,19 @@ def _do(words: list[str]) -> int:
 def _run(name: str, words: list[str]) -> int:
     # Imported here: it takes 5 ms, which `--version` need not pay.
     import argparse
-    import importlib
 
-    command: CommandModule = importlib.import_module(f"replaydbg.cli.{name}")
+    row = COMMANDS[name]
+    command = command_module(name)
     parser = argparse.ArgumentParser(
         prog=f"replaydbg {name}",
-        description=f"replaydbg {name}: {COMMANDS[name]}.",
-        epilog="--no-fence: replay without the fence, with all your rights (see security.md)."
-        if name in REPLAYING
-        else None,
+        description=f"replaydbg {name}: {row.text}.",
+        epilog="--no-fence: replay without the fence, with all your rights (see security.md)." if row.replays else None,
     )
     command.add_arguments(parser)
     # `record` takes a command line that has options of its own: argparse must not see those.
     split_words = getattr(command, "split_words", None)
     own, program = split_words(parser, words) if split_words is not None else (words, [])
-    if name in REPLAYING:
+    if row.replays:
         own = _without_fence(own)
     args = parser.parse_args(own, argparse.Namespace(program=program))
     try:
@@ -139,12 +145,23 @@ def _run(name: str, words: list[str]) -> int:
             # Imported here: only JSON output needs it.
             import json
 
+            from replaydbg.cli.common.schema import SCHEMA_VERSION
+
             print(json.dumps({"schema_version": SCHEMA_VERSION, "error": error.as_dict()}))
         return _complain(error)
     except BrokenPipeError:
         return _reader_gone()
     except OSError as error:
         return _complain(ReplaydbgError(_sentence(error)))
+
+
+def command_module(name: str) -> CommandModule:
+    """Import and return the module of a command."""
+    # Imported here, as above.
+    import importlib
+
+    module: CommandModule = importlib.import_module(f"replaydbg.cli.{COMMANDS[name].folder}.{name}")
+    return module
 
 
 def _without_fence(words: list[str]) -> list[str]:
@@ -173,6 +190,9 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
     if first.startswith("-"):
         raise UsageError(f"replaydbg has no option {first!r}. `replaydbg --help` lists the commands.")
     if first == "latest" or first.endswith((".rdbg", ".rdbg-live", ".rdbg-live/")) or _is_run(first):
+        # Imported here: a recorded program does not pay for it.
+        from replaydbg.cli.common.streams import is_interactive
+
         return ("tui" if len(words) == 1 and is_interactive() else "info"), words
     # Imported here: only a bare word has to be looked up.
     import os
@@ -185,18 +205,13 @@ def _command(words: list[str]) -> tuple[str, list[str]]:
     )
 
 
-def is_interactive() -> bool:
-    """Whether stdin and the output are a terminal."""
-    return all(each is not None and each.isatty() for each in (sys.stdin, sys.stdout))
-
-
 def _is_run(word: str) -> bool:
     return word.startswith("run-") and word[4:].isdecimal()
 
 
 def _overview() -> str:
     width = max(map(len, COMMANDS))
-    commands = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    commands = "\n".join(f"  {name:<{width}}  {each.text}" for name, each in COMMANDS.items())
     return (
         "usage: replaydbg COMMAND ...\n"
         "       replaydbg prog.py ...    the same as: replaydbg record prog.py ...\n"

@@ -21,6 +21,7 @@ from replaydbg.pytest_plugin.examiner import Examiner
 from replaydbg.pytest_plugin.results import Failure, Result
 from replaydbg.pytest_plugin.run_sources import RunSources
 from replaydbg.record.end_facts import notes_of
+from replaydbg.record.result import ListedSnapshot
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken
 from replaydbg.store.private import DIRECTORY_MODE, make_directory
 from replaydbg.store.sessions import write_messages
@@ -183,11 +184,11 @@ class Collector(threading.Thread):
                 make_empty(folder)
             report_text.write_about(Path(folder), result)
 
-    def _snapshots(self, place: LogPosition, of_failure: int) -> list[tuple[dict[str, Any], bytes]]:
+    def _snapshots(self, place: LogPosition, of_failure: int) -> list[tuple[ListedSnapshot, bytes]]:
         """Return those that were taken while the test ran; `of_failure` is the number of one, or 0."""
         numbers = list(range(self._snapshots_before + 1, place.snapshots + 1))
         wanted = {*numbers[-_MOST_SNAPSHOTS:], *([of_failure] if of_failure else [])}
-        found: list[tuple[dict[str, Any], bytes]] = []
+        found: list[tuple[ListedSnapshot, bytes]] = []
         with suppress(ReplaydbgError, OSError):  # a recording works without a snapshot
             found.extend(packed_snapshots(self._live, sorted(wanted)))
         return found

@@ -3,7 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
+
+
+class CheckedInvariant(TypedDict):
+    """The result of an invariant at one snapshot."""
+
+    name: str
+    holds: bool | None
+    """None: it could not be evaluated."""
+    text: str
+    """Why it does not hold, or why it could not be evaluated; empty if that is not known."""
+
+
+class ListedSnapshot(TypedDict):
+    """One snapshot in `end.json`."""
+
+    number: int
+    event: int
+    name: str
+    reason: str
+    time_ns: int
+    objects: int
+    bytes: int
+    is_cut: bool
+    checks: list[CheckedInvariant]
+
+
+class SnapshotsEntry(TypedDict):
+    """The entry of `end.json` on the snapshots that were taken."""
+
+    listed: list[ListedSnapshot]
+    failed: int
+    left_out: int
+    """Number of snapshots that were skipped, because they would have slowed the run too much."""
+    pause_ns: int
+    longest_pause_ns: int
+    copies_ns: int
 
 
 class RecordResult(NamedTuple):
@@ -23,5 +59,5 @@ class RecordResult(NamedTuple):
     """Why logging stopped before the program ended, if it did."""
     problem: str | None
     """Why the recording could not be sealed, if it could not."""
-    snapshots: dict[str, Any] | None = None
-    """The entry of `end.json` on the snapshots that were taken; None: there were none."""
+    snapshots: SnapshotsEntry | None = None
+    """The snapshots that were taken; None: there were none."""

@@ -1,11 +1,10 @@
-"""The first differences between two recordings as tables and as JSON data."""
+"""The first differences between two recordings as tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
 
 from replaydbg.bisect.twins import Input, InputKind
 from replaydbg.debugger.compare.value_courses import (
@@ -69,9 +68,9 @@ def input_text(twins: Twins, each: Input | None) -> tuple[str, str, str]:
 # ---- as tables ----
 
 
-def lane_text(lane: Any) -> str:
+def lane_text(lane: Hashable) -> str:
     """Return a thread as it is named in both runs."""
-    return str(lane[-1][0]) if lane and isinstance(lane[-1], tuple) else "the main thread"
+    return str(lane[-1][0]) if isinstance(lane, tuple) and lane and isinstance(lane[-1], tuple) else "the main thread"
 
 
 def tables(found: FirstDifferences) -> Iterator[Table]:
@@ -142,54 +141,3 @@ def _values_table(found: FirstDifferences) -> Table:
     return Table(
         title, ("variable", "first run", "second run"), rows, more=more, notes=(after, _moments(values.moments), *notes)
     )
-
-
-def facts(found: FirstDifferences) -> dict[str, Any]:
-    """Return it for programs."""
-    return {
-        "control_flow": _way_facts(found.way),
-        "start": [{"input": name, "first": one, "second": two} for name, one, two in found.start],
-        "input": _input_facts(found.input, found.input_text),
-        "clock": _input_facts(found.clock, found.clock_text),
-        "values": _values_facts(found.values),
-        "notes": list(found.notes),
-    }
-
-
-def _step_facts(step: Step | None) -> dict[str, Any] | None:
-    if step is None:
-        return None
-    place = step.place
-    return {
-        "moment": moment_text(step.moment),
-        "file": place.file,
-        "line": place.line,
-        "function": place.function,
-        "source": step.source,
-    }
-
-
-def _way_facts(way: OtherWay | None) -> dict[str, Any] | None:
-    if way is None:
-        return None
-    after = [_step_facts(each) for each in way.after] if way.after is not None else None
-    return {"thread": lane_text(way.lane), "after": after, "next": [_step_facts(each) for each in way.next]}
-
-
-def _values_facts(values: OtherValues | None) -> dict[str, Any] | None:
-    if values is None:
-        return None
-    after = [_step_facts(each) for each in values.after] if values.after is not None else None
-    names = [{"name": name, "first": one, "second": two} for name, one, two in values.names]
-    return {
-        "thread": lane_text(values.lane),
-        "at": [_step_facts(each) for each in values.at],
-        "after": after,
-        "variables": names,
-    }
-
-
-def _input_facts(each: Input | None, text: tuple[str, str, str]) -> dict[str, Any] | None:
-    if each is None:
-        return None
-    return {"input": text[0], "first": text[1], "second": text[2], "events": [each.good_event, each.bad_event]}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.cli import record
 from replaydbg.cli.main import main
+from replaydbg.cli.running import record
 from replaydbg.launch.interpreter import leading_options
 from replaydbg.log.reader import open_recording
 from tests.harness.replays import Outcome, passed_on, run

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from replaydbg.cli import demo as demonstration
+from replaydbg.cli.running import demo as demonstration
 from replaydbg.demo import checkout
 from replaydbg.errors import Divergence
 from tests.harness.build import example

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.cli.bisect_snapshots import facts
 from replaydbg.debugger import Session
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Answer, Bisected, Verdict
@@ -20,6 +19,7 @@ from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.run_bisection import begin_bisection
 from replaydbg.errors import UsageError
 from replaydbg.render.bisection_text import headline
+from replaydbg.render.json_data.bisection_json import facts
 from replaydbg.render.texts import events_of
 from tests.harness.recording import record_file
 

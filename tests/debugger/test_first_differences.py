@@ -20,7 +20,8 @@ import pytest
 from replaydbg.commands.first_differences import first_differences
 from replaydbg.events.records import Event
 from replaydbg.log.reader import open_recording
-from replaydbg.render.first_differences_text import FirstDifferences, facts
+from replaydbg.render.first_differences_text import FirstDifferences
+from replaydbg.render.json_data.first_differences_json import facts
 from tests.harness.recording import record_file
 from tests.harness.surroundings import without_steering
 

@@ -34,7 +34,8 @@ _KINDS = {
 def test_record_refuses_in_one_sentence(kind: str, tmp_path: Path) -> None:
     pretence, reason = _KINDS[kind]
     (tmp_path / "prog.py").write_text("print('it ran')\n")
-    code = f"import sys, replaydbg.cli.record as _; from replaydbg.cli.main import main; {pretence}; sys.exit(main())"
+    imports = "import sys, replaydbg.cli.running.record as _; from replaydbg.cli.main import main"
+    code = f"{imports}; {pretence}; sys.exit(main())"
 
     refused = _run(sys.executable, "-c", code, "record", "-o", "r.rdbg", "prog.py", cwd=tmp_path)
 

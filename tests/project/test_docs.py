@@ -1,7 +1,6 @@
 """The documentation is correct: links resolve, the README keeps its shape, examples run."""
 
 import argparse
-import importlib
 import random
 import re
 import shlex
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.cli.main import COMMANDS, main
+from replaydbg.cli.main import COMMANDS, command_module, main
 from replaydbg.config import Settings
 from replaydbg.errors import ReplaydbgError
 from replaydbg.replay.report import CAUSES
@@ -93,7 +92,7 @@ def test_tutorial_repair_repairs_it() -> None:
 def parser_of(command: str) -> argparse.ArgumentParser:
     """Return the parser of one command of replaydbg."""
     parser = argparse.ArgumentParser(prog=f"replaydbg {command}", exit_on_error=False)
-    importlib.import_module(f"replaydbg.cli.{command}").add_arguments(parser)
+    command_module(command).add_arguments(parser)
     return parser
 
 
@@ -180,6 +179,6 @@ def examples() -> list[str]:
 @pytest.mark.parametrize("line", examples())
 def test_examples_are_command_lines_that_exist(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     words = shlex.split(line)[1:]
-    monkeypatch.setattr(importlib.import_module(f"replaydbg.cli.{words[0]}"), "run", lambda args: 0)
+    monkeypatch.setattr(command_module(words[0]), "run", lambda args: 0)
 
     assert main(words) == 0

@@ -1,0 +1,140 @@
+"""`replaydbg bisect snapshots`: find the first bad moment of a run, and the line that caused it."""
+
+from __future__ import annotations
+
+import argparse
+
+from replaydbg.cli.common.opening import add_quiet, opened
+from replaydbg.cli.common.output import add_json, add_recording, is_terminal, print_json
+from replaydbg.commands.searching import KINDS, predicate_of
+from replaydbg.debugger import Session
+from replaydbg.debugger.assertions import assertion_of_test, bisect_assertion
+from replaydbg.debugger.bisection.bisect_results import Bisected
+from replaydbg.debugger.bisection.predicates import Predicate
+from replaydbg.debugger.bisection.run_bisection import MOST_LISTED, Bisection, begin_bisection
+from replaydbg.errors import UsageError, quoted
+from replaydbg.events.show import printable
+from replaydbg.render import bisection_text
+from replaydbg.render.json_data.bisection_json import facts, verdict_changes_facts
+from replaydbg.render.texts import moment_text
+
+FOUND, NOTHING = 1, 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    add_recording(parser)
+    what = parser.add_argument_group(
+        "what is wrong (at most one; default for a failing test: its assertion is false)"
+    ).add_mutually_exclusive_group()
+    what.add_argument("--bad", metavar="EXPR", help="an expression that is true when something is wrong")
+    what.add_argument("--check", metavar="EXPR", help="an expression that is false when something is wrong")
+    what.add_argument(
+        "--raises",
+        metavar="EXPR",
+        help="an expression that raises when something is wrong, or the name of an exception that the program raises",
+    )
+    what.add_argument(
+        "--function",
+        metavar="FILE.py:NAME",
+        help="a function that returns true, or fails an assertion, when something is wrong",
+    )
+    what.add_argument("--invariant", metavar="NAME", help="an invariant that the program passed to replaydbg.check()")
+    what.add_argument("--output", metavar="REGEX", help="wrong from where the output matches this regular expression")
+    _add_range(parser)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds violations that heal")
+    how.add_argument(
+        "--for-good",
+        action="store_true",
+        help="evaluate at every line: find the violation that lasts until the end of the search",
+    )
+    how.add_argument("--all", action="store_true", help="list every line after which it became wrong or right again")
+    parser.add_argument("--md", action="store_true", help="print Markdown")
+    add_quiet(parser)
+    add_json(parser)
+
+
+def _add_range(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for where, and over which part of the run, it is evaluated."""
+    parser.add_argument(
+        "--in", dest="module", metavar="MODULE", default="", help="evaluate in this module (default: __main__)"
+    )
+    parser.add_argument(
+        "--frame",
+        metavar="FUNCTION",
+        default="",
+        help="evaluate with the local variables of this function, while it runs",
+    )
+    parser.add_argument(
+        "--only-at",
+        metavar="PLACE",
+        default="",
+        help="evaluate it only before FILE:LINE, or at the start of each call of FUNCTION",
+    )
+    parser.add_argument("--from", dest="first", metavar="MOMENT", help="start of the search (default: @start)")
+    parser.add_argument(
+        "--to", dest="last", metavar="MOMENT", help="end of the search (default: the failure, else the end)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Search, and show the line; 1 if there is one, 3 if not."""
+    if args.md and args.json:
+        raise UsageError("--md and --json cannot be used together.")
+    predicate = _predicate(args)
+    with opened(args.recording, quiet=args.quiet) as view:
+        session = view.session
+        first, last = args.first, args.last
+        found = None
+        if predicate is None:
+            claim = assertion_of_test(session)
+            if not (args.linear or args.for_good or args.all or args.only_at or first or last):
+                found = bisect_assertion(session, claim)
+            predicate = claim.in_its_call
+            first, last = first or claim.started, last or claim.failed
+        if found is None:
+            search = begin_bisection(session, predicate, first, last, only_at=args.only_at)
+            if args.all:
+                return _show_flips(args, session, predicate, search)
+            found = search.scan() if args.linear else search.for_good() if args.for_good else search.run()
+        if args.json:
+            print_json(facts(session, found))
+        elif args.md:
+            print("\n".join(bisection_text.markdown_lines(session, found, _reproduce(args, found))))
+        else:
+            for line in bisection_text.lines(session, found, _reproduce(args, found), is_coloured=is_terminal()):
+                view.screen.line(line)
+    return FOUND if found.culprit is not None else NOTHING
+
+
+def _predicate(args: argparse.Namespace) -> Predicate | None:
+    """Return the predicate that the options define; None: the test's own assertion. Raises UsageError."""
+    kind = next((each for each in KINDS if getattr(args, each) is not None), None)
+    if kind is None and (args.module or args.frame):
+        raise UsageError("--in and --frame are for expressions and functions.")
+    return predicate_of(kind, getattr(args, kind), module=args.module, frame=args.frame) if kind is not None else None
+
+
+def _reproduce(args: argparse.Namespace, found: Bisected) -> str:
+    if found.culprit is None:
+        return f"replaydbg debug {quoted(args.recording)}"
+    return f"replaydbg debug {quoted(args.recording)} --at {moment_text(found.culprit.moment)}"
+
+
+def _show_flips(args: argparse.Namespace, session: Session, predicate: Predicate, search: Bisection) -> int:
+    found = list(search.verdict_changes(MOST_LISTED + 1))
+    is_cut = len(found) > MOST_LISTED
+    del found[MOST_LISTED:]
+    if args.json:
+        flips = verdict_changes_facts(session, found)
+        answer = {"kind": "snapshots", "predicate": predicate.text, "changes": flips, "is_cut": is_cut}
+        print_json({**answer, "note": search.note or None})
+    else:
+        for line in bisection_text.verdict_change_lines(session, predicate.text, found, is_markdown=args.md):
+            print(printable(line))
+        if is_cut:
+            print(f"Showing the first {MOST_LISTED:,} changes. Continue with --from {moment_text(found[-1].moment)}.")
+        if search.note:
+            print(printable(search.note))
+    return FOUND if any(each.is_bad for each in found) else NOTHING

@@ -1,0 +1,1 @@
+"""Options, output and streams that the commands share."""

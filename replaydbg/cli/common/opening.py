@@ -1,0 +1,89 @@
+"""Shared by the commands that move through a recording: opening it with progress, and the options for a place in it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from replaydbg.cli.common.origin import warn_if_foreign
+from replaydbg.cli.common.output import is_terminal, the_store
+from replaydbg.cli.common.streams import open_closed_streams
+from replaydbg.commands.view import View
+from replaydbg.config import load_settings
+from replaydbg.debugger import Session
+from replaydbg.errors import UsageError
+from replaydbg.prompt.screen import Screen
+from replaydbg.prompt.terminal import AtOnce, Interrupts, ProgressLine
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Declare the options for the place at which an expression is evaluated."""
+    parser.add_argument(
+        "--at",
+        metavar="MOMENT",
+        help="evaluate at this moment, such as 120:35 or @end (default: the failure, else the end)",
+    )
+    parser.add_argument(
+        "--frame", type=int, default=0, metavar="N", help="use the Nth frame, counted from the innermost (default: 0)"
+    )
+    parser.add_argument(
+        "--thread", "--lane", dest="lane", type=int, metavar="N", help="use thread N (default: the running one)"
+    )
+
+
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Declare `--quiet`."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+
+
+@contextmanager
+def opened(
+    name: str,
+    *,
+    current_source: bool = False,
+    quiet: bool = False,
+    memory: str | None = None,
+    interrupts: Interrupts | AtOnce | None = None,
+) -> Iterator[View]:
+    """Open the recording that the user named, with progress on stderr; yield a view that has printed nothing yet."""
+    most = load_settings({"session_memory": memory}).session_memory
+    open_closed_streams()
+    path = the_store().resolve(name)
+    warn_if_foreign(path, name, quiet=quiet)
+    # A command that answers one question ends at a Ctrl-C: nothing has to be cancelled with care.
+    interrupts = interrupts or AtOnce()
+    progress = ProgressLine(sys.stderr, interrupts.check, is_quiet=quiet)
+
+    def check() -> None:
+        progress.clear()
+        interrupts.check()
+
+    with interrupts.installed():
+        with progress.cleared():
+            session = Session(path, progress=progress, current_source=current_source, memory=most)
+        with session, progress.cleared():
+            screen = Screen(sys.stdout, sys.stderr, is_coloured=is_terminal(), check=check)
+            yield View(session, screen)
+
+
+@contextmanager
+def opened_at(args: argparse.Namespace) -> Iterator[View]:
+    """Open the recording and go to the place given by the options of `add_place`; Ctrl-C ends the block."""
+    if args.frame < 0:
+        raise UsageError(f"--frame cannot be {args.frame}: frames are counted from 0.")
+    with opened(args.recording, quiet=args.quiet) as view:
+        if args.at is not None:
+            view.session.seek(args.at)
+        here = view.here
+        if args.lane is not None and args.lane != here.lane:
+            if args.lane not in (each.id for each in here.lanes):
+                known = ", ".join(str(each.id) for each in here.lanes)
+                raise UsageError(f"No thread {args.lane} here; the threads are {known}.")
+            view.lane = args.lane
+        frames = len(view.frames())
+        if args.frame >= max(frames, 1):
+            raise UsageError(f"--frame cannot be {args.frame}: there are {frames:,} frames.")
+        view.frame = args.frame
+        yield view

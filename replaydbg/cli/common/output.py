@@ -1,0 +1,74 @@
+"""Shared by the reading commands: opening the recording that the user named, JSON, and tables."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+
+from replaydbg.cli.common.schema import SCHEMA_VERSION
+from replaydbg.config import is_colour_forced, load_settings
+from replaydbg.events.show import printable
+from replaydbg.log.reader import Recording, open_recording
+from replaydbg.store.directory import Store
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Declare `--json`."""
+    parser.add_argument("--json", action="store_true", help="print data with a schema_version instead of text")
+
+
+def add_recording(parser: argparse.ArgumentParser) -> None:
+    """Declare the argument for the recording that a command reads."""
+    parser.add_argument("recording", help="a path, a name such as run-12, or latest")
+
+
+def the_store() -> Store:
+    """Return the user's store."""
+    return Store(load_settings().store)
+
+
+def open_named(name: str) -> Recording:
+    """Open the recording that the user named."""
+    return open_recording(the_store().resolve(name))
+
+
+def print_json(facts: Mapping[str, object]) -> None:
+    """Print `facts` as one JSON object."""
+    print(json.dumps({"schema_version": SCHEMA_VERSION, **facts}, indent=2))
+
+
+def print_problems(recording: Recording) -> None:
+    """Print the problems of a recording on stderr."""
+    for sentence in recording.problems:
+        print(f"replaydbg: {recording.name}: {printable(sentence)}", file=sys.stderr)
+
+
+def is_terminal() -> bool:
+    """Whether stdout is a terminal, or is to be treated as one."""
+    return (sys.stdout is not None and sys.stdout.isatty()) or is_colour_forced()
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()) -> None:
+    """Print a table: with rich on a terminal, else as a line for each row with tabs between the cells.
+
+    `right` names the columns that hold numbers. The cells must be printable already.
+    """
+    if not is_terminal():
+        for row in rows:
+            print("\t".join(row))
+        return
+    # Imported here: rich takes 20 ms and more, and only a terminal shows its effects.
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        # Text, not str: brackets in a recording's text are not markup.
+        table.add_row(*map(Text, row))
+    Console().print(table)

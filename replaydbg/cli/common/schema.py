@@ -1,0 +1,6 @@
+"""The version of the JSON data that commands print."""
+
+from __future__ import annotations
+
+SCHEMA_VERSION = 1
+"""The `schema_version` of every `--json`; it grows when a field changes its meaning or is removed."""

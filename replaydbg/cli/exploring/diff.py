@@ -1,0 +1,158 @@
+"""`replaydbg diff`: compare two moments of a recording, or two recordings."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from replaydbg.cli.common.heap_options import (
+    add_shape,
+    check_shape,
+    is_stored,
+    lone_snapshot,
+    most_of,
+    print_tables,
+    stored,
+)
+from replaydbg.cli.common.opening import add_quiet, opened
+from replaydbg.cli.common.origin import warn_if_foreign
+from replaydbg.cli.common.output import open_named, print_json, the_store
+from replaydbg.commands.first_differences import first_differences
+from replaydbg.commands.heap_commands import writers
+from replaydbg.debugger.object_history import holdings
+from replaydbg.debugger.session_results import Moment
+from replaydbg.errors import UsageError
+from replaydbg.heap.comparison.diff_results import Diff, without
+from replaydbg.heap.comparison.drift import drift
+from replaydbg.heap.comparison.snapshot_diff import SCOPES, diff
+from replaydbg.heap.retention.holding import MINE, Holding
+from replaydbg.prompt.terminal import ProgressLine
+from replaydbg.render.first_differences_text import tables
+from replaydbg.render.heap_tables import diff_tables
+from replaydbg.render.json_data.first_differences_json import facts
+from replaydbg.render.json_data.heap_json import diff_facts
+
+_MOMENT = re.compile(r"@.+|\d+(:\d+)?|\d+(\.\d+)?%|rdbg://.+")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("recording", help="a path, a name such as run-12, or latest; or a snapshot's file")
+    parser.add_argument(
+        "others",
+        metavar="MOMENT ... | RECORDING",
+        nargs="+",
+        help="two moments, such as 120:35 @end; one moment (compared with the failure or the end); or a recording",
+    )
+    parser.add_argument("--at", metavar="MOMENT", help="with two recordings: the moment at which to compare them")
+    parser.add_argument("--scope", choices=tuple(SCOPES), default=MINE, help="which objects to report (default: mine)")
+    parser.add_argument(
+        "--ignore",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="ignore paths such as 'app.stats*'; repeatable",
+    )
+    parser.add_argument(
+        "--first",
+        action="store_true",
+        help="with two recordings: the first difference in control flow, in inputs and in values",
+    )
+    parser.add_argument(
+        "--no-writes", action="store_true", help="do not search for the lines that wrote the changed values"
+    )
+    add_shape(parser)
+    add_quiet(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the difference; 1 if there is one."""
+    check_shape(args)
+    moments = [each for each in args.others if _MOMENT.fullmatch(each)]
+    if len(args.others) > 2 or (moments and len(moments) < len(args.others)):
+        raise UsageError("usage: diff REC MOMENT MOMENT, or diff REC REC")
+    if not moments and len(args.others) == 2:
+        raise UsageError(f"{args.others[0]!r} is not a moment (such as 120:35, 71% or @end).")
+    if moments and args.at is not None:
+        raise UsageError("--at needs two recordings. To compare two moments of one recording: diff REC MOMENT MOMENT.")
+    if args.first:
+        if moments or args.at is not None:
+            raise UsageError("--first compares two recordings from beginning to end: diff --first RECORDING RECORDING.")
+        return _first(args)
+    return _of_moments(args, moments) if moments else _of_recordings(args)
+
+
+def _first(args: argparse.Namespace) -> int:
+    store = the_store()
+    names = (args.recording, args.others[0])
+    one, two = (store.resolve(name) for name in names)
+    for path, name in zip((one, two), names, strict=True):
+        warn_if_foreign(path, name, quiet=args.quiet)
+    progress = ProgressLine(sys.stderr, lambda: None, is_quiet=args.quiet)
+    found = first_differences(one, two, progress=progress)
+    progress.clear()
+    if args.json:
+        print_json(facts(found))
+    else:
+        print_tables(args, tables(found))
+    return 0 if found.is_empty else 1
+
+
+def _of_moments(args: argparse.Namespace, moments: list[str]) -> int:
+    if len(moments) == 2 and all(map(is_stored, moments)):
+        with open_named(args.recording) as recording:
+            before, after = (stored(recording, moment[2:]) for moment in moments)
+        return _print_difference(args, _difference(args, before, after))
+    with opened(args.recording, quiet=args.quiet) as view:
+        session = view.session
+        ends: list[str | int | Moment] = [session.here.count]
+        both = [*moments, *ends][:2]
+        before, after = holdings(session, both, which=args.which)
+        found = _difference(args, before, after)
+        later = max(both, key=session.count_of)
+        written = {} if args.no_writes or not found.changed.items else writers(session, found, later, after.modules)
+        return _print_difference(args, found, written)
+
+
+def _of_recordings(args: argparse.Namespace) -> int:
+    before, after = (_named(_heap(args, name), name) for name in (args.recording, args.others[0]))
+    return _print_difference(args, drift(before, after, ignore=args.ignore, most=most_of(args), scope=args.scope))
+
+
+def _named(held: Holding, name: str) -> Holding:
+    """Return the heap with the recording's name added to its own."""
+    taken = held.snapshot.taken
+    words = " ".join(filter(None, (Path(name).name.removesuffix(".rdbg"), taken.name)))
+    return Holding(replace(held.snapshot, taken=replace(taken, name=words)))
+
+
+def _heap(args: argparse.Namespace, name: str) -> Holding:
+    alone = lone_snapshot(name)
+    if alone is not None:
+        return alone
+    if is_stored(args.at):
+        with open_named(name) as recording:
+            return stored(recording, args.at[2:])
+    with opened(name, quiet=args.quiet) as view:
+        session = view.session
+        moment = args.at if args.at is not None else session.here.count
+        return holdings(session, [moment], which=args.which)[0]
+
+
+def _difference(args: argparse.Namespace, before: Holding, after: Holding) -> Diff:
+    if not args.ignore:
+        return diff(before, after, most=most_of(args), scope=args.scope)
+    return without(diff(before, after, most=None, scope=args.scope), args.ignore, most_of(args))
+
+
+def _print_difference(args: argparse.Namespace, found: Diff, written: dict[str, str] | None = None) -> int:
+    lines = written or {}
+    if args.json:
+        print_json({**diff_facts(found), "written": lines})
+    else:
+        written_text = (lambda change: lines.get(change.path, "")) if lines else None
+        print_tables(args, diff_tables(found, written=written_text))
+    return 0 if found.is_empty else 1

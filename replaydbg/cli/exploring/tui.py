@@ -1,0 +1,142 @@
+"""`replaydbg tui`: explore a recording in the terminal, forwards and backwards."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from replaydbg.cli.common.origin import warn_if_foreign
+from replaydbg.cli.common.output import the_store
+from replaydbg.config import Settings, load_settings
+from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.events.show import printable
+from replaydbg.log.reader import open_recording
+from replaydbg.render.measures import show_status
+from replaydbg.store.directory import LIVE, SEALED
+
+if TYPE_CHECKING:
+    from replaydbg.tui.apps.recording_picker import Listed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "recording", nargs="?", help="a path, a name such as run-12, or latest (default: choose from a list)"
+    )
+    parser.add_argument("other", nargs="?", help="another recording of the same program, shown side by side")
+    parser.add_argument(
+        "--at", metavar="MOMENT", default="", help="start at this moment (default: the failure, else the end)"
+    )
+    parser.add_argument("--theme", metavar="NAME", help="dark, light, or a theme of Textual's")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
+    parser.add_argument(
+        "--memory", metavar="SIZE", help="memory limit of the debugger's processes, such as 2G; more makes seeks faster"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show the terminal UI until the user leaves."""
+    if not can_show():
+        raise UsageError("The terminal UI needs a terminal: `replaydbg debug` works without one.")
+    flags = {"session_memory": args.memory, "theme": args.theme, "ascii": True if args.ascii else None}
+    settings = load_settings(flags)
+    if args.other is not None:
+        if args.at:
+            raise UsageError("--at is for one recording: two are opened where each failed.")
+        store = the_store()
+        paths = store.resolve(args.recording), store.resolve(args.other)
+        for each, name in zip(paths, (args.recording, args.other), strict=True):
+            warn_if_foreign(each, name)
+        return show_both(paths, settings)
+    path = the_store().resolve(args.recording) if args.recording is not None else _picked(settings)
+    if path is None:
+        return 0
+    warn_if_foreign(path, args.recording or path.name)
+    return show(path, settings, moment=args.at)
+
+
+def can_show() -> bool:
+    """Whether there is a terminal."""
+    streams = (sys.stdin, sys.stdout)
+    return all(each is not None and each.isatty() for each in streams)
+
+
+def show(path: Path, settings: Settings, *, moment: str = "") -> int:
+    """Show a recording until the user leaves; return the exit code."""
+    # Imported here: Textual takes 0.2 s, which a mistyped command need not pay.
+    from replaydbg.tui.apps.replay_app import ReplayApp
+    from replaydbg.tui.keys import keymap
+
+    app = ReplayApp(
+        path,
+        moment=moment,
+        memory=settings.session_memory,
+        is_ascii=_is_ascii(settings),
+        theme=settings.theme,
+        keys=keymap(settings.keymap, settings.keys),
+    )
+    code = app.run()
+    if app.failure_message:
+        print(f"replaydbg: {app.failure_message}", file=sys.stderr)
+    return code if code is not None else 1
+
+
+def show_both(paths: tuple[Path, Path], settings: Settings) -> int:
+    """Show two recordings side by side until the user leaves; return the exit code."""
+    # Imported here, as above.
+    from replaydbg.tui.apps.pair_app import PairApp
+    from replaydbg.tui.keys import keymap
+
+    keys = keymap(settings.keymap, settings.keys)
+    app = PairApp(paths, memory=settings.session_memory, is_ascii=_is_ascii(settings), theme=settings.theme, keys=keys)
+    code = app.run()
+    if app.failure_message:
+        print(f"replaydbg: {app.failure_message}", file=sys.stderr)
+    return code if code is not None else 1
+
+
+def _is_ascii(settings: Settings) -> bool:
+    # In the C locale Python assumes UTF-8 for its streams all the same: it could write nothing else there.
+    is_plain = os.environ.get("LC_ALL") in ("C", "POSIX")
+    return settings.ascii or is_plain or "utf" not in (sys.stdout.encoding or "").lower()
+
+
+# ---- choosing ----
+
+
+def _picked(settings: Settings) -> Path | None:
+    """Let the user choose; None: they left."""
+    # Imported here, as above.
+    from replaydbg.tui.apps.recording_picker import Picker
+
+    store = the_store()
+    paths = [each.path for each in store.list()]
+    here = [each for each in Path.cwd().iterdir() if each.name.endswith((SEALED, LIVE)) and each not in paths]
+    found = [_listed(each, store.name_of(each)) for each in [*paths, *here]]
+    known = sorted((each for each in found if each is not None), key=lambda each: each.created, reverse=True)
+    if not known:
+        raise UsageError(f"No recordings in {store.directory}, nor here: `replaydbg record prog.py` makes one.")
+    return Picker(known, theme=settings.theme, is_ascii=_is_ascii(settings)).run()
+
+
+def _listed(path: Path, name: str) -> Listed | None:
+    # Imported here, as above.
+    from replaydbg.tui.apps.recording_picker import Listed
+
+    try:
+        with open_recording(path) as recording:
+            end = recording.end
+            return Listed(
+                path=path,
+                name=printable(name if path.parent != Path.cwd() else path.name),
+                created=printable(recording.header.created[:19].replace("T", " ")),
+                ended="not sealed" if end is None else show_status(end.status),
+                is_failure=end is not None and end.status != 0,
+                command=printable(shlex.join(recording.header.argv)),
+            )
+    except ReplaydbgError:
+        return None  # an unreadable recording is skipped here; `ls` names it

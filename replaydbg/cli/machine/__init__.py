@@ -1,0 +1,1 @@
+"""Commands about this machine: what it can record, and its settings."""

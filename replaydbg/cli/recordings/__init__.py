@@ -1,0 +1,1 @@
+"""Commands that read or manage recordings as files, and run nothing."""

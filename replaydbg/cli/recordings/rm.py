@@ -1,0 +1,51 @@
+"""`replaydbg rm`: delete recordings, and nothing else."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from replaydbg.cli.common.output import add_json, print_json, the_store
+from replaydbg.errors import NotARecording
+from replaydbg.log.blocks import MAGIC
+from replaydbg.log.container import remove_live
+from replaydbg.log.files import DataFile
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("recordings", nargs="+", metavar="recording", help="a path, a name such as run-12, or latest")
+    add_json(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Remove the recordings. All names are resolved before the first one is removed."""
+    store = the_store()
+    # A dict: `latest` and its name may both be given.
+    paths = dict.fromkeys(store.resolve(name) for name in args.recordings)
+    for path in paths:
+        _require_recording(path)
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            remove_live(path)
+        else:
+            path.unlink()
+        if not args.json:
+            print(f"Removed {path}.", file=sys.stderr)
+    if args.json:
+        print_json({"removed": [str(path) for path in paths]})
+    return 0
+
+
+def _require_recording(path: Path) -> None:
+    """Raise NotARecording if `path` was never a recording; a damaged one may be removed."""
+    if path.suffix in (".rdbg", ".rdbg-live"):
+        return
+    if path.is_dir():
+        if not (path / "header.json").is_file() or not (path / "log").is_file():
+            raise NotARecording(str(path), "it is a directory of another kind")
+        return
+    with DataFile(path) as file:
+        if file.read(0, len(MAGIC)) != MAGIC:
+            raise NotARecording(str(path), "it does not begin like one")

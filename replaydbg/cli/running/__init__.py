@@ -1,0 +1,1 @@
+"""Commands that run a program, or its replay, from beginning to end."""

@@ -1,0 +1,168 @@
+"""`replaydbg record`: run a program and record it; the exit code is the program's own."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import sys
+from pathlib import Path
+
+from replaydbg.cli.common.program_words import split_words as split_words
+from replaydbg.cli.common.schema import SCHEMA_VERSION
+from replaydbg.config import load_settings
+from replaydbg.errors import UsageError
+from replaydbg.launch.endings import end_like
+from replaydbg.record import record
+from replaydbg.record.chaos import record_until_failure
+from replaydbg.record.snapshot_orders import SnapshotOrders, parse_every, parse_signal
+from replaydbg.render.record_summary import summary_lines
+from replaydbg.store.directory import Store
+
+CHECKED_EVERY = 100_000_000
+"""Nanoseconds between snapshots that are taken only to check invariants."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.usage = "replaydbg record [options] [--] (prog.py | -m module | -c code | console-script) [args ...]"
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the recording; .rdbg is added if missing (default: a name in the store)",
+    )
+    parser.add_argument(
+        "--max-size", metavar="SIZE", help="stop recording at this size, such as 2G; the program continues"
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", default=None, help="print no summary")
+    parser.add_argument(
+        "--real-ids",
+        action="store_true",
+        default=None,
+        help="keep real id() values (for programs that use them as addresses); they will differ in a replay",
+    )
+    parser.add_argument(
+        "--chaos",
+        metavar="SEED",
+        help="randomize thread scheduling with this seed, to provoke races",
+    )
+    parser.add_argument(
+        "--chaos-runs",
+        type=int,
+        metavar="N",
+        help="record up to N times, each with the next seed, until a run fails; keep that one",
+    )
+    parser.add_argument(
+        "--on-deadlock",
+        choices=("wait", "stop"),
+        help="in a deadlock: wait, as the program would (default), or stop the program",
+    )
+    parser.add_argument(
+        "--keep-checkpoints",
+        action="store_true",
+        help="replay on another core while the program runs and keep checkpoints: the debugger opens at once",
+    )
+    _add_snapshot_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON on stderr")
+    parser.epilog = "Put interpreter options, such as -O or -X dev, after -- and before the program."
+
+
+def _add_snapshot_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--snapshot-every",
+        metavar="N",
+        help="take a heap snapshot every N events, or at an interval such as 200ms",
+    )
+    parser.add_argument(
+        "--snapshot-at-exceptions",
+        action="store_true",
+        help="take a snapshot when an exception ends the program or a thread",
+    )
+    parser.add_argument(
+        "--check",
+        action="append",
+        default=[],
+        metavar="EXPR",
+        help="check at each snapshot (default: every 100 ms) that EXPR is true in __main__; repeatable",
+    )
+    parser.add_argument(
+        "--snapshot-objects",
+        type=int,
+        default=0,
+        metavar="N",
+        help="keep at most N objects in a snapshot, those nearest to the program's variables (default: 20 million)",
+    )
+    parser.add_argument("--snapshot-at-signal", metavar="NAME", help="take a snapshot at this signal, such as USR2")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Record; return the program's exit code, or end by the signal that ended the program."""
+    # This process only starts the program and seals the recording. A garbage collection, above all at exit, finds
+    # nothing, and took 12 ms.
+    gc.freeze()
+    gc.disable()
+    given = {name: getattr(args, name) for name in ("quiet", "max_size", "real_ids", "chaos", "on_deadlock")}
+    settings = load_settings(given)
+    if args.chaos_runs is not None:
+        result = record_until_failure(args.program, args.chaos_runs, output=args.output, settings=settings)
+        if result is None:
+            print(f"replaydbg: none of {args.chaos_runs} runs failed.", file=sys.stderr)
+            return 0
+    else:
+        started = _hold_checkpoints if args.keep_checkpoints else None
+        result = record(
+            args.program, output=args.output, settings=settings, started=started, snapshots=_snapshot_orders(args)
+        )
+    try:
+        if args.json:
+            # Imported here: only this option needs it.
+            from replaydbg.render.json_data.runs_json import record_facts
+
+            print(json.dumps({"schema_version": SCHEMA_VERSION, **record_facts(result)}), file=sys.stderr)
+        elif not settings.quiet:
+            name = Store(settings.store).name_of(result.path)
+            lines = summary_lines(result, name, is_held=args.keep_checkpoints, output=args.output)
+            print("\n".join(lines), file=sys.stderr)
+        elif result.problem:
+            print(f"replaydbg: {result.path}: {result.problem}.", file=sys.stderr)
+    except OSError:
+        # The message cannot be written (a full disk, a reader that has exited). The exit code stays the program's own:
+        # with our text left in the stream, the flush at exit would change it.
+        sys.stderr = None
+    gc.freeze()
+    return end_like(result.status)
+
+
+def _snapshot_orders(args: argparse.Namespace) -> SnapshotOrders:
+    events, nanoseconds = parse_every(args.snapshot_every) if args.snapshot_every else (0, 0)
+    signum = parse_signal(args.snapshot_at_signal) if args.snapshot_at_signal else 0
+    for each in args.check:
+        try:
+            compile(each, "<invariant>", "eval")
+        except (SyntaxError, ValueError) as error:
+            raise UsageError(f"--check {each!r} is not a valid expression: {error}.") from None
+    if args.check and not (events or nanoseconds or signum or args.snapshot_at_exceptions):
+        nanoseconds = CHECKED_EVERY
+    if args.snapshot_objects < 0:
+        raise UsageError(f"--snapshot-objects must be at least 1 (got {args.snapshot_objects}).")
+    return SnapshotOrders(
+        events,
+        nanoseconds,
+        args.snapshot_at_exceptions,
+        signum,
+        checks=tuple(args.check),
+        objects=args.snapshot_objects,
+    )
+
+
+def _hold_checkpoints(live: Path, sealed: Path) -> None:
+    # Imported here: only this option needs it.
+    import subprocess
+
+    command = [sys.executable, "-m", "replaydbg.engine.holder", str(live), str(sealed)]
+    none = subprocess.DEVNULL
+    holder = subprocess.Popen(command, start_new_session=True, stdin=none, stdout=none, stderr=none)
+    # It outlives this process, and nobody waits for it.
+    holder.returncode = 0

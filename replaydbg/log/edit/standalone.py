@@ -1,0 +1,42 @@
+"""Write a recording as one file that needs no other file."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from replaydbg.errors import Corrupt
+from replaydbg.log.container import Writer
+from replaydbg.log.origin import is_own, own_key
+from replaydbg.log.reader import Recording
+
+_FIRST = ("header", "world", "log", "content")
+
+
+def write_standalone(recording: Recording, target: Path) -> int:
+    """Write all sections of `recording` into `target`; return its size. Raises Corrupt, and writes nothing then."""
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "wb") as file:
+            writer = Writer(file, key=own_key() if is_own(recording.path) else None)
+            for name in _ordered(recording):
+                # Snapshots are compressed already.
+                writer.section(name, recording.pieces(name), is_compressed=not name.startswith("heap/"))
+            if recording.damage:
+                raise Corrupt(str(recording.path), recording.damage[0].rstrip("."))
+            writer.finish()
+        partial.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            partial.unlink()
+    return target.stat().st_size
+
+
+def _ordered(recording: Recording) -> list[str]:
+    names = recording.sections
+    # Sources may be stored beside the recording, under their hashes: they become sections only here.
+    shared = {f"source/{name}" for name in recording.end.sources.values()} if recording.end is not None else set()
+    rest = sorted({name for name in names if name not in (*_FIRST, "end")} | shared)
+    return [*(name for name in _FIRST if name in names), *rest, *(name for name in ("end",) if name in names)]

@@ -1,0 +1,1 @@
+"""Answers as JSON data: what `--json` prints."""

@@ -1,0 +1,55 @@
+"""The summary of `record`: what was recorded, what was not, and the next command."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from replaydbg.errors import quoted
+from replaydbg.record.result import ListedSnapshot, RecordResult, SnapshotsEntry
+from replaydbg.render.measures import show_size
+
+
+def summary_lines(result: RecordResult, name: str, *, is_held: bool, output: Path | None) -> list[str]:
+    """Return the summary; `name` is the recording's in commands, `output` the file name that the user gave."""
+    lines = [f"replaydbg: {result.path} ({show_size(result.size)}, {result.events:,} events)"]
+    if output is not None and result.path.name != output.name:
+        lines.append(f"replaydbg: {result.path.suffix} was added to the name {quoted(output.name)}")
+    for note in result.notes:
+        # A deadlock was already reported in full when it happened.
+        lines.append(f"replaydbg: {note['kind']}: {note['text'].partition(chr(10))[0]}")
+    lines += _about_snapshots(result.snapshots)
+    if result.reason:
+        lines.append(f"replaydbg: the recording ends before the program did: {result.reason}.")
+    if result.problem:
+        lines.append(f"replaydbg: {result.problem}.")
+    lines.append(f"replaydbg: replaydbg replay {quoted(name)}")
+    if is_held:
+        lines.append("replaydbg: checkpoints are kept for an hour: the debugger opens at once")
+    return lines
+
+
+def _about_snapshots(snapshots: SnapshotsEntry | None) -> list[str]:
+    if snapshots is None:
+        return []
+    count, pause = len(snapshots["listed"]), snapshots["longest_pause_ns"] / 1e6
+    line = f"replaydbg: {count} snapshot{'s' if count != 1 else ''}, the program paused for at most {pause:.1f} ms"
+    if snapshots["left_out"]:
+        line += f"; {snapshots['left_out']:,} were skipped: they would have slowed the run too much"
+    failed = ["replaydbg: some snapshots failed."] if snapshots["failed"] else []
+    return [line + ".", *failed, *_about_checks(snapshots["listed"])]
+
+
+def _about_checks(listed: Sequence[ListedSnapshot]) -> list[str]:
+    """Return lines that report where each invariant first failed, and where it first could not be evaluated."""
+    found: dict[tuple[str, bool], str] = {}
+    for each in listed:
+        for check in each["checks"]:
+            key = (check["name"], check["holds"] is None)
+            if check["holds"] is True or key in found:
+                continue
+            what = "could not be evaluated" if check["holds"] is None else "did not hold"
+            more = f" ({check['text']})" if check["text"] else ""
+            at = f"snapshot @#{each['number']}, event {each['event']:,}"
+            found[key] = f"replaydbg: {check['name']} {what} at {at}{more}."
+    return list(found.values())

@@ -1,0 +1,58 @@
+"""The header and the end of a recording as text."""
+
+from __future__ import annotations
+
+import shlex
+
+from replaydbg.events.stops import StopReason
+from replaydbg.log.reader import Recording
+from replaydbg.render.measures import show_seconds, show_size, show_status
+
+MOST_EXTENSIONS = 100
+"""Number of extension modules that are listed."""
+
+
+def recording_lines(recording: Recording, *, with_values: bool) -> list[tuple[str, str]]:
+    """Return what a recording says of its run, each line with its label; `with_values`: of environment variables."""
+    header, end, log = recording.header, recording.end, recording.log_header
+    lines = [
+        ("recording", f"{recording.name} ({recording.path})"),
+        ("command", shlex.join(header.argv)),
+        ("directory", header.cwd),
+        ("created", f"{header.created}, by replaydbg {header.tool}, format {header.format}"),
+        ("python", f"{header.python.version} ({header.python.executable}) {shlex.join(header.python.flags)}".rstrip()),
+        ("platform", header.platform),
+        ("streams", ", ".join(header.stdio)),
+    ]
+    variables = sorted(header.env.items())
+    if with_values:
+        lines += [("variable", f"{name}={value}") for name, value in variables]
+    else:
+        lines.append(("variables", " ".join(name for name, _ in variables) or "none"))
+    if end is not None:
+        times = f"{show_seconds(end.seconds)}, {show_seconds(end.cpu_seconds)} of processor time"
+        lines.append(("ended", f"{show_status(end.status)}, after {times}"))
+    if log is not None:
+        lines.append(("events", f"{end.events if end is not None else log.crossings:,}"))
+        if log.stopped is not StopReason.NOT_STOPPED:
+            lines.append(("stopped", log.stopped.sentence))
+    sizes = (f"{name} {show_size(recording.size(name))}" for name in recording.sections if "/" not in name)
+    lines.append(("sections", ", ".join(sizes)))
+    if end is not None:
+        if end.reason:
+            lines.append(("reason", end.reason))
+        lines.append(("sources", f"{len(end.sources):,} files; {len(end.packages):,} packages were installed"))
+        lines.append(("extensions", _extensions(recording)))
+        for note in end.notes:
+            first, *more = note.text.split("\n")
+            lines.append(("note", f"{first} ({note.kind}{f', {note.count:,} times' if note.count > 1 else ''})"))
+            lines.extend(("", line) for line in more)
+    return lines
+
+
+def _extensions(recording: Recording) -> str:
+    """Return the files that the importer loaded as extension modules: a replay loads them from there."""
+    asked = (each for each in recording.world() if each.operation == "stat" and not each.raised)
+    found = list(dict.fromkeys(each.path for each in asked if each.path.endswith(".so")))
+    more = f" and {len(found) - MOST_EXTENSIONS:,} more" if len(found) > MOST_EXTENSIONS else ""
+    return (" ".join(found[:MOST_EXTENSIONS]) or "none") + more

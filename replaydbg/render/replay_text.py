@@ -1,0 +1,48 @@
+"""The result of a replay as text: where it stopped, and how it differs from the recorded run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from replaydbg.events.show import printable
+from replaydbg.replay.result import ReplayResult
+
+
+def position_lines(result: ReplayResult, step: int) -> list[str]:
+    """Return where a replay stopped, and the stack; `step`: the requested number of lines after the event."""
+    return [f"replaydbg: {_where(result, step)}", *(f"  {printable(line)}" for line in result.stack)]
+
+
+def _where(result: ReplayResult, step: int) -> str:
+    if result.clock is None:
+        return f"before event {result.events + 1}"
+    lines = result.clock.lines_since_event
+    if result.clock.has_stopped:
+        return f"at line {lines} after event {result.clock.event}, before it runs"
+    return f"before event {result.events + 1}: only {lines} lines run before it, not {step}"
+
+
+def note_lines(result: ReplayResult) -> Iterator[str]:
+    """Yield what may differ from the recorded run although no event did, and why the recording ends early."""
+    if result.drift:
+        yield (
+            "every event matched, but the garbage collector has differed "
+            f"since event {result.drift}: finalizers may have run at other points."
+        )
+    if result.unsure:
+        yield (
+            f"before event {result.unsure} a signal handler ran inside a loop: "
+            "it may have run in a different iteration than in the recording."
+        )
+    if result.is_mixed:
+        yield (
+            "the program changed its position in its output file; this replay prints the bytes in the order "
+            "in which they were written. Redirect this output to a new file to get the same file."
+        )
+    for text in result.missing:
+        yield f"{text}."
+    for text in result.uncovered:
+        # The text may contain names that the program chose.
+        yield f"not covered by the recording: {printable(text)}."
+    if result.ended_early:
+        yield f"the recording ends here, after event {result.events}: {printable(result.ended_early)}."
