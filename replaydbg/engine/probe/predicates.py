@@ -1,32 +1,101 @@
-"""Queries about a predicate, evaluated inside the program. A part of the probe's script."""
+"""The user's predicate, evaluated inside the program."""
 
 from __future__ import annotations
 
+import sys
+
+from replaydbg.engine.probe.core import builtins, call_of, judge_lines_by, stands_at
+from replaydbg.engine.probe.evaluation import Text
+from replaydbg.engine.probe.value_text import cut, shown
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sys
     from typing import Any
 
-    from replaydbg.engine.probe.value_queries import Question, Text, cut, shown
-
-    def call_of(function: str, started: int) -> Any: ...
-    def stands_at(file: str, line: int, function: str) -> bool: ...
-
+    from replaydbg.engine import queries
 
 WAS_GOOD, WAS_BAD, UNDECIDED = range(3)
+"""As the core numbers verdicts: see judge.c."""
 
 
-def names_in(question: Question) -> tuple[dict[str, Any], str]:
+def judged(query: queries.GetVerdict) -> tuple[int, str]:
+    """The answer: good, bad or undecided, and why."""
+    verdict, reason = judge_with(query)()
+    return verdict, reason
+
+
+def value_of_part(query: queries.GetPartValue) -> str | None:
+    """Return the value of an expression as text; None: it does not exist."""
+    names, missing = names_in(query)
+    if missing:
+        return None
+    try:
+        return shown(eval(compiled(query.source, "<expression>", "eval"), dict(names)))
+    except BaseException:
+        return None
+
+
+def judging(query: queries.JudgeEachLine) -> bytes:
+    """Make the function that the core calls at each line."""
+    judge_here = judge_with(query)
+    finds = query.finds
+    judge_lines_by(
+        (lambda: WAS_GOOD if names_in(query)[1] else WAS_BAD)
+        if finds == "names"
+        else (lambda: WAS_GOOD if judge_here()[0] == UNDECIDED else WAS_BAD)
+        if finds == "decided"
+        else (lambda: judge_here()[0])
+    )
+    return b""
+
+
+def judge_with(query: queries.PredicateQuery[Any]) -> Any:
+    """A function without arguments that answers: good, bad or undecided, and why."""
+    try:
+        ask = aside(asked, query)
+    except BaseException as error:
+        why = cut(f"{type(error).__name__}: {error}", 500)
+        return lambda: (UNDECIDED, why)
+    kind = query.kind
+    is_good_if_true = kind in ("check", "invariant")
+    place = query.only_at
+
+    def judged_here() -> tuple[int, str]:
+        if place and not stands_at(*place):
+            return UNDECIDED, "it is evaluated only elsewhere"
+        try:
+            names, missing = names_in(query)
+            if missing:
+                return UNDECIDED, missing
+            is_true = bool(aside(ask, names))
+        except BaseException as error:
+            reason = cut(f"{type(error).__name__}: {error}", 500)
+            if kind == "raises":
+                # These are not errors of the program.
+                is_ours = isinstance(error, (NameError, RecursionError, MemoryError))
+                return (UNDECIDED if is_ours else WAS_BAD), reason
+            return (WAS_BAD if isinstance(error, AssertionError) else UNDECIDED), reason
+        if kind == "raises":
+            return WAS_GOOD, ""
+        return (WAS_GOOD if is_true is is_good_if_true else WAS_BAD), ""
+
+    return judged_here
+
+
+def names_in(query: queries.PredicateQuery[Any]) -> tuple[dict[str, Any], str]:
     """Return the names that a query is about, of a module or a running function; or the reason why there are none."""
-    wanted = question["function"]
+    wanted = query.function
     if not wanted:
-        module = sys.modules.get(question["module"])
-        return (module.__dict__, "") if module is not None else ({}, f"module {question['module']} is not imported yet")
+        module = sys.modules.get(query.module)
+        if module is None:
+            return {}, f"module {query.module} is not imported yet"
+        names = module.__dict__
+        return (names if "__builtins__" in names else {"__builtins__": builtins, **names}), ""
     # A call that waits in its thread, or is a generator's or coroutine's, has its variables meanwhile, too.
-    frame = call_of(wanted, question["started"])
+    frame = call_of(wanted, query.started)
     if not frame:
         return {}, f"{wanted} {'is not running here' if frame is None else 'has several suspended calls here'}"
-    return {**frame.f_globals, **locals_of(frame)}, ""
+    return {"__builtins__": frame.f_builtins, **frame.f_globals, **locals_of(frame)}, ""
 
 
 def locals_of(frame: Any) -> dict[str, Any]:
@@ -60,12 +129,12 @@ def names_of_all(code: Any) -> set[str]:
     return found
 
 
-def asked(question: Question) -> Any:
+def asked(query: queries.PredicateQuery[Any]) -> Any:
     """Return the function that evaluates the predicate with the names."""
-    source = question["source"]
-    if question["kind"] == "function":
-        return function_of(question)
-    if question["kind"] == "invariant":
+    source = query.source
+    if query.kind == "function":
+        return function_of(query)
+    if query.kind == "invariant":
         return lambda names: invariant(source)
     code = compiled(source, "<expression>", "eval")
     wanted = sorted(names_of_all(code))
@@ -79,16 +148,16 @@ def asked(question: Question) -> Any:
     return evaluated
 
 
-def function_of(question: Question) -> Any:
+def function_of(query: queries.PredicateQuery[Any]) -> Any:
     """The function of a file; it is given the names if it takes anything."""
-    space: dict[str, Any] = {"__name__": "predicate", "__file__": question["file"]}
-    exec(compiled(question["source"], question["file"], "exec"), space)
-    function = inner = space[question["name"]]
+    space: dict[str, Any] = {"__builtins__": builtins, "__name__": "predicate", "__file__": query.file}
+    exec(compiled(query.source, query.file, "exec"), space)
+    function = inner = space[query.name]
     while hasattr(inner, "__wrapped__"):
         inner = inner.__wrapped__
     code = getattr(inner, "__code__", None)
     if code is not None and code.co_flags & 0x20:
-        raise TypeError(f"{question['name']}() is a generator, not a function that returns a verdict")
+        raise TypeError(f"{query.name}() is a generator, not a function that returns a verdict")
     takes_names = code is None or code.co_argcount > 0 or code.co_flags & 4
     return function if takes_names else lambda names: function()
 
@@ -132,67 +201,3 @@ def invariant(name: str) -> Any:
     if type(what) is str:
         return bool(eval(what, sys.modules["__main__"].__dict__))
     return what() is not False
-
-
-def judge_with(question: Question) -> Any:
-    """A function without arguments that answers: good, bad or undecided, and why."""
-    try:
-        ask = aside(asked, question)
-    except BaseException as error:
-        why = cut(f"{type(error).__name__}: {error}", 500)
-        return lambda: (UNDECIDED, why)
-    kind = question["kind"]
-    is_good_if_true = kind in ("check", "invariant")
-    place = question["only_at"]
-
-    def judged_here() -> tuple[int, str]:
-        if place and not stands_at(*place):
-            return UNDECIDED, "it is evaluated only elsewhere"
-        try:
-            names, missing = names_in(question)
-            if missing:
-                return UNDECIDED, missing
-            is_true = bool(aside(ask, names))
-        except BaseException as error:
-            reason = cut(f"{type(error).__name__}: {error}", 500)
-            if kind == "raises":
-                # These are not errors of the program.
-                is_ours = isinstance(error, (NameError, RecursionError, MemoryError))
-                return (UNDECIDED if is_ours else WAS_BAD), reason
-            return (WAS_BAD if isinstance(error, AssertionError) else UNDECIDED), reason
-        if kind == "raises":
-            return WAS_GOOD, ""
-        return (WAS_GOOD if is_true is is_good_if_true else WAS_BAD), ""
-
-    return judged_here
-
-
-def judged(question: Question) -> tuple[int, str]:
-    """The answer: good, bad or undecided, and why."""
-    verdict, reason = judge_with(question)()
-    return verdict, reason
-
-
-def value_of_part(question: Question) -> str | None:
-    """Return the value of an expression as text; None: it does not exist."""
-    names, missing = names_in(question)
-    if missing:
-        return None
-    try:
-        return shown(eval(compiled(question["source"], "<expression>", "eval"), dict(names)))
-    except BaseException:
-        return None
-
-
-def judging(question: Question) -> bytes:
-    """Make the function that the core calls at each line."""
-    judge_here = judge_with(question)
-    finds = question.get("finds")
-    globals()["judge_line"] = (
-        (lambda: WAS_GOOD if names_in(question)[1] else WAS_BAD)
-        if finds == "names"
-        else (lambda: WAS_GOOD if judge_here()[0] == UNDECIDED else WAS_BAD)
-        if finds == "decided"
-        else (lambda: judge_here()[0])
-    )
-    return b""
