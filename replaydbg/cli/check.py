@@ -13,7 +13,8 @@ from replaydbg.cli.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.events.show import printable
-from replaydbg.replay.edited_code import BAD, GOOD, CodeVerdict, Judge
+from replaydbg.events.verdict import Verdict
+from replaydbg.replay.edited_code import CodeVerdict, Judge
 from replaydbg.store.directory import Store
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def show_verdict(verdict: CodeVerdict, *, as_json: bool, quiet: bool) -> int:
             print(printable(line))
         if not quiet:
             _show_liberties(verdict)
-    return {GOOD: 0, BAD: 1}.get(verdict.word, CANNOT_TEST_CODE)
+    return {Verdict.GOOD: 0, Verdict.BAD: 1, Verdict.UNDECIDED: CANNOT_TEST_CODE}[verdict.verdict]
 
 
 def _show_liberties(verdict: CodeVerdict) -> None:
@@ -127,7 +128,7 @@ def _show_liberties(verdict: CodeVerdict) -> None:
 def _as_json(verdict: CodeVerdict) -> dict[str, object]:
     result = verdict.result
     return {
-        "verdict": verdict.word,
+        "verdict": "cannot test" if verdict.verdict is Verdict.UNDECIDED else verdict.verdict.value,
         "sentence": verdict.sentence,
         "recorded": _outcome(verdict.recorded),
         "now": _outcome(verdict.now),

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from replaydbg.engine.query_results import Evaluation, Exported, ObjectContent, Task, Variable, VariableHome
 from replaydbg.errors import AskFailed
+from replaydbg.events.verdict import Verdict
 from replaydbg.log.shapes import COUNT, DictOf, ListOf, one_of
 
 A = TypeVar("A")
@@ -314,15 +315,15 @@ class PredicateQuery(Query[A]):
 
 
 @dataclass(frozen=True, slots=True)
-class GetVerdict(PredicateQuery[tuple[int, str]]):
-    """The verdict, 0 to 2, and its reason."""
+class GetVerdict(PredicateQuery[tuple[Verdict, str]]):
+    """The verdict and its reason."""
 
     tag = "judged"
-    shape = (range(3), str)
+    shape = (range(len(Verdict)), str)
 
-    def _read(self, answer: Any) -> tuple[int, str]:
-        verdict, reason = answer
-        return verdict, reason
+    def _read(self, answer: Any) -> tuple[Verdict, str]:
+        number, reason = answer
+        return tuple(Verdict)[number], reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from replaydbg.engine import queries
 
 WAS_GOOD, WAS_BAD, UNDECIDED = range(3)
-"""As the core numbers verdicts: see judge.c."""
+"""Verdicts, as judge.c numbers them: in the order of `replaydbg.events.verdict`, which the program does not have."""
 
 
 def judged(query: queries.GetVerdict) -> tuple[int, str]:
