@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import Generic, TypeVar
 
-from replaydbg.bisect.verdict import Verdict
+from replaydbg.events.verdict import Verdict
 
 T = TypeVar("T", bound=Hashable)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from replaydbg.bisect.verdict import Verdict
+from replaydbg.events.verdict import Verdict
 
 _CHUNK = 4096
 """Number of commits at a time for which ancestors are counted, as the bits of one number: with all at once a history

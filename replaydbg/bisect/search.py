@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from replaydbg.bisect.verdict import Verdict
+from replaydbg.events.verdict import Verdict
 
 Look = Callable[[Sequence[int]], Iterable[Verdict]]
 """Looks at some places, at once if possible, and returns their verdicts in the same order."""

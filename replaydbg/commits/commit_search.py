@@ -12,7 +12,6 @@ from typing import Protocol
 
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
 from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_informative, narrow
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.confirm import RealRuns
 from replaydbg.commits.looking import Looker
 from replaydbg.commits.processes import GivenUp
@@ -24,6 +23,7 @@ from replaydbg.commits.state import State
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktrees import Worktrees, remove_all
 from replaydbg.errors import Inconclusive
+from replaydbg.events.verdict import Verdict
 from replaydbg.store.directory import SEALED, Store
 
 

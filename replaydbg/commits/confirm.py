@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.looking import Looker
 from replaydbg.commits.question import CommitLook, Question
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.errors import UsageError
+from replaydbg.events.verdict import Verdict
 from replaydbg.log.origin import is_own
 from replaydbg.log.reader import open_recording
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits import start
 from replaydbg.commits.depends import Dependencies, of_replay, of_run
 from replaydbg.commits.processes import TimedOut, last_words, run_command
@@ -25,6 +24,7 @@ from replaydbg.commits.repository import GitFailed
 from replaydbg.commits.surroundings import Surroundings
 from replaydbg.commits.worktrees import Worktrees
 from replaydbg.errors import Inconclusive, ReplaydbgError
+from replaydbg.events.verdict import Verdict
 from replaydbg.log.reader import open_recording
 
 CANNOT_TEST = 125

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.depends import Dependencies
+from replaydbg.events.verdict import Verdict
 
 TIMEOUT = 600.0
 """Default time limit of a build or a run in seconds: long for a program that is run a dozen times, short for one

@@ -10,11 +10,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.commits.depends import Dependencies, Dependency, States, changed_since
 from replaydbg.commits.fingerprint import key_of
 from replaydbg.commits.question import CommitLook
 from replaydbg.errors import UsageError
+from replaydbg.events.verdict import Verdict
 
 VERSION = 2
 """The version of the file's format; other versions are not read."""

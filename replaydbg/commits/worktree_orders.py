@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from replaydbg.bisect.confidence import runs_needed
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.config import load_settings
+from replaydbg.events.verdict import Verdict
 from replaydbg.record import record
-from replaydbg.replay.edited_code import BAD, CANNOT_TEST, GOOD, CodeVerdict, Judge
+from replaydbg.replay.edited_code import CodeVerdict, Judge
 
 MOST_LIBERTIES = 200
 """Maximum number of deviations of one replay that are kept; further ones are only counted."""
@@ -24,7 +24,6 @@ CONFIDENCE = 0.999
 Replays are cheap, and a search tests several commits. In 40,000 simulated measurements of a failure in 30 % of runs, a
 bad commit counted as good 5.3 % of the time with 0.95, and 0.1 % with 0.999.
 """
-_VERDICTS = {GOOD: Verdict.GOOD, BAD: Verdict.BAD, CANNOT_TEST: Verdict.UNDECIDED}
 
 
 def obey(order: dict[str, Any]) -> dict[str, Any]:
@@ -51,34 +50,33 @@ def _replay(order: dict[str, Any]) -> dict[str, Any]:
         # A commit may differ only in a module that could not be imported when the program was recorded.
         is_replayed_unchanged=True,
     )
-    verdict = judge.judge()
-    why = verdict.sentence.removeprefix(f"{CANNOT_TEST}: ")
-    word, replays, rate = verdict.word, 0, order.get("rate")
-    if word == GOOD and verdict.numbers_shift:
-        rate = order.get("rate") or _rate(judge, verdict)
-        word, what, replays = _with_other_numbers(judge, verdict, *rate)
-        why = f"{what}; {verdict.numbers_shift}"
+    found = judge.judge()
+    verdict, why, replays, rate = found.verdict, found.reason, 0, order.get("rate")
+    if verdict is Verdict.GOOD and found.numbers_shift:
+        rate = order.get("rate") or _rate(judge, found)
+        verdict, what, replays = _with_other_numbers(judge, found, *rate)
+        why = f"{what}; {found.numbers_shift}"
     os.close(null)
-    liberties = [str(liberty) for liberty in verdict.result.liberties[:MOST_LIBERTIES]]
-    more = sum(verdict.result.liberty_counts.values()) - len(liberties)
+    liberties = [str(liberty) for liberty in found.result.liberties[:MOST_LIBERTIES]]
+    more = sum(found.result.liberty_counts.values()) - len(liberties)
     liberties += [f"and {more} more"] if more > 0 else []
-    answer = {"rate": rate, "verdict": _VERDICTS[word].value, "why": why, "liberties": liberties, "replays": replays}
-    return answer | {"numbers_shift": verdict.numbers_shift, "clock_shift": verdict.clock_shift}
+    answer = {"rate": rate, "verdict": verdict.value, "why": why, "liberties": liberties, "replays": replays}
+    return answer | {"numbers_shift": found.numbers_shift, "clock_shift": found.clock_shift}
 
 
-def _rate(judge: Judge, verdict: CodeVerdict) -> tuple[int, int]:
+def _rate(judge: Judge, found: CodeVerdict) -> tuple[int, int]:
     """Return how often the recorded code fails with other random numbers, and the number of conclusive replays."""
     failed = measured = 0
     for seed in range(1, MOST_SEEDS + 1):
-        word = judge.with_other_numbers(seed, verdict, is_edited=False)
-        measured += word != CANNOT_TEST
-        failed += word == BAD
+        verdict = judge.with_other_numbers(seed, found, is_edited=False)
+        measured += verdict is not Verdict.UNDECIDED
+        failed += verdict is Verdict.BAD
         if failed == ENOUGH_FAILURES:
             break
     return failed, measured
 
 
-def _with_other_numbers(judge: Judge, verdict: CodeVerdict, failed: int, measured: int) -> tuple[str, str, int]:
+def _with_other_numbers(judge: Judge, found: CodeVerdict, failed: int, measured: int) -> tuple[Verdict, str, int]:
     """Return the verdict for code whose random numbers are shifted, the reason, and the number of replays.
 
     It does not fail with the recorded ones, which proves little. So it is replayed with others; `failed` of `measured`
@@ -86,25 +84,29 @@ def _with_other_numbers(judge: Judge, verdict: CodeVerdict, failed: int, measure
     """
     if not failed:
         return (
-            CANNOT_TEST,
+            Verdict.UNDECIDED,
             f"does not fail, but neither does the recorded code with {measured} other seeds: inconclusive",
             0,
         )
     needed = runs_needed(failed=failed, measured=max(measured, 2), confidence=CONFIDENCE)
     if needed > MOST_SEEDS:
         return (
-            CANNOT_TEST,
+            Verdict.UNDECIDED,
             f"does not fail; with other seeds the recorded code fails too rarely, {failed} of {measured} times",
             0,
         )
     passed = 0
     for other in range(MOST_SEEDS + 1, 2 * MOST_SEEDS + 1):
-        word = judge.with_other_numbers(other, verdict, is_edited=True)
-        if word == BAD:
+        verdict = judge.with_other_numbers(other, found, is_edited=True)
+        if verdict is Verdict.BAD:
             tried = other - MOST_SEEDS
-            return BAD, f"fails with other random numbers ({tried} replay{'s' if tried > 1 else ''})", tried
-        passed += word == GOOD
+            return Verdict.BAD, f"fails with other random numbers ({tried} replay{'s' if tried > 1 else ''})", tried
+        passed += verdict is Verdict.GOOD
         if passed == needed:
             text = f"does not fail with {passed} other seeds (the recorded code fails {failed} of "
-            return GOOD, f"{text}{measured} times)", other - MOST_SEEDS
-    return CANNOT_TEST, "does not fail, but replays with other seeds need inputs that were not recorded", MOST_SEEDS
+            return Verdict.GOOD, f"{text}{measured} times)", other - MOST_SEEDS
+    return (
+        Verdict.UNDECIDED,
+        "does not fail, but replays with other seeds need inputs that were not recorded",
+        MOST_SEEDS,
+    )

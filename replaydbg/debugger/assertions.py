@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.bisection import predicates
 from replaydbg.debugger.bisection.bisect_results import Bisected
 from replaydbg.debugger.bisection.predicates import Predicate
@@ -13,6 +12,7 @@ from replaydbg.debugger.bisection.run_bisection import begin_bisection
 from replaydbg.debugger.session import Session
 from replaydbg.debugger.source.statements import assertion_in_line
 from replaydbg.errors import UsageError
+from replaydbg.events.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,19 +45,13 @@ def export(view: ReplayView, expression: str, at: At) -> Export:
         compile(expression, "<expression>", "eval")
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"{expression!r} is not valid Python: {error}.") from None
-    query = ExportObject(at.frame, at.lane, expression, _script(), _dill())
+    query = ExportObject(at.frame, at.lane, expression, _dill())
     try:
         exported = view.cursor.take_out(query, seconds=SECONDS, idle=view.work.idle)
     except AskFailed as error:
         raise AskFailed(f"it cannot be exported: {error.reason}") from None
     lost = tuple(Lost(*each) for each in exported.lost)
     return Export(exported.type, exported.text, exported.data, lost)
-
-
-@cache
-def _script() -> str:
-    text = (Path(__file__).parents[1] / "engine" / "probe" / "outgoing.py").read_text(encoding="utf-8")
-    return text.replace("from __future__ import annotations\n", "\n")
 
 
 def _dill() -> str:

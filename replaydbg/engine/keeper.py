@@ -17,7 +17,7 @@ import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from replaydbg.engine.keeping import ANY_KIND, NO, ORDER, YES, is_own_child, was_own_child
 from replaydbg.engine.protocol import VERSION
@@ -62,16 +62,8 @@ def _tell(debugger: socket.socket, text: bytes) -> None:
         debugger.sendall(text)
 
 
-_PROBE = Path(__file__).with_name("probe")
-_SCRIPTS = ("value_queries.py", "immutability.py", "predicate_queries.py", "store_queries.py", "answer.py")
-"""The parts of the script that answers questions inside the program, in the order in which they are joined."""
-
-
 def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, str]:
     with open_recording(path) as recording:
-        inside = "".join((_PROBE / name).read_text(encoding="utf-8") for name in _SCRIPTS)
-        # The core sees to it: an import would fail at the program's end, even this one.
-        inside = inside.replace("from __future__ import annotations\n", "\n")
         fds = {name: inheritable(stack, orders[name]) for name in _WRITTEN if name in orders}
         clock = {name: inheritable(stack, orders[f"clock_{name}"]) for name in ("fd", "steps_fd")}
         null = os.open(os.devnull, os.O_WRONLY)
@@ -79,7 +71,7 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, s
         more = {
             "current_source": orders["current_source"],
             "clock": clock | {"hits": True, "activations": True, "breakpoints": []},
-            "engine": fds | {"inside": inside, "last_line": orders["last_line"]},
+            "engine": fds | probe_sources() | {"last_line": orders["last_line"]},
         }
         start = prepare(recording, stack, more, stdout=null, stderr=null, follows=orders["follows"])
         pid = start_process(start.command, start.env, fds=start.streams, ignored=start.ignored)
@@ -89,6 +81,24 @@ def _start(path: Path, orders: dict[str, Any], stack: ExitStack) -> tuple[int, s
         if name in orders:
             os.close(orders[name])
     return pid, why
+
+
+class ProbeSources(TypedDict):
+    """The sources of the probe (see `replaydbg.engine.probe`)."""
+
+    probe_loader: str
+    """The script that the core runs for each query."""
+    probe_modules: dict[str, str]
+    """The modules, by full name."""
+
+
+def probe_sources() -> ProbeSources:
+    """Return the sources of the probe for the core."""
+    folder = Path(__file__).with_name("probe")
+    sources = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.py"))}
+    loader = sources.pop("loader")
+    package = "replaydbg.engine.probe"
+    return {"probe_loader": loader, "probe_modules": {f"{package}.{name}": text for name, text in sources.items()}}
 
 
 def _stay(debugger: socket.socket) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from replaydbg.engine.queries import JudgeEachLine
 from replaydbg.log.encode import text, varint, zigzag
 
-VERSION = 5
+VERSION = 6
 """Both sides come from one installation; the keeper refuses another number than its own."""
 
 CLONE, RUN, WHERE, STACK, DIVERT, CHANGE, SPACE, OBJECT = b"C", b"R", b"W", b"L", b"D", b"M", b"I", b"O"

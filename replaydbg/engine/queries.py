@@ -6,13 +6,17 @@ The program that a query is put to can give any answer, so each is checked again
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from replaydbg.engine.query_results import Evaluation, Exported, ObjectContent, Task, Variable, VariableHome
 from replaydbg.errors import AskFailed
+from replaydbg.events.verdict import Verdict
 from replaydbg.log.shapes import COUNT, DictOf, ListOf, one_of
 
 A = TypeVar("A")
+
+Step = tuple[Literal["attribute"], str] | tuple[Literal["item"], str | int]
+"""A step on the path from a variable to a value, as the probe reads it."""
 
 _FAILED = {"failed": str}
 """The answer of a query that failed, with the reason."""
@@ -26,7 +30,7 @@ class Query(Generic[A]):
     """A query; its fields are those that the probe reads."""
 
     tag: ClassVar[str]
-    """The name of the probe's function."""
+    """Its name in the probe's registry."""
     shape: ClassVar[object]
     """The shape of its answers: see `shapes.fits`."""
 
@@ -143,7 +147,7 @@ class FindObstacle(FrameQuery[str | None]):
     tag = "kinds"
     shape = _TEXT_OR_NONE
     source: str = ""
-    steps: tuple[tuple[str, object], ...] = ()
+    steps: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,12 +218,11 @@ class DescribeObject(Query[Variable]):
 
 @dataclass(frozen=True, slots=True)
 class ExportObject(FrameQuery[Exported]):
-    """The value of an expression, pickled by `script`, which finds dill at `path`."""
+    """The value of an expression, pickled by dill, which is found at `path` if the program has none."""
 
     tag = "outgoing"
     shape = ({"type": str, "text": str, "lost": ListOf((str, str, str))}, bytes)
     source: str = ""
-    script: str = field(default="", repr=False)
     path: str = ""
 
     def _read(self, answer: Any) -> Exported:
@@ -307,19 +310,20 @@ class PredicateQuery(Query[A]):
     started: int = 0
     file: str = ""
     name: str = ""
-    only_at: tuple[object, ...] = ()
+    only_at: tuple[str, int, str] | tuple[()] = ()
+    """The one place at which it is evaluated: file, line, function; empty: anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
-class GetVerdict(PredicateQuery[tuple[int, str]]):
-    """The verdict, 0 to 2, and its reason."""
+class GetVerdict(PredicateQuery[tuple[Verdict, str]]):
+    """The verdict and its reason."""
 
     tag = "judged"
-    shape = (range(3), str)
+    shape = (range(len(Verdict)), str)
 
-    def _read(self, answer: Any) -> tuple[int, str]:
-        verdict, reason = answer
-        return verdict, reason
+    def _read(self, answer: Any) -> tuple[Verdict, str]:
+        number, reason = answer
+        return tuple(Verdict)[number], reason
 
 
 @dataclass(frozen=True, slots=True)

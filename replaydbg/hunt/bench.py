@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from replaydbg.bisect.twins import Input, InputKind
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.errors import ReplaydbgError
+from replaydbg.events.verdict import Verdict
 from replaydbg.hunt.capture import captured
 from replaydbg.hunt.forked import in_processes
 from replaydbg.hunt.mixture import mixture

@@ -11,7 +11,7 @@ from typing import Any
 
 from replaydbg.bisect.ddmin import minimal, minimal_in_groups
 from replaydbg.bisect.twins import Comparison, Input, InputKind, Preemption, compare, elapsed
-from replaydbg.bisect.verdict import Verdict
+from replaydbg.events.verdict import Verdict
 from replaydbg.hunt.bench import FAILS, MOST, PASSES, Bench, Count, How, Trial, describe
 from replaydbg.hunt.confirming import confirmed, confirmed_turns
 from replaydbg.hunt.flip import Explained, Flip, OtherTurn, Replayed

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from replaydbg.events.verdict import Verdict
 from replaydbg.log.reader import open_recording
 from replaydbg.replay.changed import changed_sources
 from replaydbg.replay.draws import clock_shift, has_own_draws, numbers_shift
@@ -16,16 +17,15 @@ from replaydbg.replay.lenient import Lenient, check_expression
 from replaydbg.replay.result import ReplayResult
 from replaydbg.replay.tested import Tested, judged, of_test, plugin_today, tested
 
-GOOD, BAD, CANNOT_TEST = "good", "bad", "cannot test"
-"""The verdicts."""
+_CANNOT_TEST = "cannot test: "
+"""The beginning of the sentence of an undecided verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class CodeVerdict:
     """The verdict with its evidence."""
 
-    word: str
-    """GOOD, BAD or CANNOT_TEST."""
+    verdict: Verdict
     sentence: str
     """The verdict as a sentence, with the outcome."""
     recorded: Outcome | None
@@ -40,6 +40,11 @@ class CodeVerdict:
     """The place from which on random numbers served another purpose than recorded; empty: none, or not compared."""
     clock_shift: str = ""
     """The same for readings of the clock."""
+
+    @property
+    def reason(self) -> str:
+        """The sentence, without its beginning that an undecided one has."""
+        return self.sentence.removeprefix(_CANNOT_TEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +87,31 @@ class Judge:
             why = _why_no_measure(before, test)
             recorded = test.outcome if test is not None else before.outcome
             if why or recorded is None:
-                return CodeVerdict(CANNOT_TEST, f"{CANNOT_TEST}: {why}", None, None, changed, before)
+                return CodeVerdict(Verdict.UNDECIDED, f"{_CANNOT_TEST}{why}", None, None, changed, before)
             if not changed and not self.is_replayed_unchanged:
-                word, sentence = _compare(recorded, recorded)
+                verdict, sentence = _compare(recorded, recorded)
                 sentence = f"{sentence} (no source has changed)"
-                return CodeVerdict(word, sentence, recorded, recorded, changed, before)
+                return CodeVerdict(verdict, sentence, recorded, recorded, changed, before)
         elif self.is_replayed_unchanged:
             before = self._as_recorded(is_shown=False)
         now = self._now(test, sources or {}, is_current=not moved_only)
-        word, sentence = self._of(now, recorded)
-        verdict = CodeVerdict(word, sentence, recorded, now.outcome, changed, now)
+        verdict, sentence = self._of(now, recorded)
+        found = CodeVerdict(verdict, sentence, recorded, now.outcome, changed, now)
         if not self.is_replayed_unchanged or before.draws is None or now.draws is None:
-            return verdict
+            return found
         recorded_draws = before.draws
         if test is not None and (has_own_draws(before.draws) or has_own_draws(now.draws)):
             # The recording continues after the test's end; the recorded code is replayed to there, too.
             recorded_draws = self._now(test, plugin_of_test, is_current=False, is_edited=False).draws or recorded_draws
         elif test is not None:
-            return verdict
+            return found
         shifts = numbers_shift(recorded_draws, now.draws), clock_shift(recorded_draws, now.draws)
-        return replace(verdict, numbers_shift=shifts[0], clock_shift=shifts[1])
+        return replace(found, numbers_shift=shifts[0], clock_shift=shifts[1])
 
-    def with_other_numbers(self, seed: int, verdict: CodeVerdict, *, is_edited: bool) -> str:
+    def with_other_numbers(self, seed: int, judged_before: CodeVerdict, *, is_edited: bool) -> Verdict:
         """Return the verdict of a replay with other random numbers than recorded, the same ones for the same `seed`.
 
-        It runs the edited code, or the recorded code; `verdict` is the result of `judge`.
+        It runs the edited code, or the recorded code; `judged_before` is the result of `judge`.
         """
         with open_recording(self.path) as recording:
             test = tested(recording)
@@ -116,7 +121,7 @@ class Judge:
             now = self._now(test, {**plugin, **(self.sources or {})}, is_current=not moved_only, reseed=seed)
         else:
             now = self._now(test, plugin, is_current=False, reseed=seed, is_edited=False)
-        return self._of(now, verdict.recorded)[0]
+        return self._of(now, judged_before.recorded)[0]
 
     def _now(
         self,
@@ -162,19 +167,19 @@ class Judge:
         finally:
             os.close(null)
 
-    def _of(self, now: ReplayResult, recorded: Outcome | None) -> tuple[str, str]:
+    def _of(self, now: ReplayResult, recorded: Outcome | None) -> tuple[Verdict, str]:
         if self.check is not None and now.check is not None:
             if now.check.verdict == "raised":
-                return CANNOT_TEST, f"{CANNOT_TEST}: {self.check} raised {now.check.error}"
+                return Verdict.UNDECIDED, f"{_CANNOT_TEST}{self.check} raised {now.check.error}"
             holds = now.check.verdict == "holds"
-            return (GOOD if holds else BAD), f"{self.check} {'holds' if holds else 'does not hold'}"
+            return (Verdict.GOOD if holds else Verdict.BAD), f"{self.check} {'holds' if holds else 'does not hold'}"
         if self.check is not None and now.outcome is not None and not now.ended_early:
             return (
-                CANNOT_TEST,
-                f"{CANNOT_TEST}: the program ended where nothing can be evaluated: {_shown(now.outcome)}",
+                Verdict.UNDECIDED,
+                f"{_CANNOT_TEST}the program ended where nothing can be evaluated: {_shown(now.outcome)}",
             )
         if now.ended_early or now.outcome is None or recorded is None:
-            return CANNOT_TEST, f"{CANNOT_TEST}: {now.cannot_test or _ends_early(now)}"
+            return Verdict.UNDECIDED, f"{_CANNOT_TEST}{now.cannot_test or _ends_early(now)}"
         return _compare(recorded, now.outcome)
 
 
@@ -190,16 +195,16 @@ def _ends_early(result: ReplayResult) -> str:
     return f"the recording ends before the program did: {result.ended_early or 'its end was not reached'}"
 
 
-def _compare(recorded: Outcome, now: Outcome) -> tuple[str, str]:
+def _compare(recorded: Outcome, now: Outcome) -> tuple[Verdict, str]:
     if not now.is_failure:
         if recorded.is_failure:
-            return GOOD, f"no longer fails: {_shown(now)} (recorded: {_shown(recorded)})"
-        return GOOD, f"passes, as recorded: {_shown(now)}"
+            return Verdict.GOOD, f"no longer fails: {_shown(now)} (recorded: {_shown(recorded)})"
+        return Verdict.GOOD, f"passes, as recorded: {_shown(now)}"
     if not recorded.is_failure:
-        return BAD, f"fails now: {_shown(now)} (recorded: {_shown(recorded)})"
+        return Verdict.BAD, f"fails now: {_shown(now)} (recorded: {_shown(recorded)})"
     if now.is_like(recorded):
-        return BAD, f"still fails: {_shown(now)}"
-    return CANNOT_TEST, f"{CANNOT_TEST}: fails differently: {_shown(now)} (recorded: {_shown(recorded)})"
+        return Verdict.BAD, f"still fails: {_shown(now)}"
+    return Verdict.UNDECIDED, f"{_CANNOT_TEST}fails differently: {_shown(now)} (recorded: {_shown(recorded)})"
 
 
 def _shown(outcome: Outcome) -> str:

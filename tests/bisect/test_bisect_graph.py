@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from replaydbg.bisect.confidence import chance_of_passing, runs_needed
 from replaydbg.bisect.graph import CommitGraph, Narrowed, choose, is_informative, narrow
-from replaydbg.bisect.verdict import Verdict
+from replaydbg.events.verdict import Verdict
 
 GOOD, BAD, UNDECIDED = Verdict.GOOD, Verdict.BAD, Verdict.UNDECIDED
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replaydbg.bisect.search import Answer, search
-from replaydbg.bisect.verdict import Verdict
+from replaydbg.events.verdict import Verdict
 
 GOOD, BAD, UNDECIDED = Verdict.GOOD, Verdict.BAD, Verdict.UNDECIDED
 

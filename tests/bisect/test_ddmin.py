@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replaydbg.bisect.ddmin import minimal, minimal_in_groups
-from replaydbg.bisect.verdict import Verdict
+from replaydbg.events.verdict import Verdict
 
 BAD, GOOD, UNDECIDED = Verdict.BAD, Verdict.GOOD, Verdict.UNDECIDED
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.replay.edited_code import BAD, Judge
+from replaydbg.events.verdict import Verdict
+from replaydbg.replay.edited_code import Judge
 from tests.harness.plugin_runs import Ran, line_of_failure, rerun_pytest, run_pytest
 
 pytest.importorskip("trio", reason="the other plugins are installed by `tox -e plugins`")
@@ -29,15 +30,15 @@ def check(tmp_path: Path, source: str, *options: str, line: str, test: str = "te
     meta = ran.meta(name)
     assert meta["verified"] is True, meta
     assert line_of_failure(ran.recording(name)) == line
-    assert verdict_of_same_code(ran.recording(name)) == BAD
+    assert verdict_of_same_code(ran.recording(name)) is Verdict.BAD
     return ran
 
 
-def verdict_of_same_code(recording: Path) -> str:
+def verdict_of_same_code(recording: Path) -> Verdict:
     """Return the result of a replay of edited code, for unedited code."""
-    verdict = Judge(recording, stdout=2, stderr=2, is_replayed_unchanged=True).judge()
-    print(verdict.sentence)
-    return verdict.word
+    found = Judge(recording, stdout=2, stderr=2, is_replayed_unchanged=True).judge()
+    print(found.sentence)
+    return found.verdict
 
 
 def test_asyncio(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ class TestRepeated:
         assert ran.meta("test_it.py-test_bad-retry1")["attempt"] == 1
         for name in ran.kept():
             assert line_of_failure(ran.recording(name)) == "assert count == 2"
-            assert verdict_of_same_code(ran.recording(name)) == BAD
+            assert verdict_of_same_code(ran.recording(name)) is Verdict.BAD
 
     def test_a_good_one_beside_the_bad(self, tmp_path: Path) -> None:
         ran = run_pytest(tmp_path, self.SOURCE, *_QUIET, "--reruns=3", mode="retry")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from replaydbg.replay.edited_code import BAD, Judge
+from replaydbg.events.verdict import Verdict
+from replaydbg.replay.edited_code import Judge
 from tests.harness.plugin_runs import line_of_failure, run_pytest
 
 pytestmark = pytest.mark.slow
@@ -35,7 +36,7 @@ def check(folder: Path, names: list[str]) -> None:
         recording = folder / "test-results" / name / "rec.rdbg"
         assert line_of_failure(recording) == "assert len(runs) > 2"
         assert f'"attempt": {number}' in (recording.parent / "meta.json").read_text()
-        assert Judge(recording, stdout=2, stderr=2, is_replayed_unchanged=True).judge().word == BAD
+        assert Judge(recording, stdout=2, stderr=2, is_replayed_unchanged=True).judge().verdict is Verdict.BAD
 
 
 def test_asked_for_twice(tmp_path: Path) -> None:

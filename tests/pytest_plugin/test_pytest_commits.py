@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from replaydbg.replay.edited_code import BAD, CANNOT_TEST, GOOD, Judge
+from replaydbg.events.verdict import Verdict
+from replaydbg.replay.edited_code import Judge
 from tests.harness.history import ENVIRONMENT, Change, git, make_history
 from tests.harness.plugin_runs import rerun_pytest
 
@@ -132,20 +133,20 @@ def test_todays_code(tmp_path: Path) -> None:
     recording = ran.recording("tests-test_price.py-test_price")
     price = repository / "shop" / "price.py"
 
-    def verdict(body: str, check: str | None = None) -> tuple[str, str]:
+    def verdict(body: str, check: str | None = None) -> tuple[Verdict, str]:
         price.write_text(PRICE + body)
         found = Judge(recording, check=check, stdout=2, stderr=2).judge()
-        return found.word, found.sentence
+        return found.verdict, found.sentence
 
-    assert verdict("    return n + n\n")[0] == GOOD
-    assert verdict("    return 7\n")[0] == BAD
+    assert verdict("    return n + n\n")[0] is Verdict.GOOD
+    assert verdict("    return 7\n")[0] is Verdict.BAD
     assert verdict("    raise KeyError(n)\n") == (
-        CANNOT_TEST,
+        Verdict.UNDECIDED,
         f"cannot test: fails differently: KeyError: 4 at {repository}/tests/test_price.py:18 "
         f"(recorded: AssertionError: wrong price at {repository}/tests/test_price.py:19)",
     )
-    assert verdict("    return n + n\n", "price(1) == 2 and opened > 0")[0] == GOOD
-    assert verdict("    return n + n\n", "price(1) == 3")[0] == BAD
+    assert verdict("    return n + n\n", "price(1) == 2 and opened > 0")[0] is Verdict.GOOD
+    assert verdict("    return n + n\n", "price(1) == 3")[0] is Verdict.BAD
     assert (
         verdict("    return n + n\n", "nothing")[1]
         == "cannot test: nothing raised NameError: name 'nothing' is not defined"
@@ -167,24 +168,24 @@ RAISES = "def test_it():\n    if code.f() == 3: code.g()\n    assert code.f() ==
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        (CASE, {2: GOOD, 3: BAD}),
-        (SET_UP, {2: GOOD, 3: BAD}),
-        (TEAR_DOWN, {2: GOOD, 3: BAD}),
-        (SKIPS, {3: CANNOT_TEST}),
-        (RAISES, {3: CANNOT_TEST}),
+        (CASE, {2: Verdict.GOOD, 3: Verdict.BAD}),
+        (SET_UP, {2: Verdict.GOOD, 3: Verdict.BAD}),
+        (TEAR_DOWN, {2: Verdict.GOOD, 3: Verdict.BAD}),
+        (SKIPS, {3: Verdict.UNDECIDED}),
+        (RAISES, {3: Verdict.UNDECIDED}),
     ],
 )
-def test_ways_to_fail(tmp_path: Path, source: str, expected: dict[int, str]) -> None:
+def test_ways_to_fail(tmp_path: Path, source: str, expected: dict[int, Verdict]) -> None:
     (tmp_path / "coded.py").write_text("def f(): return 1\n")
     (tmp_path / "test_it.py").write_text("import coded as code\n" + source)
     ran = rerun_pytest(tmp_path, "-q")
     (name,) = ran.kept()
-    for edited, word in expected.items():
+    for edited, wanted in expected.items():
         (tmp_path / "coded.py").write_text(f"def f(): return {edited}\n")
 
-        verdict = Judge(ran.recording(name), stdout=2, stderr=2).judge()
+        found = Judge(ran.recording(name), stdout=2, stderr=2).judge()
 
-        assert verdict.word == word, (edited, verdict)
+        assert found.verdict is wanted, (edited, found)
 
 
 def test_a_test_that_passed(tmp_path: Path) -> None:

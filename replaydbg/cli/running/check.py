@@ -12,9 +12,10 @@ from replaydbg.cli.common.output import print_json
 from replaydbg.cli.common.streams import open_closed_streams
 from replaydbg.config import load_settings
 from replaydbg.errors import ReplaydbgError, UsageError
+from replaydbg.events.verdict import Verdict
 from replaydbg.render.json_data.verdict_json import verdict_facts
 from replaydbg.render.verdict_text import verdict_lines
-from replaydbg.replay.edited_code import BAD, GOOD, CodeVerdict, Judge
+from replaydbg.replay.edited_code import CodeVerdict, Judge
 from replaydbg.store.directory import Store
 
 CANNOT_TEST_CODE = 125
@@ -106,4 +107,4 @@ def show_verdict(verdict: CodeVerdict, *, as_json: bool, quiet: bool) -> int:
     else:
         for line in verdict_lines(verdict, with_deviations=not quiet):
             print(line)
-    return {GOOD: 0, BAD: 1}.get(verdict.word, CANNOT_TEST_CODE)
+    return {Verdict.GOOD: 0, Verdict.BAD: 1, Verdict.UNDECIDED: CANNOT_TEST_CODE}[verdict.verdict]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from replaydbg.bisect.search import Answer
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.session_results import Moment
+from replaydbg.events.verdict import Verdict
 
 __all__ = ["Answer", "Bisected", "Culprit", "Probe", "VerdictChange", "Value", "Verdict"]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Self
 
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.bisection.bisect_results import Bisected, Culprit, Value, VerdictChange
 from replaydbg.debugger.bisection.predicates import Predicate
 from replaydbg.debugger.bisection.probes import Probes
 from replaydbg.debugger.line_inputs import inputs_of
 from replaydbg.engine.reports import Frame, Where
+from replaydbg.events.verdict import Verdict
 
 
 class Culprits(Probes):

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from replaydbg.bisect.search import Answer
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.bisection.bisect_results import Bisected
 from replaydbg.debugger.bisection.culprits import Culprits
 from replaydbg.debugger.bisection.violations import MOST_HEALED, Disturbed, Violation, Violations
 from replaydbg.engine.reports import Changes
+from replaydbg.events.verdict import Verdict
 
 _CUT = (
     f"Only the first {MOST_HEALED:,} violations were followed, so another one may have lasted to "

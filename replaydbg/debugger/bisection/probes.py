@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.bisection.bisect_results import Probe
 from replaydbg.debugger.bisection.predicates import Predicate
-from replaydbg.debugger.bisection.verdict_answers import is_disturbed, verdict_of
+from replaydbg.debugger.bisection.verdict_answers import is_disturbed
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.engine_process import EngineProcess
 from replaydbg.engine.protocol import Judged
 from replaydbg.engine.queries import GetPartValue, GetVerdict, JudgeEachLine
 from replaydbg.engine.reports import Frame, Where
 from replaydbg.errors import AskFailed, EngineLost
+from replaydbg.events.verdict import Verdict
 
 LONGEST_PROBE = 5.0
 """Seconds that a probe may take; after that it is undecided."""
@@ -44,7 +44,7 @@ class Probes:
             for count, began, asking in asked:
                 view.work.idle()
                 try:
-                    verdict, reason = verdict_of(asking.value(LONGEST_PROBE, view.work.idle))
+                    verdict, reason = asking.value(LONGEST_PROBE, view.work.idle)
                 except AskFailed as error:
                     verdict, reason = Verdict.UNDECIDED, error.reason
                 verdicts.append(verdict)
@@ -60,7 +60,7 @@ class Probes:
         """Look at one moment."""
         with self._standing_at(count) as worker:
             try:
-                return verdict_of(worker.ask(self._query(), seconds=LONGEST_PROBE, idle=self._view.work.idle))
+                return worker.ask(self._query(), seconds=LONGEST_PROBE, idle=self._view.work.idle)
             except AskFailed as error:
                 return Verdict.UNDECIDED, error.reason
 

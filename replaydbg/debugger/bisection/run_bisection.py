@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Self
 
 from replaydbg.bisect.search import Answer, Found, search
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.bisection.bisect_results import Bisected, Probe, VerdictChange
 from replaydbg.debugger.bisection.happenings import resolved, times
 from replaydbg.debugger.bisection.healing import Healing
@@ -29,6 +28,7 @@ from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.reports import Changes, EndReport
 from replaydbg.engine.scan import Scan
 from replaydbg.errors import EngineLost, UsageError
+from replaydbg.events.verdict import Verdict
 
 WIDTH = max(len(os.sched_getaffinity(0)), 1) if hasattr(os, "sched_getaffinity") else 1
 """The number of probes made at once."""

@@ -1,25 +1,16 @@
-"""Verdicts of the user's predicate, their time limit, and a check whether evaluating it changed the program."""
+"""The time limit of evaluating a predicate at each line, and a check whether that changed the program."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.reports import Where
 from replaydbg.errors import UsageError
 
 LONGEST_STRETCH, LONGEST_LINE = 20.0, 0.001
 """Seconds for evaluating at each line of a stretch if there is no alternative, and more seconds for each line."""
-
-_VERDICTS = (Verdict.GOOD, Verdict.BAD, Verdict.UNDECIDED)
-
-
-def verdict_of(answer: tuple[int, str]) -> tuple[Verdict, str]:
-    """Return the verdict of a GetVerdict query, and its reason."""
-    verdict, reason = answer
-    return _VERDICTS[verdict], reason
 
 
 def is_disturbed(view: ReplayView, where: Where) -> bool:

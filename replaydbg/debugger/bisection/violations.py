@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
-from replaydbg.bisect.verdict import Verdict
 from replaydbg.debugger.bisection.predicates import OnlyAt, Predicate
 from replaydbg.debugger.bisection.probes import Probes
 from replaydbg.debugger.bisection.verdict_answers import in_time, is_disturbed
@@ -15,6 +14,7 @@ from replaydbg.debugger.replay_view import ReplayView
 from replaydbg.engine.protocol import RunOrder
 from replaydbg.engine.reports import Changes, EndReport, Where
 from replaydbg.errors import EngineLost, UsageError
+from replaydbg.events.verdict import Verdict
 
 MOST_HEALED = 2_000
 """Violations that are followed one by one, at some 2 ms each; after that, only changes are counted."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from replaydbg.engine.protocol import PathStep
+from replaydbg.engine.queries import Step
 from replaydbg.errors import UsageError
 
 
@@ -20,19 +21,23 @@ class PlaceExpression:
     steps: tuple[PathStep, ...]
 
     @property
-    def keys(self) -> tuple[tuple[str, object], ...]:
+    def keys(self) -> tuple[Step, ...]:
         """The steps as the probe reads them."""
         return keys_of(self.steps)
 
 
-def keys_of(steps: tuple[PathStep, ...]) -> tuple[tuple[str, object], ...]:
+def keys_of(steps: tuple[PathStep, ...]) -> tuple[Step, ...]:
     """Return steps as the probe reads them."""
-    return tuple(
-        ("attribute", each.attribute)
-        if each.attribute is not None
-        else ("item", each.index if each.index is not None else each.key)
-        for each in steps
-    )
+    return tuple(map(_key_of, steps))
+
+
+def _key_of(step: PathStep) -> Step:
+    if step.attribute is not None:
+        return ("attribute", step.attribute)
+    if step.index is not None:
+        return ("item", step.index)
+    assert step.key is not None, "one of three"
+    return ("item", step.key)
 
 
 def parse_place(source: str, value_of: Callable[[str], str] | None = None) -> PlaceExpression:

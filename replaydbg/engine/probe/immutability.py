@@ -1,12 +1,12 @@
-"""Whether a value can change, decided by its type. A part of the probe's script."""
+"""Whether a value can change, decided by its type."""
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sys
     from typing import Any
-
 
 BY_NAME = (
     "builtins.NoneType",

@@ -1,34 +1,21 @@
-"""Export of an object, run in a throw-away copy of the program that may read files to import dill.
-
-Not imported: the debugger sends it as text. It gets `sys`, `value`, `path` (where dill is) and `shown` (a repr of
-bounded length), and leaves `head` and `data`.
-"""
+"""Export of an object, run in a throw-away copy of the program that may read files to import dill."""
 
 from __future__ import annotations
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import sys
-    from collections.abc import Callable
-    from typing import Any
-
-    value: Any = None
-    path = ""
-
-    def shown(value: Any, limit: int = 400) -> str: ...
-
-
-MOST_LOST = 200
-
-# The program's own modules come first: where it has dill, that one is taken.
-sys.path.append(path)
-# An object that is deep takes several calls a level. This copy ends before its stack does.
-sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
 
 import _pyio
 import io
 import itertools
+import sys
 import tempfile
+
+from replaydbg.engine.probe.value_text import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+MOST_LOST = 200
 
 # It would try whether it can write there.
 tempfile.tempdir = tempfile.tempdir or "/tmp"
@@ -103,7 +90,13 @@ def named(way: list[Any]) -> str:
     return text
 
 
-def pickled() -> tuple[bytes, list[tuple[str, str, str]]]:
+def exported(value: Any) -> tuple[dict[str, Any], bytes]:
+    """Return facts about a value, and the value as dill writes it."""
+    data, lost = pickled(value)
+    return {"type": type(value).__qualname__, "text": shown(value), "lost": lost}, data
+
+
+def pickled(value: Any) -> tuple[bytes, list[tuple[str, str, str]]]:
     """Return the value as dill writes it, and what could not come along: the way to it, its type, and why."""
     lost: dict[int, str] = {}
     lost_parts: list[tuple[str, str, str]] = []
@@ -120,7 +113,3 @@ def pickled() -> tuple[bytes, list[tuple[str, str, str]]]:
             kind = type(way[-1]).__qualname__
             lost[id(way[-1])] = f"replaydbg: a {kind} was not exported: {shown(way[-1], 200)}"
             lost_parts.append((named(way), kind, f"{type(error).__name__}: {error}"[:300]))
-
-
-data, _lost = pickled()
-head = {"type": type(value).__qualname__, "text": shown(value), "lost": _lost}

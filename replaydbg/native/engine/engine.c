@@ -36,7 +36,8 @@
 #define FEWEST_LINES 16u
 #define MOST_LINES 8192u
 
-static PyObject *inside, *sys_module; /* inside: code, see inside.py */
+/* Code of the probe (replaydbg/engine/probe/): its loader's, and a dictionary of its modules', by their full names. */
+static PyObject *probe_loader, *probe_modules, *sys_module;
 /* Of the process that runs the whole program first, in which the index is made; -1 in its clones. */
 static int output_fd = -1;
 static Buf message, written;
@@ -371,24 +372,45 @@ digest_of(PyObject *self, PyObject *value)
 static PyMethodDef lent[] = {{"object_at", object_at, METH_VARARGS, NULL},
                              {"call_of", judge_call_of, METH_VARARGS, NULL},
                              {"stands_at", judge_stands_at, METH_VARARGS, NULL},
-                             {"digest_of", digest_of, METH_O, NULL}};
+                             {"digest_of", digest_of, METH_O, NULL},
+                             {"judge_lines_by", judge_lines_by, METH_O, NULL}};
+
+/* run(code, names): exec() would be heard by audit hooks. */
+static PyObject *
+run_code(PyObject *self, PyObject *args)
+{
+    PyObject *code, *names;
+    return PyArg_ParseTuple(args, "O!O!", &PyCode_Type, &code, &PyDict_Type, &names)
+               ? PyEval_EvalCode(code, names, names)
+               : NULL;
+}
+static PyMethodDef run_method = {"run", run_code, METH_VARARGS, NULL};
+
+/* Steals `value`, which may be NULL. */
+static bool
+name(PyObject *names, const char *key, PyObject *value)
+{
+    bool is_named = value && PyDict_SetItemString(names, key, value) == 0;
+    Py_XDECREF(value);
+    return is_named;
+}
 
 /* NULL: with an exception. */
 PyObject *
-engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end)
+engine_probe(PyObject *globals, const uint8_t *p, const uint8_t *end)
 {
-    PyObject *question = PyBytes_FromStringAndSize((const char *)p, end - p);
-    if (!globals || !question || PyDict_SetItemString(globals, "__builtins__", core.tstate->interp->builtins) < 0 ||
-        PyDict_SetItemString(globals, "sys", sys_module) < 0 || PyDict_SetItemString(globals, "argument", question) < 0)
+    PyObject *builtins = core.tstate->interp->builtins, *of_core = PyDict_New();
+    if (!globals || !of_core || !name(of_core, "builtins", Py_NewRef(builtins)))
         return NULL;
-    Py_DECREF(question);
-    for (size_t i = 0; i < sizeof lent / sizeof *lent; i++) {
-        PyObject *function = PyCFunction_New(&lent[i], NULL);
-        if (function == NULL || PyDict_SetItemString(globals, lent[i].ml_name, function) < 0)
+    for (size_t i = 0; i < sizeof lent / sizeof *lent; i++)
+        if (!name(of_core, lent[i].ml_name, PyCFunction_New(&lent[i], NULL)))
             return NULL;
-        Py_DECREF(function);
-    }
-    PyObject *result = PyEval_EvalCode(inside, globals, globals),
+    if (!name(globals, "__builtins__", Py_NewRef(builtins)) || !name(globals, "lent", of_core) ||
+        !name(globals, "sys", Py_NewRef(sys_module)) || !name(globals, "modules", Py_NewRef(probe_modules)) ||
+        !name(globals, "run", PyCFunction_New(&run_method, NULL)) ||
+        !name(globals, "argument", PyBytes_FromStringAndSize((const char *)p, end - p)))
+        return NULL;
+    PyObject *result = PyEval_EvalCode(probe_loader, globals, globals),
              *answer = result ? PyDict_GetItemString(globals, "answer") : NULL;
     Py_XDECREF(result);
     return answer && PyBytes_Check(answer) ? answer : NULL;
@@ -406,7 +428,7 @@ address_space(void)
     return n > 0 ? (rlim_t)strtoull(text, NULL, 10) * (rlim_t)sysconf(_SC_PAGESIZE) : without_proc_address_space();
 }
 
-/* What engine_inside() returned, or why it did not. */
+/* What engine_probe() returned, or why it did not. */
 static void
 send_answer(PyObject *answer)
 {
@@ -451,7 +473,7 @@ divert(Command *c)
         set_mode(OBSERVE);
     PyErr_Clear();
     compat_room_make(core.tstate);
-    send_answer(engine_inside(PyDict_New(), c->p, c->end));
+    send_answer(engine_probe(PyDict_New(), c->p, c->end));
     leave_process(0); /* no handler, no buffer of the program's is flushed a second time */
 }
 
@@ -466,7 +488,7 @@ change(Command *c)
     set_diverting(true);
     CompatRoom room = compat_room_make(core.tstate);
     globals = PyDict_New();
-    send_answer(engine_inside(globals, c->p, c->end));
+    send_answer(engine_probe(globals, c->p, c->end));
     Py_XDECREF(globals);
     compat_room_end(core.tstate, room);
     set_diverting(false);
@@ -741,17 +763,39 @@ asked_fd(PyObject *asked, const char *key)
     return v && PyLong_Check(v) ? fd_keep((int)PyLong_AsLong(v)) : -1;
 }
 
+static PyObject *
+compile_probe(PyObject *source)
+{
+    const char *text = source ? PyUnicode_AsUTF8(source) : NULL;
+    PyCompilerFlags flags = {.cf_flags = CO_FUTURE_ANNOTATIONS, .cf_feature_version = PY_MINOR_VERSION};
+    return text ? Py_CompileStringFlags(text, "<probe>", Py_file_input, &flags) : NULL;
+}
+
+/* -1: it cannot be compiled. */
+static int
+prepare_probe(PyObject *asked)
+{
+    PyObject *sources = PyDict_GetItemString(asked, "probe_modules"), *key, *source;
+    probe_loader = compile_probe(PyDict_GetItemString(asked, "probe_loader"));
+    probe_modules = PyDict_New();
+    sys_module = PyImport_ImportModule("sys"); /* at the program's end it cannot be imported any more */
+    if (!probe_loader || !probe_modules || !sys_module || !sources || !PyDict_CheckExact(sources))
+        return -1;
+    for (Py_ssize_t at = 0; PyDict_Next(sources, &at, &key, &source);) {
+        PyObject *code = compile_probe(source);
+        if (code == NULL || PyDict_SetItem(probe_modules, key, code) < 0)
+            return -1;
+        Py_DECREF(code);
+    }
+    return 0;
+}
+
 int
 engine_prepare(PyObject *asked)
 {
     if (!PyDict_CheckExact(asked))
         return 0;
-    PyObject *source = PyDict_GetItemString(asked, "inside");
-    const char *text = source ? PyUnicode_AsUTF8(source) : NULL;
-    PyCompilerFlags flags = {.cf_flags = CO_FUTURE_ANNOTATIONS, .cf_feature_version = PY_MINOR_VERSION};
-    inside = text ? Py_CompileStringFlags(text, "<inside>", Py_file_input, &flags) : NULL;
-    sys_module = PyImport_ImportModule("sys"); /* at the program's end it cannot be imported any more */
-    if (inside == NULL || sys_module == NULL)
+    if (prepare_probe(asked) < 0)
         return -1;
     engine.fd = asked_fd(asked, "fd");
     output_fd = asked_fd(asked, "output_fd");

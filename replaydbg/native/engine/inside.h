@@ -24,8 +24,8 @@ Buf engine_message(void); /* where the next message is written; only one at a ti
 void engine_send(int kind, Buf *b);
 void engine_stand(const char *why);   /* until an order to continue */
 PyThreadState *lane_tstate(int lane); /* NULL: there is no such lane, or it has none */
-/* runs inside.py; its answer, borrowed from `globals`, or NULL */
-PyObject *engine_inside(PyObject *globals, const uint8_t *p, const uint8_t *end);
+/* puts a query to the probe; its answer, borrowed from `globals`, or NULL */
+PyObject *engine_probe(PyObject *globals, const uint8_t *p, const uint8_t *end);
 
 /* arenas.c */
 void arenas_prepare(void);
@@ -60,6 +60,7 @@ void path_report(Buf *b);
 bool judge_begin(const uint8_t *p, const uint8_t *end); /* false: there is nothing to ask */
 PyObject *judge_call_of(PyObject *self, PyObject *args);
 PyObject *judge_stands_at(PyObject *self, PyObject *args);
+PyObject *judge_lines_by(PyObject *self, PyObject *function);
 uint64_t judge(uint64_t before); /* what it says here; `before` where it cannot tell */
 
 /* raises.c */

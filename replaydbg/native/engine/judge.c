@@ -29,14 +29,22 @@ end_asking(CompatRoom room)
     own_work_end();
 }
 
+/* judge_lines_by(function): what the probe answers by. */
+PyObject *
+judge_lines_by(PyObject *self, PyObject *function)
+{
+    Py_XSETREF(judging, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
 bool
 judge_begin(const uint8_t *p, const uint8_t *end)
 {
     CompatRoom room = begin_to_ask();
     PyObject *type, *value, *traceback, *globals = PyDict_New();
     PyErr_Fetch(&type, &value, &traceback);
-    if (globals && engine_inside(globals, p, end))
-        judging = Py_XNewRef(PyDict_GetItemString(globals, "judge_line"));
+    Py_CLEAR(judging);
+    engine_probe(globals, p, end);
     PyErr_Clear();
     PyErr_Restore(type, value, traceback);
     end_asking(room);
@@ -100,7 +108,7 @@ static _PyInterpreterFrame *
 programs_frame(PyThreadState *ts)
 {
     _PyInterpreterFrame *frame = compat_top_frame(ts);
-    while (frame && PyUnicode_CompareWithASCIIString(compat_frame_code(frame)->co_filename, "<inside>") == 0)
+    while (frame && PyUnicode_CompareWithASCIIString(compat_frame_code(frame)->co_filename, "<probe>") == 0)
         frame = compat_previous_frame(frame);
     return frame;
 }

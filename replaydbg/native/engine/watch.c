@@ -198,7 +198,7 @@ variable(void)
 static PyObject *
 item_at(PyObject *o, int64_t index)
 {
-    /* also of a class of the program's: inside.py has seen that it computes no items */
+    /* also of a class of the program's: the probe has seen that it computes no items */
     if (PyList_Check(o) || PyTuple_Check(o)) {
         Py_ssize_t n = Py_SIZE(o), i = index < 0 ? (Py_ssize_t)index + n : (Py_ssize_t)index;
         if (i < 0 || i >= n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replaydbg.events.verdict import Verdict
 from replaydbg.render.json_data.json_object import JsonObject
 from replaydbg.replay.edited_code import CodeVerdict
 from replaydbg.replay.ending import Liberty, Outcome
@@ -11,7 +12,7 @@ def verdict_facts(verdict: CodeVerdict) -> JsonObject:
     """Return the verdict as data."""
     result = verdict.result
     return {
-        "verdict": verdict.word,
+        "verdict": "cannot test" if verdict.verdict is Verdict.UNDECIDED else verdict.verdict.value,
         "sentence": verdict.sentence,
         "recorded": _outcome(verdict.recorded),
         "now": _outcome(verdict.now),

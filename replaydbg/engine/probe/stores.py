@@ -1,29 +1,26 @@
-"""Queries whether a statement stores to a given place. A part of the probe's script."""
+"""Whether a statement stores to a given place."""
 
 from __future__ import annotations
 
+import sys
+
+from replaydbg.engine.probe.core import object_at
+from replaydbg.engine.probe.frames import frame_of, names_of, names_seen_in
+from replaydbg.engine.probe.waiting_tasks import frames_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import sys
     from typing import Any
 
-    from replaydbg.engine.probe.value_queries import Question, frame_of, frames_of, names_of
-
-    def object_at(address: int, kind: int) -> Any: ...
+    from replaydbg.engine import queries
 
 
-def stores(question: Question) -> list[bool | None]:
+def stores(query: queries.MatchStores) -> list[bool | None]:
     """For each target of the line that is about to run, return whether it is the place; None: unknown."""
-    return stores_of(frame_of(question), question, question["targets"])
+    return stores_of(frame_of(query), query, query.targets)
 
 
-def spans(question: Question) -> list[tuple[int, int, int, int]]:
-    """The source of each instruction of a frame's code: lines and columns; zeros where the compiler kept none."""
-    found = frame_of(question).f_code.co_positions()
-    return [(line or 0, end_line or 0, column or 0, end or 0) for line, end_line, column, end in found]
-
-
-def waiting(question: Question) -> list[tuple[str, int]]:
+def waiting(query: queries.FindWaitingStores) -> list[tuple[str, int]]:
     """Return the lines at which tasks wait before they store to the place, as far as that is known."""
     asyncio = sys.modules.get("asyncio.tasks")
     known: Any = getattr(asyncio, "_scheduled_tasks", None) or getattr(asyncio, "_all_tasks", ())
@@ -32,18 +29,18 @@ def waiting(question: Question) -> list[tuple[str, int]]:
         task = task() if type(task).__name__ == "ReferenceType" else task
         for frame in frames_of(task.get_coro()) if task is not None and not task.done() else ():
             place = (frame.f_code.co_filename, frame.f_lineno or 0)
-            targets = question["lines"].get(place, ())
-            if targets and any(each is not False for each in stores_of(frame, question, targets)):
+            targets = query.lines.get(place, ())
+            if targets and any(each is not False for each in stores_of(frame, query, targets)):
                 found.append(place)
     return found
 
 
-def stores_of(frame: Any, question: Question, targets: Any) -> list[bool | None]:
-    if question["key"] is None:
+def stores_of(frame: Any, query: queries.StoreQuery[Any], targets: Any) -> list[bool | None]:
+    if query.key is None:
         return [None] * len(targets)
-    owner = sys.modules.get(question["module"]) if question["module"] else object_at(*question["object"])
-    names = {**frame.f_globals, **frame.f_locals}
-    return [is_stored(frame, names, owner, question["key"], *each) for each in targets]
+    owner = sys.modules.get(query.module) if query.module else object_at(*query.object)
+    names = names_seen_in(frame)
+    return [is_stored(frame, names, owner, query.key, *each) for each in targets]
 
 
 def is_stored(frame: Any, names: dict[str, Any], owner: Any, wanted: Any, container: Any, key: Any) -> bool | None:

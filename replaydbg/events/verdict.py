@@ -1,4 +1,4 @@
-"""The verdict on one place: the answers that every search understands."""
+"""The verdict on a moment, a recording or a commit: the answers that every search understands."""
 
 from __future__ import annotations
 

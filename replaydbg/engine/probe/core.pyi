@@ -1,0 +1,21 @@
+# What the C core lends the probe: see engine_probe() in replaydbg/native/engine/engine.c.
+from collections.abc import Callable
+from typing import Any
+
+builtins: dict[str, Any]
+"""The names of the program's builtins."""
+
+def object_at(address: int, kind: int) -> Any:
+    """Return the object of a type at an address. Raises LookupError if there is none now."""
+
+def digest_of(value: Any) -> int:
+    """Return a number that equal values have in every run."""
+
+def call_of(function: str, started: int) -> Any:
+    """Return the frame of a call; None: there is none, False: there are several."""
+
+def stands_at(file: str, line: int, function: str) -> bool:
+    """Whether a line of the program is about to run there; with line 0, the function's first one."""
+
+def judge_lines_by(function: Callable[[], int]) -> None:
+    """Call a function before each line from here on; it returns 0 to 2: good, bad, undecided."""

@@ -1,0 +1,77 @@
+"""The program's frames: the one that a query is about, its names, and expressions in it."""
+
+from __future__ import annotations
+
+import sys
+
+from replaydbg.engine.probe.value_text import cut, described
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from replaydbg.engine import queries
+    from replaydbg.engine.probe.value_text import Described
+
+
+def frame_of(query: queries.FrameQuery[Any]) -> Any:
+    lane = query.lane
+    if lane is None:
+        frame: Any = sys._getframe()
+        while frame is not None and frame.f_code.co_filename == "<probe>":
+            frame = frame.f_back
+    else:
+        frame = sys._current_frames().get(0x2C0000000000 + lane % 262144 * 4096)
+    for _ in range(query.frame):
+        frame = frame.f_back if frame is not None else None
+    if frame is None:
+        raise LookupError("no such frame")
+    return frame
+
+
+def names_of(frame: Any) -> list[str]:
+    code = frame.f_code
+    return [*code.co_varnames, *code.co_cellvars, *code.co_freevars]
+
+
+def names_seen_in(frame: Any) -> dict[str, Any]:
+    """The names that code in a frame sees, in a dictionary that is thrown away."""
+    # Code that is evaluated with names that have no builtins would be given the probe's.
+    return {"__builtins__": frame.f_builtins, **frame.f_globals, **frame.f_locals}
+
+
+def value_in(frame: Any, source: str) -> Any:
+    """The value of an expression in a frame."""
+    return eval(compile(source, "<expression>", "eval"), names_seen_in(frame))
+
+
+def variables(query: queries.GetVariables) -> list[Described]:
+    frame = frame_of(query)
+    found = frame.f_globals if query.globals else frame.f_locals
+    hidden = ("__builtins__", "__annotations__", "__doc__", "__loader__", "__spec__", "__cached__")
+    return [described(name, value) for name, value in list(found.items()) if name not in hidden][:2000]
+
+
+def arguments(query: queries.GetArguments) -> list[Described]:
+    """The parameters of a frame's function, in order, as far as they still have values."""
+    frame = frame_of(query)
+    code = frame.f_code
+    known = frame.f_locals
+    number = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    return [described(name, known[name]) for name in code.co_varnames[:number] if name in known]
+
+
+def spans(query: queries.GetSpans) -> list[tuple[int, int, int, int]]:
+    """The source of each instruction of a frame's code: lines and columns; zeros where the compiler kept none."""
+    found = frame_of(query).f_code.co_positions()
+    return [(line or 0, end_line or 0, column or 0, end or 0) for line, end_line, column, end in found]
+
+
+def exception(query: queries.GetHandledExceptions) -> list[Any]:
+    """Return the exception that the thread is handling, outermost cause last."""
+    found: list[Any] = []
+    error = sys.exc_info()[1]
+    while error is not None and len(found) < 20:
+        found.append((type(error).__qualname__, cut(str(error), 1000)))
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return found

@@ -1,0 +1,56 @@
+"""The registry: the function that answers each query, by the tag that `replaydbg.engine.queries` gives it."""
+
+from __future__ import annotations
+
+import sys
+
+from replaydbg.engine.probe.encoding import encoded
+from replaydbg.engine.probe.evaluation import change, evaluate, items, outgoing
+from replaydbg.engine.probe.exception_names import types_named
+from replaydbg.engine.probe.frames import arguments, exception, spans, variables
+from replaydbg.engine.probe.object_content import content, mutable, of_object, opaque
+from replaydbg.engine.probe.predicates import judged, judging, value_of_part
+from replaydbg.engine.probe.stores import stores, waiting
+from replaydbg.engine.probe.variable_homes import kinds, place
+from replaydbg.engine.probe.waiting_tasks import tasks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+HANDLERS: dict[str, Callable[[Any], object]] = {
+    "variables": variables,
+    "arguments": arguments,
+    "evaluate": evaluate,
+    "items": items,
+    "change": change,
+    "place": place,
+    "kinds": kinds,
+    "tasks": tasks,
+    "exception": exception,
+    "mutable": mutable,
+    "opaque": opaque,
+    "content": content,
+    "of_object": of_object,
+    "outgoing": outgoing,
+    "types_named": types_named,
+    "stores": stores,
+    "spans": spans,
+    "waiting": waiting,
+    "judged": judged,
+    "judging": judging,
+    "value_of_part": value_of_part,
+}
+
+
+def answer_to(argument: bytes) -> bytes:
+    """Return the encoded answer to a query, or the reason why it failed."""
+    fields = eval(argument.decode("utf-8", "surrogatepass"))
+    tag = fields.pop("do")
+    # types.SimpleNamespace, without an import.
+    query = type(sys.implementation)(**fields)
+    try:
+        return encoded(HANDLERS[tag](query))
+    except BaseException as error:
+        return encoded({"failed": f"{type(error).__name__}: {error}"})

@@ -1,0 +1,72 @@
+"""Where a path of attributes and items begins, and whether it can be followed without running Python."""
+
+from __future__ import annotations
+
+import sys
+
+from replaydbg.engine.probe.frames import frame_of, names_of, value_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from replaydbg.engine import queries
+
+
+def place(query: queries.FindVariable) -> tuple[str, Any]:
+    """Return the namespace in which a variable lives that a frame sees: its function's own, or a module's."""
+    frame, name = frame_of(query), query.name
+    code = frame.f_code
+    if name in names_of(frame) or (frame.f_locals is not frame.f_globals and name in frame.f_locals):
+        return ("local", name in code.co_freevars)
+    if name in frame.f_globals:
+        home = frame.f_globals.get("__name__")
+        module = sys.modules.get(home)
+        if module is None or getattr(module, "__dict__", None) is not frame.f_globals:
+            return ("lost", f"{name} is a global of code without a module")
+        return ("global", home)
+    return ("lost", f"no variable {name} here")
+
+
+def kinds(query: queries.FindObstacle) -> str | None:
+    """Return the reason why a path cannot be resolved without running Python; None: it can."""
+    frame = frame_of(query)
+    value = value_in(frame, query.source)
+    for step in query.steps:
+        if step[0] == "attribute":
+            hindrance = computed(value, step[1])
+            if hindrance is not None:
+                return hindrance
+        elif not has_items(value):
+            return f"a {type(value).__name__} computes its items"
+        try:
+            value = getattr(value, step[1]) if step[0] == "attribute" else value[step[1]]
+        except (AttributeError, LookupError):
+            return None  # it may have been there
+    return None
+
+
+def has_items(value: Any) -> bool:
+    """Whether its items are read as the core reads them, without running Python: see item_at in watch.c."""
+    kind = type(value)
+    base = list if isinstance(value, list) else tuple if isinstance(value, tuple) else None
+    own: Any = next((each for each in kind.__mro__ if "__getitem__" in each.__dict__), None)
+    return own is base if base is not None else isinstance(value, dict)
+
+
+def computed(value: Any, name: str) -> str | None:
+    """Why an attribute cannot be followed: it is not held by the object itself or by its class."""
+    kind = type(value)
+    if isinstance(value, (type, type(sys))):
+        return None
+    of_type = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), None)
+    if isinstance(of_type, property):
+        return f"{name} is a property of {kind.__name__}, which is computed"
+    is_slot = type(of_type).__name__ == "member_descriptor"
+    if name in getattr(value, "__dict__", ()) or is_slot:
+        return None
+    if of_type is None and hasattr(value, name):
+        return f"a {kind.__name__} computes its attribute {name}"
+    if hasattr(type(of_type), "__get__"):
+        return f"{name} is computed by a {type(of_type).__name__} of {kind.__name__}"
+    return None
