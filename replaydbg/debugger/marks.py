@@ -13,8 +13,10 @@ from replaydbg.engine.reports import EndReport
 from replaydbg.errors import UsageError
 
 _TAKEN = ("start", "end", "last", "exc")
-_NAMING = ("/replaydbg/pytest_plugin/recorded.py", "mark_called")
-"""The file and the function by whose calls a test names its moments."""
+_NAMING = "mark_called"
+"""The function by whose calls a test names its moments."""
+_NAMING_FILES = ("/replaydbg/pytest_plugin/child/recorded.py", "/replaydbg/pytest_plugin/recorded.py")
+"""Its file, now and in earlier recordings."""
 
 
 class Marks:
@@ -88,17 +90,15 @@ class Marks:
 
     def _calls_that_name(self) -> Iterator[tuple[int, int]]:
         """Yield the number of events before each call that names a moment, and the count of the line that makes it."""
-        tail, function = _NAMING
-        file = next(
-            (each.file for each in self._view.index.hits if each.file.endswith(tail) and each.function == function), ""
-        )
+        hits = self._view.index.hits
+        file = next((each.file for each in hits if each.file.endswith(_NAMING_FILES) and each.function == _NAMING), "")
         if not file:
             return
         events = [min(each.event, self._view.index.events) for each in self._called]
         first = self._view.index.count(Moment(events[0], 1))
         last = self._view.index.count(Moment(events[-1], self._view.index.lines_after(events[-1])))
         worker, idle = self._view.travel.at(first), self._view.travel.idle
-        order = RunOrder(until=last, breaks=(Break(file=file, function=function),))
+        order = RunOrder(until=last, breaks=(Break(file=file, function=_NAMING),))
         try:
             while not isinstance(where := worker.run(order, idle=idle), EndReport) and where.why == "break":
                 callers = [each.last for each in where.stack[1:] if each.file != file and each.last]

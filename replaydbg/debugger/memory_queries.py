@@ -22,8 +22,12 @@ from replaydbg.log.reader import open_recording
 from replaydbg.replay.clock import Hits
 
 _series = itertools.count(1)
-_ASKING = ("/replaydbg/__init__.py", "/replaydbg/pytest_plugin/recorded.py")
-"""Files of the functions by which a program requests a snapshot."""
+_ASKING = (
+    "/replaydbg/__init__.py",
+    "/replaydbg/pytest_plugin/child/recorded.py",
+    "/replaydbg/pytest_plugin/recorded.py",
+)
+"""Files of the functions by which a program requests a snapshot; the last one in earlier recordings."""
 
 
 class HeapQueries:

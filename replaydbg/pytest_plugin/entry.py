@@ -55,7 +55,7 @@ def pytest_load_initial_conftests(
     """Restart as a recorded process, if requested: before output is captured and the user's code runs."""
     if not _state["is_active"] and mode_of(early_config) != "off":
         # Imported here: an unrecorded session does not need it.
-        from replaydbg.pytest_plugin import relaunch
+        from replaydbg.pytest_plugin.startup import relaunch
 
         relaunch.ensure_recorded(early_config)
     return (yield)
@@ -73,7 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _state["is_active"] = True
     config.add_cleanup(_leave)
     # Imported here, as above.
-    from replaydbg.pytest_plugin import roles
+    from replaydbg.pytest_plugin.startup import roles
 
     roles.register(config)
 
@@ -82,7 +82,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def replaydbg_recording(request: pytest.FixtureRequest) -> object:
     """The recording of this test: `path`, `mark(name)`, `snapshot(name)`, `keep()`."""
     # Imported here, as above.
-    from replaydbg.pytest_plugin.recorded import recording_of
+    from replaydbg.pytest_plugin.child.recorded import recording_of
 
     return recording_of(request.node)
 

@@ -33,6 +33,11 @@ def bisects(config: pytest.Config) -> bool:
     return bool(getattr(config.known_args_namespace, "replaydbg_bisect", False) or config.getini("replaydbg_bisect"))
 
 
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this is a worker process of pytest-xdist. While options are read, none can be recognised yet."""
+    return hasattr(config, "workerinput")
+
+
 def wait_of(config: pytest.Config) -> float:
     """Return the maximum time for which the end of the session waits, in seconds. Raises UsageError."""
     given = getattr(config.known_args_namespace, "replaydbg_wait", None)

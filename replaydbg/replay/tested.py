@@ -20,7 +20,7 @@ from replaydbg.replay.result import ReplayResult
 QUESTION = "posix.listxattr"
 """The event with which the plugin asks before each test whether that is left out."""
 _OURS = str(Path(__file__).parents[1]) + "/"
-_PLUGIN = "/pytest_plugin/relaunch.py"
+_PLUGIN = "/pytest_plugin/startup/relaunch.py"
 _INSTALLED = ("/site-packages/", "/dist-packages/", "/lib/python3.")
 
 

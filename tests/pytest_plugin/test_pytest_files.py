@@ -11,8 +11,8 @@ import pytest
 
 from replaydbg.errors import BlocksMissing
 from replaydbg.log.reader import open_recording
-from replaydbg.pytest_plugin.report_text import nothing_text
-from replaydbg.pytest_plugin.shared_names import slug
+from replaydbg.pytest_plugin.report.report_text import nothing_text
+from replaydbg.pytest_plugin.shared.shared_names import slug
 from replaydbg.replay.launcher import replay
 from tests.harness.plugin_runs import RANDOM, line_of_failure, rerun_pytest, run_pytest
 

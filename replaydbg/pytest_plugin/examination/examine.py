@@ -19,9 +19,9 @@ from replaydbg.debugger.source.statements import names_in_line, what_has
 from replaydbg.engine.reports import Frame
 from replaydbg.errors import ReplaydbgError, UsageError
 from replaydbg.log.reader import open_recording
-from replaydbg.pytest_plugin.hidden_dependencies import other_values
-from replaydbg.pytest_plugin.minimize import Smaller, make_smaller
-from replaydbg.pytest_plugin.results import Written, Wrong
+from replaydbg.pytest_plugin.examination.hidden_dependencies import other_values
+from replaydbg.pytest_plugin.examination.minimize import Smaller, make_smaller
+from replaydbg.pytest_plugin.shared.results import Written, Wrong
 from replaydbg.render import texts
 from replaydbg.replay.launcher import replay
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from replaydbg.pytest_plugin.recorded import Recorded, failure_of
+from replaydbg.pytest_plugin.child.recorded import Recorded, failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from replaydbg.pytest_plugin import shared_names
+    from replaydbg.pytest_plugin.shared import shared_names
 
 _SHOWN = 400
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from replaydbg.pytest_plugin import shared_names
 from replaydbg.pytest_plugin.settings import directory_of, mode_of, wait_of
+from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.store.private import make_directory
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from replaydbg.pytest_plugin.results import Result
+    from replaydbg.pytest_plugin.shared.results import Result
 
 # Bound now: tests replace functions of modules, and tools that freeze time must not affect these.
 _sleep, _now, _epoch = time.sleep, time.monotonic, time.time
@@ -98,7 +98,7 @@ class Shown:
         if not self._folders and not self._passed:
             return
         # Imported here and below: most sessions keep nothing, and it would be loaded in each.
-        from replaydbg.pytest_plugin import report_text
+        from replaydbg.pytest_plugin.report import report_text
 
         until = _now() + self._wait
         self._gives_up = min(until, _now() + _CUTTING)
@@ -138,7 +138,7 @@ class Shown:
             if (result is not None and result.is_examined) or _now() >= until:
                 break
             if result is None and token is not None:
-                from replaydbg.pytest_plugin.recording_errors import why_stopped, why_unwritten
+                from replaydbg.pytest_plugin.report.recording_errors import why_stopped, why_unwritten
 
                 reason = why_unwritten(token, os.path.basename(folder))  # noqa: PTH119
                 if reason:
@@ -152,8 +152,8 @@ class Shown:
         return result
 
     def _write_lists(self) -> None:
-        from replaydbg.pytest_plugin import report_text
-        from replaydbg.pytest_plugin.results import SCHEMA_VERSION
+        from replaydbg.pytest_plugin.report import report_text
+        from replaydbg.pytest_plugin.shared.results import SCHEMA_VERSION
 
         failed = sorted(self._results.items())
         passed = [report_text.Passed(*each) for each in sorted(self._passed.values())]
@@ -175,7 +175,7 @@ class Shown:
         """List the recordings of failing tests."""
         if not (self._results or self._missing):
             return
-        from replaydbg.pytest_plugin import report_text
+        from replaydbg.pytest_plugin.report import report_text
 
         terminalreporter.section("replaydbg")
         for folder, reason in self._missing.items():
@@ -192,7 +192,7 @@ class Shown:
 
 
 def _read(path: Path) -> Result | None:
-    from replaydbg.pytest_plugin.results import parse_result
+    from replaydbg.pytest_plugin.shared.results import parse_result
 
     try:
         return parse_result(path.read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from replaydbg.pytest_plugin import relaunch
+from replaydbg.pytest_plugin.startup import relaunch
 
 
 class Workers:

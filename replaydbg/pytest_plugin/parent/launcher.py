@@ -15,12 +15,12 @@ from replaydbg.errors import CannotRecord, ReplaydbgError
 from replaydbg.launch.endings import end_like
 from replaydbg.launch.interpreter import leading_options
 from replaydbg.launch.process import Ended
-from replaydbg.pytest_plugin import shared_names
+from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.record import RecordResult, record
 from replaydbg.store.sessions import SESSION, begin_session
 
 if TYPE_CHECKING:
-    from replaydbg.pytest_plugin.collector import Collector
+    from replaydbg.pytest_plugin.parent.collector import Collector
 
 
 def main(asked: str, words: list[str]) -> None:
@@ -69,7 +69,7 @@ def _record(words: list[str], directory: Path, work: Path, found: list[Collector
 
     def started(live: Path, sealed: Path) -> None:
         # Imported here: while the program starts, so that it does not start later.
-        from replaydbg.pytest_plugin.collector import Collector
+        from replaydbg.pytest_plugin.parent.collector import Collector
 
         found.append(Collector(live, directory, bisects=bisects))
         found[0].start()

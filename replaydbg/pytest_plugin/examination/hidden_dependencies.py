@@ -26,7 +26,7 @@ from replaydbg.heap.snapshot import Snapshot, Taken
 _MOST = 3
 """Maximum number of values that are named."""
 
-_PLUGIN = "/pytest_plugin/recorded.py"
+_PLUGIN = "/pytest_plugin/child/recorded.py"
 _SEES = "_see"
 """The function that requests the snapshot: when it begins, the traceback exists, too."""
 

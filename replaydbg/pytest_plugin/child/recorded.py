@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from replaydbg.pytest_plugin import shared_names
-from replaydbg.pytest_plugin.session_marks import Parts, mark
+from replaydbg.pytest_plugin.child.session_marks import Parts, mark
 from replaydbg.pytest_plugin.settings import MODES, mode_of
+from replaydbg.pytest_plugin.shared import shared_names
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from replaydbg.pytest_plugin import shared_names
+from replaydbg.pytest_plugin.shared import shared_names
 from replaydbg.store.private import open_private
 
 SCHEMA_VERSION = 2

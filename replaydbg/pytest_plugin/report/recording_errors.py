@@ -8,7 +8,7 @@ from pathlib import Path
 
 from replaydbg.events.stops import StopReason
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
-from replaydbg.pytest_plugin.shared_names import LaunchToken
+from replaydbg.pytest_plugin.shared.shared_names import LaunchToken
 from replaydbg.store.directory import LIVE, SEALED
 from replaydbg.store.sessions import SESSION, messages, session_directory
 

@@ -11,12 +11,13 @@ import pytest
 
 from replaydbg.launch import interpreter
 from replaydbg.launch.asked import VARIABLE
-from replaydbg.pytest_plugin import shared_names
-from replaydbg.pytest_plugin.settings import bisects, directory_of
+from replaydbg.pytest_plugin.settings import bisects, directory_of, is_worker
+from replaydbg.pytest_plugin.shared import shared_names
 
 START = (
     "import sys;del sys.path[0];"
-    "from replaydbg.pytest_plugin.launcher import main;main(sys.argv[1], sys.orig_argv[sys.orig_argv.index('-c') + 3:])"
+    "from replaydbg.pytest_plugin.parent.launcher import main;"
+    "main(sys.argv[1], sys.orig_argv[sys.orig_argv.index('-c') + 3:])"
 )
 """The command line of the launcher. The tool must not be imported from the working directory."""
 
@@ -79,11 +80,6 @@ def why_not(words: list[str]) -> str:
         return ""
     # It may have had side effects before this point, and would repeat them.
     return f"pytest was started by {base!r}; record that as a whole, with `replaydbg record`"
-
-
-def is_worker(config: pytest.Config) -> bool:
-    """Whether this is a worker process of pytest-xdist. While options are read, none can be recognised yet."""
-    return hasattr(config, "workerinput")
 
 
 def hands_out(config: pytest.Config) -> bool:

@@ -16,10 +16,11 @@ from replaydbg.launch.process import Ended
 from replaydbg.log.edit.cut import LiveRecording, LogPosition
 from replaydbg.log.logfile import LOG_HEADER, read_log_header
 from replaydbg.log.shared import BlockStore
-from replaydbg.pytest_plugin import report_text, shared_names
-from replaydbg.pytest_plugin.examiner import Examiner
-from replaydbg.pytest_plugin.results import Failure, Result
-from replaydbg.pytest_plugin.run_sources import RunSources
+from replaydbg.pytest_plugin.parent.examiner import Examiner
+from replaydbg.pytest_plugin.parent.run_sources import RunSources
+from replaydbg.pytest_plugin.report import report_text
+from replaydbg.pytest_plugin.shared import shared_names
+from replaydbg.pytest_plugin.shared.results import Failure, Result
 from replaydbg.record.end_facts import notes_of
 from replaydbg.record.result import ListedSnapshot
 from replaydbg.record.snapshots import packed_snapshots, snapshots_taken

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from replaydbg.pytest_plugin import shared_names
-from replaydbg.pytest_plugin.relaunch import is_worker
+from replaydbg.pytest_plugin.settings import is_worker
+from replaydbg.pytest_plugin.shared import shared_names
 
 # Bound now: tests replace functions of modules.
 _audit = sys.audit

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from replaydbg.pytest_plugin import relaunch
+from replaydbg.pytest_plugin.settings import is_worker
+from replaydbg.pytest_plugin.startup import relaunch
 
 
 def _asked() -> Any:
@@ -17,10 +18,10 @@ def _asked() -> Any:
     """
     from importlib.machinery import SourceFileLoader
 
-    from replaydbg.pytest_plugin import recorded
+    from replaydbg.pytest_plugin.child import recorded
 
-    name = "replaydbg.pytest_plugin.lenient_replay"
-    path = f"{__file__.rpartition('/')[0]}/lenient_replay.py"
+    name = "replaydbg.pytest_plugin.child.lenient_replay"
+    path = f"{recorded.__file__.rpartition('/')[0]}/lenient_replay.py"
     module = ModuleType(name)
     exec(compile(SourceFileLoader(name, path).get_data(path), recorded.__file__, "exec"), module.__dict__)
     return module
@@ -35,17 +36,17 @@ def register(config: pytest.Config) -> None:
         if question is not None:
             config.pluginmanager.register(_asked().Asked(config, token, question), "replaydbg-recorded")
         else:
-            from replaydbg.pytest_plugin.recorded import Recorded
+            from replaydbg.pytest_plugin.child.recorded import Recorded
 
             config.pluginmanager.register(Recorded(config, token), "replaydbg-recorded")
-    if relaunch.is_worker(config):
+    if is_worker(config):
         return
     if relaunch.hands_out(config):
-        from replaydbg.pytest_plugin.workers import Workers
+        from replaydbg.pytest_plugin.startup.workers import Workers
 
         config.pluginmanager.register(Workers(), "replaydbg-workers")
     elif token is None:
         return  # nothing is recorded, and a warning has given the reason
-    from replaydbg.pytest_plugin.shown import Shown
+    from replaydbg.pytest_plugin.report.shown import Shown
 
     config.pluginmanager.register(Shown(config, token), "replaydbg-shown")

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from replaydbg.pytest_plugin import shared_names
-from replaydbg.pytest_plugin.results import Result, Written, Wrong, write_result
+from replaydbg.pytest_plugin.shared import shared_names
+from replaydbg.pytest_plugin.shared.results import Result, Written, Wrong, write_result
 from replaydbg.store.private import open_private
 
 

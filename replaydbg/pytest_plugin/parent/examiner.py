@@ -13,13 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from replaydbg.pytest_plugin import report_text, shared_names
-from replaydbg.pytest_plugin.results import Result
+from replaydbg.pytest_plugin.report import report_text
+from replaydbg.pytest_plugin.shared import shared_names
+from replaydbg.pytest_plugin.shared.results import Result
 
 SECONDS = 60
 """Time limit of an examination in seconds: the replay, and the answers."""
 
-_START = "import sys;del sys.path[0];from replaydbg.pytest_plugin.examine import main;main(*sys.argv[1:])"
+_START = "import sys;del sys.path[0];from replaydbg.pytest_plugin.examination.examine import main;main(*sys.argv[1:])"
 
 
 class Examiner:
