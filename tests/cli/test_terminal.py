@@ -6,13 +6,13 @@ import select
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.harness import tool
 from tests.harness.surroundings import without_steering
+from tests.harness.waiting import wait_until
 
 _ASKS = """
 import sys
@@ -193,13 +193,14 @@ def _type(command: list[str], typed: list[tuple[str, bytes]], home: Path) -> tup
 
 def _wait_until_all_sleep(session: int) -> None:
     """Wait until the program waits for keys: a Ctrl-C between its prompt and the wait shows only at the next key."""
-    deadline = time.monotonic() + 30
-    seen = 0
-    while seen < 2:
-        assert time.monotonic() < deadline, "it never waited for a key"
+    looks = [False]
+
+    def sleeps_again() -> bool:
         states = {state for state, of in map(_state_and_session, Path("/proc").glob("[0-9]*/stat")) if of == session}
-        seen = seen + 1 if states <= {"S", "Z"} else 0
-        time.sleep(0.02)
+        looks.append(states <= {"S", "Z"})
+        return all(looks[-2:])
+
+    wait_until(sleeps_again, message=lambda: "it never waited for a key")
 
 
 def _state_and_session(path: Path) -> tuple[str, int]:

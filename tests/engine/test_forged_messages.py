@@ -9,7 +9,6 @@ import socket
 import struct
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +34,7 @@ from replaydbg.replay.clock import read_report as read_clock
 from replaydbg.replay.report import read_report
 from tests.harness.recording import record_file
 from tests.harness.surroundings import without_steering
+from tests.harness.waiting import wait_until
 
 _PLAIN: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers(-(1 << 70), 1 << 70) | st.text(max_size=9) | st.binary(max_size=9),
@@ -221,14 +221,14 @@ def test_a_malformed_message_ends_the_session(pair: tuple[EngineProcess, socket.
 
 def test_one_that_sends_byte_by_byte_can_be_given_up(pair: tuple[EngineProcess, socket.socket]) -> None:
     worker, programs = pair
-    began = time.monotonic()
+    looks = iter(range(10))
 
     class GivenUp(Exception):
         pass
 
     def idle() -> None:
         programs.sendall(b"\0\0")  # so that there is always data
-        if time.monotonic() > began + 0.3:
+        if next(looks, None) is None:
             raise GivenUp
 
     programs.sendall(struct.pack("<I", 1 << 20))
@@ -307,10 +307,7 @@ def test_a_process_that_forbade_its_end_with_the_keeper_ends_with_it(tmp_path: P
     with Session(record_file(tmp_path / "stays.py", tmp_path)) as session:
         standing = session.travel.timeline.processes()
         assert standing
-    until = time.monotonic() + 10
-    while any(map(_runs, standing)) and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not any(map(_runs, standing))
+    wait_until(lambda: not any(map(_runs, standing)))
 
 
 def _runs(pid: int) -> bool:

@@ -5,7 +5,6 @@ import socket
 import struct
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from replaydbg.log.encode import encode_value
 from tests.harness import tool
 from tests.harness.process import run
 from tests.harness.surroundings import without_steering
+from tests.harness.waiting import wait_until
 
 TRAVEL = Path(__file__).parents[2] / "fixtures" / "travel"
 
@@ -31,13 +31,17 @@ def record(program: Path, folder: Path, *options: str) -> Path:
 
 def held(recording: Path) -> Session:
     """Open it as soon as its checkpoints are held, a moment after the recording has been sealed."""
-    for _ in range(200):
+
+    def open_it() -> Session | None:
         session = Session(recording)
         if session.was_held:
             return session
         session.close()
-        time.sleep(0.05)
-    raise AssertionError("nobody held its checkpoints")
+        return None
+
+    found = wait_until(open_it, message=lambda: "nobody held its checkpoints")
+    assert found is not None
+    return found
 
 
 def test_what_is_held_is_what_a_pass_of_its_own_finds(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from tests.fuzz.attempt import Bad, Ran
 from tests.fuzz.limits import MEMORY, SECONDS
 from tests.fuzz.space import scratch, scratch_file
 from tests.fuzz.targets import shape
+from tests.harness.process import is_ended_within
 
 WAIT = 90.0
 """Seconds after which a command is ended that uses no CPU time either."""
@@ -48,7 +48,6 @@ def outside(name: str, tool: Tool, data: bytes, rng: Random) -> Ran:
     """Run a command over a recording, and judge it."""
     path = scratch_file("outside.rdbg", data)
     words = [path if each == "FILE" else each for each in _WORDS[name]]
-    began = time.monotonic()
     with tempfile.TemporaryFile(dir=scratch(os.getpid())) as out:
         process = subprocess.Popen(
             [tool.python, "-m", "replaydbg", *words],
@@ -60,19 +59,10 @@ def outside(name: str, tool: Tool, data: bytes, rng: Random) -> Ran:
             start_new_session=True,
             preexec_fn=_sanitized_limits if tool.is_sanitized else _limits,
         )
-        is_late = False
-        usage = None
-        while usage is None:
-            pid, status, spent = os.wait4(process.pid, os.WNOHANG)
-            if pid:
-                usage = spent
-                break
-            if time.monotonic() - began > WAIT:
-                is_late = True
-                os.killpg(process.pid, signal.SIGKILL)
-                _, status, usage = os.wait4(process.pid, 0)
-                break
-            time.sleep(0.005)
+        is_late = not is_ended_within(process.pid, WAIT)
+        if is_late:
+            os.killpg(process.pid, signal.SIGKILL)
+        _, status, usage = os.wait4(process.pid, 0)
         # None of its processes may remain; the group is its own.
         try:
             os.killpg(process.pid, signal.SIGKILL)

@@ -2,13 +2,13 @@
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.harness import tool
 from tests.harness.replays import Outcome, passed_on, run
+from tests.harness.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -67,9 +67,6 @@ def _run(directory: Path, command: list[str]) -> Outcome:
 
 
 def _wait_for(path: Path) -> str:
-    """Wait up to 20 seconds for another process to write the file; return its content."""
-    for _ in range(2000):
-        if path.exists():
-            return path.read_text()
-        time.sleep(0.01)
-    raise AssertionError(f"{path} was not written")
+    """Wait until another process has written the file; return its content."""
+    wait_until(path.exists, message=lambda: f"{path} was not written")
+    return path.read_text()

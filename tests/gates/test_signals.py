@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from replaydbg.log.reader import open_recording
 from tests.harness import tool
 from tests.harness.replay_cases import FIXTURES, Case, cases
 from tests.harness.replays import TIMEOUT, Outcome, Scene, passed_on, run
+from tests.harness.waiting import cpu_ticks, process_fields, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -188,23 +188,13 @@ def _wait_until_busy(pid: int) -> None:
 
     If a signal arrives inside that very print, the interpreter itself may fail.
     """
-    deadline = time.monotonic() + TIMEOUT
-    first = _cpu_ticks(_stat(pid))
-    while time.monotonic() < deadline:
-        stat = _stat(pid)
-        # A print takes a small part of a tick.
-        if stat[0] == "S" or _cpu_ticks(stat) >= first + 3:
-            return
-    raise AssertionError("the program neither sleeps nor computes")
-
-
-def _stat(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat from the state on, which follows the name in parentheses."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-
-
-def _cpu_ticks(stat: list[str]) -> int:
-    return int(stat[11]) + int(stat[12])
+    first = cpu_ticks(pid)
+    # A print takes a small part of a tick.
+    wait_until(
+        lambda: process_fields(pid)[0] == "S" or cpu_ticks(pid) >= first + 3,
+        TIMEOUT,
+        message=lambda: "the program neither sleeps nor computes",
+    )
 
 
 def _replay(recording: Path) -> Outcome:

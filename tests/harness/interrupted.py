@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from tests.harness.replays import TIMEOUT
 from tests.harness.surroundings import without_steering
+from tests.harness.waiting import cpu_ticks, process_fields
 
 _PR_SET_CHILD_SUBREAPER = 36
 _BUSY = 3
@@ -74,7 +75,7 @@ class Command:
     def wait_until_busy(self, least: int = _BUSY) -> None:
         """Return when one of its processes is computing."""
         until = time.monotonic() + TIMEOUT
-        while not any(_ticks(pid) >= least for pid in _descendants(self.process.pid) if pid != self.process.pid):
+        while not any(cpu_ticks(pid) >= least for pid in _descendants(self.process.pid) if pid != self.process.pid):
             assert time.monotonic() < until, f"nothing computes: {self.text}"
             assert self.process.poll() is None, f"it ended: {self.text}"
             self._read(0.01)
@@ -145,7 +146,7 @@ def _running() -> dict[int, str]:
     for pid in _children(os.getpid()):
         try:
             words = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
-            if _fields(pid)[0] == "Z":
+            if process_fields(pid)[0] == "Z":
                 os.waitpid(pid, os.WNOHANG)
             elif "replaydbg" in words or "_imp.create_dynamic" in words:
                 found[pid] = words
@@ -165,16 +166,3 @@ def _children(pid: int) -> list[int]:
         return [int(word) for task in tasks for word in (task / "children").read_text().split()]
     except OSError:
         return []
-
-
-def _ticks(pid: int) -> int:
-    try:
-        fields = _fields(pid)
-        return int(fields[11]) + int(fields[12])
-    except (OSError, IndexError):
-        return 0
-
-
-def _fields(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat from the state on."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()

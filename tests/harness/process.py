@@ -50,7 +50,7 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
         process = subprocess.Popen(
             argv, cwd=cwd, env=dict(env), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
         )
-        is_timed_out = not _is_ended_within(process.pid, timeout)
+        is_timed_out = not is_ended_within(process.pid, timeout)
         if is_timed_out:
             os.killpg(process.pid, signal.SIGKILL)
         _, wait_status, usage = os.wait4(process.pid, 0)
@@ -69,7 +69,8 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: floa
         )
 
 
-def _is_ended_within(pid: int, timeout: float) -> bool:
+def is_ended_within(pid: int, timeout: float) -> bool:
+    """Wait for the end of a child process, which stays to be waited for; return whether it came in time."""
     descriptor = os.pidfd_open(pid)
     try:
         ready, _, _ = select.select([descriptor], [], [], timeout)

@@ -17,9 +17,7 @@ from replaydbg.tui.dialogs.dialog import Dialog
 from replaydbg.tui.panels.lower_panel import ConsolePanel
 from replaydbg.tui.view_model import Overview, Scene
 from replaydbg.tui.widgets.rows import Rows
-
-PATIENCE = 60.0
-"""Timeout in seconds for any step, on a machine with other load."""
+from tests.harness.waiting import PATIENCE, wait_in_loop
 
 
 class Seen:
@@ -43,14 +41,12 @@ class Seen:
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         """Wait until a condition holds."""
-        try:
-            async with asyncio.timeout(PATIENCE):
-                while not is_so():
-                    await asyncio.sleep(0.005)
-        except TimeoutError:
-            frame = sys._current_frames().get(self.app.owner.ident or 0)
-            stack = "".join(traceback.format_stack(frame)) if frame is not None else "it has ended"
-            raise AssertionError(f"It waits for {self.app._asked}; the session's thread:\n{stack}") from None
+        await wait_in_loop(is_so, message=self._state)
+
+    def _state(self) -> str:
+        frame = sys._current_frames().get(self.app.owner.ident or 0)
+        stack = "".join(traceback.format_stack(frame)) if frame is not None else "it has ended"
+        return f"It waits for {self.app._asked}; the session's thread:\n{stack}"
 
     async def settled(self) -> None:
         """Wait until all requests are answered."""

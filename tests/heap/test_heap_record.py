@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from replaydbg.heap.storage.recorded_snapshots import load_stored, snapshots_of,
 from replaydbg.log.reader import open_recording
 from replaydbg.record.snapshot_orders import parse_every, parse_signal
 from tests.harness.surroundings import without_steering
+from tests.harness.waiting import wait_until
 
 PROGRAM = Path(__file__).parents[2] / "fixtures" / "heap" / "asks_for_snapshots.py"
 
@@ -180,10 +180,8 @@ def test_one_is_taken_at_a_signal(tmp_path: Path) -> None:
     try:
         assert running.stdout is not None
         os.kill(int(running.stdout.readline()), signal.SIGUSR2)
-        live = tmp_path / "x.rdbg.live"
-        until = time.monotonic() + 30
-        while time.monotonic() < until and not list(tmp_path.glob("*/heap/0*[0-9]")):
-            time.sleep(0.01)
+        live = tmp_path / "x.rdbg-live"
+        wait_until(lambda: list(live.glob("heap/0*[0-9]")))
         (tmp_path / "go").touch()
         assert running.wait(timeout=30) == 0
     finally:

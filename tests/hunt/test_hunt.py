@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from replaydbg.hunt.rate import interval
 from replaydbg.log.reader import open_recording
 from replaydbg.store.directory import Store
 from tests.harness.replay_cases import Case, cases
+from tests.harness.waiting import wait_until
 
 FLAKY = Path(__file__).parents[2] / "fixtures" / "flaky"
 COUNTED = """
@@ -158,7 +158,7 @@ def test_interrupted_it_keeps_what_it_has(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "replaydbg", "hunt", "--jobs", "1", "--json", str(program), str(tmp_path / "mark")]
     environment = {**os.environ, "REPLAYDBG_STORE": str(store)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=tmp_path) as hunting:
-        _wait_for(store / "hunt-1-run-2.rdbg-live" / "log")
+        wait_until((store / "hunt-1-run-2.rdbg-live" / "log").exists)
         hunting.send_signal(signal.SIGINT)
         out, _ = hunting.communicate(timeout=30)
 
@@ -192,24 +192,22 @@ def test_flaky_programs_replay_as_they_went(case: Case) -> None:
 @pytest.mark.slow
 def test_killed_it_loses_nothing_that_was_recorded(tmp_path: Path) -> None:
     """One run is kept already, another one goes on: its recorder is not part of the hunt, and seals it."""
-    program = tmp_path / "slow.py"
-    program.write_text("import os, sys, time\nif os.path.exists(sys.argv[1]): time.sleep(1)\nopen(sys.argv[1], 'w')\n")
+    program, mark = tmp_path / "slow.py", tmp_path / "mark"
+    program.write_text(
+        "import os, sys, time\nwhile os.path.exists(sys.argv[1]): time.sleep(0.01)\nopen(sys.argv[1], 'w')\n"
+    )
     store = tmp_path / "store"
-    command = [sys.executable, "-m", "replaydbg", "hunt", "--jobs", "1", "-q", str(program), str(tmp_path / "mark")]
+    command = [sys.executable, "-m", "replaydbg", "hunt", "--jobs", "1", "-q", str(program), str(mark)]
     with subprocess.Popen(command, env={**os.environ, "REPLAYDBG_STORE": str(store)}, cwd=tmp_path) as hunting:
-        _wait_for(store / "hunt-1-run-2.rdbg-live" / "log")
-        hunting.kill()
+        try:
+            wait_until((store / "hunt-1-run-2.rdbg-live" / "log").exists)
+        finally:
+            hunting.kill()
+            mark.unlink(missing_ok=True)
 
-    _wait_for(store / "hunt-1-run-2.rdbg")
+    wait_until((store / "hunt-1-run-2.rdbg").exists)
 
     for each in Store(store).list():
         with open_recording(each.path) as recording:
             assert recording.ok, each.name
     assert {each.name for each in Store(store).list()} == {"hunt-1-pass", "hunt-1-run-2"}
-
-
-def _wait_for(path: Path) -> None:
-    until = time.monotonic() + 30
-    while not path.exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert path.exists()

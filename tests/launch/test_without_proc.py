@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -17,6 +16,7 @@ from replaydbg.launch import interpreter
 from replaydbg.native import _core
 from tests.harness import tool
 from tests.harness.replays import Outcome, passed_on, run
+from tests.harness.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -217,13 +217,10 @@ def test_no_process_of_a_session_is_left(tmp_path: Path) -> None:
         keepers = [pid for pid, parent, _ in _processes() if parent == debugger.pid]
         before = _members(keepers)
         debugger.send_signal(signal.SIGKILL)
-    until = time.monotonic() + 10
-    while _members(keepers) and time.monotonic() < until:
-        time.sleep(0.02)
 
     assert len(keepers) == 1
     assert len(before) > 2
-    assert not _members(keepers)
+    wait_until(lambda: not _members(keepers))
 
 
 def _processes() -> list[tuple[int, int, int]]:

@@ -17,6 +17,7 @@ import pytest
 
 from tests.harness import tool
 from tests.harness.replays import TIMEOUT, Outcome, passed_on, run
+from tests.harness.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -99,7 +100,7 @@ def _record_and_kill(folder: Path, victim: str, *, after: float) -> _Killed:
         )
     try:
         pid = 0 if victim == "start" else _pid_from(output)
-        time.sleep(after)
+        time.sleep(after)  # the kill comes at any moment, and there is no condition for that
         if victim == "program":
             os.kill(pid, signal.SIGKILL)
             launcher.wait(TIMEOUT)
@@ -113,13 +114,8 @@ def _record_and_kill(folder: Path, victim: str, *, after: float) -> _Killed:
 
 def _pid_from(output: Path) -> int:
     """Wait for the first line of the program, which contains its process id."""
-    deadline = time.monotonic() + TIMEOUT
-    while time.monotonic() < deadline:
-        first, newline, _ = output.read_text().partition("\n")
-        if newline:
-            return int(first.removeprefix("pid "))
-        time.sleep(0.001)
-    raise AssertionError("the recorded program printed nothing")
+    wait_until(lambda: "\n" in output.read_text(), TIMEOUT, message=lambda: "the recorded program printed nothing")
+    return int(output.read_text().partition("\n")[0].removeprefix("pid "))
 
 
 def _end_session(launcher: "subprocess.Popen[bytes]") -> None:

@@ -17,8 +17,8 @@ from replaydbg.tui.panels.values_panel import ValuesPanel
 from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
+from tests.harness.waiting import PATIENCE, wait_in_loop
 
-PATIENCE = 60.0
 ODD = "[/x][red]"
 PROGRAM = f"""\
 import sys, time
@@ -129,9 +129,7 @@ def test_every_dialog_shows_it_as_it_is(recordings: tuple[Path, Path]) -> None:
 def test_two_side_by_side_show_it_as_it_is(recordings: tuple[Path, Path]) -> None:
     async def look(app: PairApp, pilot: Pilot[int]) -> None:
         async def until_shown(text: str) -> None:
-            async with asyncio.timeout(PATIENCE):
-                while text not in shown(app):
-                    await asyncio.sleep(0.01)
+            await wait_in_loop(lambda: text in shown(app), message=lambda: shown(app))
 
         await until_shown(f"bad line in {ODD}{ODD}: 1")
         await until_shown(f"bad line in {ODD}{ODD}: 2")

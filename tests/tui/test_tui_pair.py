@@ -18,8 +18,8 @@ from replaydbg.tui.panels.source_panel import SourcePanel
 from replaydbg.tui.widgets.rows import Rows
 from tests.harness.recording import record_file
 from tests.harness.typed import FAILS, TRAVEL
+from tests.harness.waiting import PATIENCE, wait_in_loop
 
-PATIENCE = 60.0
 Look = Callable[["Both"], Awaitable[None]]
 
 
@@ -30,9 +30,7 @@ class Both:
         self.app, self.pilot = app, pilot
 
     async def until(self, is_so: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE):
-            while not is_so():
-                await asyncio.sleep(0.005)
+        await wait_in_loop(is_so)
 
     async def press(self, *keys: str) -> None:
         for key in keys:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,13 +16,13 @@ import pytest
 
 from tests.harness.recording import record_failure
 from tests.harness.surroundings import without_steering
+from tests.harness.waiting import PATIENCE, wait_until
 
 TMUX = shutil.which("tmux")
 pytestmark = [
     pytest.mark.skipif(TMUX is None, reason="tmux is not installed (Debian's package is named tmux)"),
     pytest.mark.slow,
 ]
-PATIENCE = 60.0
 TILL = Path(__file__).parents[2] / "fixtures" / "races" / "till.py"
 
 
@@ -56,11 +55,12 @@ class Terminal:
 
     def until(self, *texts: str, is_so: Callable[[str], bool] = lambda text: True) -> str:
         """Wait until all of `texts` are on the screen; return it."""
-        end = time.monotonic() + PATIENCE
-        while not (all(each in self.text for each in texts) and is_so(self.text)):
-            assert time.monotonic() < end, f"{texts} did not come:\n{self.text}"
-            time.sleep(0.05)
-        return self.text
+
+        def shown() -> str:
+            text = self.text
+            return text if all(each in text for each in texts) and is_so(text) else ""
+
+        return wait_until(shown, message=lambda: f"{texts} did not come:\n{self.text}")
 
     def close(self) -> None:
         """Close it, and end all its processes."""

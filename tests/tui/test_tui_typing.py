@@ -18,6 +18,7 @@ from replaydbg.tui.dialogs.status_line import StatusLine
 from tests.harness.recording import record_file
 from tests.harness.seen import Seen, see
 from tests.harness.typed import FAILS, TRAVEL
+from tests.harness.waiting import wait_in_loop
 
 
 @pytest.fixture(scope="module")
@@ -103,16 +104,12 @@ def test_two_side_by_side(fails: Path) -> None:
 
 async def in_pair(app: PairApp, pilot: Pilot[int]) -> None:
     """Paste and type into two recordings side by side."""
-    async with asyncio.timeout(60):
-        while app.is_waiting:
-            await asyncio.sleep(0.01)
-        await pilot.pause()
-        app.post_message(events.Paste("when"))
-        while "Paste works" not in app.query_one(StatusLine).shown:
-            await asyncio.sleep(0.01)
-        burst(app, "%@start\r")
-        while not all(each.scene is not None and each.scene.why == "seek" for each in app.sides):
-            await asyncio.sleep(0.01)
+    await wait_in_loop(lambda: not app.is_waiting)
+    await pilot.pause()
+    app.post_message(events.Paste("when"))
+    await wait_in_loop(lambda: "Paste works" in app.query_one(StatusLine).shown)
+    burst(app, "%@start\r")
+    await wait_in_loop(lambda: all(each.scene is not None and each.scene.why == "seek" for each in app.sides))
 
 
 @pytest.mark.slow

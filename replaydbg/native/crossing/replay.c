@@ -166,6 +166,8 @@ read_control(uint64_t rest, Crossing *open)
 
 /* ---- looking ahead ---- */
 
+_Static_assert((CONTROL_KINDS & (CONTROL_KINDS - 1)) == 0, "replay_read_ahead() takes its number less one as a mask");
+
 /* After a crossing: what the log says must happen before the next one is read now. Handlers inside the next crossing
  * wait for it. */
 void
