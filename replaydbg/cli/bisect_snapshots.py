@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--to", dest="last", metavar="MOMENT", help="end of the search (default: the failure, else the end)"
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds violations that heal")
+    how.add_argument("--linear", action="store_true", help="evaluate at every line: also finds temporary violations")
     how.add_argument(
         "--for-good",
         action="store_true",

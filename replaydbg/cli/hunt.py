@@ -136,7 +136,7 @@ class _HuntProgress:
 
 def _print_caught(caught: Caught, following: list[str]) -> None:
     low, high = caught.rate
-    print(f"{caught.failures} of {caught.runs} runs failed: between {low:.1%} and {high:.1%} do, with 95 % confidence.")
+    print(f"{caught.failures} of {caught.runs} runs failed (95 % confidence interval: {low:.1%} to {high:.1%}).")
     for kind, found in (("failed", caught.failed), ("passed", caught.passed)):
         if found is None:
             continue
@@ -148,9 +148,9 @@ def _print_caught(caught: Caught, following: list[str]) -> None:
             _quote(found)
     if caught.more:
         names = ", ".join(the_store().name_of(each.path) for each in caught.more)
-        print(f"failed, too: {names}")
+        print(f"also failed: {names}")
     if following:
-        print(f"What made the difference: replaydbg {' '.join(map(quoted, following))}")
+        print(f"Find the cause: replaydbg {' '.join(map(quoted, following))}")
 
 
 def _quote(run: HuntRun) -> None:

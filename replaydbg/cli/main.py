@@ -32,7 +32,7 @@ SCHEMA_VERSION = 1
 
 COMMANDS = {
     "record": "run a program and record it",
-    "replay": "run a recording again and check every step against it",
+    "replay": "replay a recording exactly, and stop at the first difference",
     "hunt": "record a flaky program until it fails and until it passes, and keep one of each",
     "check": "test whether today's code still fails on the inputs of a recording",
     "demo": "record a flaky program until it fails, and replay the failure",
@@ -201,7 +201,7 @@ def _overview() -> str:
         "usage: replaydbg COMMAND ...\n"
         "       replaydbg prog.py ...    the same as: replaydbg record prog.py ...\n"
         "       replaydbg RECORDING      the same as: replaydbg tui RECORDING, or info where there is no terminal\n\n"
-        "Record a run of a Python program once, then replay it exactly, as often as you like.\n\n"
+        "Record a Python program once, then replay it exactly, step backwards, and ask which line wrote a value.\n\n"
         f"commands:\n{commands}\n\n"
         "A RECORDING is a path, a name such as run-12, or latest. See `replaydbg COMMAND --help`."
     )

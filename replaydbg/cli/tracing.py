@@ -29,14 +29,14 @@ GATES, FUNCTIONS = 12, 3
 RECORDING_ONLY, REPLAY_ONLY = "in the recording only", "in the replay only"
 UNEQUAL, BOTH = "in both, but not as often", "in both"
 _ALONE = (
-    "work that one of the two does and the other does not. If it fills a cache, counts anything or imports a module, "
-    "the program goes another way later"
+    "only one of the two runs did this work. If it fills a cache, counts something or imports a module, "
+    "the control flow can differ later"
 )
 MEANINGS = {
     RECORDING_ONLY: _ALONE,
     REPLAY_ONLY: _ALONE,
     UNEQUAL: _ALONE,
-    BOTH: "both do this work. What it asks of the outside is not in the log",
+    BOTH: "both runs did this work. Its own calls to the outside are not recorded",
 }
 """What Python code inside a crossing means for a user."""
 
@@ -72,12 +72,12 @@ class Traced:
 
     def gate(self, number: int) -> str:
         """Return the name of a gate."""
-        return self.gates[number - 1] if 0 < number <= len(self.gates) else "no gate"
+        return self.gates[number - 1] if 0 < number <= len(self.gates) else "an unknown call"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    group = parser.add_argument_group("hunting a drift")
+    group = parser.add_argument_group("options for --trace")
     group.add_argument(
         "--trace",
         action="store_true",
@@ -128,7 +128,7 @@ def _trace(args: argparse.Namespace, settings: Settings, directory: Path, limit:
         args.program, output=args.output, settings=settings, stdout=2 if args.json else None, trace=orders
     )
     if not args.json:
-        print(f"replaydbg: recorded, {recorded.events:,} events; now it is replayed", file=sys.stderr)
+        print(f"replaydbg: recorded {recorded.events:,} events; replaying", file=sys.stderr)
     one = TraceFiles(orders.directory)
     for number in range(replays):
         again = _orders(directory / f"replayed-{number % 2}", limit)
@@ -190,7 +190,7 @@ def _how_far(found: Traced) -> str:
     if found.result.ended_early:
         return f", up to where the recording ends: {found.result.ended_early}"
     ending = found.compared.ending
-    return "" if ending is TraceEnd.WHOLE else f", and then nothing was compared: {ending.value}"
+    return "" if ending is TraceEnd.WHOLE else f"; the rest was not compared: {ending.value}"
 
 
 def _difference(found: Traced, difference: TraceDifference) -> list[str]:
@@ -201,7 +201,7 @@ def _difference(found: Traced, difference: TraceDifference) -> list[str]:
     lines.append(f"  {'recorded':<{width}}  {_side(found, difference.recorded)}")
     lines.append(f"  {'replayed':<{width}}  {_side(found, difference.replayed)}")
     if difference.common:
-        lines += ["", "What both did before it:"]
+        lines += ["", "Both runs before it:"]
         lines += [f"  {_side(found, side)}" for side in difference.common]
     return lines
 
@@ -212,7 +212,7 @@ def _side(found: Traced, side: TraceSide) -> str:
 
     item = side.item
     if item is None:
-        return "nothing more: the run was killed"
+        return "(nothing: the run was killed)"
     if item.kind is Kind.END:
         return "the end of the run"
     if item.kind is Kind.EVENT:
@@ -231,7 +231,7 @@ def _lint(found: Traced) -> list[str]:
         return ["No Python function was called inside a recorded call."]
     groups: dict[tuple[str, str], list[InsideBoth]] = {}
     for each in found.insides:
-        gate = found.gate(each.key.gate) if each.key.gate else "the tool's own work"
+        gate = found.gate(each.key.gate) if each.key.gate else "replaydbg's own code"
         groups.setdefault((gate, _mode(each)), []).append(each)
     lines = ["Python functions called inside recorded calls, where nothing is recorded or counted:"]
     for (gate, mode), functions in [*groups.items()][:GATES]:
@@ -243,7 +243,7 @@ def _lint(found: Traced) -> list[str]:
         lines.append(f"  and inside {len(groups) - GATES} more (--json has all)")
     modes = {mode for _, mode in groups}
     meanings = [f"  {mode}: {text}." for mode, text in MEANINGS.items() if mode in modes]
-    return [*lines, "", "What it means:", *meanings]
+    return [*lines, "", "Meaning:", *meanings]
 
 
 def _function(each: InsideBoth) -> str:

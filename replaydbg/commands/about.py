@@ -55,7 +55,7 @@ def _recording(view: View, rest: str) -> None:
     checkpoints = len(view.session.checkpoints())
     view.screen.line(f"{checkpoints:,} checkpoints. {view.session.limitations.text}".rstrip())
     if not view.session.is_repeated:
-        view.screen.line("This replay took another path than the one before.", "red")
+        view.screen.line("The control flow of this replay differs from the previous one.", "red")
 
 
 def _displays(view: View, rest: str) -> None:

@@ -58,7 +58,7 @@ class Holder:
 
 def is_of_lane(label: str) -> bool:
     """Whether a root belongs to a lane, as a call does; others are modules."""
-    return label.startswith("lane ")
+    return label.startswith("thread ")
 
 
 class Holding:

@@ -143,7 +143,7 @@ def unpack(
     try:
         return _unpack(view, path, limit, base, there)
     except (IndexError, OverflowError):
-        raise Corrupt(path, "what differs from the snapshot before does not fit it") from None
+        raise Corrupt(path, "its delta does not fit the previous snapshot") from None
     except ValueError as error:
         raise Corrupt(path, str(error)) from None
 
@@ -257,7 +257,7 @@ def _header(view: memoryview, path: str) -> tuple[dict[str, Any], int]:
         raise ValueError("it is too short for a snapshot")
     magic, version, crc, length = _HEAD.unpack_from(view)
     if magic != MAGIC:
-        raise ValueError("it does not begin like a snapshot")
+        raise ValueError("its first bytes are not those of a snapshot")
     if version > VERSION:
         raise NewerFormat(path, version, VERSION)
     if version < 1 or length > min(len(view) - _HEAD.size, _HEADER_LIMIT):
@@ -328,7 +328,9 @@ def _roots(header: dict[str, Any]) -> tuple[Root, ...]:
     for each in _list(header, "roots"):
         if not isinstance(each, list) or len(each) != 2 or not isinstance(each[0], str) or not _is_count(each[1]):
             raise ValueError("the snapshot's roots are not described")
-        found.append(Root(*each))
+        label, node = each
+        # Older versions wrote `lane` in place of `thread`.
+        found.append(Root("thread " + label.removeprefix("lane ") if label.startswith("lane ") else label, node))
     return tuple(found)
 
 

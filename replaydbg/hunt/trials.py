@@ -293,7 +293,7 @@ class _CauseSearch:
             replays = confirmed(bench, [("the good run with all other inputs of the bad run", Trial(()), PASSES)])
             why = "no other thread schedule that was tried made the bad run pass"
             return self._flip(schedule, replays=(*replays, Replayed("the bad run in another order", "", why, False)))
-        return self._flip(reason=f"With all that differs from the good run, the bad run {describe(everything)}")
+        return self._flip(reason=f"With every differing input of the good run, the bad run {describe(everything)}")
 
     def _can_be_exchanged(self, each: Input) -> bool:
         return not each.is_handle and (each.kind is not InputKind.SCHEDULE or bool(self.twins.bad_side.preemptions))

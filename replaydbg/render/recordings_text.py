@@ -244,13 +244,13 @@ def _inputs_section(found: RecordingsReport) -> Table:
     inputs = found.comparison.inputs
     gates = Counter(event_of(found, each).gate for each in inputs if each.kind is InputKind.ANSWER)
     common = ", ".join(f"{gate} {count}" for gate, count in gates.most_common(MOST))
-    answers = f"{sum(gates.values()):,} answers ({common})" if gates else ""
+    answers = f"{sum(gates.values()):,} results of calls ({common})" if gates else ""
     if found.flip is not None and not found.flip.reason:
         others = [f"{each.kind.value} {each.name}".strip() for each in inputs if each.kind is not InputKind.ANSWER]
         return Table("All inputs that differ", (), (), notes=(", ".join(filter(None, [*others[:MOST], answers])),))
     rows = [row for each in _worth_listing(inputs) for row in _input_rows(found, each)]
-    notes = (f"{sum(gates.values()):,} answers differ in total: {common}.",) if gates else ()
-    return Table("Inputs that differ (first {MOST})", ("input", *_RUNS), tuple(rows), notes=notes)
+    notes = (f"{sum(gates.values()):,} results of calls differ in total: {common}.",) if gates else ()
+    return Table(f"Inputs that differ (first {MOST})", ("input", *_RUNS), tuple(rows), notes=notes)
 
 
 def _worth_listing(inputs: Sequence[Input]) -> list[Input]:
@@ -285,8 +285,8 @@ def _order_texts(found: RecordingsReport, each: Input) -> tuple[str, str]:
     turns = zip(found.twins.good_side.turns, found.twins.bad_side.turns, strict=False)
     first = next(((one, two) for one, two in turns if (one.lane, one.to) != (two.lane, two.to)), None)
     if first is None:
-        return "at one place", "at another one"
-    good, bad = (f"after {_lane_text(turn.lane)} {_lane_text(turn.to)} goes on" for turn in first)
+        return "in one order", "in another order"
+    good, bad = (f"after {_lane_text(turn.lane)} {_lane_text(turn.to)} continues" for turn in first)
     return good, bad
 
 
@@ -350,13 +350,15 @@ def _values(each: Change) -> tuple[str, str]:
     # Of a long value only the beginning may be shown.
     return (
         each.before,
-        "its items in another order" if each.kind == REORDERED else "a different value with the same beginning",
+        "the same items in a different order"
+        if each.kind == REORDERED
+        else "a different value with the same beginning",
     )
 
 
 def _turn_section(turn: TurningPoint) -> Table:
     ways = [
-        f"goes on to {each.file}:{each.line} in {each.function}" if each is not None else "runs no further line"
+        f"continues at {each.file}:{each.line} in {each.function}" if each is not None else "runs no further line"
         for each in (turn.good, turn.bad)
     ]
     rows = (
