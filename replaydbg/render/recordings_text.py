@@ -128,9 +128,9 @@ def _code_section(code: CodeDifference) -> Table:
     elif code.bad_passes is not None:
         notes.append("With the sources of the good run, the bad run still fails.")
     if code.good_fails:
-        notes.append("With the sources of the bad run, the good run fails like it.")
+        notes.append("With the sources of the bad run, the good run fails in the same way.")
     elif code.good_fails is not None:
-        notes.append("With the sources of the bad run, the good run does not fail like it.")
+        notes.append("With the sources of the bad run, the good run does not fail in the same way.")
     if code.why:
         notes.append(f"Not everything could be confirmed: {code.why.rstrip('.')}.")
     title = f"Cause of the difference: the code ({code.trials} replays)" if code.is_cause else "The code differs"
@@ -154,7 +154,7 @@ def _flip_section(found: RecordingsReport, flip: Flip) -> Table:
 
 
 def _flip_notes(flip: Flip) -> Iterator[str]:
-    these = "this alone" if len(flip.inputs) == 1 else "these alone"
+    these = "this input alone" if len(flip.inputs) == 1 else "these inputs alone"
     is_schedule = any(each.kind is InputKind.SCHEDULE for each in flip.inputs)
     if is_schedule and flip.preemptions:
         yield "Without preemptions the bad run passes; with only those above it fails."
@@ -167,16 +167,16 @@ def _flip_notes(flip: Flip) -> Iterator[str]:
     elif is_schedule and len(flip.inputs) == 1:
         yield "Without preemptions, and everything else unchanged, the bad run passes."
     elif flip.is_from_bad:
-        yield f"With {these} from the bad run, the good run fails like it."
+        yield f"With {these} from the bad run, the good run fails in the same way."
     else:
-        yield f"With {these} from the good run, the bad run passes like it."
+        yield f"With {these} from the good run, the bad run passes."
     if "lane" in dict(flip.liberties) and not is_schedule:
         yield "The thread schedule differed there as well: that may be the cause."
     if flip.explained.of > 1:
         yield f"It explains {flip.explained.runs} of {flip.explained.of} failing runs."
     for other in flip.others[:MOST]:
         names = ", ".join(dict.fromkeys(each.gate or f"{each.kind.value} {each.name}".strip() for each in other))
-        how = "" if len(other) == 1 else f"{len(other)} answers of " if other[0].gate else f"{len(other)} of "
+        how = "" if len(other) == 1 else f"{len(other)} results of " if other[0].gate else f"{len(other)} of "
         yield f"The same holds for other inputs: {how}{names}."
     if flip.is_cut:
         yield "The limit of trials was reached; a smaller set may exist."
@@ -207,7 +207,7 @@ def _preemption_rows(
 ) -> Iterator[tuple[str, str, str]]:
     name = _lane_text(each.lane)
     if at is None:
-        yield f"{name} was interrupted", f"after event {each.after:,}, {each.ticks:,} ticks on", ""
+        yield f"{name} was interrupted", f"{each.ticks:,} ticks after event {each.after:,}", ""
         return
     before = f" before {at.resumed.file}:{at.resumed.line}" if at.resumed is not None else ""
     place = f"{at.place.file}:{at.place.line} in {at.place.function}"
@@ -222,11 +222,11 @@ def _preemption_rows(
 def _turn_rows(found: RecordingsReport, each: OtherTurn, took: TurnOrder | None) -> Iterator[tuple[str, str, str]]:
     late = _lane_text(each.instead_key)
     if took is None or not took.first:
-        yield f"after {_lane_text(each.gave_way)}", f"{_lane_text(each.recorded_key)} went on before {late}", ""
+        yield f"after {_lane_text(each.gave_way)}", f"{_lane_text(each.recorded_key)} continued before {late}", ""
         return
     lanes = [ran.lane for ran in took.first]
     names = [_lane_text(found.twins.bad_side.lanes.get(lane, ())) for lane in lanes if lane or not any(lanes)]
-    yield f"{', '.join(dict.fromkeys(names))} went on before {late}", "", f"({moment_text(took.moment)})"
+    yield f"{', '.join(dict.fromkeys(names))} continued before {late}", "", f"({moment_text(took.moment)})"
     for ran in took.first[:MOST]:
         yield "", f"  {_ran_text(found, ran)}", ""
     for ran in took.then[:MOST]:

@@ -403,7 +403,7 @@ def test_the_order_of_threads_that_sleep_is_told_with_the_lines_of_both(settings
     assert {each["function"] for each in turn["then"]} == {"write"}
     assert flip["is_confirmed"]
     told = _run("--no-state", *runs).stdout
-    assert "reader went on before writer" in told
+    assert "reader continued before writer" in told
     assert "Confirmed by 2 more replays: the bad run as recorded fails; with the other thread first, it passes." in told
 
 
