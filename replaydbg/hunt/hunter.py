@@ -156,7 +156,7 @@ def _why_not(caught: Caught) -> str:
     if caught.failures:
         kept = f" {caught.failed.path} is one of them." if caught.failed is not None else ""
         rate = f"failure rate probably at least {low:.1%}"
-        return f"Every one of {times} failed ({rate}): there is nothing to compare it with.{kept}"
+        return f"Every one of {times} failed ({rate}): there is no passing run to compare with.{kept}"
     kept = f" {caught.passed.path} is one of them." if caught.passed is not None else ""
     rate = f"failure rate probably at most {high:.1%}"
     return f"None of {times} failed ({rate}): try a larger -n, --chaos, or --fails.{kept}"

@@ -19,7 +19,7 @@ def lines(session: Session, found: Bisected, reproduce: str, *, is_coloured: boo
     if found.looks:
         yield from drawn([_probes(session, found)], is_coloured=is_coloured).rstrip("\n").split("\n")
     if reproduce:
-        yield f"Go there: {reproduce}"
+        yield f"{'Go there' if found.culprit is not None else 'Open it'}: {reproduce}"
 
 
 def summary_lines(session: Session, found: Bisected) -> Iterator[str]:

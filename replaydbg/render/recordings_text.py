@@ -111,7 +111,7 @@ def _sections(found: RecordingsReport) -> Iterator[Table]:
         yield _behaviour_section(found, found.comparison.first)
     ways = [(f"replaydbg {' '.join(map(quoted, words))}",) for words in travels(found)]
     if ways:
-        yield Table("Go there", ("command",), tuple(ways))
+        yield Table("Open the recordings there", ("command",), tuple(ways))
 
 
 def _code_section(code: CodeDifference) -> Table:
@@ -346,7 +346,7 @@ def _memory_section(apart: MemoryDifference) -> Table:
 
 def _values(each: Change) -> tuple[str, str]:
     if each.before != each.after:
-        return each.before or "nothing", each.after or "nothing"
+        return each.before or "(not set)", each.after or "(not set)"
     # Of a long value only the beginning may be shown.
     return (
         each.before,
@@ -362,10 +362,14 @@ def _turn_section(turn: TurningPoint) -> Table:
         for each in (turn.good, turn.bad)
     ]
     rows = (
-        (f"{turn.place.file}:{turn.place.line} in {turn.place.function}", turn.source, f"({moment_text(turn.moment)})"),
+        (
+            f"after {turn.place.file}:{turn.place.line} in {turn.place.function}",
+            turn.source,
+            f"({moment_text(turn.moment)})",
+        ),
     )
     notes = (f"With the inputs of the good run, the bad run {ways[0]}; as recorded, it {ways[1]}.",)
-    return Table("First difference in control flow, after", ("line", "source", "moment"), rows, notes=notes)
+    return Table("First difference in control flow", ("line", "source", "moment"), rows, notes=notes)
 
 
 def travels(found: RecordingsReport) -> Iterator[list[str]]:

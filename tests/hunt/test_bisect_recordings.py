@@ -466,7 +466,7 @@ def test_what_a_replay_contradicts_is_not_confirmed(tmp_path: Path) -> None:
 
     assert not flip["is_confirmed"]
     assert "Possible cause of the difference (not confirmed)" in told
-    assert "Not confirmed: the good run with this from the bad run passes: exit code 0." in told
+    assert "Not confirmed: the good run with this input from the bad run passes: exit code 0." in told
 
 
 @pytest.mark.slow
