@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="evaluate at every line: find the violation that lasts until the end of the search",
     )
-    how.add_argument("--all", action="store_true", help="list every line after which it became wrong or right again")
+    how.add_argument("--all", action="store_true", help="list every line after which it became wrong or good again")
     parser.add_argument("--md", action="store_true", help="print Markdown")
     add_quiet(parser)
     add_json(parser)
